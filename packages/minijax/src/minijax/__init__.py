@@ -106,7 +106,7 @@ from minijax.transforms.transformations import (
 from minijax_stage1.source import hide_frames_of
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "ad_checkpoint",
+    "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "ad_checkpoint", "api_util",
     "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "compilation_cache",
     "config", "core", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp",
@@ -114,8 +114,9 @@ __all__ = [
     "default_device", "default_matmul_precision", "default_prng_impl", "device_count",
     "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack", "dtypes",
     "effects_barrier", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
-    "eval_shape", "experimental", "explain", "explain_cache_misses", "explain_error", "export",
-    "flatten_util", "grad", "hessian", "image", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
+    "eval_shape", "experimental", "explain", "explain_cache_misses", "explain_error", "export", "extend",
+    "flatten_util", "grad", "hessian", "image", "install_as_jax",
+    "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
     "lax", "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
     "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
@@ -135,8 +136,11 @@ _LATER = {
     "distributed",
     "experimental",
     "export",
+    "api_util",
+    "extend",
     "flatten_util",
     "image",
+    "interpreters",
     "scipy",
     "test_util",
     "version",
@@ -144,12 +148,15 @@ _LATER = {
 
 if TYPE_CHECKING:
     from minijax import (
+        api_util,
         checkpoints,
         distributed,
         experimental,
         export,
+        extend,
         flatten_util,
         image,
+        interpreters,
         scipy,
         test_util,
         version,

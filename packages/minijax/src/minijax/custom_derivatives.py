@@ -3,6 +3,8 @@
 from minijax.transforms.custom_derivatives.closures import closure_convert, custom_gradient
 from minijax.transforms.custom_derivatives.custom_jvp import custom_jvp
 from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
+from minijax.transforms.custom_derivatives.rules import custom_call_p as custom_jvp_call_p
+from minijax.transforms.custom_derivatives.rules import custom_call_p as custom_vjp_call_p
 from minijax.transforms.custom_derivatives.symbolic_zero import (
     CustomVJPPrimal,
     SymbolicZero,
@@ -11,5 +13,5 @@ from minijax.transforms.custom_derivatives.symbolic_zero import (
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
-    "custom_vjp", "zero_from_primal",
+    "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "zero_from_primal",
 ]  # fmt: skip

@@ -24,8 +24,6 @@ class Primitive:
     [6.0]
     """
 
-    __slots__ = ("__weakref__", "higher_order", "name")
-
     def __init__(self, name: str, higher_order: bool = False):
         self.name = name
         self.higher_order = higher_order  # among its parameters, as `jit` and `cond` do

@@ -4,18 +4,20 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.abc import Loader
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from minijax.as_jax.absent import AbsentLoader, spec_of_absent
 from minijax.settings import version as version_of_library
 
 VERSION = "0.12.0"
 SHIM = str(Path(__file__).parent / "shim")
 VARIABLE = "MINIJAX_AS_JAX"
+PRIVATE = "jax._src"
 
 
 def install_as_jax(version: str = VERSION) -> None:
@@ -48,6 +50,7 @@ def install_as_jax(version: str = VERSION) -> None:
         )
     remove_as_jax()
     sys.meta_path.insert(0, _Finder(version))
+    sys.meta_path.append(_FinderOfAbsent())
     version_of_library.stand_in_for(version)
     os.environ[VARIABLE] = version
     _set_python_path([SHIM, *_python_path()])
@@ -60,10 +63,15 @@ def remove_as_jax() -> None:
 
     Source: minijax/as_jax/alias.py
     """
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    own = (_Finder, _FinderOfAbsent)
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, own)]
     for name, module in list(sys.modules.items()):
-        if _is_of_jax(name) and _is_alias(module):
+        is_absent = isinstance(getattr(module, "__loader__", None), AbsentLoader)
+        if is_absent or (_is_of_jax(name) and _is_alias(module)):
             del sys.modules[name]
+            parent, _, child = name.rpartition(".")
+            if is_absent:
+                vars(sys.modules.get(parent, module)).pop(child, None)
     version_of_library.stand_in_for(None)
     os.environ.pop(VARIABLE, None)
     _set_python_path([path for path in _python_path() if path != SHIM])
@@ -113,12 +121,14 @@ class _Finder(DistributionFinder):
         if not _is_of_jax(fullname):
             return None
         ours = fullname.replace("jax", "minijax", 1)
+        if fullname == PRIVATE or fullname.startswith(PRIVATE + "."):
+            ours = fullname.replace(PRIVATE, "minijax.as_jax.private", 1)
         parent, _, _ = ours.rpartition(".")
         if parent:
             # Not importlib.util.find_spec, which would find a module that is no part of a package.
             package = importlib.import_module(parent)
             if PathFinder.find_spec(ours, getattr(package, "__path__", [])) is None:
-                return None
+                return spec_of_absent(fullname, fullname)
         return ModuleSpec(fullname, _Loader(ours))
 
     def find_distributions(
@@ -128,6 +138,19 @@ class _Finder(DistributionFinder):
 
     def invalidate_caches(self) -> None:
         """There are none."""
+
+
+class _FinderOfAbsent(MetaPathFinder):
+    """Finds modules of JAX that are not here where `from jax.experimental import x` looks for them.
+
+    That is in the package of minijax, and so this finder is the last.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        root, _, rest = fullname.partition(".")
+        return spec_of_absent(fullname, f"jax.{rest}") if root == "minijax" else None
 
 
 class _Loader(Loader):

@@ -19,6 +19,7 @@ from minijax.primitives.declare_program import (
 from minijax.primitives.decomposition import leading_batch, lower_by, types_by
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.interpreters import Trace, transformation
+from minijax.primitives.methods import set_methods
 from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
@@ -51,7 +52,7 @@ from minijax_stage3 import (
     lowering_rules,
 )
 from minijax_stage3.dce import dce_rules
-from minijax_stage3.jaxpr import ProgramRules, inner_jaxprs
+from minijax_stage3.jaxpr import Atom, ProgramRules, inner_jaxprs
 from minijax_stage3.lowering import FunctionBuilder, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import UndefPrimal, transpose_rules
@@ -95,6 +96,10 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
 
 typecheck_jaxpr = hiding_frames(stage3.typecheck_jaxpr)
 
+set_methods()
+
+AbstractValue = ShapedArray  # the base class of types in JAX, where here all are of this one
+
 
 @checking_arguments
 @functools.wraps(stage3.jaxpr_as_fun)
@@ -103,7 +108,7 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
 
 
 __all__ = [
-    "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr", "JaxprEqn", "Literal", "Primitive",
+    "AbstractValue", "Atom", "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr", "JaxprEqn", "Literal", "Primitive",
     "ProgramRules", "Rules", "ShapedArray", "Trace", "Tracer", "UndefPrimal", "Var", "Zero",
     "abstract_eval_rules", "binary", "bind", "by_batch", "by_elements", "by_lines", "by_reduction",
     "current_trace", "dce_jaxpr", "dce_rules", "declare",

@@ -5,7 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.errors.tracebacks import hiding_frames
-from minijax.pytrees.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from minijax.pytrees.keys import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    SequenceKey,
+    children_with_keys,
+)
 from minijax.pytrees.operations import (
     all_leaves,
     keystr,
@@ -27,7 +33,7 @@ from minijax.pytrees.registration import (
     register_static,
 )
 from minijax_stage2 import tree
-from minijax_stage2.tree import KeyPath, PyTreeDef
+from minijax_stage2.tree import KeyPath, PyTreeDef, node_type_of, registry
 
 # These call functions of the user's: those given to them, and those of registered classes.
 tree_flatten = hiding_frames(tree.tree_flatten)
@@ -82,6 +88,47 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return treedef.children()
 
 
+def is_tree_node(cls: type) -> bool:
+    """Return True if the instances of a class are inner nodes of trees.
+
+    >>> minijax.tree_util.is_tree_node(dict), minijax.tree_util.is_tree_node(float)
+    (True, False)
+    """
+    return cls is type(None) or tree.find_node_type(cls) is not None
+
+
+@hiding_frames
+def flatten_one_level(tree: Any) -> tuple[Any, Any]:
+    """The children of the root of a tree, and what else it consists of.
+
+    Raises:
+        ValueError: the tree is a leaf.
+
+    >>> minijax.tree_util.flatten_one_level({"a": [1, 2], "b": 3})
+    (([1, 2], 3), ('a', 'b'))
+    """
+    pairs, aux_data = flatten_one_level_with_keys(tree)
+    return tuple(child for _, child in pairs), aux_data
+
+
+@hiding_frames
+def flatten_one_level_with_keys(tree: Any) -> tuple[Any, Any]:
+    """The children of the root of a tree, each with its key, and what else it consists of.
+
+    Raises:
+        ValueError: the tree is a leaf.
+
+    >>> minijax.tree_util.flatten_one_level_with_keys({"a": [1, 2]})
+    (((DictKey(key='a'), [1, 2]),), ('a',))
+    """
+    if tree is None:
+        return (), None
+    cls = type(tree)
+    node_type = node_type_of(cls)
+    aux_data = node_type.flatten(tree)[1] if cls in registry else cls  # a namedtuple
+    return tuple(children_with_keys(node_type, tree)), aux_data
+
+
 @hiding_frames
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any],
@@ -121,7 +168,8 @@ def tree_reduce_associative(
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef",
-    "SequenceKey", "all_leaves", "keystr", "register_dataclass", "register_pytree_node",
+    "SequenceKey", "all_leaves", "flatten_one_level", "flatten_one_level_with_keys",
+    "is_tree_node", "keystr", "register_dataclass", "register_pytree_node",
     "register_pytree_node_class", "register_pytree_with_keys", "register_pytree_with_keys_class",
     "register_static", "tree_all", "tree_broadcast", "tree_flatten", "tree_flatten_with_path",
     "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",

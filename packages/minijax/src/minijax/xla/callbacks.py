@@ -7,6 +7,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 from minijax.xla.buffers import block
+from minijax.xla.mlir import mlir_context
 from minijax_stage3.backend import Aval, Buffer, Executable, Options, import_module, load
 from minijax_stage3.errors import ExecutionError
 
@@ -103,16 +104,8 @@ def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFun
 
 def parsed(text: str) -> Any:
     """The module of a text."""
-    ir = import_module("jaxlib.mlir.ir")  # late, for it takes a while
-    context = ir.Context()
-    registry = ir.DialectRegistry()
-    import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
-    context.append_dialect_registry(registry)
-    for dialect in ("stablehlo", "chlo", "sdy"):
-        import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
-    context.load_all_available_dialects()
-    with context:
-        return ir.Module.parse(text)
+    with mlir_context():
+        return import_module("jaxlib.mlir.ir").Module.parse(text)
 
 
 def callback_error(module: str, cause: BaseException) -> BaseException:

@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from minijax.xla.callbacks import Calling
-from minijax_stage3.backend import Aval, Buffer, Executable, Options, get_backend, import_module
+from minijax.xla.mlir import mlir_context
+from minijax_stage3.backend import Aval, Buffer, Executable, Options, get_backend
 
 # The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
 _LIST_OF_ABILITIES = re.compile(rb"(?:[+-][\w.-]++,){16,}+[+-][\w.-]++")
@@ -108,11 +109,7 @@ def from_portable(data: bytes) -> tuple[str, str]:
         RuntimeError: XLA cannot read the data.
         ValueError: there is no `main` in them.
     """
-    ir = import_module("jaxlib.mlir.ir")  # late, for it takes a while
-    context = ir.Context()
-    import_module("jaxlib.mlir.dialects.stablehlo").register_dialect(context)
-    import_module("jaxlib.mlir.dialects.sdy").register_dialect(context)
-    module = get_backend().jaxlib.mlir.deserialize_portable_artifact(data, context)
+    module = get_backend().jaxlib.mlir.deserialize_portable_artifact(data, mlir_context())
     for operation in module.body.operations:
         if (
             operation.operation.name == "func.func"

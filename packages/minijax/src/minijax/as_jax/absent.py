@@ -1,0 +1,66 @@
+"""Modules of JAX that are not here: they can be imported, and say so where they are used."""
+
+import functools
+import json
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+
+@functools.cache
+def public_names() -> dict[str, list[str]]:
+    """The public names of JAX, by module."""
+    text = Path(__file__).with_name("public_names.json").read_text(encoding="utf-8")
+    return json.loads(text)["modules"]  # type: ignore[no-any-return]
+
+
+def names_of(module: str) -> list[str] | None:
+    """The public names of a module of JAX; None if there is no such module."""
+    return public_names().get(module)
+
+
+class AbsentName:
+    """A name of JAX that this library does not have: any use of it is an error."""
+
+    def __init__(self, name: str):
+        self.__name__ = name
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"{self.__name__} is not in minijax: JAX has it, and the program that runs here in "
+            "JAX's place uses it. minijax.coverage() lists what is there"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # which Python asks for, to see what this is
+            raise AttributeError(name)
+        self._refuse()
+
+    __call__ = __getitem__ = __iter__ = __enter__ = __mro_entries__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}, which is not in minijax>"
+
+
+class AbsentLoader(Loader):
+    """Makes a module whose names are all absent."""
+
+    def __init__(self, module: str):
+        self.module = module
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__doc__ = f"{self.module}, which is not in minijax."
+        for name in names_of(self.module) or ():
+            setattr(module, name, AbsentName(f"{self.module}.{name}"))
+
+
+def spec_of_absent(fullname: str, module: str) -> ModuleSpec | None:
+    """How `fullname` is imported, if it is a module of JAX's that is not here."""
+    if names_of(module) is None:
+        return None
+    return ModuleSpec(fullname, AbsentLoader(module), is_package=True)

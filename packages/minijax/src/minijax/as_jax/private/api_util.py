@@ -1,0 +1,3 @@
+"""Functions of trees as functions of leaves."""
+
+from minijax.api_util import *  # noqa: F403

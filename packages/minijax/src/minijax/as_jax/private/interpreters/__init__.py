@@ -1,0 +1,1 @@
+"""The interpreters, under the names of `jax.interpreters`."""

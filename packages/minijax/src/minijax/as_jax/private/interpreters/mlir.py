@@ -1,0 +1,3 @@
+"""The same as `jax.interpreters.mlir`."""
+
+from minijax.interpreters.mlir import *  # noqa: F403

@@ -1,0 +1,155 @@
+"""Jaxprs, primitives and types, under the names of `jax.extend.core`.
+
+The classes are those of `minijax.core`; primitives have the methods that JAX's have.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minijax.core import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Primitive,
+    ShapedArray,
+    Var,
+    inner_jaxprs,
+    jaxpr_as_fun,
+    typecheck_jaxpr,
+    typeof,
+)
+from minijax.errors.classes import ConcretizationTypeError, JaxprTypeError
+from minijax.extend.core import primitives
+from minijax.extend.core.trace_state import (
+    find_top_trace,
+    get_opaque_trace_state,
+    set_current_trace,
+    take_current_trace,
+    unsafe_am_i_under_a_jit_DO_NOT_USE,
+    unsafe_am_i_under_a_vmap_DO_NOT_USE,
+)
+from minijax.settings.tracers import Tracer
+from minijax_stage1.source import user_source
+from minijax_stage2.shaped_array import is_value
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.vmap import mapped_aval as _without_axis
+
+array_types = {np.ndarray, np.generic}
+
+
+class DropVar(Var):
+    """The variable of a result that nothing uses. Equations here name all of their results."""
+
+
+class Effect:
+    """A class of effects, for primitives that libraries define."""
+
+
+Effects = frozenset[Effect]
+no_effects: Effects = frozenset()
+
+
+def check_jaxpr(jaxpr: Jaxpr) -> None:
+    """Verify that a jaxpr is well formed, and its types right.
+
+    Raises:
+        JaxprTypeError: it is not.
+    """
+    typecheck_jaxpr(jaxpr)
+
+
+def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
+    """`force(val)`, or `val` if `force` is None, for a value that must be known while tracing.
+
+    Raises:
+        ConcretizationTypeError: it is not known; the message ends with `context`.
+    """
+    if not isinstance(val, Tracer):
+        return val if force is None else force(val)
+    try:
+        return (force or np.asarray)(val)
+    except ConcretizationTypeError as error:
+        raise type(error)(f"{error} {context}".rstrip()) from None
+
+
+def gensym() -> Any:
+    """A function that makes a new variable of a given type."""
+    return Var
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs among the parameters of an equation."""
+    for value in params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(each, Jaxpr):
+                yield each
+            elif isinstance(each, ClosedJaxpr):
+                yield each.jaxpr
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """The jaxprs among the parameters of the equations of `jaxpr`."""
+    for eqn in jaxpr.eqns:
+        yield from inner_jaxprs(eqn)
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """The type of one example of a batch of type `aval`.
+
+    Arguments:
+        size: the number of examples.
+        axis: the axis of the examples; None if all share one value.
+        aval: the type of the batch.
+    """
+    return _without_axis(aval, axis)
+
+
+def unmapped_aval(
+    size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None
+) -> ShapedArray:
+    """The type of a batch of examples of type `aval`, along a new axis."""
+    if axis is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def new_jaxpr_eqn(
+    invars: Any,
+    outvars: Any,
+    primitive: Primitive,
+    params: dict[str, Any],
+    effects: Any = no_effects,
+    source_info: Any = None,
+    ctx: Any = None,
+) -> JaxprEqn:
+    """An equation. Effects and context are of no effect: the primitive says what it does."""
+    return JaxprEqn(primitive, invars, outvars, params, source_info or user_source())
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype[Any]:
+    """The dtype of tangents: that of the primal, or `float0` for integers and booleans."""
+    return tangent_type(ShapedArray((), primal_dtype)).dtype
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether `x` is an array, a number or a tracer."""
+    if not is_value(x):
+        return False
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True
+
+
+__all__ = [
+    "ClosedJaxpr", "DropVar", "Effect", "Effects", "Jaxpr", "JaxprEqn", "JaxprTypeError",
+    "Literal", "Primitive", "Var", "array_types", "check_jaxpr", "concrete_or_error",
+    "find_top_trace", "gensym", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params",
+    "mapped_aval", "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "primitives",
+    "set_current_trace", "subjaxprs", "take_current_trace", "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE", "valid_jaxtype",
+]  # fmt: skip

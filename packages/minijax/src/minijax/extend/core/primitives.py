@@ -1,0 +1,32 @@
+"""The primitives, by their names and `_p`, as programs write them that read jaxprs.
+
+`add_p` to `while_p` are those of `lax`. What JAX computes by a primitive of its own and this
+library by others, `square` for instance, has none here.
+"""
+
+import typing as _typing
+
+from minijax.lax.primitive_names import primitive_named as _primitive_named
+from minijax.random.threefry import threefry2x32_p
+from minijax.transforms.checkpoint import checkpoint_p as remat_p
+from minijax.transforms.checkpoint_policies import name_p
+from minijax.transforms.custom_derivatives.rules import custom_call_p as custom_jvp_call_p
+from minijax.transforms.custom_derivatives.rules import custom_call_p as custom_vjp_call_p
+from minijax_stage2 import Primitive as _Primitive
+from minijax_stage2.primitives import add_p as add_jaxvals_p
+from minijax_stage3.jit import jit_p
+from minijax_stage4.stop_gradient import stop_gradient_p
+
+# Programs compare the primitives of equations with them; no equation here has them.
+call_p = _Primitive("core_call", higher_order=True)
+closed_call_p = _Primitive("core_closed_call", higher_order=True)
+
+__all__ = [
+    "add_jaxvals_p", "call_p", "closed_call_p", "custom_jvp_call_p", "custom_vjp_call_p", "jit_p",
+    "name_p", "remat_p", "stop_gradient_p", "threefry2x32_p",
+]  # fmt: skip
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _typing.Any:
+        return _primitive_named(__name__, name)

@@ -1,0 +1,178 @@
+"""Functions that transformations wrap layer by layer, under the names of `jax.extend.linear_util`.
+
+A layer is a generator: what it yields are the arguments for the function inside, what it receives
+are the results of that function, and what it yields then are its own results.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+
+class StoreException(Exception):
+    """What a layer computes beside its results was read before it ran, or ran twice."""
+
+
+class Store:
+    """What a layer computes beside its results; it is called to be read."""
+
+    def __init__(self, name: str):
+        self._name = name
+        self._values: list[Any] = []
+
+    def store(self, value: Any) -> None:
+        self._values = [value]
+
+    def __call__(self) -> Any:
+        if not self._values:
+            raise StoreException(
+                f"`{self._name}` has not run yet, so what it computes beside its results is not "
+                "known: call the function first"
+            )
+        return self._values[0]
+
+
+class WrappedFun:
+    """A function with layers around it.
+
+    Attributes:
+        f: the innermost function.
+        params: arguments by keyword for it.
+        debug_info: whatever was given to `wrap_init`.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        call: Callable[..., Any],
+        params: dict[str, Any],
+        debug_info: Any = None,
+    ):
+        self.f = f
+        self.params = params
+        self.debug_info = debug_info
+        self._call = call
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.f, "__name__", "<unnamed function>")
+
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function through all of its layers."""
+        return self._call(*args, **kwargs)
+
+    def wrap(self, layer: Callable[..., Any]) -> "WrappedFun":
+        """The function with one more layer around it, a function of what it calls."""
+        return WrappedFun(
+            self.f, functools.partial(layer, self._call), self.params, self.debug_info
+        )
+
+    def __repr__(self) -> str:
+        return f"WrappedFun({self.__name__})"
+
+
+def wrap_init(
+    f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None
+) -> WrappedFun:
+    """A function without layers yet.
+
+    Arguments:
+        f: the function.
+        params: arguments by keyword for it.
+        debug_info: what messages may say of it; it is kept as it is.
+    """
+    params = dict(params or {})
+    return WrappedFun(f, functools.partial(f, **params), params, debug_info)
+
+
+def transformation(
+    gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any
+) -> Any:
+    """Put a layer around `fun`; as a decorator it waits for `fun` and the layer's arguments."""
+    if fun is None:
+        return functools.partial(transformation, gen)
+
+    def layer(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        steps = gen(*static_args, *args, **kwargs)
+        inner_args, inner_kwargs = next(steps)
+        return steps.send(call(*inner_args, **inner_kwargs))
+
+    return fun.wrap(layer)
+
+
+def transformation_with_aux(
+    gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any, **options: Any
+) -> Any:
+    """As `transformation`, for a layer whose results are a pair: its result, and what it stores.
+
+    Returns:
+        The wrapped function, and the store, which is called to be read.
+    """
+    if fun is None:
+        return functools.partial(transformation_with_aux, gen)
+    store = Store(getattr(gen, "__name__", "a layer"))
+
+    def layer(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        steps = gen(*static_args, *args, **kwargs)
+        inner_args, inner_kwargs = next(steps)
+        result, aux = steps.send(call(*inner_args, **inner_kwargs))
+        store.store(aux)
+        return result
+
+    return fun.wrap(layer), store
+
+
+def transformation2(
+    gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any
+) -> Any:
+    """As `transformation`, for a layer that is a function: of what to call, then the arguments."""
+    if fun is None:
+        return functools.partial(transformation2, gen)
+    return fun.wrap(lambda call, *args, **kwargs: gen(call, *static_args, *args, **kwargs))
+
+
+def transformation_with_aux2(
+    gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any, **options: Any
+) -> Any:
+    """As `transformation2`, for a layer that takes a store after what to call.
+
+    Returns:
+        The wrapped function, and the store, which is called to be read.
+    """
+    if fun is None:
+        return functools.partial(transformation_with_aux2, gen)
+    store = Store(getattr(gen, "__name__", "a layer"))
+    layer = lambda call, *args, **kwargs: gen(call, store, *static_args, *args, **kwargs)  # noqa: E731
+    return fun.wrap(layer), store
+
+
+def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+    """Which of two stores was written, and its value.
+
+    Returns:
+        True and the value of the first, or False and the value of the second.
+
+    Raises:
+        StoreException: neither was written, or both were.
+    """
+    values = []
+    for is_first, aux in ((True, aux1), (False, aux2)):
+        try:
+            values.append((is_first, aux()))
+        except StoreException:
+            continue
+    if len(values) != 1:
+        found = "both" if values else "neither"
+        raise StoreException(f"one of two stores must have been written, found {found}")
+    return values[0]
+
+
+def cache(call: Callable[..., Any], *, explain: Any = None) -> Callable[..., Any]:
+    """Keep the results of `call(fun, *args)`, by the identity of `fun` and the arguments."""
+    return functools.lru_cache(maxsize=4096)(call)
+
+
+__all__ = [
+    "StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
+    "transformation2", "transformation_with_aux", "transformation_with_aux2", "wrap_init",
+]  # fmt: skip

@@ -1,0 +1,179 @@
+"""Rules of differentiation, under the names of `jax.interpreters.ad`.
+
+A jvp rule takes the primals and the tangents, `Zero` among them, and the parameters by keyword; it
+returns results and their tangents. A transpose rule takes the cotangent of the result, the
+operands, `UndefinedPrimal` where the primitive is linear, and the parameters; it returns a
+cotangent or None for each operand. Both have lists of results if `primitive.multiple_results`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minijax_stage2 as stage2
+import minijax_stage4 as stage4
+from minijax.extend.core.primitives import add_jaxvals_p
+from minijax.extend.rules import Rule, RulesByJAX
+from minijax.primitives.methods import as_list, as_result
+from minijax.settings.tracers import of_library
+from minijax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
+from minijax_stage2.functions import add as add_jaxvals
+from minijax_stage2.jvp import JVPTrace
+from minijax_stage2.jvp import JVPTracer as _JVPTracer
+from minijax_stage2.tangent import instantiate as instantiate_zeros
+from minijax_stage4 import transpose_rules
+from minijax_stage4.transpose import UndefPrimal as UndefinedPrimal
+from minijax_stage4.transpose import backward_pass as _backward_pass
+
+JVPTracer = of_library(_JVPTracer)
+
+
+def _jvp_to_ours(primitive: Primitive, rule: Rule) -> Rule:
+    def ours(
+        primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        outs, out_tangents = rule(primals, tangents, **params)
+        return as_list(primitive, outs), as_list(primitive, out_tangents)
+
+    return ours
+
+
+def _jvp_to_jax(primitive: Primitive, rule: Rule) -> Rule:
+    def by_jax(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        outs, out_tangents = rule(primals, tangents, **params)
+        return as_result(primitive, outs), as_result(primitive, out_tangents)
+
+    return by_jax
+
+
+primitive_jvps = RulesByJAX(jvp_rules, _jvp_to_ours, _jvp_to_jax)
+
+
+def _transpose_to_ours(primitive: Primitive, rule: Rule) -> Rule:
+    def ours(cts: Sequence[Any], *operands: Any, **params: Any) -> Sequence[Any]:
+        in_cts = rule(as_result(primitive, list(cts)), *operands, **params)
+        return [None] * len(operands) if in_cts is Zero else in_cts
+
+    return ours
+
+
+def _transpose_to_jax(primitive: Primitive, rule: Rule) -> Rule:
+    def by_jax(cts: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return rule(as_list(primitive, cts), *operands, **params)
+
+    return by_jax
+
+
+primitive_transposes = RulesByJAX(transpose_rules, _transpose_to_ours, _transpose_to_jax)
+
+
+def get_primitive_transpose(p: Primitive) -> Rule:
+    """The transpose rule of a primitive.
+
+    Raises:
+        NotImplementedError: it has none.
+    """
+    if p not in primitive_transposes:
+        raise NotImplementedError(f"the primitive `{p}` has no rule for transposition")
+    return primitive_transposes[p]
+
+
+def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
+    """Define the jvp rule of a primitive with one result by one formula per operand.
+
+    Arguments:
+        primitive: the primitive.
+        jvprules: for each operand None, or a function `(t, *primals, **params)` of its tangent that
+            returns what it adds to the tangent of the result.
+    """
+
+    def without_result(formula: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        if formula is None:
+            return None
+        return lambda t, out, *primals, **params: formula(t, *primals, **params)
+
+    stage2.defjvp(primitive, *map(without_result, jvprules))
+
+
+def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
+    """As `defjvp`, for formulas `(t, result, *primals, **params)`."""
+    stage2.defjvp(primitive, *jvprules)
+
+
+def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
+    """Declare a primitive to be linear in all operands together, with its transpose rule."""
+    stage2.deflinear(primitive)
+    primitive_transposes[primitive] = transpose_rule
+
+
+def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
+    """As `deflinear2`, for a rule `(ct, **params)` that does not see the operands."""
+    deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
+
+
+def defbilinear(primitive: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """Declare a primitive to be linear in each of two operands.
+
+    Arguments:
+        primitive: the primitive.
+        lhs_rule: function `(ct, lhs, rhs, **params)` that returns the cotangent of `lhs`.
+        rhs_rule: function `(ct, lhs, rhs, **params)` that returns the cotangent of `rhs`.
+    """
+    stage2.defjvp(
+        primitive,
+        lambda t, out, lhs, rhs, **params: stage2.bind(primitive, t, rhs, **params)[0],
+        lambda t, out, lhs, rhs, **params: stage2.bind(primitive, lhs, t, **params)[0],
+    )
+    stage4.deftranspose(primitive, lhs_rule, rhs_rule)
+
+
+def is_undefined_primal(x: Any) -> bool:
+    """Whether `x` stands for an operand in which a program is linear."""
+    return isinstance(x, UndefinedPrimal)
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents, either of which may be `Zero`."""
+    if type(x) is Zero:
+        return y
+    return x if type(y) is Zero else add_jaxvals(x, y)
+
+
+def zeros_like_aval(aval: ShapedArray) -> Any:
+    """An array of zeros of a type."""
+    return instantiate_zeros(Zero(aval))
+
+
+def backward_pass(
+    jaxpr: Any,
+    transform_stack: bool,
+    consts: Sequence[Any],
+    primals_in: Sequence[Any],
+    cts_in: Sequence[Any],
+    *,
+    return_logs: bool = False,
+) -> list[Any]:
+    """Transpose a program: from cotangents of its results to those of its linear arguments.
+
+    Arguments:
+        jaxpr: the program, linear in the arguments that are `UndefinedPrimal`.
+        transform_stack: of no effect.
+        consts: the values of its constants.
+        primals_in: its arguments.
+        cts_in: the cotangents of its results; `Zero` is one.
+        return_logs: of no effect.
+
+    Returns:
+        For each argument its cotangent, or `Zero`; None for those that are not linear.
+    """
+    from minijax_stage3.jaxpr import consts_as_invars
+
+    in_cts = _backward_pass(consts_as_invars(jaxpr), [*consts, *primals_in], cts_in)
+    return in_cts[len(consts) :]
+
+
+__all__ = [
+    "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p",
+    "add_tangents", "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear",
+    "deflinear2", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal",
+    "primitive_jvps", "primitive_transposes", "zeros_like_aval",
+]  # fmt: skip

@@ -1,0 +1,129 @@
+"""Rules of vmap, under the names of `jax.interpreters.batching`.
+
+A rule takes the operands, the batch axis of each, None where it has none, and the parameters by
+keyword; it returns results and their batch axes, in lists if `primitive.multiple_results`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minijax.extend.rules import Rule, RulesByJAX
+from minijax.primitives.axis_names import mesh_axes_of_batch
+from minijax.primitives.methods import as_list, as_result
+from minijax_stage2 import Primitive, bind, vmap_rules
+from minijax_stage2.vmap import move_batch_dim
+from minijax_stage2.vmap_rules import elementwise
+
+not_mapped = None
+
+
+class AxisData(NamedTuple):
+    """The mapped axis.
+
+    Attributes:
+        name: its name; None, as rules that need it take it as an operand here.
+        size: the number of examples.
+        spmd_name: the axes of a mesh along which they are divided.
+        explicit_mesh_axis: of no use here.
+    """
+
+    name: Any
+    size: int
+    spmd_name: Any = None
+    explicit_mesh_axis: Any = None
+
+
+def _of_sizes(primitive: Primitive, rule: Rule) -> Rule:
+    """Our rule from one that is not told the number of examples."""
+
+    def ours(
+        axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        outs, out_dims = rule(values, dims, **params)
+        return as_list(primitive, outs), _dims(primitive, out_dims, outs)
+
+    return ours
+
+
+def _of_axes(primitive: Primitive, rule: Rule) -> Rule:
+    """Our rule from one that is told of the mapped axis."""
+
+    def ours(
+        axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        axis = AxisData(None, axis_size, mesh_axes_of_batch())
+        outs, out_dims = rule(axis, values, dims, **params)
+        return as_list(primitive, outs), _dims(primitive, out_dims, outs)
+
+    return ours
+
+
+def _dims(primitive: Any, out_dims: Any, outs: Any) -> list[Any]:
+    if not primitive.multiple_results:
+        return [out_dims]
+    return list(out_dims) if isinstance(out_dims, list | tuple) else [out_dims] * len(outs)
+
+
+def _sized(values: Sequence[Any], dims: Sequence[Any]) -> int:
+    return next(x.shape[dim] for x, dim in zip(values, dims, strict=True) if dim is not None)
+
+
+def _without_size(primitive: Primitive, rule: Rule) -> Rule:
+    def by_jax(values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        outs, out_dims = rule(_sized(values, dims), values, dims, **params)
+        return as_result(primitive, outs), as_result(primitive, out_dims)
+
+    return by_jax
+
+
+def _with_axis(primitive: Primitive, rule: Rule) -> Rule:
+    def by_jax(axis: AxisData, values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        outs, out_dims = rule(axis.size, values, dims, **params)
+        return as_result(primitive, outs), as_result(primitive, out_dims)
+
+    return by_jax
+
+
+primitive_batchers = RulesByJAX(vmap_rules, _of_sizes, _without_size)
+
+# The rules of these also take the mapped axis, an `AxisData`, as their first argument.
+fancy_primitive_batchers = axis_primitive_batchers = RulesByJAX(vmap_rules, _of_axes, _with_axis)
+
+
+def defvectorized(prim: Primitive) -> None:
+    """Give a primitive of one operand, which treats its elements alike, its rule."""
+    vmap_rules[prim] = elementwise(prim)
+
+
+def defbroadcasting(prim: Primitive) -> None:
+    """Give an elementwise primitive of several operands its rule."""
+    vmap_rules[prim] = elementwise(prim)
+
+
+def defreducer(prim: Primitive) -> None:
+    """Give a primitive that reduces its operand along the axes `axes` its rule."""
+
+    def rule(values: Sequence[Any], dims: Sequence[Any], *, axes: Any, **params: Any) -> Any:
+        (x,), (dim,) = values, dims
+        moved = tuple(axis + (axis >= dim) for axis in axes)
+        out_dim = dim - sum(axis < dim for axis in moved)
+        (out,) = bind(prim, x, axes=moved, **params)
+        return out, out_dim
+
+    primitive_batchers[prim] = rule
+
+
+def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
+    """`x` with its batch axis first, broadcast if it has none."""
+    return move_batch_dim(x, size, bdim, 0)
+
+
+def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
+    """`x` repeated along a new axis."""
+    return move_batch_dim(x, sz, None, axis)
+
+
+__all__ = [
+    "AxisData", "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting",
+    "defreducer", "defvectorized", "fancy_primitive_batchers", "not_mapped", "primitive_batchers",
+]  # fmt: skip

@@ -1,0 +1,125 @@
+"""Partial evaluation and jaxprs, under the names of `jax.interpreters.partial_eval`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.core import ClosedJaxpr, Jaxpr, ShapedArray, dce_rules, partial_eval_rules
+from minijax.extend.linear_util import WrappedFun
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage3 import dce
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.staging import JaxprTracer
+from minijax_stage3.staging import trace_to_jaxpr as _trace_to_jaxpr
+from minijax_stage4.partial_eval import PartialVal, partial_eval, partial_eval_jaxpr
+
+DynamicJaxprTracer = JaxprTracer
+partial_eval_jaxpr_custom_rules = partial_eval_rules
+
+
+@evaluated_by_library
+def trace_to_jaxpr_dynamic(
+    fun: WrappedFun, in_avals: Sequence[ShapedArray], **options: Any
+) -> tuple[Jaxpr, list[ShapedArray], list[Any]]:
+    """Stage a function of arrays that returns a list of arrays.
+
+    Arguments:
+        fun: the function.
+        in_avals: the types of its arguments.
+        options: of no effect.
+
+    Returns:
+        The jaxpr, the types of its results, and the values of its constants.
+    """
+    closed = _trace_to_jaxpr(fun.call_wrapped, in_avals, "trace_to_jaxpr_dynamic", fun.f)
+    return closed.jaxpr, closed.out_avals, closed.consts
+
+
+@evaluated_by_library
+def trace_to_jaxpr_nounits(
+    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+    """Run a function of arrays that returns a list on partly unknown values.
+
+    Arguments:
+        fun: the function.
+        pvals: its arguments.
+        instantiate: of no effect: what is known is never staged.
+
+    Returns:
+        The jaxpr from the unknown arguments to the unknown results, all results, and the values of
+        the jaxpr's constants.
+    """
+    return partial_eval(fun.call_wrapped, pvals, fun.f)
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr,
+    used_outputs: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+    live_inputs: bool | Sequence[bool] = True,
+) -> tuple[Jaxpr, list[bool]]:
+    """Keep the chosen results of a jaxpr and the equations that they need.
+
+    Arguments:
+        jaxpr: the program.
+        used_outputs: for each result whether to keep it.
+        instantiate: for each argument, or for all, whether to keep it in any case.
+        live_inputs: of no effect.
+
+    Returns:
+        The smaller jaxpr, and for each argument whether it is kept.
+    """
+    smaller, used = dce.dce_jaxpr(jaxpr, used_outputs)
+    count = len(jaxpr.invars)
+    kept = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
+    used = [a or b for a, b in zip(used, kept, strict=True)]
+    invars = [var for var, keep in zip(jaxpr.invars, used, strict=True) if keep]
+    return Jaxpr(smaller.constvars, invars, smaller.eqns, smaller.outvars), used
+
+
+def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """A jaxpr without constants, as a `ClosedJaxpr`."""
+    return ClosedJaxpr(jaxpr, [])
+
+
+def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program with its constants as its first arguments."""
+    return consts_as_invars(jaxpr)
+
+
+def move_binders_to_back(closed_jaxpr: ClosedJaxpr, to_move: Sequence[bool]) -> ClosedJaxpr:
+    """The same program with the chosen arguments behind the others."""
+    jaxpr = closed_jaxpr.jaxpr
+    marked = list(zip(to_move, jaxpr.invars, strict=True))
+    invars = [var for moves, var in marked if not moves] + [var for moves, var in marked if moves]
+    moved = Jaxpr(jaxpr.constvars, invars, jaxpr.eqns, jaxpr.outvars)
+    return ClosedJaxpr(moved, closed_jaxpr.consts)
+
+
+def partial_eval_jaxpr_nounits(
+    jaxpr: ClosedJaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[ShapedArray]]:
+    """Split a program into what can run at once and what has to wait.
+
+    Arguments:
+        jaxpr: the program.
+        unknowns: for each argument whether it is unknown.
+        instantiate: for each result, or for all, whether to make it unknown in any case.
+
+    Returns:
+        The program of the known arguments, which returns the known results and then the residuals;
+        that of the residuals and the unknown arguments; for each result whether it is unknown; and
+        the types of the residuals.
+    """
+    count = len(jaxpr.jaxpr.outvars)
+    forced = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
+    parts = partial_eval_jaxpr(jaxpr.jaxpr, unknowns, forced)
+    residuals = parts.unknown.in_avals[: parts.num_residuals]
+    return close_jaxpr(parts.known), close_jaxpr(parts.unknown), parts.unknown_outs, residuals
+
+
+__all__ = [
+    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "close_jaxpr", "convert_constvars_jaxpr",
+    "dce_jaxpr", "dce_rules", "move_binders_to_back", "partial_eval_jaxpr_custom_rules",
+    "partial_eval_jaxpr_nounits", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
+]  # fmt: skip

@@ -1,0 +1,32 @@
+"""Evaluation of a primitive by compiling it, under the name of `jax.interpreters.xla`."""
+
+from typing import Any
+
+from minijax.primitives.methods import as_result
+from minijax.runtime.array import Array
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import Primitive, typeof
+from minijax_stage3.array import call
+from minijax_stage3.executable import compile_primitive
+
+
+@evaluated_by_library
+def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
+    """Compile a primitive by its lowering rule, and run it.
+
+    Arguments:
+        prim: the primitive.
+        args: its operands.
+        params: its parameters.
+
+    Returns:
+        Its result, or a list of them if it has `multiple_results`.
+
+    Raises:
+        MissingRuleError: it has no lowering rule.
+    """
+    in_avals = tuple(map(typeof, args))
+    return as_result(prim, list(call(compile_primitive(prim, in_avals, params), args, Array)))
+
+
+__all__ = ["apply_primitive"]

@@ -1,0 +1,135 @@
+"""Methods of primitives and jaxprs that programs for JAX call, `bind` for instance.
+
+By JAX's convention a rule returns one result, or a list of them if the primitive has
+`multiple_results`; in our tables it returns a list.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import minijax_stage2 as stage2
+from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax_stage2 import Primitive, impl_rules
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
+from minijax_stage3.dce import effectful, has_effects
+
+Rule = Callable[..., Any]
+
+# Those with a list of results that are not higher-order, all of which have one.
+_WITH_LIST = {
+    "approx_top_k", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "lu", "qr",
+    "rng_bit_generator", "schur", "sort", "svd", "threefry2x32", "top_k", "tridiagonal",
+}  # fmt: skip
+
+
+class _MultipleResults:
+    """Whether rules by JAX's convention return a list; an instance's own value goes first."""
+
+    def __get__(self, primitive: Primitive | None, owner: type) -> Any:
+        if primitive is None:
+            return False
+        return primitive.higher_order or primitive.name in _WITH_LIST
+
+
+def as_list(primitive: Any, result: Any) -> list[Any]:
+    """What a rule by JAX's convention returns, as our tables have it."""
+    return list(result) if primitive.multiple_results else [result]
+
+
+def as_result(primitive: Any, results: list[Any]) -> Any:
+    """What a rule of our tables returns, by JAX's convention."""
+    if primitive.multiple_results:
+        return results
+    (result,) = results
+    return result
+
+
+@evaluated_by_library
+def _bind(primitive: Primitive, *args: Any, **params: Any) -> Any:
+    """Apply the primitive: its result, or the list of them if it has `multiple_results`.
+
+    Raises:
+        MissingRuleError: a transformation at work has no rule for it.
+    """
+    return as_result(primitive, stage2.bind(primitive, *args, **params))
+
+
+def _def_impl(primitive: Primitive, impl: Rule) -> Rule:
+    """Evaluate the primitive by `impl`, a function of arrays, where nothing is transformed."""
+
+    def evaluate(*operands: Any, **params: Any) -> list[Any]:
+        return as_list(primitive, impl(*operands, **params))
+
+    impl_rules[primitive] = evaluators[primitive] = evaluate
+    return impl
+
+
+def _def_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> Rule:
+    """Find the types of results by `abstract_eval`, a function of the types of operands."""
+    abstract_eval_rules[primitive] = lambda *avals, **params: as_list(
+        primitive, abstract_eval(*avals, **params)
+    )
+    return abstract_eval
+
+
+def _def_effectful_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> Rule:
+    """As `def_abstract_eval`, for a function that returns types and a set of effects.
+
+    The primitive runs even where nothing uses its results.
+    """
+    effectful.add(primitive)
+    _def_abstract_eval(primitive, lambda *avals, **params: abstract_eval(*avals, **params)[0])
+    return abstract_eval
+
+
+def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> tuple[list[Any], Any]:
+    """What `bind` takes besides operands: no functions, and the parameters of an equation."""
+    return [], dict(params)
+
+
+def _effects(program: Any) -> frozenset[str]:
+    """The primitives with effects that running it applies, by name."""
+    eqns = [program] if isinstance(program, JaxprEqn) else program.eqns
+    return frozenset(eqn.primitive.name for eqn in eqns if has_effects(eqn))
+
+
+def _replace(program: Any, **changes: Any) -> Any:
+    """The same with other values of some attributes."""
+    names = {
+        JaxprEqn: ("primitive", "invars", "outvars", "params", "source"),
+        Jaxpr: ("constvars", "invars", "eqns", "outvars"),
+        ClosedJaxpr: ("jaxpr", "consts"),
+    }[type(program)]
+    return type(program)(**{name: changes.get(name, getattr(program, name)) for name in names})
+
+
+def _set_methods_of_jaxprs() -> None:
+    eqn, jaxpr, closed_jaxpr = JaxprEqn, Jaxpr, ClosedJaxpr  # type: tuple[Any, Any, Any]
+    for cls in (eqn, jaxpr, closed_jaxpr):
+        cls.effects = property(_effects)
+        cls.replace = _replace
+    eqn.source_info = property(lambda eqn: eqn.source)
+    eqn.ctx = property(lambda eqn: None)
+    # A jaxpr among the parameters of an equation has no constants: it is read like a closed one.
+    jaxpr.jaxpr = property(lambda jaxpr: jaxpr)
+    jaxpr.consts = jaxpr.literals = property(lambda jaxpr: [])
+    jaxpr.debug_info = closed_jaxpr.debug_info = None
+    closed_jaxpr.literals = property(lambda closed: closed.consts)
+
+
+def set_methods() -> None:
+    """Give all primitives and jaxprs these methods, those of the stages too."""
+    _set_methods_of_jaxprs()
+    methods: Any = Primitive
+    methods.multiple_results = _MultipleResults()
+    methods.call_primitive = methods.map_primitive = False
+    for method in (
+        _bind,
+        _def_impl,
+        _def_abstract_eval,
+        _def_effectful_abstract_eval,
+        _get_bind_params,
+    ):
+        method.__name__ = method.__name__.removeprefix("_")
+        method.__qualname__ = f"Primitive.{method.__name__}"
+        setattr(methods, method.__name__, method)
