@@ -20,7 +20,8 @@ import jax
 LEFT_OUT = (
     "jax.experimental.jax2tf", "jax.experimental.mosaic", "jax.experimental.pallas",
     "jax.experimental.thunky", "jax.experimental.x64_context", "jax.extend.mlir",
-    "jax.extend.pallas", "jax.jax2tf", "jax.tools", "jax.collect_profile", "jax.experimental.topologies"
+    "jax.extend.pallas", "jax.jax2tf", "jax.tools", "jax.collect_profile",
+    "jax.experimental.topologies",
 )  # fmt: skip
 FILE = Path("packages/minijax/src/minijax/as_jax/public_names.json")
 

@@ -90,6 +90,14 @@ PAGES = (
     ),
     Page("minijax/core", "Primitives of one's own", ("minijax.core",)),
     Page(
+        "minijax/extend", "Extensions by JAX's conventions",
+        ("minijax.extend.core", "minijax.extend.linear_util", "minijax.extend.backend",
+         "minijax.extend.source_info_util", "minijax.interpreters.ad",
+         "minijax.interpreters.batching", "minijax.interpreters.mlir",
+         "minijax.interpreters.partial_eval", "minijax.interpreters.xla", "minijax.api_util"),
+    ),
+    family("minijax/as_jax", "In JAX's place", TOP, "as_jax"),
+    Page(
         "minijax/trees", "Trees", ("minijax.tree", "minijax.tree_util", "minijax.flatten_util")
     ),
     Page("minijax/checkpoints", "Checkpoints", ("minijax.checkpoints",)),

@@ -78,7 +78,7 @@ def argnums_partial(
 
 
 class DebugInfo(NamedTuple):
-    """What messages may say of a function that is traced.
+    """A description of a function that is traced, for messages.
 
     Attributes:
         traced_for: the transformation.
@@ -96,7 +96,7 @@ class DebugInfo(NamedTuple):
 def debug_info(
     traced_for: str, fun: Callable[..., Any], args: Any, kwargs: Any, **options: Any
 ) -> DebugInfo:
-    """What messages may say of a function.
+    """A description of a function, for messages.
 
     Arguments:
         traced_for: the transformation.

@@ -4,7 +4,9 @@
 `pytest -p minijax.as_jax` for a suite of tests.
 """
 
-from minijax.as_jax.alias import install_as_jax
+from minijax.as_jax.alias import install_as_jax, is_installed_as_jax, remove_as_jax
+
+__all__ = ["install_as_jax", "is_installed_as_jax", "remove_as_jax"]
 
 
 def pytest_addoption() -> None:

@@ -60,7 +60,7 @@ class AbsentLoader(Loader):
 
 
 def spec_of_absent(fullname: str, module: str) -> ModuleSpec | None:
-    """How `fullname` is imported, if it is a module of JAX's that is not here."""
+    """The spec of `fullname` if it is a module of JAX that is not here, or None."""
     if names_of(module) is None:
         return None
     return ModuleSpec(fullname, AbsentLoader(module), is_package=True)

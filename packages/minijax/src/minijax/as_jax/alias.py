@@ -13,11 +13,14 @@ from typing import Any
 
 from minijax.as_jax.absent import AbsentLoader, spec_of_absent
 from minijax.settings import version as version_of_library
+from minijax_stage3.backend import import_module
 
 VERSION = "0.12.0"
 SHIM = str(Path(__file__).parent / "shim")
 VARIABLE = "MINIJAX_AS_JAX"
-PRIVATE = "jax._src"
+
+# Packages that are elsewhere here.
+_ELSEWHERE = {"jax._src": "minijax.as_jax.private", "jax.extend.mlir": "jaxlib.mlir"}
 
 
 def install_as_jax(version: str = VERSION) -> None:
@@ -35,7 +38,12 @@ def install_as_jax(version: str = VERSION) -> None:
         ImportError: JAX is imported already.
         ValueError: `version` is not of the form "1.2.3".
 
-    Source: minijax/as_jax/alias.py
+    >>> minijax.install_as_jax()
+    >>> import jax
+    >>> jax is minijax, jax.__version__
+    (True, '0.12.0')
+    >>> from minijax.as_jax import remove_as_jax
+    >>> remove_as_jax()
     """
     numbers = version.split(".") if isinstance(version, str) else []
     if len(numbers) < 3 or not all(part.isdigit() for part in numbers[:3]):
@@ -60,8 +68,6 @@ def remove_as_jax() -> None:
     """Take `install_as_jax` back: `import jax` means JAX again, where JAX is installed.
 
     Programs that imported it before keep what they have.
-
-    Source: minijax/as_jax/alias.py
     """
     own = (_Finder, _FinderOfAbsent)
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, own)]
@@ -86,9 +92,16 @@ def _is_of_jax(name: str) -> bool:
     return name == "jax" or name.startswith("jax.")
 
 
+def _name_here(name: str) -> str:
+    for package, here in _ELSEWHERE.items():
+        if name == package or name.startswith(package + "."):
+            return here + name.removeprefix(package)
+    return "mini" + name
+
+
 def _is_alias(module: ModuleType) -> bool:
-    """Whether a module that is imported by a name of JAX is one of ours."""
-    return module.__name__.partition(".")[0] == "minijax" or _is_shim(module)
+    """Return True if a module that is imported by a name of JAX is one of ours."""
+    return module.__name__.partition(".")[0] in ("minijax", "jaxlib") or _is_shim(module)
 
 
 def _is_shim(module: ModuleType) -> bool:
@@ -120,9 +133,7 @@ class _Finder(DistributionFinder):
     ) -> ModuleSpec | None:
         if not _is_of_jax(fullname):
             return None
-        ours = fullname.replace("jax", "minijax", 1)
-        if fullname == PRIVATE or fullname.startswith(PRIVATE + "."):
-            ours = fullname.replace(PRIVATE, "minijax.as_jax.private", 1)
+        ours = _name_here(fullname)
         parent, _, _ = ours.rpartition(".")
         if parent:
             # Not importlib.util.find_spec, which would find a module that is no part of a package.
@@ -132,9 +143,10 @@ class _Finder(DistributionFinder):
         return ModuleSpec(fullname, _Loader(ours))
 
     def find_distributions(
-        self, context: DistributionFinder.Context = DistributionFinder.Context()
+        self, context: DistributionFinder.Context | None = None
     ) -> Iterable[Distribution]:
-        return [_Metadata(self.version)] if context.name in (None, "jax") else []
+        wanted = None if context is None else context.name
+        return [_Metadata(self.version)] if wanted in (None, "jax") else []
 
     def invalidate_caches(self) -> None:
         """There are none."""
@@ -160,7 +172,7 @@ class _Loader(Loader):
         self.name = name
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self.name)
+        module: ModuleType = import_module(self.name)  # which knows how to import jaxlib
         self.spec = module.__spec__
         return module
 
@@ -170,7 +182,7 @@ class _Loader(Loader):
 
 
 class _Metadata(Distribution):
-    """What `importlib.metadata` says of the distribution named jax."""
+    """The distribution named jax, as `importlib.metadata` shows it."""
 
     def __init__(self, version: str):
         self._text = f"Metadata-Version: 2.1\nName: jax\nVersion: {version}\n"

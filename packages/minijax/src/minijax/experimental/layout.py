@@ -1,4 +1,4 @@
-"""How arrays lie in memory, under the names of `jax.experimental.layout`."""
+"""Layouts of arrays in memory, under the names of `jax.experimental.layout`."""
 
 from dataclasses import dataclass
 from typing import Any

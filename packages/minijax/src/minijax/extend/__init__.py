@@ -4,6 +4,15 @@ They show the mechanisms of `minijax.core` by JAX's conventions. What a library 
 works in every interpreter here; `minijax.core` has the shorter way.
 """
 
+from typing import Any
+
 from minijax.extend import backend, core, linear_util, source_info_util
+from minijax.xla.mlir import bindings
 
 __all__ = ["backend", "core", "linear_util", "source_info_util"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "mlir":  # which takes a while to import
+        return bindings()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,11 +10,11 @@ from typing import Any
 
 
 class StoreException(Exception):
-    """What a layer computes beside its results was read before it ran, or ran twice."""
+    """The error of reading what a layer computes beside its results before it ran."""
 
 
 class Store:
-    """What a layer computes beside its results; it is called to be read."""
+    """A place for what a layer computes beside its results; it is called to be read."""
 
     def __init__(self, name: str):
         self._name = name
@@ -147,7 +147,7 @@ def transformation_with_aux2(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Which of two stores was written, and its value.
+    """Tell which of two stores was written, with its value.
 
     Returns:
         True and the value of the first, or False and the value of the second.

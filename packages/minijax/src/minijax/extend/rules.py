@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Primitive
 from minijax_stage2.trace import Rules
 
@@ -33,7 +34,9 @@ class RulesByJAX(MutableMapping[Primitive, Rule]):
         if primitive not in self._table:
             raise KeyError(primitive)
         ours = self._table[primitive]
-        return self._given[ours] if ours in self._given else self._to_jax(primitive, ours)
+        if ours in self._given:
+            return self._given[ours]
+        return evaluated_by_library(self._to_jax(primitive, ours))
 
     def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
         ours = self._to_ours(primitive, rule)

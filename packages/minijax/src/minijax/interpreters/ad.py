@@ -127,7 +127,7 @@ def defbilinear(primitive: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """Whether `x` stands for an operand in which a program is linear."""
+    """Return True if `x` stands for an operand in which a program is linear."""
     return isinstance(x, UndefinedPrimal)
 
 

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from minijax.primitives.decomposition import lower_by, results_of
-from minijax.xla.mlir import mlir_context
+from minijax.xla.mlir import dialect, ir, mlir_context
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shown import counted
 from minijax_stage3 import lowering_rules
-from minijax_stage3.backend import import_module
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import (
     FunctionBuilder,
@@ -35,10 +34,6 @@ from minijax_stage3.staging import trace_to_jaxpr
 Rule = Callable[..., Any]
 
 
-def _ir() -> Any:
-    return import_module("jaxlib.mlir.ir")
-
-
 def make_ir_context() -> Any:
     """A new context of MLIR that knows XLA's dialects."""
     return mlir_context()
@@ -46,12 +41,12 @@ def make_ir_context() -> Any:
 
 def dtype_to_ir_type(dtype: Any) -> Any:
     """The type of elements of a dtype, in the current context."""
-    return _ir().Type.parse(element_type(np.dtype(dtype)))
+    return ir().Type.parse(element_type(np.dtype(dtype)))
 
 
 def aval_to_ir_type(ctx: Any, aval: ShapedArray | None = None) -> Any:
     """The type of arrays, in the current context."""
-    return _ir().Type.parse(mlir_type(ctx if aval is None else aval))
+    return ir().Type.parse(mlir_type(ctx if aval is None else aval))
 
 
 def aval_to_ir_types(ctx: Any, aval: ShapedArray | None = None) -> tuple[Any, ...]:
@@ -65,10 +60,10 @@ def ir_constant(val: Any, **options: Any) -> Any:
     aval = ShapedArray(val.shape, val.dtype)
     if val.size and (val == val.flat[0]).all():
         elements = f"dense<{scalar_text(val.flat[0], val.dtype)}> : {mlir_type(aval)}"
-        attribute = _ir().Attribute.parse(elements)
+        attribute = ir().Attribute.parse(elements)
     else:
         attribute = dense_elements(val)
-    return import_module("jaxlib.mlir.dialects.stablehlo").constant(attribute)
+    return dialect("stablehlo").constant(attribute)
 
 
 def dense_elements(val: Any) -> Any:
@@ -78,27 +73,27 @@ def dense_elements(val: Any) -> Any:
         scalar_text(x, val.dtype) if x.ndim == 0 else f"[{', '.join(map(nested, x))}]"
     )
     text = nested(val) if val.size else ""
-    return _ir().Attribute.parse(f"dense<{text}> : {mlir_type(aval)}")
+    return ir().Attribute.parse(f"dense<{text}> : {mlir_type(aval)}")
 
 
 def dense_int_elements(xs: Sequence[int]) -> Any:
     """Integers as an attribute of 64-bit elements."""
-    return _ir().DenseIntElementsAttr.get(np.asarray(xs, np.int64))
+    return ir().DenseIntElementsAttr.get(np.asarray(xs, np.int64))
 
 
 def dense_int_array(xs: Sequence[int]) -> Any:
     """Integers as an attribute, an array of 64 bits."""
-    return _ir().DenseI64ArrayAttr.get(np.asarray(xs, np.int64))
+    return ir().DenseI64ArrayAttr.get(np.asarray(xs, np.int64))
 
 
 def i32_attr(i: int) -> Any:
     """An integer of 32 bits as an attribute."""
-    return _ir().IntegerAttr.get(_ir().IntegerType.get_signless(32), i)
+    return ir().IntegerAttr.get(ir().IntegerType.get_signless(32), i)
 
 
 def i64_attr(i: int) -> Any:
     """An integer of 64 bits as an attribute."""
-    return _ir().IntegerAttr.get(_ir().IntegerType.get_signless(64), i)
+    return ir().IntegerAttr.get(ir().IntegerType.get_signless(64), i)
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
@@ -129,7 +124,7 @@ class ModuleContext:
 
 @dataclass(frozen=True)
 class LoweringRuleContext:
-    """What a lowering rule may know besides the operands.
+    """Knowledge of a lowering rule besides the operands.
 
     Attributes:
         module_context: the module.
@@ -166,13 +161,11 @@ class lower_fun:
         builder = ModuleBuilder(ctx.module_context.platforms[0])
         builder.add_function(consts_as_invars(closed.jaxpr), "main", "private")
         main = f"part{len(module.body.operations)}_"
-        text = "\n".join(["module {", *_renamed(builder.functions, main), "}"])
-        for op in list(_ir().Module.parse(text).body.operations):
-            op.detach_from_parent()
-            module.body.append(op)
+        for text in _renamed(builder.functions, main):
+            module.body.append(ir().Operation.parse(text))
         types = [aval_to_ir_type(aval) for aval in closed.out_avals]
-        name = _ir().FlatSymbolRefAttr.get(f"{main}main")
-        call = import_module("jaxlib.mlir.dialects.func").CallOp
+        name = ir().FlatSymbolRefAttr.get(f"{main}main")
+        call = dialect("func").CallOp
         return list(call(types, name, [*closed.consts, *operands]).results)
 
 
@@ -234,18 +227,18 @@ def _through_bindings(prim: Primitive, rule: Rule) -> Rule:
     def ours(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value, **params: Any
     ) -> list[Value]:
-        ir, func = _ir(), import_module("jaxlib.mlir.dialects.func")
+        func = dialect("func")
         name = f"{symbol(prim.name)}_{len(b.module.names)}"
         b.module.names[object()] = name
-        with make_ir_context(), ir.Location.unknown():
-            module = ir.Module.create()
+        with make_ir_context(), ir().Location.unknown():
+            module = ir().Module.create()
             context = ModuleContext(module, (b.module.platform,))
             in_avals = [x.aval for x in operands]
             types = [aval_to_ir_type(context, aval) for aval in in_avals]
             out_types = [aval_to_ir_type(context, aval) for aval in out_avals]
-            with ir.InsertionPoint(module.body):
+            with ir().InsertionPoint(module.body):
                 written = func.FuncOp(name, (types, out_types), visibility="private")
-            with ir.InsertionPoint(written.add_entry_block()):
+            with ir().InsertionPoint(written.add_entry_block()):
                 ctx = LoweringRuleContext(context, prim, in_avals, list(out_avals))
                 outs = flatten_ir_values(rule(ctx, *written.arguments, **params))
                 if len(outs) != len(out_avals):

@@ -108,7 +108,8 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
 
 
 __all__ = [
-    "AbstractValue", "Atom", "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr", "JaxprEqn", "Literal", "Primitive",
+    "AbstractValue", "Atom", "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr",
+    "JaxprEqn", "Literal", "Primitive",
     "ProgramRules", "Rules", "ShapedArray", "Trace", "Tracer", "UndefPrimal", "Var", "Zero",
     "abstract_eval_rules", "binary", "bind", "by_batch", "by_elements", "by_lines", "by_reduction",
     "current_trace", "dce_jaxpr", "dce_rules", "declare",

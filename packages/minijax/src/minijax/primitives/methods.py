@@ -23,7 +23,7 @@ _WITH_LIST = {
 
 
 class _MultipleResults:
-    """Whether rules by JAX's convention return a list; an instance's own value goes first."""
+    """True if rules by JAX's convention return a list; the own value of an instance goes first."""
 
     def __get__(self, primitive: Primitive | None, owner: type) -> Any:
         if primitive is None:
@@ -32,12 +32,12 @@ class _MultipleResults:
 
 
 def as_list(primitive: Any, result: Any) -> list[Any]:
-    """What a rule by JAX's convention returns, as our tables have it."""
+    """The result of a rule by JAX's convention, as our tables have it."""
     return list(result) if primitive.multiple_results else [result]
 
 
 def as_result(primitive: Any, results: list[Any]) -> Any:
-    """What a rule of our tables returns, by JAX's convention."""
+    """The result of a rule of our tables, by JAX's convention."""
     if primitive.multiple_results:
         return results
     (result,) = results
@@ -83,7 +83,7 @@ def _def_effectful_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> R
 
 
 def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> tuple[list[Any], Any]:
-    """What `bind` takes besides operands: no functions, and the parameters of an equation."""
+    """The functions that `bind` takes, of which there are none, and the parameters."""
     return [], dict(params)
 
 

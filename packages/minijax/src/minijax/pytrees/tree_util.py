@@ -88,13 +88,13 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return treedef.children()
 
 
-def is_tree_node(cls: type) -> bool:
+def is_tree_node(typ: type) -> bool:
     """Return True if the instances of a class are inner nodes of trees.
 
     >>> minijax.tree_util.is_tree_node(dict), minijax.tree_util.is_tree_node(float)
     (True, False)
     """
-    return cls is type(None) or tree.find_node_type(cls) is not None
+    return typ is type(None) or tree.find_node_type(typ) is not None
 
 
 @hiding_frames

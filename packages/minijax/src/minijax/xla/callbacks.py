@@ -7,8 +7,8 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 from minijax.xla.buffers import block
-from minijax.xla.mlir import mlir_context
-from minijax_stage3.backend import Aval, Buffer, Executable, Options, import_module, load
+from minijax.xla.mlir import ir, mlir_context
+from minijax_stage3.backend import Aval, Buffer, Executable, Options, load
 from minijax_stage3.errors import ExecutionError
 
 HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
@@ -105,7 +105,7 @@ def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFun
 def parsed(text: str) -> Any:
     """The module of a text."""
     with mlir_context():
-        return import_module("jaxlib.mlir.ir").Module.parse(text)
+        return ir().Module.parse(text)
 
 
 def callback_error(module: str, cause: BaseException) -> BaseException:

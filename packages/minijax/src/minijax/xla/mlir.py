@@ -5,13 +5,27 @@ from typing import Any
 from minijax_stage3.backend import import_module
 
 
+def bindings() -> Any:
+    """The package of the bindings."""
+    return import_module("jaxlib.mlir")
+
+
+def ir() -> Any:
+    """The module of types, attributes, operations and contexts."""
+    return import_module("jaxlib.mlir.ir")
+
+
+def dialect(name: str) -> Any:
+    """The module of the operations of a dialect: "func", "stablehlo"."""
+    return import_module(f"jaxlib.mlir.dialects.{name}")
+
+
 def mlir_context() -> Any:
     """A new context of MLIR that knows XLA's dialects."""
-    ir = import_module("jaxlib.mlir.ir")
-    context, registry = ir.Context(), ir.DialectRegistry()
+    context, registry = ir().Context(), ir().DialectRegistry()
     import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
     context.append_dialect_registry(registry)
-    for dialect in ("stablehlo", "chlo", "sdy"):
-        import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
+    for name in ("stablehlo", "chlo", "sdy"):
+        dialect(name).register_dialect(context)
     context.load_all_available_dialects()
     return context

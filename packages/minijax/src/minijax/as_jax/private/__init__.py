@@ -1,1 +1,1 @@
-"""What widely used libraries import from JAX's private modules, `jax._src`."""
+"""Names that widely used libraries import from JAX's private modules, `jax._src`."""

@@ -7,7 +7,7 @@ from minijax.xla.coordination import coordination
 
 
 class State:
-    """Which process this is, and the service through which processes agree."""
+    """The number of this process, and the service through which processes agree."""
 
     @property
     def process_id(self) -> int:

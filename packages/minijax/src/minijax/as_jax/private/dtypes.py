@@ -13,7 +13,7 @@ class ExtendedDType:
 
 
 def supports_inf(dtype: DType) -> bool:
-    """Whether a dtype of floats has infinities."""
+    """Return True if a dtype of floats has infinities."""
     return bool(jnp.isinf(jnp.asarray(float("inf"), dtype)))
 
 

@@ -135,7 +135,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype[Any]:
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether `x` is an array, a number or a tracer."""
+    """Return True if `x` is an array, a number or a tracer."""
     if not is_value(x):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Which interpreter is at work here, for libraries that keep state of their own."""
+"""The interpreter at work here, for libraries that keep state of their own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
 
 
 def is_evaluating() -> bool:
-    """Whether no transformation is at work."""
+    """Return True if no transformation is at work."""
     return bool(current_trace().evaluates)
 
 
@@ -68,15 +68,15 @@ def set_current_trace(trace: Any, check_leaks: bool = False) -> Iterator[None]:
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Whether a function is being staged."""
+    """Return True if a function is being staged."""
     return any(isinstance(trace, JaxprTrace) for trace in trace_stack())
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Whether a function is being mapped."""
+    """Return True if a function is being mapped."""
     return any(isinstance(trace, BatchTrace) for trace in trace_stack())
 
 
 def trace_state_clean() -> bool:
-    """Whether no transformation is at work."""
+    """Return True if no transformation is at work."""
     return current_interpreter() is evaluator or is_evaluating()
