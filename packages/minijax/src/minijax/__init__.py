@@ -109,7 +109,8 @@ __all__ = [
     "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "ad_checkpoint", "api_util",
     "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "compilation_cache",
-    "config", "core", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp",
+    "config", "core", "coverage", "custom_batching", "custom_derivatives", "custom_gradient",
+    "custom_jvp",
     "custom_vjp", "debug", "debug_infs", "debug_key_reuse", "debug_nans", "default_backend",
     "default_device", "default_matmul_precision", "default_prng_impl", "device_count",
     "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack", "dtypes",
@@ -171,10 +172,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"minijax.{name}")
     if name in ("pmap", "shard_map"):
         return getattr(importlib.import_module(f"minijax.parallel.{name}"), name)
-    if name == "install_as_jax":
-        from minijax.as_jax import install_as_jax
-
-        return install_as_jax
+    if name in ("coverage", "install_as_jax"):
+        return getattr(importlib.import_module("minijax.as_jax"), name)
     if name in ("__version__", "__version_info__"):
         return getattr(importlib.import_module("minijax.version"), name)
     if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed

@@ -5,8 +5,9 @@
 """
 
 from minijax.as_jax.alias import install_as_jax, is_installed_as_jax, remove_as_jax
+from minijax.as_jax.coverage import coverage
 
-__all__ = ["install_as_jax", "is_installed_as_jax", "remove_as_jax"]
+__all__ = ["coverage", "install_as_jax", "is_installed_as_jax", "remove_as_jax"]
 
 
 def pytest_addoption() -> None:

@@ -45,7 +45,7 @@ class AbsentName:
 
 
 class AbsentLoader(Loader):
-    """Makes a module whose names are all absent."""
+    """Makes a module whose names, public or not, are all absent."""
 
     def __init__(self, module: str):
         self.module = module
@@ -55,8 +55,13 @@ class AbsentLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__doc__ = f"{self.module}, which is not in minijax."
-        for name in names_of(self.module) or ():
-            setattr(module, name, AbsentName(f"{self.module}.{name}"))
+
+        def absent(name: str) -> AbsentName:
+            if name.startswith("__") or names_of(f"{self.module}.{name}") is not None:
+                raise AttributeError(name)  # a module is imported by its name
+            return AbsentName(f"{self.module}.{name}")
+
+        module.__getattr__ = absent  # type: ignore[method-assign]
 
 
 def spec_of_absent(fullname: str, module: str) -> ModuleSpec | None:

@@ -2,12 +2,21 @@
 
 from typing import Any
 
+import numpy as np
+
 from minijax.primitives.methods import as_result
 from minijax.runtime.array import Array
+from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Primitive, typeof
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_primitive
+
+# Functions that convert values of a class on their way into a program. Entries are of no effect:
+# a class counts as an array once `core.pytype_aval_mappings` knows its type.
+canonicalize_dtype_handlers = dict.fromkeys(
+    [np.ndarray, np.generic, bool, int, float, complex], to_array
+)
 
 
 @evaluated_by_library
@@ -29,4 +38,4 @@ def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
     return as_result(prim, list(call(compile_primitive(prim, in_avals, params), args, Array)))
 
 
-__all__ = ["apply_primitive"]
+__all__ = ["apply_primitive", "canonicalize_dtype_handlers"]

@@ -38,6 +38,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.shaped_array import aval_rules
 from minijax_stage2.shown import counted
 from minijax_stage2.trace import Rules
 from minijax_stage2.vmap import move_batch_dim, vmap_flat
@@ -98,6 +99,7 @@ typecheck_jaxpr = hiding_frames(stage3.typecheck_jaxpr)
 
 set_methods()
 
+pytype_aval_mappings = aval_rules  # the types of values, by their class: a function for each
 AbstractValue = ShapedArray  # the base class of types in JAX, where here all are of this one
 
 
@@ -116,7 +118,8 @@ __all__ = [
     "declare_program", "defjvp", "deflinear", "deftranspose", "defzero", "dependence_rules",
     "draw_stack", "eval_jaxpr", "impl_rules", "inner_jaxprs", "jaxpr_as_fun", "jvp_flat",
     "jvp_rules", "key_rules", "leading_batch", "lower_by", "lowering_rules", "mlir_type",
-    "move_batch_dim", "order_rules", "partial_eval_rules", "reduction", "signature", "step_rules",
+    "move_batch_dim", "order_rules", "partial_eval_rules", "pytype_aval_mappings",
+    "reduction", "signature", "step_rules",
     "trace_stack", "trace_to_jaxpr", "transformation", "transpose_rules", "typecheck_jaxpr",
     "typeof", "types_by", "unary", "vmap_elementwise", "vmap_flat", "vmap_rules",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ Rule = Callable[..., Any]
 _WITH_LIST = {
     "approx_top_k", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "lu", "qr",
     "rng_bit_generator", "schur", "sort", "svd", "threefry2x32", "top_k", "tridiagonal",
+    "unstack",
 }  # fmt: skip
 
 

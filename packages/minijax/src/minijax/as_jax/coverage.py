@@ -1,0 +1,38 @@
+"""The table of JAX's public names that are here."""
+
+import importlib
+
+from minijax.as_jax.absent import public_names
+
+
+def missing_names(module: str) -> list[str]:
+    """The public names of a module of JAX that are not here."""
+    names = public_names()[module]
+    try:
+        here = importlib.import_module(f"mini{module}")
+    except ModuleNotFoundError:
+        return names
+    return [name for name in names if not hasattr(here, name)]
+
+
+def coverage() -> None:
+    """Print JAX's public modules, with how many of their names are here and which are not.
+
+    The names are those of JAX 0.12, without what is for TPUs, for TensorFlow and for writing
+    kernels.
+
+    >>> minijax.coverage()  # doctest: +ELLIPSIS
+    module ... there ... of ... missing
+    jax ...
+    """
+    rows = []
+    for module, names in public_names().items():
+        if names:
+            missing = missing_names(module)
+            rows.append((module, len(names) - len(missing), len(names), " ".join(missing)))
+    there, count = (sum(row[i] for row in rows) for i in (1, 2))
+    rows.append(("in all", there, count, f"{there / count:.1%} are there"))
+    width = max(len(row[0]) for row in rows)
+    print(f"{'module':{width}}  there    of  missing")
+    for name, there, count, missing in rows:
+        print(f"{name:{width}}  {there:5} {count:5}  {missing}".rstrip())

@@ -1,0 +1,76 @@
+"""Primitives of JAX that are functions here: their names, for programs that bind them.
+
+No function of this library writes them into a program. Bound, each is one equation, whose rules
+are those of its function.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from minijax.lax import promoting as lax
+from minijax.primitives.declare import declare
+from minijax.primitives.decomposition import lower_by, results_of, types_by
+from minijax_stage2 import Primitive, typeof
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.vmap import vmap_flat
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.staging import trace_to_jaxpr
+from minijax_stage4.transpose import UndefPrimal, backward_pass
+
+
+def composite(name: str, function: Callable[..., Any]) -> Primitive:
+    """A primitive that computes a function of arrays.
+
+    Arguments:
+        name: its name.
+        function: takes the operands, and the parameters by keyword.
+    """
+    primitive = Primitive(name)
+    results = results_of(function)
+
+    def vmap(axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        return vmap_flat(partial(results, **params), values, dims, axis_size, function)
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return jvp_flat(partial(results, **params), primals, tangents, function)
+
+    def transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        avals = [x.aval if isinstance(x, UndefPrimal) else typeof(x) for x in operands]
+        closed = trace_to_jaxpr(partial(results, **params), avals, "transposition", function)
+        program = consts_as_invars(closed.jaxpr)
+        return backward_pass(program, [*closed.consts, *operands], cts)[len(closed.consts) :]
+
+    declare(
+        primitive,
+        abstract_eval=types_by(results),
+        lower=lower_by(results),
+        vmap=vmap,
+        jvp=jvp,
+        transpose=transpose,
+    )
+    return primitive
+
+
+def _squeeze(x: Any, *, dimensions: Sequence[int]) -> Any:
+    return lax.squeeze(x, dimensions)
+
+
+def _stack(*xs: Any, axis: int) -> Any:
+    return lax.concatenate([lax.expand_dims(x, [axis]) for x in xs], axis)
+
+
+def _unstack(x: Any, *, axis: int) -> list[Any]:
+    count = typeof(x).shape[axis]
+    return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(count)]
+
+
+# By the name of the primitive.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "conj": lambda x, **params: lax.conj(x),
+    "copy": lambda x: lax.reshape(x, typeof(x).shape),
+    "square": lambda x: lax.square(x),
+    "squeeze": _squeeze,
+    "stack": _stack,
+    "unstack": _unstack,
+}
