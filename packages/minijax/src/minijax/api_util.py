@@ -147,7 +147,10 @@ def donation_vector(
         in_tree: the tree structure of `(args, kwargs)`.
     """
     args, kwargs = tree_unflatten(in_tree, [None] * in_tree.num_leaves)
-    leaves_of = lambda tree: tree_flatten(tree, is_leaf=lambda x: x is None)[0]  # noqa: E731
+
+    def leaves_of(tree: Any) -> list[Any]:
+        return tree_flatten(tree, is_leaf=lambda x: x is None)[0]
+
     given = [(i in donate_argnums, leaves_of(arg)) for i, arg in enumerate(args)]
     given += [(name in donate_argnames, leaves_of(kwargs[name])) for name in sorted(kwargs)]
     return tuple(donated for donated, leaves in given for _ in leaves)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -57,7 +57,11 @@ class ShapedArray:
     dtype: np.dtype[Any]
     weak_type: bool
 
-    def __new__(cls, shape: Shape, dtype: Any, weak_type: bool = False) -> "ShapedArray":
+    def __new__(
+        cls, shape: Shape, dtype: Any, weak_type: bool = False, **more: Any
+    ) -> "ShapedArray":
+        if more:
+            return type_makers[-1](ShapedArray(shape, dtype, weak_type), **more)
         if not isinstance(dtype, np.dtype):
             dtype = parse_dtype("ShapedArray", dtype)
         key = shape, dtype, weak_type
@@ -145,6 +149,14 @@ class ShapedArray:
 
 # What later packages know of types, by the name of the attribute that holds it.
 type_attributes: dict[str, Callable[[ShapedArray], Any]] = {}
+
+
+def _no_more(aval: ShapedArray, **more: Any) -> NoReturn:
+    raise TypeError(f"ShapedArray: there is no argument {next(iter(more))!r}")
+
+
+# The type of which more is said than shape and dtype: by the last of these.
+type_makers: list[Callable[..., ShapedArray]] = [_no_more]
 
 
 _BOOL, _INTEGER, _REAL, _COMPLEX, NO_NUMBER = range(5)

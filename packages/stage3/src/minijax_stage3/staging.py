@@ -212,10 +212,10 @@ def as_type(x: Any) -> ShapedArray | None:
     """The type `x`, if it is not a value."""
     if isinstance(x, ShapedArray):
         return x
-    if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
-        return None
     if hasattr(x, "to_aval"):  # which says more of its type
         return x.to_aval()  # type: ignore[no-any-return]
+    if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        return None
     shape = tuple(x.shape)
     check_shape("a type", shape)
     weak_type = bool(getattr(x, "weak_type", False))

@@ -30,9 +30,9 @@ def coverage() -> None:
         if names:
             missing = missing_names(module)
             rows.append((module, len(names) - len(missing), len(names), " ".join(missing)))
-    there, count = (sum(row[i] for row in rows) for i in (1, 2))
+    there, count = sum(row[1] for row in rows), sum(row[2] for row in rows)
     rows.append(("in all", there, count, f"{there / count:.1%} are there"))
     width = max(len(row[0]) for row in rows)
     print(f"{'module':{width}}  there    of  missing")
-    for name, there, count, missing in rows:
-        print(f"{name:{width}}  {there:5} {count:5}  {missing}".rstrip())
+    for row in rows:
+        print(f"{row[0]:{width}}  {row[1]:5} {row[2]:5}  {row[3]}".rstrip())

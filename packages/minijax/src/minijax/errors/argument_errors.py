@@ -16,6 +16,8 @@ from functools import lru_cache
 from types import NoneType, TracebackType, UnionType
 from typing import Any
 
+import jaxlib
+import ml_dtypes
 import numpy as np
 
 import minijax_stage1
@@ -48,7 +50,9 @@ _OURS = tuple(
     os.path.dirname(os.path.abspath(str(file))) + os.sep
     for file in (os.path.dirname(__file__), *(package.__file__ for package in _PACKAGES))
 )
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+_LIBRARIES = tuple(os.path.dirname(str(package.__file__)) for package in (jaxlib, ml_dtypes, np))
 
 
 def blame_argument(
@@ -175,7 +179,7 @@ def _has_inner_frames(error: Exception) -> bool:
         filename = entry.tb_frame.f_code.co_filename
         if is_ours(filename):
             ours, caller = entry, ours
-        elif not is_machinery(filename) and not filename.startswith((*_LIBRARIES, "<")):
+        elif not _is_of_libraries(filename):
             ours = caller = None
         entry = entry.tb_next
     if ours is None:
@@ -184,6 +188,13 @@ def _has_inner_frames(error: Exception) -> bool:
     if is_of_value and caller is not None and type(error) is AttributeError:
         return True
     return ours.tb_next is not None or not _raises(ours)
+
+
+def _is_of_libraries(filename: str) -> bool:
+    """Return True for what we call, and not for a library that calls us."""
+    if filename.startswith((*_LIBRARIES, "<")):
+        return True
+    return filename.startswith(_STANDARD_LIBRARY) and not filename.startswith(_INSTALLED)
 
 
 def _raises(entry: TracebackType) -> bool:
@@ -365,6 +376,8 @@ def _may_be_array(value: Any) -> bool:
         except Exception:  # lists of different lengths
             return False
         return True
+    if hasattr(value, "to_aval"):  # a type without values
+        return False
     return has_type(value) and getattr(value, "dtype", np.dtype(bool)).kind not in "OSUMm"
 
 

@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 
 from minijax import xla
 from minijax.lax.sharding import sharding_constraint_p
+from minijax.primitives.array_constants import lower_array
 from minijax.primitives.declare_program import declare_program
 from minijax.runtime.inspection import PartitionedModule
 from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax.runtime.sharding_text import declared_mesh, on_each_device
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import Primitive, ShapedArray, bind
-from minijax_stage2.shaped_array import float0
 from minijax_stage2.shown import counted
 from minijax_stage3 import (
     Jaxpr,
@@ -23,7 +23,7 @@ from minijax_stage3 import (
     lowering_rules,
 )
 from minijax_stage3.abstract_eval import require_accepted
-from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature, symbol
+from minijax_stage3.lowering import FunctionBuilder, Value, signature, symbol
 
 call_exported_p = Primitive("call_exported", higher_order=True)
 
@@ -221,16 +221,7 @@ constant_p = Primitive("constant")
 def _lower_constant(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, value: Any
 ) -> list[Value]:
-    (aval,) = out_avals
-    if aval.size == 0:
-        literal = ""
-    elif aval.dtype == float0:
-        literal = "false"
-    elif aval.dtype.kind == "b":
-        literal = str(value.tolist()).lower()
-    else:
-        literal = f'"0x{value.astype(value.dtype.newbyteorder("<")).tobytes().hex()}"'
-    return b.emit(f"stablehlo.constant dense<{literal}> : {mlir_type(aval)}", aval)
+    return [lower_array(b, value)]
 
 
 lowering_rules[constant_p] = _lower_constant

@@ -51,13 +51,13 @@ primitive_jvps = RulesByJAX(jvp_rules, _jvp_to_ours, _jvp_to_jax)
 def _transpose_to_ours(primitive: Primitive, rule: Rule) -> Rule:
     def ours(cts: Sequence[Any], *operands: Any, **params: Any) -> Sequence[Any]:
         in_cts = rule(as_result(primitive, list(cts)), *operands, **params)
-        return [None] * len(operands) if in_cts is Zero else in_cts
+        return [None] * len(operands) if in_cts is Zero else list(in_cts)
 
     return ours
 
 
 def _transpose_to_jax(primitive: Primitive, rule: Rule) -> Rule:
-    def by_jax(cts: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+    def by_jax(cts: Any, *operands: Any, **params: Any) -> Any:
         return rule(as_list(primitive, cts), *operands, **params)
 
     return by_jax

@@ -4,7 +4,7 @@ A rule takes the operands, the batch axis of each, None where it has none, and t
 keyword; it returns results and their batch axes, in lists if `primitive.multiple_results`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.extend.rules import Rule, RulesByJAX
@@ -33,61 +33,54 @@ class AxisData(NamedTuple):
     explicit_mesh_axis: Any = None
 
 
-def _of_sizes(primitive: Primitive, rule: Rule) -> Rule:
-    """Our rule from one that is not told the number of examples."""
-
-    def ours(
-        axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
-    ) -> tuple[list[Any], list[Any]]:
-        outs, out_dims = rule(values, dims, **params)
-        return as_list(primitive, outs), _dims(primitive, out_dims, outs)
-
-    return ours
-
-
-def _of_axes(primitive: Primitive, rule: Rule) -> Rule:
-    """Our rule from one that is told of the mapped axis."""
-
-    def ours(
-        axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
-    ) -> tuple[list[Any], list[Any]]:
-        axis = AxisData(None, axis_size, mesh_axes_of_batch())
-        outs, out_dims = rule(axis, values, dims, **params)
-        return as_list(primitive, outs), _dims(primitive, out_dims, outs)
-
-    return ours
-
-
 def _dims(primitive: Any, out_dims: Any, outs: Any) -> list[Any]:
     if not primitive.multiple_results:
         return [out_dims]
     return list(out_dims) if isinstance(out_dims, list | tuple) else [out_dims] * len(outs)
 
 
-def _sized(values: Sequence[Any], dims: Sequence[Any]) -> int:
-    return next(x.shape[dim] for x, dim in zip(values, dims, strict=True) if dim is not None)
+def _told(what: Callable[[int], tuple[Any, ...]]) -> RulesByJAX:
+    """Our rules by a convention, in which the first arguments are `what` a rule is told.
+
+    Arguments:
+        what: returns these arguments for the number of examples.
+    """
+
+    def to_ours(primitive: Primitive, rule: Rule) -> Rule:
+        def ours(
+            axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
+        ) -> tuple[list[Any], list[Any]]:
+            outs, out_dims = rule(*what(axis_size), values, dims, **params)
+            return as_list(primitive, outs), _dims(primitive, out_dims, outs)
+
+        return ours
+
+    def to_jax(primitive: Primitive, rule: Rule) -> Rule:
+        def by_jax(*args: Any, **params: Any) -> Any:
+            values, dims = args[-2:]
+            outs, out_dims = rule(_sized(args), values, dims, **params)
+            return as_result(primitive, outs), as_result(primitive, out_dims)
+
+        return by_jax
+
+    return RulesByJAX(vmap_rules, to_ours, to_jax)
 
 
-def _without_size(primitive: Primitive, rule: Rule) -> Rule:
-    def by_jax(values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        outs, out_dims = rule(_sized(values, dims), values, dims, **params)
-        return as_result(primitive, outs), as_result(primitive, out_dims)
-
-    return by_jax
-
-
-def _with_axis(primitive: Primitive, rule: Rule) -> Rule:
-    def by_jax(axis: AxisData, values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        outs, out_dims = rule(axis.size, values, dims, **params)
-        return as_result(primitive, outs), as_result(primitive, out_dims)
-
-    return by_jax
+def _sized(args: Sequence[Any]) -> int:
+    told, values, dims = args[:-2], *args[-2:]
+    if told:
+        return int(getattr(told[0], "size", told[0]))
+    return int(next(x.shape[dim] for x, dim in zip(values, dims, strict=True) if dim is not None))
 
 
-primitive_batchers = RulesByJAX(vmap_rules, _of_sizes, _without_size)
+def _axis_data(axis_size: int) -> tuple[Any, ...]:
+    return (AxisData(None, axis_size, mesh_axes_of_batch()),)
 
-# The rules of these also take the mapped axis, an `AxisData`, as their first argument.
-fancy_primitive_batchers = axis_primitive_batchers = RulesByJAX(vmap_rules, _of_axes, _with_axis)
+
+primitive_batchers = _told(lambda axis_size: ())
+fancy_primitive_batchers = _told(_axis_data)
+# The older convention: the size of the axis, its name, and what no rule needs.
+axis_primitive_batchers = _told(lambda axis_size: (axis_size, None, None))
 
 
 def defvectorized(prim: Primitive) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.primitives.array_constants import array_text
 from minijax.primitives.decomposition import lower_by, results_of
 from minijax.xla.mlir import dialect, ir, mlir_context
 from minijax_stage2 import Primitive, ShapedArray
@@ -25,7 +26,6 @@ from minijax_stage3.lowering import (
     Value,
     element_type,
     mlir_type,
-    scalar_text,
     signature,
     symbol,
 )
@@ -56,24 +56,12 @@ def aval_to_ir_types(ctx: Any, aval: ShapedArray | None = None) -> tuple[Any, ..
 
 def ir_constant(val: Any, **options: Any) -> Any:
     """A constant in the current function: a number or an array."""
-    val = np.asarray(val)
-    aval = ShapedArray(val.shape, val.dtype)
-    if val.size and (val == val.flat[0]).all():
-        elements = f"dense<{scalar_text(val.flat[0], val.dtype)}> : {mlir_type(aval)}"
-        attribute = ir().Attribute.parse(elements)
-    else:
-        attribute = dense_elements(val)
-    return dialect("stablehlo").constant(attribute)
+    return dialect("stablehlo").constant(dense_elements(np.asarray(val)))
 
 
 def dense_elements(val: Any) -> Any:
     """The elements of an array as an attribute."""
-    aval = ShapedArray(val.shape, val.dtype)
-    nested = lambda x: (  # noqa: E731
-        scalar_text(x, val.dtype) if x.ndim == 0 else f"[{', '.join(map(nested, x))}]"
-    )
-    text = nested(val) if val.size else ""
-    return ir().Attribute.parse(f"dense<{text}> : {mlir_type(aval)}")
+    return ir().Attribute.parse(array_text(val))
 
 
 def dense_int_elements(xs: Sequence[int]) -> Any:
@@ -166,7 +154,8 @@ class lower_fun:
         types = [aval_to_ir_type(aval) for aval in closed.out_avals]
         name = ir().FlatSymbolRefAttr.get(f"{main}main")
         call = dialect("func").CallOp
-        return list(call(types, name, [*closed.consts, *operands]).results)
+        consts = [ir_constant(const) for const in closed.consts]
+        return list(call(types, name, [*consts, *operands]).results)
 
 
 def _renamed(functions: Sequence[str], prefix: str) -> list[str]:
@@ -193,14 +182,13 @@ def register_lowering(
         cacheable: of no effect.
     """
     ours = lower_by(rule.function) if isinstance(rule, lower_fun) else _through_bindings(prim, rule)
-    if platform is None:
-        previous = lowering_rules.get(prim)
-        by_platform = getattr(previous, "by_platform", {})
-    else:
-        previous = lowering_rules.get(prim)
-        by_platform = {**getattr(previous, "by_platform", {}), platform: ours}
-        ours = getattr(previous, "otherwise", previous)
-    lowering_rules[prim] = _by_platform(prim, by_platform, ours) if by_platform else ours
+    previous = lowering_rules.get(prim)
+    by_platform = getattr(previous, "by_platform", {})
+    otherwise: Rule | None = ours
+    if platform is not None:
+        by_platform = {**by_platform, platform: ours}
+        otherwise = getattr(previous, "otherwise", previous)
+    lowering_rules[prim] = _by_platform(prim, by_platform, otherwise) if by_platform else ours
     return rule
 
 

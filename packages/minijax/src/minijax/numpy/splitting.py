@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.shapes import ndim, shape
@@ -45,6 +47,8 @@ def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[
 def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
     axis = canonical_axis(name, axis, ndim(ary))
     size = shape(ary)[axis]
+    if np.ndim(sections) == 1 and np.size(sections) == 0:  # of whatever dtype
+        sections = ()
     if isinstance(sections, tuple | list):
         cuts = [min(max(i + size if i < 0 else i, 0), size) for i in ints(name, sections)]
         starts, limits = [0, *cuts], [*cuts, size]

@@ -7,13 +7,15 @@ steps of its program; XLA sees the program.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from minijax.primitives.array_constants import lower_array
 from minijax.settings.number_types import set_number_types, types_in_function
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import ClosedJaxpr, jit_p
-from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules
 from minijax_stage3.staging import trace_to_jaxpr
 
@@ -84,8 +86,7 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     """The lowering rule of a primitive that computes `function`, a function of arrays.
 
     Arguments:
-        function: takes the operands and parameters, and returns a list of results. Its only
-            constants are numbers.
+        function: takes the operands and parameters, and returns a list of results.
 
     >>> from minijax import core
     >>> cube_p = core.Primitive("cube")
@@ -101,7 +102,8 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     ) -> list[Value]:
         closed = _program(function, [x.aval for x in operands], params)
         location = b.location
-        outs = b.lower_jaxpr(consts_as_invars(closed.jaxpr), operands)
+        consts = [lower_array(b, np.asarray(const)) for const in closed.consts]
+        outs = b.lower_jaxpr(closed.jaxpr, [*consts, *operands])
         b.location = location
         return outs
 

@@ -1,15 +1,18 @@
-"""Methods of primitives and jaxprs that programs for JAX call, `bind` for instance.
+"""Methods of primitives, jaxprs and types that programs for JAX call, `bind` for instance.
 
 By JAX's convention a rule returns one result, or a list of them if the primitive has
 `multiple_results`; in our tables it returns a list.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
-from minijax_stage2 import Primitive, impl_rules
+from minijax_stage2 import Primitive, ShapedArray, impl_rules
+from minijax_stage2.shaped_array import type_attributes
+from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
 from minijax_stage3.dce import effectful, has_effects
 
@@ -118,8 +121,24 @@ def _set_methods_of_jaxprs() -> None:
     closed_jaxpr.literals = property(lambda closed: closed.consts)
 
 
+def _set_methods_of_types() -> None:
+    type_attributes["to_tangent_aval"] = lambda aval: partial(tangent_type, aval)
+    type_attributes["to_ct_aval"] = type_attributes["to_tangent_aval"]
+    type_attributes["at_least_vspace"] = type_attributes["to_tangent_aval"]
+    type_attributes["update_weak_type"] = lambda aval: lambda weak: aval.update(weak_type=weak)
+    type_attributes["str_short"] = lambda aval: partial(_short_text, aval)
+    type_attributes["itemsize"] = lambda aval: aval.dtype.itemsize
+    type_attributes["nbytes"] = lambda aval: aval.dtype.itemsize * aval.size
+
+
+def _short_text(aval: ShapedArray, short_dtypes: bool = False, **options: Any) -> str:
+    text = str(aval)
+    return text if short_dtypes else f"{aval.dtype}[{text.partition('[')[2]}"
+
+
 def set_methods() -> None:
-    """Give all primitives and jaxprs these methods, those of the stages too."""
+    """Give all primitives, jaxprs and types these methods, those of the stages too."""
+    _set_methods_of_types()
     _set_methods_of_jaxprs()
     methods: Any = Primitive
     methods.multiple_results = _MultipleResults()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from types import MethodType
-from typing import Any
+from typing import Any, NoReturn
 
 import minijax_stage3 as stage3
 from minijax.errors.argument_errors import require_flags
@@ -14,7 +14,7 @@ from minijax.shardings.trees import as_sharding
 from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
 from minijax_stage2 import ShapedArray, tree_map, typeof
 from minijax_stage2.flat_function import require_function, wraps
-from minijax_stage2.shaped_array import check_shape, dtype_of_numbers
+from minijax_stage2.shaped_array import aval_rules, check_shape, dtype_of_numbers
 from minijax_stage2.shown import shown
 from minijax_stage3 import ClosedJaxpr
 
@@ -67,6 +67,12 @@ class ShapeDtypeStruct:
     def to_aval(self) -> ShapedArray:
         return type_at(ShapedArray(self.shape, self.dtype, self.weak_type), self.sharding)
 
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            f"expected an array or a number, found {self}, a type without values: functions of it "
+            "can be staged, by eval_shape or jit(f).lower, and not evaluated."
+        )
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("a scalar has no len()")
@@ -86,6 +92,10 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         lies = "" if self.sharding is None else f", sharding={self.sharding}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{lies}{weak})"
+
+
+# Where only types matter, as in `eval_shape`, it is a constant like any other.
+aval_rules[ShapeDtypeStruct] = ShapeDtypeStruct.to_aval
 
 
 def _checked_sharding(given: Any, ndim: int) -> Sharding | None:

@@ -253,6 +253,11 @@ class NamedSharding(Sharding):
         self._hash = hash((mesh, spec))
         self.memory_kind = memory_kind or "device"
 
+    def update(self, **changes: Any) -> "NamedSharding":
+        """The same sharding with another `mesh`, `spec` or `memory_kind`."""
+        given = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind} | changes
+        return NamedSharding(given.pop("mesh"), given.pop("spec"), **given)
+
     @property
     def is_abstract(self) -> bool:
         return isinstance(self.mesh, AbstractMesh)
