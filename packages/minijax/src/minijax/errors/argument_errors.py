@@ -16,6 +16,7 @@ from functools import lru_cache
 from types import NoneType, TracebackType, UnionType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import minijax_stage1
@@ -50,7 +51,7 @@ _OURS = tuple(
 )
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
-_NUMPY = os.path.dirname(np.__file__) + os.sep
+_LIBRARIES = tuple(os.path.dirname(str(package.__file__)) + os.sep for package in (np, ml_dtypes))
 
 
 def blame_argument(
@@ -190,7 +191,7 @@ def _has_inner_frames(error: Exception) -> bool:
 
 def _is_of_libraries(filename: str) -> bool:
     """Return True for what we call, and not for a library that calls us."""
-    if filename.startswith((_NUMPY, "<")):
+    if filename.startswith((*_LIBRARIES, "<")):
         return True
     return filename.startswith(_STANDARD_LIBRARY) and not filename.startswith(_INSTALLED)
 
