@@ -53,7 +53,7 @@ def render(fence: re.Match[str]) -> str:
     """A fence as a code block, with the file as its title."""
     indent, options, body = fence.groups()
     file, *items = lines_of(body)
-    owners = {item.rpartition(".")[0] for item in items if " " not in item}
+    owners = {item.rpartition(".")[0] for item in items if not re.search('[ "]', item)}
     title = " · ".join([file, *filter(None, owners)] if len(owners) == 1 else [file])
     block = f'```python title="{title}"\n{excerpt(file, items)}\n```'
     if folded := re.search(r'folded="([^"]*)"', options):

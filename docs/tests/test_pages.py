@@ -24,6 +24,9 @@ CUT_OFF = """() => {
     .map(each => each.textContent.slice(0, 200))
 }"""
 
+# The lines that begin with a fence: its block has not become code.
+FENCES = r"""() => document.querySelector("main").innerText.match(/^\s*```.*$/gm) ?? []"""
+
 # Text whose contrast with what is behind it is below 4 to 1.
 FAINT = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
@@ -81,7 +84,7 @@ def test_page(path, tab):
     tab.problems.clear()
     page = tab.open(path)
     page.add_style_tag(content="* { transition: none !important }")
-    found = {"cut off": page.evaluate(CUT_OFF)}
+    found = {"not rendered": page.evaluate(FENCES), "cut off": page.evaluate(CUT_OFF)}
     for scheme in ("default", "slate"):
         page.evaluate("scheme => document.body.dataset.mdColorScheme = scheme", scheme)
         found[f"faint in {scheme}"] = page.evaluate(FAINT)
