@@ -1,6 +1,7 @@
 """Recordings of reverse mode, by both roads."""
 
 from minijax_stage2 import record, sin
+from minijax_stage3 import jit
 from minijax_stage4 import grad, tape
 
 
@@ -30,3 +31,15 @@ def test_a_tape_boxes_a_value_with_its_node():
     assert str(step) == "sin(TapeTracer(1.0, Node(1)))"
     assert step.rule.name == "vjp_rules[sin_p]"
     assert "sin_p" in step.rule.text
+
+
+def test_partial_evaluation_cuts_a_jitted_function_by_a_rule_of_its_own():
+    with record() as recording:
+        grad(jit(sin))(0.5)
+    (step,) = (
+        step
+        for step in recording.steps
+        if step.interpreter == "partial evaluation of `sin`" and step.primitive == "jit"
+    )
+    assert step.rule.name == "partial_eval_rules[jit_p]"
+    assert "split_jaxpr" in step.rule.text

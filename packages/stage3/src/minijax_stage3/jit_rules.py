@@ -90,7 +90,7 @@ def jvp_jaxpr(
     tangent_avals = [
         tangent_type(aval) for aval, keep in zip(jaxpr.in_avals, nonzero, strict=True) if keep
     ]
-    closed = trace_to_jaxpr(program, [*jaxpr.in_avals, *tangent_avals], "jvp", None)
+    closed = trace_to_jaxpr(program, [*jaxpr.in_avals, *tangent_avals], "staging of jvp", None)
     return consts_as_invars(closed.jaxpr), closed.consts, out_nonzero
 
 
@@ -138,7 +138,7 @@ def vmap_jaxpr(
         unmapped_aval(aval, dim, axis_size, of_axis)
         for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
     ]
-    closed = trace_to_jaxpr(program, in_avals, "vmap", None)
+    closed = trace_to_jaxpr(program, in_avals, "staging of vmap", None)
     return consts_as_invars(closed.jaxpr), closed.consts, out_dims
 
 

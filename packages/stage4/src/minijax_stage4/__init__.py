@@ -10,6 +10,7 @@ from minijax_stage1.recording import Recording
 from minijax_stage1.source import hide_frames_of
 from minijax_stage4 import cond_rules as _cond_rules
 from minijax_stage4 import jit_rules as _jit_rules
+from minijax_stage4 import recorder as _recorder
 from minijax_stage4 import transpose_rules as _transpose_rules
 from minijax_stage4.cond import *
 from minijax_stage4.errors import *

@@ -251,7 +251,9 @@ def _return_all_residuals(
         ]
         return [*outs[:count], *(x for row in rows for x in row)]
 
-    return trace_to_jaxpr(program, parts.known.in_avals, "partial evaluation", None).jaxpr
+    return trace_to_jaxpr(
+        program, parts.known.in_avals, "staging of partial evaluation", None
+    ).jaxpr
 
 
 def _take_all_residuals(

@@ -86,7 +86,7 @@ def transpose_jaxpr(
     known_avals, _ = partition(linear, jaxpr.in_avals)
     _, ct_avals = partition(nonzero, jaxpr.out_avals)
     in_avals: list[ShapedArray] = [*known_avals, *ct_avals]
-    closed = trace_to_jaxpr(program, in_avals, "transposition", None)
+    closed = trace_to_jaxpr(program, in_avals, "staging of transposition", None)
     return consts_as_invars(closed.jaxpr), closed.consts, nonzero_ins
 
 

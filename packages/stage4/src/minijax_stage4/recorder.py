@@ -1,0 +1,20 @@
+"""The recorder of stage 1, for partial evaluation: which rule cuts a primitive in two."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax_stage1.recorder import rule_of
+from minijax_stage1.recording import Rule
+from minijax_stage2.recorder import statement_of
+from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.partial_eval import PartialEvalTrace, partial_eval_rules
+
+
+@rule_of.register
+def _rule_that_cuts(
+    trace: PartialEvalTrace, method: Callable[..., Any], primitive: Any, args: Any
+) -> Rule:
+    rule = partial_eval_rules.get(primitive)
+    if rule is None:  # it stages the primitive as a whole
+        return rule_of.dispatch(JaxprTrace)(trace, method, primitive, args)
+    return Rule(f"{partial_eval_rules.table}[{primitive}_p]", statement_of(rule, str(primitive)))
