@@ -5,6 +5,7 @@ Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and n
              tests-browser looks at the site that docs has built
 Sources      lint, format, types, lines
 Speed        bench
+Clients      clients runs libraries written for JAX on minijax; clients-on-jax on JAX
 Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers
 Publishing   build, wheels
 
@@ -266,6 +267,20 @@ def tests_gpu_compiler(session: nox.Session) -> None:
     install_once(session, "--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
     files = ("packages/minijax/tests/test_topologies.py", "tests/test_plugin.py")
     pytest(session, *files, "--numprocesses=auto")
+
+
+@nox.session
+def clients(session: nox.Session) -> None:
+    """Runs libraries written for JAX without it; `-- --quick` some, `-- optax` one of them."""
+    install(session, LIBRARY, "packages/minijax-as-jax", *group("clients"))
+    session.run("python", "-W", "ignore", "-m", "clients", *session.posargs)
+
+
+@nox.session(name="clients-on-jax")
+def clients_on_jax(session: nox.Session) -> None:
+    """Runs them on JAX itself, and keeps the results that `clients` compares with."""
+    install_once(session, *group("clients"), "jax>=0.12")
+    session.run("python", "-W", "ignore", "-m", "clients", *session.posargs)
 
 
 def today() -> str:

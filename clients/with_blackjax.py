@@ -4,6 +4,8 @@ import blackjax
 import jax
 import jax.numpy as jnp
 
+TOLERANCE = 1e-3  # chains multiply what rounding leaves
+
 
 def main():
     def log_density(position):

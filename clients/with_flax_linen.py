@@ -7,6 +7,8 @@ import optax
 from flax import serialization
 from flax.training import train_state
 
+DISTRIBUTION = "flax"
+
 
 class Network(nn.Module):
     width: int
@@ -33,7 +35,7 @@ def main():
         apply_fn=network.apply,
         params=variables["params"],
         batch_stats=variables["batch_stats"],
-        tx=optax.adam(0.01),
+        tx=optax.sgd(0.05, momentum=0.9),
     )
 
     @jax.jit

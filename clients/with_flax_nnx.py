@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
+DISTRIBUTION = "flax"
+
 
 class Network(nnx.Module):
     def __init__(self, rngs):

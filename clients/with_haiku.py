@@ -4,6 +4,8 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
+DISTRIBUTION = "dm-haiku"
+
 
 def main():
     def network(x, train):

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import orbax.checkpoint as ocp
 
+DISTRIBUTION = "orbax-checkpoint"
+
 
 def main():
     state = {

@@ -4,10 +4,17 @@
 `pytest -p minijax.as_jax` for a suite of tests.
 """
 
-from minijax.as_jax.alias import install_as_jax, is_installed_as_jax, remove_as_jax
+from minijax.as_jax.alias import (
+    import_as_jax,
+    install_as_jax,
+    is_installed_as_jax,
+    remove_as_jax,
+)
 from minijax.as_jax.coverage import coverage
 
-__all__ = ["coverage", "install_as_jax", "is_installed_as_jax", "remove_as_jax"]
+__all__ = [
+    "coverage", "import_as_jax", "install_as_jax", "is_installed_as_jax", "remove_as_jax",
+]  # fmt: skip
 
 
 def pytest_addoption() -> None:

@@ -10,15 +10,19 @@ from typing import Any, NoReturn
 
 
 @functools.cache
-def public_names() -> dict[str, list[str]]:
-    """The public names of JAX, by module."""
+def _names() -> dict[str, dict[str, list[str]]]:
     text = Path(__file__).with_name("public_names.json").read_text(encoding="utf-8")
-    return json.loads(text)["modules"]  # type: ignore[no-any-return]
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def public_names() -> dict[str, list[str]]:
+    """The public names of JAX, by module, but for those that write kernels."""
+    return _names()["modules"]
 
 
 def names_of(module: str) -> list[str] | None:
     """The public names of a module of JAX; None if there is no such module."""
-    return public_names().get(module)
+    return public_names().get(module, _names()["others"].get(module))
 
 
 class AbsentName:

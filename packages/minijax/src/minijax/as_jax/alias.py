@@ -88,6 +88,13 @@ def is_installed_as_jax() -> bool:
     return any(isinstance(finder, _Finder) for finder in sys.meta_path)
 
 
+def import_as_jax(name: str) -> None:
+    """Put minijax in the place of the package `jax` that is being imported from a file."""
+    install_as_jax(os.environ.get(VARIABLE, VERSION))
+    sys.modules.pop(name, None)
+    __import__(name)  # which finds minijax, and `import` takes what stands in sys.modules
+
+
 def _is_of_jax(name: str) -> bool:
     return name == "jax" or name.startswith("jax.")
 
@@ -105,7 +112,7 @@ def _is_alias(module: ModuleType) -> bool:
 
 
 def _is_shim(module: ModuleType) -> bool:
-    """The package `jax` that is on the path of other processes, while it is being imported."""
+    """The package `jax` of a file that calls `import_as_jax`, while it is being imported."""
     return hasattr(module, "__minijax_shim__")
 
 

@@ -86,9 +86,9 @@ def _def_effectful_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> R
     return abstract_eval
 
 
-def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> tuple[list[Any], Any]:
-    """The functions that `bind` takes, of which there are none, and the parameters."""
-    return [], dict(params)
+def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of an equation, as `bind` takes them."""
+    return dict(params)
 
 
 def _effects(program: Any) -> frozenset[str]:

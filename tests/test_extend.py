@@ -1,0 +1,256 @@
+"""Primitives and interpreters written by JAX's words mean the same here."""
+
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+LIBRARIES = ["jax", "minijax"]
+
+
+class Words:
+    """The modules of one library, by their names in programs."""
+
+    def __init__(self, library):
+        self.jax = import_module(library)
+        self.jnp = import_module(f"{library}.numpy")
+        self.lax = import_module(f"{library}.lax")
+        self.core = import_module(f"{library}.extend.core")
+        self.ad = import_module(f"{library}.interpreters.ad")
+        self.batching = import_module(f"{library}.interpreters.batching")
+        self.mlir = import_module(f"{library}.interpreters.mlir")
+        self.api_util = import_module(f"{library}.api_util")
+        self.linear_util = import_module(f"{library}.extend.linear_util")
+
+
+def both(program):
+    """Run a program with the words of JAX and with ours, and compare what it returns."""
+    expected, found = (program(Words(library)) for library in LIBRARIES)
+    assert len(expected) == len(found) > 0
+    for ours, theirs in zip(found, expected, strict=True):
+        assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+        np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-6)
+
+
+def multiply_add(w):
+    """x * y + z as a primitive with all of its rules; two parts are written for the compiler."""
+    from jaxlib.mlir.dialects import stablehlo
+
+    p = w.core.Primitive("multiply_add")
+    p.def_impl(lambda x, y, z: w.jnp.asarray(np.asarray(x) * np.asarray(y) + np.asarray(z)))
+    p.def_abstract_eval(lambda x, y, z: w.jax.core.ShapedArray(x.shape, x.dtype))
+
+    def lower(ctx, x, y, z):
+        return [stablehlo.AddOp(stablehlo.MulOp(x, y).result, z).result]
+
+    def jvp(primals, tangents):
+        x, y, _ = primals
+        made = [w.ad.instantiate_zeros(t) for t in tangents]
+        return p.bind(*primals), p.bind(made[0], y, p.bind(x, made[1], made[2]))
+
+    def transpose(ct, x, y, z):
+        if w.ad.is_undefined_primal(x):
+            return p.bind(y, ct, w.jnp.zeros_like(ct)), None, ct
+        return None, p.bind(x, ct, w.jnp.zeros_like(ct)), ct
+
+    def batch(args, dims):
+        size = next(x.shape[0] for x, dim in zip(args, dims, strict=True) if dim == 0)
+        moved = [w.batching.bdim_at_front(x, dim, size) for x, dim in zip(args, dims, strict=True)]
+        return p.bind(*moved), 0
+
+    w.mlir.register_lowering(p, lower)
+    w.ad.primitive_jvps[p] = jvp
+    w.ad.primitive_transposes[p] = transpose
+    w.batching.primitive_batchers[p] = batch
+    return p
+
+
+ROW = np.arange(1.0, 4.0, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda w, f: f(2.0 * ROW, ROW, ROW),
+        lambda w, f: w.jax.jit(f)(2.0 * ROW, ROW, ROW),
+        lambda w, f: w.jax.jvp(f, (ROW, ROW, ROW), (ROW, 2 * ROW, 3 * ROW)),
+        lambda w, f: w.jax.grad(lambda x: f(x, ROW, x).sum())(ROW),
+        lambda w, f: w.jax.grad(lambda y: f(ROW, y, ROW).sum())(ROW),
+        lambda w, f: w.jax.jit(w.jax.grad(lambda x: f(x, x, x).sum()))(ROW),
+        lambda w, f: w.jax.hessian(lambda x: f(x, x, x).sum())(ROW),
+        lambda w, f: w.jax.vmap(f)(ROW, ROW, ROW),
+        lambda w, f: w.jax.jit(w.jax.vmap(w.jax.grad(lambda x: f(x, x, x))))(ROW),
+        lambda w, f: w.lax.scan(lambda c, x: (f(c, x, x), c), ROW[0], ROW),
+    ],
+    ids=[
+        "call",
+        "jit",
+        "jvp",
+        "grad-x",
+        "grad-y",
+        "jit-grad",
+        "hessian",
+        "vmap",
+        "jit-vmap-grad",
+        "scan",
+    ],
+)
+def test_a_primitive_with_rules_by_their_words(use):
+    def program(w):
+        p = multiply_add(w)
+
+        def f(x, y, z):
+            return p.bind(w.jnp.asarray(x), w.jnp.asarray(y), w.jnp.asarray(z))
+
+        return w.jax.tree.leaves(use(w, f))
+
+    both(program)
+
+
+def test_several_results_by_a_function():
+    def program(w):
+        p = w.core.Primitive("sines")
+        p.multiple_results = True
+
+        def sines(x, *, times):
+            return [w.jnp.sin(x) * times, x.sum() + ROW.sum()]
+
+        p.def_impl(sines)
+        p.def_abstract_eval(lambda x, *, times: [x, w.jax.core.ShapedArray((), x.dtype)])
+        w.mlir.register_lowering(p, w.mlir.lower_fun(sines, multiple_results=True))
+        x = w.jnp.asarray(ROW)
+        return [*p.bind(x, times=2), *w.jax.jit(partial(p.bind, times=3))(x)]
+
+    both(program)
+
+
+def test_a_function_within_a_lowering_rule():
+    """Its closed-over array is a constant of the program."""
+
+    def program(w):
+        from jaxlib.mlir.dialects import stablehlo
+
+        table = w.jnp.asarray(ROW)
+
+        def lower(ctx, x):
+            (y,) = w.mlir.lower_fun(lambda v: w.jnp.cos(v) * table, multiple_results=False)(ctx, x)
+            return [stablehlo.NegOp(y).result]
+
+        p = w.core.Primitive("negated")
+        p.def_abstract_eval(lambda x: x)
+        w.mlir.register_lowering(p, lower)
+        return [w.jax.jit(lambda x: p.bind(x) + p.bind(2 * x))(w.jnp.asarray(ROW))]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["primitive_batchers", "fancy_primitive_batchers"])
+def test_both_conventions_of_batching(name):
+    def program(w):
+        p = w.core.Primitive("doubled")
+        p.def_impl(lambda x: 2 * x)
+        p.def_abstract_eval(lambda x: x)
+        seen = []
+
+        def batch(*args):
+            *told, (x,), (dim,) = args
+            seen.extend(axis.size for axis in told)
+            return p.bind(x), dim
+
+        getattr(w.batching, name)[p] = batch
+        return [w.jax.vmap(p.bind, in_axes=1, out_axes=1)(np.ones((2, 3), np.float32)), *seen]
+
+    both(program)
+
+
+def test_the_older_convention_of_batching():
+    """It is told the size of the axis; JAX's own proxy takes rules and gives none."""
+
+    def program(w):
+        p = w.core.Primitive("mean_of_axis")
+        p.def_impl(lambda x: x)
+        p.def_abstract_eval(lambda x: x)
+
+        def batch(axis_size, axis_name, trace_type, args, dims):
+            return args[0] / axis_size, dims[0]
+
+        w.batching.axis_primitive_batchers[p] = batch
+        return [w.jax.vmap(p.bind)(np.ones((4, 3), np.float32))]
+
+    both(program)
+
+
+def test_rules_of_the_library_by_their_words():
+    def program(w):
+        x, y = w.jnp.asarray(ROW), w.jnp.asarray(2 * ROW)
+        primal, tangent = w.ad.primitive_jvps[w.lax.neg_p]((x,), (y,))
+        return [primal, tangent]
+
+    both(program)
+
+
+def test_an_interpreter_of_jaxprs():
+    """A program that walks through equations, and binds each primitive by its parameters."""
+
+    def program(w):
+        def f(x):
+            looped = w.lax.fori_loop(0, 3, lambda i, c: c * x + i, x)
+            return w.jax.jit(w.jnp.sin)(x) + w.lax.cond(x > 1, w.jnp.cos, w.jnp.exp, looped)
+
+        def walk(jaxpr, consts, *args):
+            values = {}
+            read = lambda v: v.val if isinstance(v, w.core.Literal) else values[v]  # noqa: E731
+            values.update(zip(jaxpr.invars, args, strict=True))
+            values.update(zip(jaxpr.constvars, consts, strict=True))
+            for eqn in jaxpr.eqns:
+                params = eqn.primitive.get_bind_params(eqn.params)
+                outs = eqn.primitive.bind(*map(read, eqn.invars), **params)
+                outs = outs if eqn.primitive.multiple_results else [outs]
+                values.update(zip(eqn.outvars, outs, strict=True))
+            return [read(v) for v in jaxpr.outvars]
+
+        closed = w.jax.make_jaxpr(f)(w.jnp.float32(1.5))
+        once = walk(closed.jaxpr, closed.consts, w.jnp.float32(1.5))
+        jitted = w.jax.jit(lambda x: walk(closed.jaxpr, closed.consts, x))(w.jnp.float32(0.5))
+        return [*once, *jitted, *w.core.jaxpr_as_fun(closed)(w.jnp.float32(2.0))]
+
+    both(program)
+
+
+def test_types_by_their_methods():
+    def program(w):
+        aval = w.jax.typeof(w.jnp.ones((2, 3), "int32"))
+        tangent = aval.to_tangent_aval()
+        weak = aval.update_weak_type(True)
+        assert aval.str_short() == "int32[2,3]"
+        assert aval.str_short(short_dtypes=True) == "i32[2,3]"
+        assert tangent.dtype == w.jax.dtypes.float0
+        mapped = w.core.mapped_aval(2, 0, aval)
+        unmapped = w.core.unmapped_aval(4, 1, aval)
+        return [aval.size, weak.weak_type, *mapped.shape, *unmapped.shape]
+
+    both(program)
+
+
+def test_flat_functions():
+    def program(w):
+        info = w.api_util.debug_info("test", lambda tree: tree, ({"a": 1.0},), {})
+        flat, tree = w.jax.tree.flatten(({"a": 1.0, "b": 2.0},))
+        wrapped = w.linear_util.wrap_init(lambda t: [t["a"] + t["b"], t], debug_info=info)
+        function, out_tree = w.api_util.flatten_fun_nokwargs(wrapped, tree)
+        outs = function.call_wrapped(*flat)
+        return [*outs, out_tree().num_leaves]
+
+    both(program)
+
+
+def test_states_of_traces_are_compared():
+    def program(w):
+        outside = w.core.get_opaque_trace_state(convention="test")
+        same = outside == w.core.get_opaque_trace_state(convention="test")
+        inside = []
+        w.jax.jit(lambda x: inside.append(outside == w.core.get_opaque_trace_state()) or x)(1.0)
+        return [float(same), *map(float, inside)]
+
+    both(program)
