@@ -27,6 +27,11 @@ CUT_OFF = """() => {
 # The lines that begin with a fence: its block has not become code.
 FENCES = r"""() => document.querySelector("main").innerText.match(/^\s*```.*$/gm) ?? []"""
 
+# The outputs without any text, each by the end of the program above it.
+EMPTY = """() => [...document.querySelectorAll(".language-text.highlight")]
+  .filter(each => each.innerText.trim() === "")
+  .map(each => each.previousElementSibling?.innerText.slice(-100) ?? "")"""
+
 # Text whose contrast with what is behind it is below 4 to 1.
 FAINT = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
@@ -84,7 +89,8 @@ def test_page(path, tab):
     tab.problems.clear()
     page = tab.open(path)
     page.add_style_tag(content="* { transition: none !important }")
-    found = {"not rendered": page.evaluate(FENCES), "cut off": page.evaluate(CUT_OFF)}
+    found = {"not rendered": page.evaluate(FENCES), "without output": page.evaluate(EMPTY)}
+    found["cut off"] = page.evaluate(CUT_OFF)
     for scheme in ("default", "slate"):
         page.evaluate("scheme => document.body.dataset.mdColorScheme = scheme", scheme)
         found[f"faint in {scheme}"] = page.evaluate(FAINT)
