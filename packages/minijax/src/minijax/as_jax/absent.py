@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 @functools.cache
 def _names() -> dict[str, dict[str, list[str]]]:
     text = Path(__file__).with_name("public_names.json").read_text(encoding="utf-8")
-    return json.loads(text)  # type: ignore[no-any-return]
+    return json.loads(text)
 
 
 def public_names() -> dict[str, list[str]]:

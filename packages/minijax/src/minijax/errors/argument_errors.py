@@ -215,9 +215,19 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any] | None:
     if not isinstance(plain, Callable) or not is_machinery(_file_of(plain)):  # type: ignore[arg-type]
         return None
     try:
-        return typing.get_type_hints(plain)
+        hints = typing.get_type_hints(plain)
     except (NameError, TypeError):
         return {}
+    return {name: Any if _is_open(hint) else hint for name, hint in hints.items()}
+
+
+def _is_open(hint: Any) -> bool:
+    """Return True for `ArrayLike` and `DTypeLike`, which only type checkers need.
+
+    The functions themselves say what arrays and dtypes they take.
+    """
+    members = (typing.get_origin(each) or each for each in typing.get_args(hint))
+    return any(member in (np.ndarray, np.dtype) for member in members)
 
 
 def _file_of(function: Any) -> str:

@@ -291,7 +291,7 @@ def _mesh_of_processes() -> Mesh:
 def _of_processes(x: np.ndarray[Any, Any], mesh: Mesh) -> Array:
     """The values of all processes, stacked along a new first axis that is divided among them."""
     sharding = NamedSharding(mesh, PartitionSpec("processes"))
-    return make_array_from_process_local_data(sharding, x[None])  # type: ignore[no-any-return]
+    return make_array_from_process_local_data(sharding, x[None])
 
 
 def _everywhere(x: Array) -> Array:

@@ -107,7 +107,7 @@ def _source(fun: Callable[..., Any]) -> Section:
 
 def traced_anew(fun: Callable[..., Any]) -> JittedFunction:
     """The function, jitted, without what is known of it from earlier calls."""
-    own = fun if isinstance(fun, JittedFunction) else jit(fun)
+    own: Any = fun if isinstance(fun, JittedFunction) else jit(fun)
     return JittedFunction(
         own._fun, own._static, own._options, {}, False, own._given_shardings, own._place
     )

@@ -160,7 +160,7 @@ def _constrained(b: FunctionBuilder, x: Value, sharding: NamedSharding | None) -
     if sharding is None or sharding.num_devices == 1:
         return x
     (out,) = lowering_rules[sharding_constraint_p](b, [x.aval], x, sharding=sharding)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 _SYMBOL = re.compile(r"@([\w.$-]+)")

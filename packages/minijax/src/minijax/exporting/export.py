@@ -368,7 +368,7 @@ def _trace_vjp(name: str, closed: ClosedJaxpr, shardings: AbstractShardings) -> 
 
     pulled_back.__name__ = f"{name}_vjp"
     types = [*closed.in_avals, *map(tangent_type, closed.out_avals)]
-    return jit(pulled_back).trace(*map(struct_of, types, shardings))  # type: ignore[no-any-return]
+    return jit(pulled_back).trace(*map(struct_of, types, shardings))
 
 
 def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:

@@ -15,6 +15,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.math.operands import inexact_arrays
+from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
@@ -90,7 +91,7 @@ def resize(
     method: str | ResizeMethod,
     antialias: bool = True,
     precision: PrecisionLike = lax.Precision.HIGHEST,
-) -> Any:
+) -> Array:
     """The image resized to another shape; axes of the same size are not touched.
 
     Arguments:
@@ -138,7 +139,7 @@ def scale_and_translate(
     method: str | ResizeMethod,
     antialias: bool = True,
     precision: PrecisionLike = lax.Precision.HIGHEST,
-) -> Any:
+) -> Array:
     """The image scaled and then translated along some axes, with zeros outside of it.
 
     The center of the first pixel is at 0.5, that of the next at 1.5: the point `x` moves to `x *

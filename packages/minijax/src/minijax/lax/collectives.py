@@ -37,7 +37,7 @@ from minijax.primitives.varying import (
     varying_rules,
     vma_of,
 )
-from minijax.runtime.array import array
+from minijax.runtime.array import Array, array
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import (
@@ -321,7 +321,7 @@ def pbroadcast(x: Any, axis_name: Axis, source: int) -> Any:
 
 
 @evaluated_by_library
-def axis_index(axis_name: Axis) -> Any:
+def axis_index(axis_name: Axis) -> Array:
     """The index of the example along the axis; for several axes, along the axis that joins them.
 
     Returns:

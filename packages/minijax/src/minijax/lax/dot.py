@@ -12,6 +12,8 @@ from minijax.lax.reductions.cumulative import cumsum
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.lax.shapes.reshaping import expand_dims
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers
@@ -69,14 +71,14 @@ def _weak_if_both_are(out: Any, lhs: Any, rhs: Any) -> Any:
 
 @operation(static=("dimension_numbers", *HOW))
 def dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Products of `lhs` and `rhs` summed over the contracted axes, for each batch index.
 
     Arguments:
@@ -108,14 +110,14 @@ def dot_general(
 
 @operation(static=("dimension_numbers", *HOW))
 def dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The product of vectors or matrices; with `dimension_numbers` it is `dot_general`.
 
     Raises:
@@ -137,7 +139,7 @@ def dot(
 
 
 @operation(static="precision")
-def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """The matrix products of the last two axes, for each index of the axes before these.
 
     Raises:
@@ -155,14 +157,14 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
 
 @operation(static=("precision", "preferred_element_type", "group_offset", "out_sharding"))
 def ragged_dot(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     group_offset: None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The products of the rows of a matrix, in groups, with one of several matrices for each group.
 
     It is one product, in which the rows of other groups are zeros: time and memory grow with the

@@ -13,6 +13,7 @@ from minijax.lax.indexing.slice_pad_concatenate import pad
 from minijax.lax.shapes.creation import full, full_like
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_first
+from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax.runtime.sharding_text import undivided
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -41,7 +42,7 @@ class FftType(enum.IntEnum):
 
 
 @operation(static=("fft_type", "fft_lengths"))
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The Fourier transform along the last axes.
 
     Arguments:

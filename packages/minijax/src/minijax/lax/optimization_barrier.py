@@ -1,7 +1,7 @@
 """The optimization barrier: XLA moves no operation across it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
@@ -15,9 +15,11 @@ from minijax_stage4.partial_eval import merge, partition
 
 optimization_barrier_p = Primitive("optimization_barrier")
 
+Tree = TypeVar("Tree")
+
 
 @evaluated_by_library
-def optimization_barrier(operand: Any, /) -> Any:
+def optimization_barrier(operand: Tree, /) -> Tree:
     """`operand`, a pytree of arrays that are all computed before any of them is used.
 
     XLA does not move operations across this barrier, fuse across it, or eliminate common

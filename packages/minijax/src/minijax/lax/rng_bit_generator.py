@@ -11,6 +11,7 @@ from minijax.lax.indexing.slice_pad_concatenate import index_in_dim
 from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare, no_derivative
 from minijax.primitives.sharding_rules import whole
+from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers
@@ -144,7 +145,7 @@ declare(
 
 
 @operation(static="shape")
-def rng_uniform(a: Any, b: Any, shape: int | Sequence[int]) -> Any:
+def rng_uniform(a: Any, b: Any, shape: int | Sequence[int]) -> Array:
     """Uniform numbers from `a` up to `b`, exclusive; new ones each time the program runs.
 
     Arguments:

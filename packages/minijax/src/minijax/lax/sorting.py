@@ -17,6 +17,7 @@ from minijax.lax.shapes.creation import broadcasted_iota
 from minijax.lax.shapes.reshaping import reshape
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import by_batch, by_lines
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints, moveaxis
@@ -85,7 +86,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 @operation(static=("dimension", "is_stable"))
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+def sort_key_val(
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """The pair of sorted `keys`, and `values` in the same order.
 
     >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
@@ -217,7 +220,9 @@ declare(
 
 
 @operation(static=("k", "axis", "is_stable"))
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> Any:
+def top_k(
+    operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """The `k` largest elements along an axis, the largest first, and their indices.
 
     Equal elements keep their order, whatever `is_stable`.
@@ -288,13 +293,13 @@ _HOW_TO_APPROXIMATE = (
 
 @operation(static=_HOW_TO_APPROXIMATE)
 def approx_max_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> Any:
+) -> tuple[Array, Array]:
     """The `k` largest elements along an axis, and their indices.
 
     Approximations are allowed; here they are exact, whatever `recall_target`.
@@ -312,13 +317,13 @@ def approx_max_k(
 
 @operation(static=_HOW_TO_APPROXIMATE)
 def approx_min_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> Any:
+) -> tuple[Array, Array]:
     """The `k` smallest elements along an axis, and their indices; otherwise as `approx_max_k`.
 
     >>> lax.approx_min_k(jnp.array([3.0, 1.0, 4.0, 2.0, 5.0]), 2)

@@ -1,14 +1,16 @@
 """`stop_gradient`: a barrier to derivatives."""
 
-from typing import Any
+from typing import TypeVar
 
 import minijax_stage4 as stage4
 from minijax.runtime.operation import operation
 from minijax_stage2 import tree_map
 
+Tree = TypeVar("Tree")
+
 
 @operation
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: Tree) -> Tree:
     """`x`, a pytree of arrays, as a constant: no derivative passes through it.
 
     >>> f = lambda x: x * lax.stop_gradient(x)

@@ -16,6 +16,7 @@ import numpy as np
 import minijax.lax.promoting as operations
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives.declare import require_kind
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import Operation
 from minijax.settings.number_types import warn_of_lost_part
@@ -38,7 +39,7 @@ def checked(function: Function, check: Callable[..., None]) -> Function:
         return fun(*args, **kwargs)
 
     result: Any = Operation(checked, operation.static_names)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _of_operands(function: Function, kinds: str = "", one_dtype: bool = True) -> Function:
@@ -125,7 +126,7 @@ def _check_scatter(operand: Any, indices: Any, updates: Any, *args: Any, **kwarg
     require_one_dtype("scatter", operand, updates)
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """`operand` with another dtype. Conversion to a real dtype keeps only the real part.
 
     Raises:
@@ -200,7 +201,7 @@ def _of_scalar(function: Function) -> Function:
         return to_array(fun(*args, **kwargs))
 
     result: Any = type(operation)(of_scalar, operation.static_names, operation.takes_types)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 # Elementwise functions, by the kinds of dtypes that their operands must have and agree in; by ""

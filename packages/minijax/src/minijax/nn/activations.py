@@ -8,6 +8,7 @@ import minijax.numpy as jnp
 from minijax.lax import logistic as sigmoid
 from minijax.lax import promoting as lax
 from minijax.numpy import tanh
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
@@ -18,7 +19,7 @@ Axes = int | Sequence[int] | None
 
 
 @operation
-def relu(x: Any) -> Any:
+def relu(x: ArrayLike) -> Array:
     """`x` where it is positive, else 0. The derivative at 0 is 0.
 
     >>> nn.relu(jnp.array([-2.0, 0.0, 2.0])), minijax.grad(nn.relu)(0.0)
@@ -28,7 +29,7 @@ def relu(x: Any) -> Any:
 
 
 @operation
-def leaky_relu(x: Any, negative_slope: float = 1e-2) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: float = 1e-2) -> Array:
     """`x` where it is positive, else `negative_slope * x`.
 
     >>> nn.leaky_relu(jnp.array([-2.0, 2.0]), negative_slope=0.25)
@@ -39,7 +40,7 @@ def leaky_relu(x: Any, negative_slope: float = 1e-2) -> Any:
 
 
 @operation
-def elu(x: Any, alpha: float = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: float = 1.0) -> Array:
     """`x` where it is positive, else `alpha * (exp(x) - 1)`.
 
     >>> nn.elu(jnp.array([-1e3, 0.0, 2.0]))
@@ -54,7 +55,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 
 
 @operation
-def softplus(x: Any) -> Any:
+def softplus(x: ArrayLike) -> Array:
     """`log(1 + exp(x))`, a smooth `relu`, without overflow.
 
     >>> nn.softplus(jnp.array([-1e3, 1e3]))
@@ -64,7 +65,7 @@ def softplus(x: Any) -> Any:
 
 
 @operation
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: ArrayLike) -> Array:
     """The logarithm of `sigmoid`, accurate even where that is nearly 0.
 
     >>> nn.log_sigmoid(jnp.array([-1e3, 1e3]))
@@ -74,7 +75,7 @@ def log_sigmoid(x: Any) -> Any:
 
 
 @operation
-def silu(x: Any) -> Any:
+def silu(x: ArrayLike) -> Array:
     """`x * sigmoid(x)`.
 
     >>> nn.silu(jnp.array([0.0, 1e3])), f"{nn.silu(-1.0):.2f}"
@@ -87,7 +88,7 @@ swish = silu
 
 
 @operation
-def mish(x: Any) -> Any:
+def mish(x: ArrayLike) -> Array:
     """`x * tanh(softplus(x))`.
 
     >>> nn.mish(jnp.array([-5.0, 0.0, 5.0])).round(2)
@@ -97,7 +98,7 @@ def mish(x: Any) -> Any:
 
 
 @operation(static="approximate")
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """`x` times the probability that a normally distributed number is at most `x`.
 
     Arguments:
@@ -119,7 +120,7 @@ _GELU_SCALE = math.sqrt(2 / math.pi)
 
 
 @operation
-def relu6(x: Any) -> Any:
+def relu6(x: ArrayLike) -> Array:
     """`x` clipped to 0 to 6; the derivative at these bounds is 0.
 
     >>> nn.relu6(jnp.array([-2.0, 2.0, 8.0]))
@@ -130,7 +131,7 @@ def relu6(x: Any) -> Any:
 
 
 @operation
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """`relu6(x + 3) / 6`, a piecewise linear `sigmoid`.
 
     >>> nn.hard_sigmoid(jnp.array([-5.0, 0.0, 5.0]))
@@ -140,7 +141,7 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 @operation
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: ArrayLike) -> Array:
     """`x * hard_sigmoid(x)`.
 
     >>> nn.hard_silu(jnp.array([-1.5, 0.0, 5.0]))
@@ -153,7 +154,7 @@ hard_swish = hard_silu
 
 
 @operation
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: ArrayLike) -> Array:
     """`x` between -1 and 1, else the nearer of them.
 
     >>> nn.hard_tanh(jnp.array([-5.0, 0.5, 5.0]))
@@ -163,7 +164,7 @@ def hard_tanh(x: Any) -> Any:
 
 
 @operation
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: ArrayLike) -> Array:
     """`x / (1 + abs(x))`.
 
     >>> nn.soft_sign(jnp.array([-3.0, 0.0, 1.0]))
@@ -173,7 +174,7 @@ def soft_sign(x: Any) -> Any:
 
 
 @operation
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)`.
 
     >>> nn.celu(jnp.array([-1e3, 0.0, 2.0]), alpha=0.5)
@@ -186,7 +187,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @operation
-def selu(x: Any) -> Any:
+def selu(x: ArrayLike) -> Array:
     """`elu` scaled so that mean 0 and variance 1 are kept (Klambauer et al. 2017).
 
     >>> nn.selu(jnp.array([-1e3, 0.0, 1.0])).round(2)
@@ -197,7 +198,7 @@ def selu(x: Any) -> Any:
 
 
 @operation(static="axis")
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of `x` along an axis of even size, times `sigmoid` of the second.
 
     Raises:
@@ -217,7 +218,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @operation
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """`(x + sqrt(x**2 + b)) / 2`.
 
     >>> nn.squareplus(jnp.array([-1.5, 0.0, 1.5]))
@@ -228,7 +229,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 
 
 @operation
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, `x` from 1 on, and `(x + 1)**2 / 4` between.
 
     >>> nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
@@ -239,7 +240,7 @@ def sparse_plus(x: Any) -> Any:
 
 
 @operation
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 up to -1, 1 from 1 on, and `(x + 1) / 2` between: the derivative of `sparse_plus`.
 
     >>> nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
@@ -249,7 +250,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 @operation
-def identity(x: Any) -> Any:
+def identity(x: ArrayLike) -> Array:
     """`x` itself.
 
     >>> nn.identity(jnp.array([-1.0, 2.0]))
@@ -260,7 +261,7 @@ def identity(x: Any) -> Any:
 
 
 @operation
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: ArrayLike) -> Array:
     """`log(1 - exp(-x))` for positive `x`, accurate near 0 and far from it.
 
     >>> x = 1e-10
@@ -277,15 +278,15 @@ def log1mexp(x: Any) -> Any:
 
 @operation(static=("axis", "algorithm"))
 def standardize(
-    x: Any,
+    x: ArrayLike,
     axis: Axes = -1,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array:
     """`x` shifted and scaled so that over the axes its mean is 0 and its variance 1.
 
     Arguments:
@@ -325,7 +326,7 @@ def one_hot(
     dtype: Any = None,
     axis: int = -1,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """One-hot vectors of `num_classes` numbers: a one at the index in `x`, else zeros.
 
     Arguments:

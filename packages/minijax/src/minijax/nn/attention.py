@@ -8,6 +8,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.nn.softmax import logsumexp, softmax
+from minijax.runtime.array import ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import typeof_named
@@ -19,16 +20,16 @@ BOOL = np.dtype(np.bool_)
 
 @operation(static=("is_causal", "local_window_size", "implementation", "return_residual"))
 def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     *,
     scale: Any = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,

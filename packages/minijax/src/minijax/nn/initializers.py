@@ -18,6 +18,8 @@ from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.random.keys import single_key
 from minijax.random.normal import normal_numbers
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.public_names import set_all
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
@@ -59,7 +61,9 @@ def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
 
 
 @evaluated_by_library
-def zeros(key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(
+    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Array:
     """An initializer: zeros. The key is not used.
 
     >>> nn.initializers.zeros(random.key(0), (3,))
@@ -69,7 +73,9 @@ def zeros(key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) -
 
 
 @evaluated_by_library
-def ones(key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(
+    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Array:
     """An initializer: ones. The key is not used.
 
     >>> nn.initializers.ones(random.key(0), (3,))
@@ -79,7 +85,7 @@ def ones(key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) ->
 
 
 @hiding_frames
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that fills with `value`, a number or an array that broadcasts to the shape.
 
     It ignores the key, and accepts any dtype.
@@ -97,7 +103,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 @hiding_frames
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer: uniform numbers from 0 up to `scale`.
 
     >>> w = nn.initializers.uniform(scale=0.5)(random.key(0), (100, 100))
@@ -112,7 +118,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 @hiding_frames
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer: the normal distribution with mean 0 and this standard deviation.
 
     >>> w = nn.initializers.normal(stddev=0.5)(random.key(0), (100, 100))
@@ -128,7 +134,10 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 @hiding_frames
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: ArrayLike = 1e-2,
+    dtype: DTypeLike | None = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
 ) -> Initializer:
     """An initializer: the normal distribution between two bounds, then scaled by `stddev`.
 
@@ -148,13 +157,13 @@ def truncated_normal(
 
 @hiding_frames
 def variance_scaling(
-    scale: Any,
+    scale: ArrayLike,
     mode: str,
     distribution: str,
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """An initializer whose variance is `scale` divided by the number of inputs or outputs.
 
@@ -277,7 +286,9 @@ def _in_disc(key: Any, upper: float | None, shape: Shape, dtype: np.dtype[Any]) 
 
 
 @hiding_frames
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """An initializer: matrices with orthonormal rows or columns, whichever are fewer.
 
     Arguments:
@@ -310,7 +321,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 @hiding_frames
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """An initializer of a convolution's kernel: `orthogonal` at the center, and zeros around it.
 
     (L. Xiao and others, "Dynamical isometry and a mean field theory of CNNs", 2018.)
@@ -347,7 +360,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
 
 
 def glorot_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """Glorot's initializer, uniform. The arguments are those of `variance_scaling`.
 
@@ -359,7 +372,7 @@ def glorot_uniform(
 
 
 def glorot_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """Glorot's initializer, normal. The arguments are those of `variance_scaling`.
 
@@ -373,7 +386,7 @@ def glorot_normal(
 
 
 def lecun_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """LeCun's initializer, uniform. The arguments are those of `variance_scaling`.
 
@@ -385,7 +398,7 @@ def lecun_uniform(
 
 
 def lecun_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """LeCun's initializer, normal. The arguments are those of `variance_scaling`.
 
@@ -397,7 +410,7 @@ def lecun_normal(
 
 
 def he_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """He's initializer, uniform. The arguments are those of `variance_scaling`.
 
@@ -409,7 +422,7 @@ def he_uniform(
 
 
 def he_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
     """He's initializer, normal. The arguments are those of `variance_scaling`.
 

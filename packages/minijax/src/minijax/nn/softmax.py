@@ -6,6 +6,7 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax.lax import promoting as lax
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
@@ -16,12 +17,12 @@ Axes = int | Sequence[int] | None
 
 @operation(static=("axis", "keepdims", "return_sign"))
 def logsumexp(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    b: Any = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Any:
     """`log(sum(b * exp(a)))` over the axes, without overflow.
 
@@ -67,7 +68,9 @@ def _largest(x: Any, axis: Axes, where: Any) -> Any:
 
 
 @operation(static=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Axes = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(
+    x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
     """`log(mean(exp(x)))` over the axes, without overflow; arguments as for `logsumexp`.
 
     >>> nn.logmeanexp(jnp.array([1e3, 1e3]))
@@ -80,7 +83,7 @@ def logmeanexp(x: Any, axis: Axes = None, where: Any = None, keepdims: bool = Fa
 
 
 @operation(static="axis")
-def log_softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
+def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of `softmax`, accurate even where that is nearly 0.
 
     Arguments:
@@ -99,7 +102,7 @@ def log_softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
 
 
 @operation(static="axis")
-def softmax(x: Any, axis: Axes = -1, where: Any = None) -> Any:
+def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -> Array:
     """`exp(x)` scaled so that the sum over the axes is 1, without overflow.
 
     Arguments:

@@ -1,7 +1,7 @@
 """The operators and methods of arrays, which are the functions of this package."""
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from minijax.lax.sharding import device_put
 from minijax.numpy.indexing.at import at
 from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, ArrayLike
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
@@ -94,30 +94,30 @@ def _index_text(part: Any) -> str:
 
 def _compress(
     self: Any,
-    condition: Any,
+    condition: ArrayLike,
     axis: int | None = None,
     *,
     out: None = None,
     size: int | None = None,
-    fill_value: Any = 0,
-) -> Any:
+    fill_value: ArrayLike = 0,
+) -> Array:
     """The elements along an axis where `condition` is true."""
     return jnp.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-def _reshape(self: Any, *shape: Any, order: str = "C") -> Any:
+def _reshape(self: Any, *shape: Any, order: str = "C") -> Array:
     """The array with another shape of the same size; one size may be -1."""
     return jnp.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
-def _contains(self: Any, x: Any) -> Any:
+def _contains(self: Any, x: ArrayLike) -> Array:
     """Return True if one of the elements is `x`."""
     if self.ndim != 1 or jnp.ndim(x):
         raise ValueError(f"in: expected a number in a sequence, found {typeof(x)} in {self.aval}")
     return jnp.any(jnp.equal(self, x))
 
 
-def _flat(self: Any) -> Any:
+def _flat(self: Any) -> NoReturn:
     raise NotImplementedError(
         "arrays have no `flat`; x.ravel() is one row of the elements, and x.ravel().at[i].set(y) "
         "another one"
@@ -151,16 +151,20 @@ def _namespace(self: Any, *, api_version: str | None = None) -> Any:
     return jnp
 
 
-def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+def _to_device(self: Any, device: Any, *, stream: None = None) -> Array:
     """The array on a device; see `device_put`."""
     if stream is not None:
         raise NotImplementedError(f"to_device: stream must be None, found {stream!r}")
     return device_put(self, device)
 
 
-def _tobytes(self: Any, order: Any = "C") -> bytes:
+def _tobytes(self: Any, order: Literal["C", "F", "A", "K"] | None = "C") -> bytes:
     """The numbers as bytes, the last axis fastest, or with the order "F" the first."""
     return np.asarray(self).tobytes(order)
+
+
+def _round(self: Any, ndigits: int | None = None) -> Array:
+    return jnp.astype(jnp.round(self), int) if ndigits is None else jnp.round(self, ndigits)
 
 
 METHODS: dict[str, Any] = {
@@ -173,9 +177,7 @@ METHODS: dict[str, Any] = {
     "__invert__": jnp.bitwise_not,
     "__iter__": iterate,
     "__pos__": jnp.positive,
-    "__round__": lambda x, ndigits=None: (
-        jnp.astype(jnp.round(x), int) if ndigits is None else jnp.round(x, ndigits)
-    ),
+    "__round__": _round,
     "all": jnp.all,
     "any": jnp.any,
     "argpartition": jnp.argpartition,

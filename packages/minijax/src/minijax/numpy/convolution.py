@@ -5,6 +5,8 @@ from typing import Any
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
@@ -14,13 +16,13 @@ OPTIONS = ("mode", "precision", "preferred_element_type")
 
 @operation(static=OPTIONS)
 def convolve(
-    a: Any,
-    v: Any,
+    a: ArrayLike,
+    v: ArrayLike,
     mode: str = "full",
     *,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The convolution of two sequences: the coefficients of the product of two polynomials.
 
     Arguments:
@@ -46,13 +48,13 @@ def convolve(
 
 @operation(static=OPTIONS)
 def correlate(
-    a: Any,
-    v: Any,
+    a: ArrayLike,
+    v: ArrayLike,
     mode: str = "valid",
     *,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The correlation of two sequences: `convolve` with `v` in reverse order and conjugated.
 
     The arguments are those of `convolve`.

@@ -18,7 +18,9 @@ from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
 from minijax.numpy.shapes import expand_dims
 from minijax.runtime import array as arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
@@ -36,14 +38,14 @@ _USUAL_DTYPES = np.dtype, type, str  # ways to say a dtype that need no look bef
 @evaluated_by_library
 def array(
     object: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """An Array of numbers.
 
     Arguments:
@@ -72,6 +74,7 @@ def array(
         raise NotImplementedError(f"array: order must be 'K' or None, found {order!r}")
     if isinstance(object, Sequence) and not isinstance(object, str | bytes | memoryview):
         object = list(object)
+    out: Any
     if isinstance(object, list) and any(map(_is_no_number, tree_leaves(object))):
         out = stack([array(item) for item in object])
         out = lax.convert_element_type(out, typeof(out).dtype)  # a list of numbers is not weak
@@ -130,13 +133,13 @@ def _is_buffer(x: Any) -> bool:
 @evaluated_by_library
 def asarray(
     a: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`a` as an Array, without a copy if possible. The arguments are those of `array`.
 
     >>> x = jnp.arange(3)
@@ -151,11 +154,11 @@ def asarray(
 @operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
 def zeros(
     shape: Shape,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """An array of zeros.
 
     >>> jnp.zeros((2, 2)), jnp.zeros(2, dtype=bool)
@@ -170,11 +173,11 @@ def zeros(
 @operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
 def ones(
     shape: Shape,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """An array of ones.
 
     >>> jnp.ones((2, 2)), jnp.ones(2, dtype=jnp.int8)
@@ -189,12 +192,12 @@ def ones(
 @operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
 def full(
     shape: Shape,
-    fill_value: Any,
-    dtype: Any = None,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """An array filled with `fill_value`, a number or an array that broadcasts to `shape`.
 
     >>> jnp.full((2, 2), 7), jnp.full(2, jnp.inf)
@@ -207,12 +210,12 @@ def full(
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
 def zeros_like(
     a: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
     `a` is an array, or anything with a shape and a dtype, such as a `ShapeDtypeStruct`.
@@ -226,12 +229,12 @@ def zeros_like(
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
 def ones_like(
     a: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Ones with the shape and dtype of `a`, an array or its type, unless others are given.
 
     >>> jnp.ones_like(jnp.array([[5, 6]]))
@@ -243,13 +246,13 @@ def ones_like(
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
 def full_like(
     a: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given.
 
     `a` is an array, or anything with a shape and a dtype, such as a `ShapeDtypeStruct`.
@@ -263,11 +266,11 @@ def full_like(
 
 def empty(
     shape: Shape,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """An array with unspecified elements, which are in fact zeros.
 
     >>> jnp.empty((2, 3)).shape
@@ -279,11 +282,11 @@ def empty(
 @hiding_frames
 def empty_like(
     prototype: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     shape: Shape | None = None,
     *,
     device: Any = None,
-) -> Any:
+) -> Array:
     """As `empty`, in the shape and dtype of `prototype`, unless others are given.
 
     >>> jnp.empty_like(jnp.arange(3)).dtype
@@ -299,7 +302,7 @@ def _chosen(device: Any, out_sharding: Any) -> dict[str, Any]:
 
 
 @hiding_frames
-def identity(n: int, dtype: Any = None) -> Any:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The matrix of `n` rows and columns with ones on its diagonal, zeros elsewhere.
 
     >>> jnp.identity(2)
@@ -310,7 +313,7 @@ def identity(n: int, dtype: Any = None) -> Any:
 
 
 @evaluated_by_library
-def copy(a: Any, order: str | None = None) -> Any:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """An Array of the same numbers in new memory.
 
     >>> x = jnp.arange(3)
@@ -329,10 +332,10 @@ def eye(
     N: int,
     M: int | None = None,
     k: int = 0,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-) -> Any:
+) -> Array:
     """The matrix of `N` rows and `M` columns with ones on its `k`-th diagonal, zeros elsewhere.
 
     >>> jnp.eye(2), jnp.eye(2, 3, k=1)

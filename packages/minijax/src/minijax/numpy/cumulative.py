@@ -8,7 +8,9 @@ import numpy as np
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import selection
 from minijax.numpy.dtypes import default_int, dtype_of_sum
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
@@ -16,7 +18,9 @@ from minijax_stage2.shaped_array import dtype_of_numbers
 
 
 @operation(static=("axis", "dtype"))
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The sums of the elements up to each element.
 
     Arguments:
@@ -33,7 +37,9 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 @operation(static=("axis", "dtype"))
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The products of the elements up to each element; the arguments are those of `cumsum`.
 
     >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
@@ -43,7 +49,9 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
 
 @operation(static=("axis", "dtype"))
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """`cumsum` with 0 for NaN.
 
     >>> jnp.nancumsum(jnp.array([2.0, jnp.nan, 3.0]))
@@ -53,7 +61,9 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 
 @operation(static=("axis", "dtype"))
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """`cumprod` with 1 for NaN.
 
     >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0]))
@@ -64,8 +74,13 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
 @operation(static=("axis", "dtype", "include_initial"))
 def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
     """The sums of the elements up to each element.
 
     Arguments:
@@ -85,8 +100,13 @@ def cumulative_sum(
 
 @operation(static=("axis", "dtype", "include_initial"))
 def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
     """The products of the elements up to each; the arguments are those of `cumulative_sum`.
 
     Integers keep their width.

@@ -8,6 +8,7 @@ import numpy as np
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import sum
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_one_rank
 from minijax_stage2 import typeof
@@ -17,7 +18,13 @@ from minijax_stage2.shown import counted
 
 
 @operation(static=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
     """The difference of each element from the one before it, taken `n` times.
 
     Arguments:
@@ -34,7 +41,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     (Array([3, 5, 7], dtype=int32), Array([2, 2], dtype=int32))
     """
     if n == 0:
-        return a
+        return a  # type: ignore[return-value]
     if n < 0:
         raise ValueError(f"diff: n must not be negative, found {n}")
     if typeof(a).ndim == 0:
@@ -47,10 +54,10 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     for _ in range(n):
         size = typeof(a).shape[along]
         if not size:
-            return a
+            return a  # type: ignore[return-value]
         later = lax.slice_in_dim(a, 1, size, axis=along)
         a = minus(later, lax.slice_in_dim(a, 0, size - 1, axis=along))
-    return a
+    return a  # type: ignore[return-value]
 
 
 def _edge(x: Any, a: Any, axis: int) -> Any:
@@ -64,7 +71,9 @@ def _edge(x: Any, a: Any, axis: int) -> Any:
 
 
 @operation
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """The differences of neighbouring elements of the flattened array.
 
     Arguments:
@@ -92,8 +101,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 @operation(static=("axis", "edge_order"))
 def gradient(
-    f: Any,
-    *varargs: Any,
+    f: ArrayLike,
+    *varargs: ArrayLike,
     axis: int | Sequence[int] | None = None,
     edge_order: int | None = None,
 ) -> Any:
@@ -122,6 +131,7 @@ def gradient(
         raise NotImplementedError(f"gradient: edge_order must be None, found {edge_order}")
     if typeof(f).dtype.names:
         raise TypeError(f"gradient: expected numbers, found {typeof(f)}")
+    distances: list[Any]
     f, *distances = of_one_dtype(f, *varargs, inexact=True)
     axes = canonical_axes("gradient", axis, typeof(f).ndim)
     if any(typeof(f).shape[i] < 2 for i in axes):
@@ -166,7 +176,9 @@ def _less(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 @operation(static="axis")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
     """The area under a curve, by the trapezoidal rule.
 
     Arguments:

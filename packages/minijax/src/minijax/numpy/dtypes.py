@@ -6,7 +6,16 @@ import numpy as np
 
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime import dtypes
-from minijax.runtime.dtypes import can_cast, finfo, iinfo, isdtype, promote_types, result_type
+from minijax.runtime.array import Array
+from minijax.runtime.dtypes import (
+    DTypeLike,
+    can_cast,
+    finfo,
+    iinfo,
+    isdtype,
+    promote_types,
+    result_type,
+)
 from minijax.settings import promotion
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, inexact_dtype, inexact_type, is_inexact
@@ -16,7 +25,7 @@ dtype = np.dtype
 
 
 @hiding_frames
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Return True if dtype `arg1` is dtype `arg2`, or of the kind `arg2`.
 
     Arguments:
@@ -53,7 +62,7 @@ def dtype_of_mean(x: Any) -> np.dtype[Any]:
     return inexact_dtype(typeof(x).dtype)
 
 
-def of_one_dtype(*operands: Any, inexact: bool = False) -> list[Any]:
+def of_one_dtype(*operands: Any, inexact: bool = False) -> list[Array]:
     """The operands in their common dtype, whatever their shapes; see `promote`."""
     meeting = promotion.result_type(*map(typeof, operands))
     if inexact:

@@ -17,7 +17,9 @@ from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.dtypes import dtype, promote_types
 from minijax.numpy.products import meet, weak_like
+from minijax.runtime.array import Array
 from minijax.runtime.conversion import require_no_out
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.shardings.resharding import dividing
@@ -53,10 +55,10 @@ def einsum(
     out: None = None,
     optimize: Any = "auto",
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     _dot_general: Callable[..., Any] = lax.dot_general,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sum of products of operands with labelled axes, as in numpy.
 
     Arguments:

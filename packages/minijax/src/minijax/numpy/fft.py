@@ -17,6 +17,8 @@ from minijax.lax.fft import FftType
 from minijax.lax.fft import fft as transform
 from minijax.lax.sharding import placed
 from minijax.numpy.dtypes import default_float
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
@@ -145,7 +147,7 @@ def _along_two(
 
 
 @operation(static=OF_ONE)
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Fourier's transform along one axis.
 
     >>> jnp.fft.fft(jnp.array([1.0, 0.0, -1.0, 0.0]))
@@ -155,7 +157,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
 
 @operation(static=OF_ONE)
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`.
 
     >>> jnp.fft.ifft(jnp.fft.fft(jnp.array([1.0, 0.0, -1.0, 0.0]))).real
@@ -165,7 +167,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 @operation(static=OF_ONE)
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The first half of the `fft` of real numbers.
 
     >>> jnp.fft.rfft(jnp.array([1.0, 0.0, -1.0, 0.0]))
@@ -175,7 +177,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 @operation(static=OF_ONE)
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`; `n` is the size of the result.
 
     >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1.0, 2.0, 3.0, 4.0])))
@@ -185,7 +187,9 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 @operation(static=OF_SEVERAL)
-def fft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
+def fft2(
+    a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
     """Fourier's transform along two axes.
 
     >>> jnp.fft.fft2(jnp.ones((2, 2)))
@@ -196,7 +200,9 @@ def fft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | No
 
 
 @operation(static=OF_SEVERAL)
-def ifft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
+def ifft2(
+    a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
     """The inverse of `fft2`.
 
     >>> jnp.fft.ifft2(jnp.fft.fft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
@@ -207,7 +213,9 @@ def ifft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | N
 
 
 @operation(static=OF_SEVERAL)
-def rfft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
+def rfft2(
+    a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
     """`fft2` of real numbers, with half of the last axis kept.
 
     >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
@@ -217,7 +225,9 @@ def rfft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | N
 
 
 @operation(static=OF_SEVERAL)
-def irfft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
+def irfft2(
+    a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
     """The inverse of `rfft2`; `s` are sizes of the result.
 
     >>> jnp.fft.irfft2(jnp.fft.rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
@@ -228,7 +238,7 @@ def irfft2(a: Any, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | 
 
 
 @operation(static=OF_SEVERAL)
-def fftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Any:
+def fftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """Fourier's transform along several axes, or all.
 
     >>> jnp.fft.fftn(jnp.ones((2, 2, 2)), axes=(0, 1)).shape
@@ -238,7 +248,7 @@ def fftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -
 
 
 @operation(static=OF_SEVERAL)
-def ifftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Any:
+def ifftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """The inverse of `fftn`.
 
     >>> jnp.fft.ifftn(jnp.fft.fftn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
@@ -249,7 +259,7 @@ def ifftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) 
 
 
 @operation(static=OF_SEVERAL)
-def rfftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Any:
+def rfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """`fftn` of real numbers: half of the last is kept.
 
     >>> jnp.fft.rfftn(jnp.ones((2, 3, 4))).shape
@@ -259,7 +269,7 @@ def rfftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) 
 
 
 @operation(static=OF_SEVERAL)
-def irfftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Any:
+def irfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """The inverse of `rfftn`; `s` are of the result.
 
     >>> jnp.fft.irfftn(jnp.fft.rfftn(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
@@ -270,7 +280,7 @@ def irfftn(a: Any, s: Sizes = None, axes: Sizes = None, norm: str | None = None)
 
 
 @operation(static=OF_ONE)
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The real transform of numbers given by their first half; the rest are its conjugates.
 
     >>> jnp.fft.hfft(jnp.array([1.0, 1.0, 0.0]))
@@ -281,7 +291,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 @operation(static=OF_ONE)
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: `rfft` conjugated, and divided by the number of elements.
 
     >>> jnp.fft.ihfft(jnp.array([1.0, 0.0, -1.0, 0.0])).real
@@ -302,7 +312,9 @@ def _frequencies(caller: str, n: int, numbers: Any, d: Any, dtype: Any) -> Any:
 
 
 @operation(static=("n", "dtype", "device"), creates=True)
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Array:
     """The frequencies of the results of `fft`, for samples `d` apart.
 
     >>> jnp.fft.fftfreq(4, d=0.5)
@@ -315,7 +327,9 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 @operation(static=("n", "dtype", "device"), creates=True)
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+) -> Array:
     """The frequencies of the results of `rfft`, for samples `d` apart.
 
     >>> jnp.fft.rfftfreq(4, d=0.5)
@@ -327,7 +341,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 
 @operation(static="axes")
-def fftshift(x: Any, axes: Axes = None) -> Any:
+def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """The array with frequency 0 in the middle of the axes `axes`, or all.
 
     >>> jnp.fft.fftshift(jnp.fft.fftfreq(5, d=0.2))
@@ -337,7 +351,7 @@ def fftshift(x: Any, axes: Axes = None) -> Any:
 
 
 @operation(static="axes")
-def ifftshift(x: Any, axes: Axes = None) -> Any:
+def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """The inverse of `fftshift`.
 
     >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))

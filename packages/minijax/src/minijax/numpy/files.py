@@ -6,7 +6,8 @@ from typing import IO, Any
 import numpy as np
 
 from minijax.errors.argument_errors import checking_arguments
-from minijax.runtime.array import array
+from minijax.runtime.array import Array, array
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2.shaped_array import dtype_of_numbers, is_value
 from minijax_stage2.shown import shown
@@ -21,7 +22,7 @@ set_printoptions = np.set_printoptions
 
 
 @evaluated_by_library
-def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
+def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Array:
     """Load a file written by `save` or `savez`: an Array, or numpy's archive. Arguments as numpy's.
 
     >>> import io
@@ -36,7 +37,7 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
 
 
 @evaluated_by_library
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An Array of the numbers in a buffer of bytes. The arguments are numpy's.
 
     >>> jnp.frombuffer(bytes([1, 2, 3]), dtype=jnp.uint8)
@@ -46,7 +47,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 
 @evaluated_by_library
-def fromfile(*args: Any, **kwargs: Any) -> Any:
+def fromfile(*args: Any, **kwargs: Any) -> Array:
     """Not supported, since it cannot be traced; use `asarray(numpy.fromfile(...))`.
 
     >>> import tempfile
@@ -63,7 +64,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
 
 
 @evaluated_by_library
-def fromiter(*args: Any, **kwargs: Any) -> Any:
+def fromiter(*args: Any, **kwargs: Any) -> Array:
     """Not supported, as in JAX; use `asarray(numpy.fromiter(...))`.
 
     >>> jnp.asarray(np.fromiter((i * i for i in range(4)), dtype=np.int32))
@@ -77,7 +78,9 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
 
 @evaluated_by_library
 @checking_arguments
-def fromstring(string: str | bytes, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+def fromstring(
+    string: str | bytes, dtype: DTypeLike = float, count: int = -1, *, sep: str
+) -> Array:
     """An Array of the numbers written in a string. The arguments are numpy's.
 
     Raises:

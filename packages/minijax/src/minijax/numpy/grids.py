@@ -13,6 +13,8 @@ from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.joining import concatenate, stack
 from minijax.numpy.ranges import arange, linspace
 from minijax.numpy.shapes import astype, atleast_1d, expand_dims, ndim, reshape, shape
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.transforms.transformations import vmap
@@ -25,8 +27,8 @@ s_ = np.s_
 
 @hiding_frames
 def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> tuple[Any, ...]:
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Array, ...]:
     """Coordinate arrays of the grid that vectors span, one for each vector.
 
     Arguments:
@@ -69,7 +71,7 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> tuple[Any, 
 
 
 @hiding_frames
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors as index arrays of the grid that they span; booleans as their true positions.
 
     >>> x = jnp.arange(12).reshape(3, 4)
@@ -93,7 +95,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 
 
 @operation(static=("dimensions", "dtype", "sparse"))
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The index of each element of an array of this shape, along each of its axes.
 
     Arguments:
@@ -119,8 +121,8 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
 @hiding_frames
 def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
-) -> Any:
+    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
+) -> Array:
     """The array whose elements are `function` of their indices.
 
     Arguments:
@@ -148,15 +150,13 @@ def fromfunction(
 
 def _numbers_of(part: slice) -> Any:
     """`start:stop:step` as numbers; an imaginary step is their count, with `stop` included."""
-    start, stop, step = (
-        default if x is None else x
-        for x, default in ((part.start, 0), (part.stop, None), (part.step, 1))
-    )
-    if stop is None:
+    if part.stop is None:
         raise ValueError(f"{part} needs a stop: nothing says how many numbers there are")
+    start = 0 if part.start is None else part.start
+    step = 1 if part.step is None else part.step
     if isinstance(step, complex):
-        return linspace(start, stop, int(abs(step)))
-    return arange(start, stop, step)
+        return linspace(start, part.stop, int(abs(step)))
+    return arange(start, part.stop, step)
 
 
 class _Grid:

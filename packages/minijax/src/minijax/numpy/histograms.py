@@ -15,6 +15,7 @@ from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
 from minijax.numpy.ranges import linspace
 from minijax.numpy.reductions import max, min, sum
 from minijax.numpy.sorting import searchsorted
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.shardings.resharding import dividing
@@ -29,13 +30,13 @@ _ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
 @evaluated_by_library
 @dividing
 def bincount(
-    x: Any,
-    weights: Any = None,
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Count the occurrences of each number from 0 on in `x`.
 
     Arguments:
@@ -98,8 +99,11 @@ def _add_at(length: int, places: Any, weights: Any) -> Any:
 
 @evaluated_by_library
 def histogram_bin_edges(
-    a: Any, bins: int | str | Sequence[Any] = 10, range: Any = None, weights: Any = None
-) -> Any:
+    a: ArrayLike,
+    bins: int | str | Sequence[Any] = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+) -> Array:
     """The bin edges of `histogram` for these arguments.
 
     >>> jnp.histogram_bin_edges(jnp.array([0.0, 3.0, 4.0]), bins=4)
@@ -136,13 +140,13 @@ def _equal_bins(a: Any, range: Any, count: int) -> Any:
 @evaluated_by_library
 @dividing
 def histogram(
-    a: Any,
-    bins: Any = 10,
+    a: ArrayLike,
+    bins: ArrayLike = 10,
     range: Any = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> tuple[Array, Array]:
     """Count the elements in each bin; return counts and bin edges.
 
     Arguments:
@@ -167,7 +171,7 @@ def histogram(
                 f"{typeof(weights)}"
             )
         a, weights = of_one_dtype(a, weights, inexact=True)
-    edges = histogram_bin_edges(a, bins, range, weights)
+    edges = histogram_bin_edges(a, bins, range, weights)  # type: ignore[arg-type]
     return _histogram(a, edges, weights, bool(density)), edges
 
 
@@ -195,13 +199,13 @@ def _interval(a: Any, edges: Any) -> Any:
 
 @evaluated_by_library
 def histogram2d(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     bins: int | Sequence[Any] = 10,
     range: Sequence[Any] | None = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     """Count the points in each rectangle; return counts and the bin edges along both axes.
 
     Arguments:
@@ -227,10 +231,10 @@ def histogram2d(
 
 @evaluated_by_library
 def histogramdd(
-    sample: Any,
+    sample: ArrayLike,
     bins: int | Sequence[Any] = 10,
     range: Sequence[Any] | None = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> Any:
     """Count the points in each box of a grid; return counts and the bin edges along each axis.

@@ -11,6 +11,7 @@ from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import finfo
 from minijax.numpy.math.arithmetic import remainder
 from minijax.numpy.sorting import searchsorted
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import typeof
@@ -19,8 +20,13 @@ from minijax_stage2.promotion import cast, to_inexact
 
 @hiding_frames
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: Any = None,
+    right: Any = None,
+    period: ArrayLike | None = None,
+) -> Array:
     """The values at `x` of a piecewise linear function.
 
     Arguments:

@@ -14,7 +14,9 @@ from minijax.numpy.shapes import (
     shape,
     transpose,
 )
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_dtype
 from minijax.settings.public_names import set_all
@@ -23,7 +25,9 @@ from minijax_stage2.functions import canonical_axis
 
 
 @operation(static=("axis", "dtype"))
-def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(
+    arrays: Sequence[Any], axis: int | None = 0, dtype: DTypeLike | None = None
+) -> Array:
     """The arrays joined along `axis`; flattened first if it is None.
 
     The result has the dtype `dtype`, or else their promoted dtype.
@@ -52,7 +56,9 @@ def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:
 
 
 @operation(static=("axis", "out", "dtype"))
-def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(
+    arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
+) -> Array:
     """The arrays, all of one shape, stacked along a new axis. `out` must be None.
 
     >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
@@ -73,7 +79,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = N
 
 
 @operation(static="axis")
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     """The arrays joined along `axis`; flattened first if it is None.
 
     >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
@@ -84,7 +90,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
 
 
 @operation(static="dtype")
-def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+def hstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """The arrays joined along their second axis; vectors along their only one.
 
     >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
@@ -98,7 +104,7 @@ def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
 
 
 @operation(static="dtype")
-def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+def vstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """The arrays joined along their first axis; vectors are rows.
 
     >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
@@ -110,7 +116,7 @@ def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
 
 
 @operation(static="dtype")
-def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+def dstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """The arrays joined along their third axis.
 
     >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])]).shape
@@ -121,7 +127,7 @@ def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
 
 
 @operation
-def column_stack(tup: Sequence[Any]) -> Any:
+def column_stack(tup: Sequence[Any]) -> Array:
     """The arrays side by side; vectors are columns.
 
     >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
@@ -133,7 +139,7 @@ def column_stack(tup: Sequence[Any]) -> Any:
 
 
 @operation(static="axis")
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """`arr` and `values` joined along `axis`; flattened first if it is None.
 
     >>> jnp.append(jnp.array([1, 2]), jnp.array([3]))
@@ -147,7 +153,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 @operation
-def block(arrays: Any) -> Any:
+def block(arrays: Any) -> Array:
     """An array assembled from nested lists of blocks.
 
     The innermost lists are joined along the last axis, those around them along the last but one,

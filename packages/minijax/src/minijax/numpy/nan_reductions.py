@@ -20,6 +20,8 @@ from minijax.numpy.reductions import (
     sum,
     var,
 )
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
@@ -30,14 +32,14 @@ Axes = int | Sequence[int] | None
 
 @operation(static=("axis", "dtype", "keepdims"))
 def nansum(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """`sum` ignoring NaN.
 
     >>> jnp.nansum(jnp.array([2.0, jnp.nan, 3.0]))
@@ -48,14 +50,14 @@ def nansum(
 
 @operation(static=("axis", "dtype", "keepdims"))
 def nanprod(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """`prod` ignoring NaN.
 
     >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
@@ -66,13 +68,13 @@ def nanprod(
 
 @operation(static=("axis", "keepdims"))
 def nanmax(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """`max` ignoring NaN; NaN if all are.
 
     >>> jnp.nanmax(jnp.array([1.0, jnp.nan, 3.0]))
@@ -83,13 +85,13 @@ def nanmax(
 
 @operation(static=("axis", "keepdims"))
 def nanmin(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """`min` ignoring NaN; NaN if all are.
 
     >>> jnp.nanmin(jnp.array([jnp.nan, 2.0, 1.0]))
@@ -117,13 +119,13 @@ def _nan_extreme(
 
 @operation(static=("axis", "dtype", "keepdims"))
 def nanmean(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array:
     """`mean` ignoring NaN; NaN if all are.
 
     >>> jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0]))
@@ -135,15 +137,15 @@ def nanmean(
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """`var` ignoring NaN; NaN if at most `ddof` numbers remain.
 
     >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 5.0]))
@@ -155,15 +157,15 @@ def nanvar(
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))
 def nanstd(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """`std` ignoring NaN; NaN if at most `ddof` numbers remain.
 
     >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0]))
@@ -175,8 +177,8 @@ def nanstd(
 
 @operation(static=("axis", "keepdims"))
 def nanargmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Any:
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first largest element, ignoring NaN; -1 if all are NaN.
 
     >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0]))
@@ -187,8 +189,8 @@ def nanargmax(
 
 @operation(static=("axis", "keepdims"))
 def nanargmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Any:
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first smallest element, ignoring NaN; -1 if all are NaN.
 
     >>> jnp.nanargmin(jnp.array([jnp.nan, 2.0, 1.0]))

@@ -13,6 +13,7 @@ from minijax.numpy.joining import concatenate
 from minijax.numpy.quantiles import median
 from minijax.numpy.shapes import broadcast_to, ndim, shape
 from minijax.numpy.vectorize import apply_along_axis
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
@@ -39,8 +40,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @hiding_frames
 def pad(
-    array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
-) -> Any:
+    array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+) -> Array:
     """`array` padded with elements before and after its own along each axis.
 
     Arguments:

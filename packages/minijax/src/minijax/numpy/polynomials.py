@@ -21,6 +21,7 @@ from minijax.numpy.linalg.solve import inv, lstsq
 from minijax.numpy.products import outer
 from minijax.numpy.ranges import vander
 from minijax.numpy.rearranging import roll
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_dtype
@@ -32,7 +33,7 @@ MOST_WRITTEN_OUT = 16  # steps; XLA makes a faster program of few steps than of 
 
 
 @operation(static="unroll")
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of the polynomial `p` at each element of `x`.
 
     Arguments:
@@ -70,7 +71,7 @@ def _along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1
 
 
 @operation
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3, 4, 5]))
@@ -81,7 +82,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @operation
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
     >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([1, 1]))
@@ -92,7 +93,7 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 
 @hiding_frames
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
     Arguments:
@@ -124,7 +125,7 @@ def _or_zero(p: Any) -> Any:
 
 
 @operation(static="m")
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The derivative of a polynomial, `m` times over.
 
     >>> jnp.polyder(jnp.array([1.0, 2.0, 3.0]))
@@ -136,14 +137,14 @@ def polyder(p: Any, m: int = 1) -> Any:
     _require_coefficients("polyder", p)
     count = typeof(p).shape[0] - m
     if m == 0 or count <= 0:
-        return p if m == 0 else lax.slice_in_dim(p, 0, 0)
+        return p if m == 0 else lax.slice_in_dim(p, 0, 0)  # type: ignore[return-value]
     powers = np.arange(typeof(p).shape[0] - 1, m - 1, -1, dtype=float)
     factors = np.prod([powers - i for i in range(m)], axis=0)
     return lax.mul(lax.slice_in_dim(p, 0, count), np.asarray(factors, typeof(p).dtype))
 
 
 @operation(static="m")
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The `m`-th antiderivative of a polynomial, with the constants `k`, 0 by default.
 
     >>> jnp.polyint(jnp.array([2.0, 3.0]))
@@ -155,7 +156,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     p, k = (lax.convert_element_type(x, dtype_of_mean(p)) for x in (p, k))
     _require_coefficients("polyint", p)
     if m == 0:
-        return p
+        return p  # type: ignore[return-value]
     if typeof(k).shape not in ((), (1,), (m,)):
         raise ValueError(f"polyint: k must be a number or {m} of them, found {typeof(k)}")
     constants = lax.reshape(k, (-1,))
@@ -168,7 +169,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 @operation
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with these roots.
 
     Raises:
@@ -202,7 +203,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 @evaluated_by_library
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """The quotient and the remainder of two polynomials.
 
     Arguments:
@@ -255,12 +256,12 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 
 @operation(static=("deg", "rcond", "full", "cov"))
 def polyfit(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     deg: int,
     rcond: float | None = None,
     full: bool = False,
-    w: Any = None,
+    w: ArrayLike | None = None,
     cov: bool | str = False,
 ) -> Any:
     """The least-squares fit of a polynomial of a given degree to points.
@@ -356,7 +357,7 @@ def _of_one_length(name: str, *operands: Any) -> list[Any]:
 
 
 @evaluated_by_library
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The complex roots of a polynomial, in no particular order.
 
     Arguments:

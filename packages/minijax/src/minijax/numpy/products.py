@@ -13,7 +13,9 @@ import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.dot import HOW, options
 from minijax.lax.precision import PrecisionLike
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_count, require_one_dtype, result_type
 from minijax_stage2 import typeof
@@ -21,7 +23,7 @@ from minijax_stage2.functions import canonical_axes, one_int
 from minijax_stage2.promotion import broadcast_shapes, cast
 
 
-def meet(*operands: Any) -> list[Any]:
+def meet(*operands: Any) -> list[Array]:
     """The operands with one dtype, their shapes as they are."""
     meeting = result_type(*map(typeof, operands))
     return [cast(x, meeting) for x in operands]
@@ -39,13 +41,13 @@ def weak_like(out: Any, *operands: Any) -> Any:
 
 @operation(static=HOW)
 def matmul(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`a @ b`: the matrix product, over leading axes that broadcast.
 
     Raises:
@@ -63,13 +65,13 @@ def matmul(
 
 @operation(static=HOW)
 def dot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sum of products over the last axis of `a` and the second to last, or only, axis of `b`.
 
     With a scalar it is the product; for vectors and matrices it is `matmul`.
@@ -91,8 +93,12 @@ def dot(
 
 @operation(static=("precision", "preferred_element_type"))
 def vdot(
-    a: Any, b: Any, *, precision: PrecisionLike = None, preferred_element_type: Any = None
-) -> Any:
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum of products of all elements of `a`, conjugated, with those of `b`.
 
     >>> jnp.vdot(jnp.array([1.0j, 2.0]), jnp.array([1.0j, 3.0]))
@@ -109,14 +115,14 @@ def vdot(
 
 @operation(static=("axis", "precision", "preferred_element_type"))
 def vecdot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axis: int = -1,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sums of products along `axis`, `x1` conjugated, over other axes that broadcast.
 
     Raises:
@@ -142,7 +148,7 @@ def vecdot(
 
 
 @operation
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of matrices `x1` with vectors `x2`, over leading axes that broadcast.
 
     >>> jnp.matvec(jnp.ones((5, 2, 3)), jnp.ones((5, 3))).shape
@@ -155,7 +161,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 
 
 @operation
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of vectors `x1`, conjugated, with matrices `x2`, over axes that broadcast.
 
     >>> jnp.vecmat(jnp.ones((5, 2)), jnp.ones((5, 2, 3))).shape
@@ -185,12 +191,12 @@ def _last(x1: Any, x2: Any, which: int) -> list[int]:
 
 @operation(static=("precision", "preferred_element_type"))
 def inner(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sums of products over the last axes of `a` and `b`; with a scalar the product.
 
     >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
@@ -204,7 +210,7 @@ def inner(
 
 
 @operation
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of each element of `a` with each element of `b`, as a matrix.
 
     >>> jnp.outer(jnp.array([1, 2]), jnp.array([10, 20, 30]))
@@ -218,14 +224,14 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
 
 @operation(static=("axes", *HOW))
 def tensordot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     axes: int | Sequence[Any] = 2,
     *,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sums of products over several axes of `a` and `b`.
 
     Arguments:
@@ -264,7 +270,7 @@ def tensordot(
 
 
 @operation
-def kron(a: Any, b: Any) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: each element of `a` replaced by its product with `b`.
 
     >>> jnp.kron(jnp.eye(2, dtype=int), jnp.array([[1, 2]]))
@@ -284,7 +290,7 @@ def kron(a: Any, b: Any) -> Any:
 @operation(static=("axisa", "axisb", "axisc", "axis"))
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
-) -> Any:
+) -> Array:
     """The cross products of vectors of three elements.
 
     Arguments:

@@ -11,6 +11,7 @@ from minijax.lax.elementwise.selection import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import dtype_of_mean
 from minijax.numpy.reductions import any, sum
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
@@ -24,16 +25,16 @@ METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 @operation(static=("axis", "overwrite_input", "method", "keepdims"))
 def quantile(
-    a: Any,
-    q: Any,
+    a: ArrayLike,
+    q: ArrayLike,
     axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """The `q`-quantiles of the elements.
 
     Arguments:
@@ -59,16 +60,16 @@ def quantile(
 
 @operation(static=("axis", "overwrite_input", "method", "keepdims"))
 def nanquantile(
-    a: Any,
-    q: Any,
+    a: ArrayLike,
+    q: ArrayLike,
     axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """`quantile` ignoring NaN; NaN if all are.
 
     >>> jnp.nanquantile(jnp.array([0.0, jnp.nan, 4.0]), 0.25)
@@ -81,17 +82,17 @@ def nanquantile(
 
 @operation(static=("axis", "overwrite_input", "method", "keepdims", "out_sharding"))
 def percentile(
-    a: Any,
-    q: Any,
+    a: ArrayLike,
+    q: ArrayLike,
     axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`quantile` with `q` from 0 to 100; `out_sharding` says how the result is divided.
 
     >>> jnp.percentile(jnp.array([0.0, 4.0, 8.0]), jnp.array([25, 50]))
@@ -105,16 +106,16 @@ def percentile(
 
 @operation(static=("axis", "overwrite_input", "method", "keepdims"))
 def nanpercentile(
-    a: Any,
-    q: Any,
+    a: ArrayLike,
+    q: ArrayLike,
     axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """`nanquantile` with `q` from 0 to 100.
 
     >>> jnp.nanpercentile(jnp.array([0.0, jnp.nan, 4.0]), 25)
@@ -128,12 +129,12 @@ def nanpercentile(
 
 @operation(static=("axis", "overwrite_input", "keepdims"))
 def median(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Any:
+) -> Array:
     """The median; the arguments are those of `quantile`.
 
     >>> jnp.median(jnp.array([[1.0, 9.0, 2.0], [4.0, 6.0, 5.0]]), axis=1)
@@ -146,12 +147,12 @@ def median(
 
 @operation(static=("axis", "overwrite_input", "keepdims"))
 def nanmedian(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Any:
+) -> Array:
     """`median` ignoring NaN; NaN if all are.
 
     >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 3.0, 9.0]))

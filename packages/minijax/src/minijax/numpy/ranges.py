@@ -10,7 +10,8 @@ from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import concatenate
 from minijax.numpy.shapes import broadcast_to, expand_dims, moveaxis, ndim, shape
 from minijax.runtime import array as arrays
-from minijax.runtime.dtypes import canonicalize_dtype, finfo, result_type
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike, canonicalize_dtype, finfo, result_type
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting
@@ -24,12 +25,12 @@ from minijax_stage2.shaped_array import dtype_of_numbers, typeof_named
 def arange(
     start: Any,
     stop: Any = None,
-    step: Any = None,
-    dtype: Any = None,
+    step: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
 
     Raises:
@@ -71,12 +72,12 @@ def _known_number(role: str, x: Any) -> Any:
 
 @operation(static=("num", "endpoint", "retstep", "dtype", "axis", "device"), creates=True)
 def linspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
     device: Any = None,
@@ -143,14 +144,14 @@ def linspace(
 
 @operation(static=("num", "endpoint", "dtype", "axis"))
 def logspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """`base` to the power of `num` evenly spaced numbers from `start` to `stop`.
 
     The other arguments are those of `linspace`.
@@ -167,13 +168,13 @@ def logspace(
 
 @operation(static=("num", "endpoint", "dtype", "axis"))
 def geomspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     The other arguments are those of `linspace`.
@@ -208,7 +209,7 @@ def _magnitude(x: Any) -> Any:
 
 
 @operation(static=("N", "increasing"))
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of the powers of a vector: `N` columns, the highest power first.
 
     Raises:

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.numpy.indexing.parsing import known_value
+from minijax.numpy.indexing.parsing import known_value, why_unknown
 from minijax.numpy.indexing.take import remainder, take
 from minijax.numpy.joining import concatenate
 from minijax.numpy.shapes import (
@@ -21,6 +21,7 @@ from minijax.numpy.shapes import (
     shape,
     transpose,
 )
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.shardings.resharding import dividing
 from minijax_stage1.interpreter import is_evaluating
@@ -30,7 +31,7 @@ from minijax_stage2.shown import counted
 
 
 @operation(static="axis")
-def flip(m: Any, axis: Axes | None = None) -> Any:
+def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
     """`m` with its elements in reverse order along some axes; along all if None.
 
     >>> jnp.flip(jnp.array([[1, 2], [3, 4]])), jnp.flip(jnp.array([1, 2, 3]), axis=0)
@@ -41,7 +42,7 @@ def flip(m: Any, axis: Axes | None = None) -> Any:
 
 
 @operation
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> Array:
     """`m` with its elements in reverse order along the second axis.
 
     >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
@@ -52,7 +53,7 @@ def fliplr(m: Any) -> Any:
 
 
 @operation
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> Array:
     """`m` with its elements in reverse order along the first axis.
 
     >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
@@ -63,7 +64,7 @@ def flipud(m: Any) -> Any:
 
 
 @operation(static=("k", "axes"))
-def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """`m` rotated by `k` right angles, from the first of two axes towards the second.
 
     >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
@@ -75,7 +76,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     order[first], order[second] = second, first
     match k % 4:
         case 0:
-            return m
+            return m  # type: ignore[return-value]
         case 1:
             return transpose(flip(m, second), order)
         case 2:
@@ -85,7 +86,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
 
 
 @hiding_frames
-def roll(a: Any, shift: Any, axis: Axes | None = None) -> Any:
+def roll(a: ArrayLike, shift: Any, axis: Axes | None = None) -> Array:
     """`a` with its elements shifted cyclically by `shift`.
 
     Arguments:
@@ -151,13 +152,13 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
 @hiding_frames
 @dividing
 def repeat(
-    a: Any,
-    repeats: Any,
+    a: ArrayLike,
+    repeats: ArrayLike,
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Each element of `a`, or along an axis of it, repeated in place.
 
     Arguments:
@@ -181,12 +182,12 @@ def repeat(
     axis = canonical_axis("repeat", axis, ndim(a))
     size = shape(a)[axis]
     if not size and total_repeat_length is not None:
-        return a  # what is not there fills up nothing
+        return a  # type: ignore[return-value] # what is not there fills up nothing
     known = known_value(repeats)
     if known is None and total_repeat_length is None:
         raise ConcretizationTypeError(
             "repeat: the repeats decide a shape, so they must be known when the function is "
-            f"traced; {repeats.why_unknown()}.\n"
+            f"traced; {why_unknown(repeats)}.\n"
             "Give total_repeat_length= where the size of the result is known."
         )
     if (
@@ -243,7 +244,7 @@ def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> An
 
 
 @operation(static="reps")
-def tile(A: Any, reps: Axes) -> Any:
+def tile(A: ArrayLike, reps: Axes) -> Array:
     """`A` repeated `reps` times along each axis.
 
     >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1))
@@ -263,7 +264,7 @@ def tile(A: Any, reps: Axes) -> Any:
 
 
 @operation(static="new_shape")
-def resize(a: Any, new_shape: Axes) -> Any:
+def resize(a: ArrayLike, new_shape: Axes) -> Array:
     """The elements of `a` in another shape, repeated as needed.
 
     >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))

@@ -13,7 +13,9 @@ import numpy as np
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import selection
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
@@ -25,15 +27,15 @@ Axes = int | Sequence[int] | None
 
 @operation(static=("axis", "dtype", "keepdims", "promote_integers"))
 def sum(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """The sum over one axis, several, or (None) all of them.
 
     Arguments:
@@ -59,15 +61,15 @@ def sum(
 
 @operation(static=("axis", "dtype", "keepdims", "promote_integers"))
 def prod(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """The product over one axis, several, or (None) all of them; the arguments of `sum`.
 
     >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
@@ -92,14 +94,14 @@ def _dtype_of_total(a: Any, dtype: Any, promote_integers: bool) -> Any:
 
 @operation(static=("axis", "dtype", "keepdims"))
 def mean(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean over one axis, several, or (None) all of them; that of integers is a float.
 
     >>> jnp.mean(jnp.array([[1.0, 2.0], [3.0, 6.0]]), axis=0), jnp.mean(jnp.array([1, 2]))
@@ -114,17 +116,17 @@ def mean(
 
 @operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def var(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
-) -> Any:
+) -> Array:
     """The variance: the mean squared distance from the mean, with `ddof` subtracted from the count.
 
     It is NaN if the count is not larger than `ddof`. For complex numbers it is real, unless `dtype`
@@ -167,12 +169,12 @@ def var(
     total = _reduce("var", lax.reduce_sum, squares, axis, out, keepdims, where, 0)
     count = _count("var", squares, axis, keepdims, where)
     if where is None:
-        out = lax.div(total, count - ddof if count > ddof else np.nan)
+        result = lax.div(total, count - ddof if count > ddof else np.nan)
     else:  # nothing is divided by 0, nor is its derivative
         is_enough = lax.gt(count, ddof)
-        out = lax.div(total, selection.where(is_enough, lax.sub(count, ddof), 1))
-        out = selection.where(is_enough, out, np.nan)
-    return lax.convert_element_type(out, dtype)
+        result = lax.div(total, selection.where(is_enough, lax.sub(count, ddof), 1))
+        result = selection.where(is_enough, result, np.nan)
+    return lax.convert_element_type(result, dtype)
 
 
 _mean = mean  # by a name that the parameter does not hide
@@ -180,17 +182,17 @@ _mean = mean  # by a name that the parameter does not hide
 
 @operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))
 def std(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
-) -> Any:
+) -> Array:
     """The standard deviation: the square root of `var` of the same arguments.
 
     Raises:
@@ -209,13 +211,13 @@ def std(
 
 @operation(static=("axis", "keepdims"))
 def max(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The largest element along the axes, or `initial` if that is larger; NaN if there is any.
 
     Raises:
@@ -229,13 +231,13 @@ def max(
 
 @operation(static=("axis", "keepdims"))
 def min(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The smallest element along the axes, or `initial` if that is smaller; NaN if there is any.
 
     Raises:
@@ -252,7 +254,7 @@ amin = min
 
 
 @operation(static=("axis", "keepdims"))
-def ptp(a: Any, axis: Axes = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
     """The distance of the largest element from the smallest.
 
     >>> jnp.ptp(jnp.array([3, 9, 4]))
@@ -264,7 +266,7 @@ def ptp(a: Any, axis: Axes = None, out: None = None, keepdims: bool = False) -> 
 
 
 @operation(static=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Axes = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """Count the elements along the axes that are not zero.
 
     >>> jnp.count_nonzero(jnp.array([[0, 7], [3, 5]]), axis=1)
@@ -275,8 +277,13 @@ def count_nonzero(a: Any, axis: Axes = None, keepdims: bool = False) -> Any:
 
 @operation(static=("axis", "keepdims"))
 def all(
-    a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Test if all elements along the axes are true; numbers are true unless they are zero.
 
     >>> jnp.all(jnp.array([[True, True], [True, False]]), axis=1)
@@ -287,8 +294,13 @@ def all(
 
 @operation(static=("axis", "keepdims"))
 def any(
-    a: Any, axis: Axes = None, out: None = None, keepdims: bool = False, *, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Test if any element along the axes is true; numbers are true unless they are zero.
 
     >>> jnp.any(jnp.array([[False, True], [False, False]]), axis=1)
@@ -372,7 +384,9 @@ def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
 
 
 @operation(static=("axis", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first largest element along an axis; of all elements if it is None.
 
     >>> jnp.argmax(jnp.array([1, 5, 2])), jnp.argmax(jnp.array([[1, 9], [8, 2]]), axis=1)
@@ -382,7 +396,9 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 
 @operation(static=("axis", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first smallest element along an axis; of all elements if it is None.
 
     >>> jnp.argmin(jnp.array([4, 1, 2])), jnp.argmin(jnp.array([[1, 9], [8, 2]]), axis=1)

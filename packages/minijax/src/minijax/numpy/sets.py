@@ -23,7 +23,7 @@ from minijax.numpy.indexing.take import take
 from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.reductions import any, count_nonzero
 from minijax.numpy.sorting import searchsorted, sort
-from minijax.runtime.array import Array, from_numpy
+from minijax.runtime.array import Array, ArrayLike, from_numpy
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_one_dtype, result_type
@@ -58,7 +58,7 @@ class UniqueInverse(NamedTuple):
 
 @evaluated_by_library
 def unique(
-    ar: Any,
+    ar: ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -66,7 +66,7 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
     """The unique elements of an array, in order.
@@ -250,7 +250,9 @@ def size_of(name: str, size: Any) -> int:
 
 
 @evaluated_by_library
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAll:
     """The unique elements, their first indices, the inverse indices, and their counts.
 
     >>> jnp.unique_all(jnp.array([3, 1, 3])).indices
@@ -261,7 +263,9 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 @evaluated_by_library
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCounts:
     """The different elements, and how often each occurs.
 
     >>> jnp.unique_counts(jnp.array([3, 1, 3]))
@@ -272,7 +276,9 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 @evaluated_by_library
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverse:
     """The unique elements, and the inverse indices.
 
     >>> found = jnp.unique_inverse(jnp.array([3, 1, 3]))
@@ -284,7 +290,9 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
 
 
 @evaluated_by_library
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The different elements.
 
     >>> jnp.unique_values(jnp.array([3, 1, 3]))
@@ -295,13 +303,13 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 @operation(static=("assume_unique", "invert", "method"))
 def isin(
-    element: Any,
-    test_elements: Any,
+    element: ArrayLike,
+    test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
     method: str = "auto",
-) -> Any:
+) -> Array:
     """Test which elements of one array occur in another.
 
     Arguments:
@@ -342,7 +350,9 @@ def isin(
 
 
 @hiding_frames
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The unique elements of two arrays, in order; `size` and `fill_value` as in `unique`.
 
     >>> jnp.union1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
@@ -353,13 +363,13 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 
 @evaluated_by_library
 def setdiff1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The unique elements of one array that are not in the other, in order.
 
     Arguments:
@@ -404,13 +414,13 @@ def _setdiff1d(
 
 @evaluated_by_library
 def setxor1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The unique elements that are in only one of two arrays, in order.
 
     Arguments:
@@ -447,13 +457,13 @@ def _setxor1d(
 
 @evaluated_by_library
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     """The unique elements that are in both of two arrays, in order.
 

@@ -10,6 +10,8 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.conversion import convert_silently
 from minijax.lax.shapes import creation
 from minijax.lax.sharding import placed
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
 from minijax_stage2 import typeof
@@ -48,12 +50,12 @@ def size(a: Any, axis: Axes | None = None) -> int:
 
 @hiding_frames
 def astype(
-    x: Any,
-    dtype: Any,
+    x: ArrayLike,
+    dtype: DTypeLike | None,
     *,
     copy: bool = False,
     device: Any = None,
-) -> Any:
+) -> Array:
     """`x` with another dtype. `copy` makes no difference, since Arrays are immutable.
 
     Warns:
@@ -76,13 +78,13 @@ _astype = operation(static=("dtype", "copy", "device"))(_convert)
 
 @operation(static=("shape", "order", "copy", "out_sharding"))
 def reshape(
-    a: Any,
+    a: ArrayLike,
     shape: Axes,
     order: str = "C",
     *,
     copy: bool | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`a` with another shape of the same size; one size may be -1, to be inferred.
 
     Arguments:
@@ -106,11 +108,11 @@ def reshape(
 
 @operation(static=("order", "out_sharding"))
 def ravel(
-    a: Any,
+    a: ArrayLike,
     order: str = "C",
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`a` with all of its axes made one.
 
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]])), jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
@@ -120,7 +122,7 @@ def ravel(
 
 
 @operation(static="axes")
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """`a` with its axes permuted; without `axes`, in reverse order.
 
     >>> jnp.transpose(jnp.array([[1, 2], [3, 4]]))
@@ -133,7 +135,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
 
 
 @hiding_frames
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """`a` with its axes permuted.
 
     >>> jnp.permute_dims(jnp.zeros((2, 3, 4)), (1, 2, 0)).shape
@@ -145,7 +147,7 @@ def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
 
 
 @operation
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """`x` with its last two axes swapped.
 
     Raises:
@@ -160,7 +162,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 @operation(static=("source", "destination"))
-def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
+def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
     """`a` with some axes moved, the others in their order.
 
     Arguments:
@@ -184,7 +186,7 @@ def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
 
 
 @operation(static=("axis", "start"))
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """`a` with one axis moved before the axis `start`.
 
     >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
@@ -198,7 +200,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 
 @operation(static=("axis1", "axis2"))
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """`a` with two axes exchanged.
 
     >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
@@ -213,11 +215,11 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 @operation(static=("shape", "out_sharding"))
 def broadcast_to(
-    array: Any,
+    array: ArrayLike,
     shape: Axes,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`array` repeated to `shape`, by numpy's rule.
 
     >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
@@ -228,7 +230,7 @@ def broadcast_to(
 
 
 @hiding_frames
-def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """The arrays, broadcast to their common shape.
 
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((3, 1)), jnp.zeros(4))]
@@ -242,7 +244,7 @@ broadcast_shapes = lax.broadcast_shapes
 
 
 @operation(static="axis")
-def expand_dims(a: Any, axis: Axes) -> Any:
+def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """`a` with axes of size 1 inserted at the positions `axis` of the result.
 
     >>> x = jnp.zeros((2, 3))
@@ -253,7 +255,7 @@ def expand_dims(a: Any, axis: Axes) -> Any:
 
 
 @operation(static="axis")
-def squeeze(a: Any, axis: Axes | None = None) -> Any:
+def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
     """`a` without the given axes, or all axes, of size 1.
 
     >>> jnp.squeeze(jnp.zeros((1, 3, 1))).shape, jnp.squeeze(jnp.zeros((1, 3, 1)), axis=0).shape
@@ -265,7 +267,7 @@ def squeeze(a: Any, axis: Axes | None = None) -> Any:
 
 
 @operation
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: ArrayLike) -> Any:
     """The array, with one axis if it had none; a list for several arrays.
 
     >>> jnp.atleast_1d(3.0)
@@ -275,7 +277,7 @@ def atleast_1d(*arys: Any) -> Any:
 
 
 @operation
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: ArrayLike) -> Any:
     """The array with new axes in front, up to two; a list of arrays for several.
 
     >>> jnp.atleast_2d(jnp.array([1, 2]))
@@ -285,7 +287,7 @@ def atleast_2d(*arys: Any) -> Any:
 
 
 @operation
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: ArrayLike) -> Any:
     """The array with new axes around its own, up to three; a list of arrays for several.
 
     >>> jnp.atleast_3d(jnp.zeros((2, 3))).shape

@@ -9,6 +9,8 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, promotion, typeof
@@ -19,14 +21,14 @@ from minijax_stage2.shown import counted
 
 @operation(static=("axis", "kind", "order", "stable", "descending"))
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Array:
     """`a` sorted along an axis, with NaN last.
 
     Arguments:
@@ -52,15 +54,15 @@ def sort(
 
 @operation(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The indices that sort `a` along an axis.
 
     The arguments are those of `sort`; `dtype` is the dtype of the indices.
@@ -83,7 +85,7 @@ def argsort(
 
 def _prepare(
     name: str, a: Any, axis: int | None, kind: None, order: None
-) -> tuple[Any, int | None]:
+) -> tuple[Array, int | None]:
     """The array, with an axis if it is a scalar, and the axis to sort along."""
     if kind is not None:
         raise TypeError(f"{name}: kind must be None, found {kind!r}; stable says how to sort")
@@ -97,7 +99,7 @@ def _prepare(
 
 
 @operation(static=("axis", "batch_size"))
-def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Any:
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     """The indices that sort by the last of `keys`, with ties broken by the one before, and so on.
 
     Arguments:
@@ -156,7 +158,7 @@ def _sorted_by(keys: Sequence[Any], values: Any, along: int) -> Any:
 
 
 @operation
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> Array:
     """`a` as complex numbers in order of their real parts, then of their imaginary parts.
 
     >>> jnp.sort_complex(jnp.array([1.0 + 2.0j, 1.0 - 1.0j, 0.0]))
@@ -170,7 +172,7 @@ def sort_complex(a: Any) -> Any:
 
 
 @operation(static=("kth", "axis"))
-def partition(a: Any, kth: int, axis: int = -1) -> Any:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """`a` with its `kth` smallest element in place, smaller ones before and larger ones after.
 
     Raises:
@@ -187,7 +189,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
 
 
 @operation(static=("kth", "axis"))
-def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The indices that partition `a` as `partition` does.
 
     >>> x = jnp.array([5, 1, 4, 2])
@@ -215,8 +217,13 @@ def _place(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
 
 @operation(static=("side", "method"))
 def searchsorted(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-) -> Any:
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
+) -> Array:
     """Find the positions at which inserting the elements of `v` keeps `a` sorted.
 
     Arguments:
@@ -321,7 +328,9 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
 
 
 @operation(static=("right", "method"))
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
     """The number of the bin in which each element of `x` lies.
 
     Arguments:

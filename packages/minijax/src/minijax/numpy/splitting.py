@@ -8,6 +8,7 @@ import numpy as np
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.shapes import ndim, shape
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2.functions import canonical_axis, ints
 
@@ -15,7 +16,7 @@ Sections = int | Sequence[int]
 
 
 @operation(static=("indices_or_sections", "axis"))
-def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
+def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """The parts of `ary` along `axis`.
 
     Arguments:
@@ -35,7 +36,7 @@ def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
 
 
 @operation(static=("indices_or_sections", "axis"))
-def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Any]:
+def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """As `split`, but the first parts are larger by one if the size is not divisible.
 
     >>> [x.shape for x in jnp.array_split(jnp.arange(7), 3)]
@@ -74,7 +75,7 @@ def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
 
 
 @operation(static="indices_or_sections")
-def hsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """`split` along the second axis; along the first if it is the only one.
 
     >>> [x.shape for x in jnp.hsplit(jnp.zeros((2, 4)), 2)]
@@ -84,7 +85,7 @@ def hsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
 
 
 @operation(static="indices_or_sections")
-def vsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """`split` along the first axis.
 
     >>> [x.shape for x in jnp.vsplit(jnp.zeros((4, 3)), 2)]
@@ -94,7 +95,7 @@ def vsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
 
 
 @operation(static="indices_or_sections")
-def dsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """`split` along the third axis.
 
     >>> [x.shape for x in jnp.dsplit(jnp.zeros((2, 3, 4)), 2)]
@@ -104,7 +105,7 @@ def dsplit(ary: Any, indices_or_sections: Sections) -> list[Any]:
 
 
 @operation(static="axis")
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The elements of `x` along `axis`, without that axis.
 
     Raises:

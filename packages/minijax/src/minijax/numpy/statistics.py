@@ -9,6 +9,8 @@ from minijax.lax import promoting as lax
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import mean, sum
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
@@ -22,9 +24,9 @@ Axes = int | Sequence[int] | None
 
 @operation(static=("axis", "returned", "keepdims"))
 def average(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     returned: bool = False,
     keepdims: bool = False,
 ) -> Any:
@@ -74,15 +76,15 @@ def _aligned(a: Any, axis: Axes, weights: Any) -> Any:
 
 @operation(static=("rowvar", "bias", "ddof", "dtype"))
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: float | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: Any = None,
-) -> Any:
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The covariances of variables, each a row of `m`.
 
     Arguments:
@@ -118,6 +120,7 @@ def cov(
     observations = typeof(x).shape[1]
     weights = _weights(observations, fweights, aweights)
     correction = ddof if ddof is not None else int(not bias)
+    divisor: ArrayLike
     if weights is None:
         centred = lax.sub(x, mean(x, 1, keepdims=True))
         scaled, divisor = centred, observations - correction
@@ -170,7 +173,9 @@ def _weights(observations: int, fweights: Any, aweights: Any) -> Any:
 
 
 @operation(static=("rowvar", "dtype"))
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Array:
     """The correlations of variables, from -1 to 1; the arguments are those of `cov`.
 
     >>> x = jnp.array([1.0, 2.0, 3.0])

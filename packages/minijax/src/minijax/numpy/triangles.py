@@ -12,8 +12,9 @@ from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.reductions import sum as sum_of
 from minijax.numpy.shapes import broadcast_to, moveaxis, ndim, ravel, reshape, shape
-from minijax.runtime.array import array
+from minijax.runtime.array import Array, ArrayLike, array
 from minijax.runtime.conversion import require_no_out
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
@@ -26,7 +27,7 @@ Indices = tuple[Any, ...]
 
 
 @operation(static=("offset", "axis1", "axis2"))
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal of `a` in two of its axes, along a new last axis.
 
     Arguments:
@@ -58,13 +59,13 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 @operation(static=("offset", "axis1", "axis2", "dtype"))
 def trace(
-    a: Any,
-    offset: Any = 0,
+    a: ArrayLike,
+    offset: ArrayLike = 0,
     axis1: int = 0,
     axis2: int = 1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
-) -> Any:
+) -> Array:
     """The sum of a diagonal of `a` in two of its axes.
 
     Arguments:
@@ -84,7 +85,7 @@ def trace(
     require_no_out("trace", out)
     if isinstance(offset, Tracer):
         return _sum_of_diagonal(a, offset, canonical_axes("trace", (axis1, axis2), ndim(a)), dtype)
-    return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
+    return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)  # type: ignore[arg-type]
 
 
 def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> Any:
@@ -98,7 +99,7 @@ def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> An
 
 
 @operation(static="k")
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """The `k`-th diagonal of a matrix, or the matrix with the vector `v` as its `k`-th diagonal.
 
     Raises:
@@ -124,7 +125,7 @@ def diag(v: Any, k: int = 0) -> Any:
 
 
 @operation(static="k")
-def diagflat(v: Any, k: int = 0) -> Any:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with all elements of `v` on its `k`-th diagonal.
 
     >>> jnp.diagflat(jnp.array([1, 2]), 1)
@@ -149,7 +150,7 @@ def diag_indices(n: int, ndim: int = 2) -> Indices:
 
 
 @hiding_frames
-def diag_indices_from(arr: Any) -> Indices:
+def diag_indices_from(arr: ArrayLike) -> Indices:
     """The indices of the diagonal of `arr`, whose axes all have the same size.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
@@ -163,7 +164,9 @@ def diag_indices_from(arr: Any) -> Indices:
 
 
 @operation(static=("wrap", "inplace"))
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
     """`a` with `val`, repeated as needed, on its diagonal. `inplace` must be False.
 
     Raises:
@@ -185,7 +188,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     count = min(sizes)
     step = 1 + sum(int(np.prod(sizes[i:])) for i in range(1, len(sizes)))
     if not count:
-        return a
+        return a  # type: ignore[return-value]
     if ndim(val):
         val = ravel(val)
         times = -(-count // max(typeof(val).size, 1))
@@ -202,7 +205,7 @@ def _below(rows: int, columns: int, k: int) -> Any:
 
 
 @operation(static=("N", "M", "k", "dtype"))
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The matrix of `N` rows, `M` columns with ones up to its `k`-th diagonal, zeros above.
 
     >>> jnp.tri(3, dtype=int)
@@ -218,7 +221,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
 
 
 @operation(static="k")
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrix, or matrices, `m` with zeros above the `k`-th diagonal.
 
     >>> jnp.tril(jnp.array([[1, 2], [3, 4]]))
@@ -229,7 +232,7 @@ def tril(m: Any, k: int = 0) -> Any:
 
 
 @operation(static="k")
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrix, or matrices, `m` with zeros below the `k`-th diagonal.
 
     >>> jnp.triu(jnp.array([[1, 2], [3, 4]])), jnp.triu(jnp.array([[1, 2], [3, 4]]), k=1)
@@ -255,7 +258,7 @@ def _indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
 
 @hiding_frames
 @checking_arguments
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices on and below the `k`-th diagonal of a matrix of `n` rows, `m` columns.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
@@ -267,7 +270,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 @hiding_frames
 @checking_arguments
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices on and above the `k`-th diagonal of a matrix of `n` rows, `m` columns.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
@@ -294,7 +297,7 @@ def _sizes_of_matrix(name: str, arr: Any) -> Shape:
 
 
 @hiding_frames
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` of a matrix like `arr`.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
@@ -306,7 +309,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 
 
 @hiding_frames
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` of a matrix like `arr`.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
@@ -321,7 +324,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 @checking_arguments
 def mask_indices(
     n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The nonzero indices of `mask_func(matrix of ones, k)`; `size` is that of `nonzero`.
 
     >>> x = jnp.array([[1, 2], [3, 4]])

@@ -7,6 +7,7 @@ from typing import Any
 from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.numpy.shapes import expand_dims, ndim, shape, squeeze
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.promotion import require_one_count
 from minijax.transforms.transformations import vmap
@@ -175,8 +176,8 @@ def _checked(
 
 @hiding_frames
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
-) -> Any:
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
+) -> Array:
     """`func1d` of each vector of `arr` along an axis, with its results along that axis.
 
     Arguments:
@@ -203,7 +204,9 @@ def apply_along_axis(
 
 
 @hiding_frames
-def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequence[int]) -> Any:
+def apply_over_axes(
+    func: Callable[[Any, int], Any], a: ArrayLike, axes: int | Sequence[int]
+) -> Array:
     """`func(a, axis)` applied for each axis in turn, which it may drop.
 
     Raises:
@@ -222,7 +225,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: int | Sequenc
                 f"{typeof(out)} for {typeof(a)}"
             )
         a = out
-    return a
+    return a  # type: ignore[return-value]
 
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]

@@ -1,19 +1,19 @@
 """Views of the bytes of arrays, as another dtype or in another byte order."""
 
-from typing import Any
-
 import numpy as np
 
 from minijax.lax import promoting as lax
 from minijax.numpy.joining import stack
 from minijax.numpy.shapes import expand_dims, reshape, squeeze
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 
 @operation(static=("dtype", "type"))
-def view(x: Any, dtype: Any = None, type: None = None) -> Any:
+def view(x: ArrayLike, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """The bytes of the array, read as another dtype; the last axis grows or shrinks as needed.
 
     Raises:
@@ -25,7 +25,7 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     old = typeof(x).dtype
     new = old if dtype is None else dtype_of_numbers("view", dtype)
     if old == new:
-        return x
+        return x  # type: ignore[return-value]
     if not typeof(x).ndim:
         if old.itemsize != new.itemsize:
             raise ValueError(f"view: the scalar {typeof(x)} has no axis to grow or shrink")
@@ -53,11 +53,11 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
 
 
 @operation
-def byteswap(x: Any) -> Any:
+def byteswap(x: ArrayLike) -> Array:
     """The array with the bytes of each element in reverse order."""
     dtype = typeof(x).dtype
     if dtype.itemsize == 1:
-        return x
+        return x  # type: ignore[return-value]
     octets = view(expand_dims(x, -1), np.uint8)
     return squeeze(view(lax.rev(octets, (typeof(octets).ndim - 1,)), dtype), -1)
 

@@ -7,6 +7,7 @@ from typing import Any
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.transcendental import i0
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2.functions import one_int
 
@@ -21,7 +22,7 @@ def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:
 
 
 @operation(static="M")
-def bartlett(M: int) -> Any:
+def bartlett(M: int) -> Array:
     """The triangular window of `M` samples, 0 at its ends.
 
     >>> jnp.bartlett(5)
@@ -39,7 +40,7 @@ def _cosine(n: Any, last: int, periods: int = 1) -> Any:
 
 
 @operation(static="M")
-def blackman(M: int) -> Any:
+def blackman(M: int) -> Array:
     """The Blackman window of `M` samples, a sum of two cosines that is 0 at its ends.
 
     >>> [f"{w:.2f}" for w in jnp.blackman(5)[1:4]]
@@ -54,7 +55,7 @@ def blackman(M: int) -> Any:
 
 
 @operation(static="M")
-def hamming(M: int) -> Any:
+def hamming(M: int) -> Array:
     """The Hamming window of `M` samples, a cosine that is 0.08 at its ends.
 
     >>> [f"{w:.2f}" for w in jnp.hamming(5)]
@@ -64,7 +65,7 @@ def hamming(M: int) -> Any:
 
 
 @operation(static="M")
-def hanning(M: int) -> Any:
+def hanning(M: int) -> Array:
     """The Hann window of `M` samples, a cosine that is 0 at its ends.
 
     >>> [f"{w:.2f}" for w in jnp.hanning(5)[1:4]]
@@ -74,7 +75,7 @@ def hanning(M: int) -> Any:
 
 
 @operation(static="M")
-def kaiser(M: int, beta: Any) -> Any:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """The Kaiser window of `M` samples; the larger `beta`, the narrower it is.
 
     >>> [f"{w:.2f}" for w in jnp.kaiser(5, 8.0)]

@@ -58,7 +58,7 @@ def auto_axes(
                 out = f(*args, **kwargs)
             return reshard(out, out_sharding)
 
-        return jit(program)  # type: ignore[no-any-return]
+        return jit(program)
 
     return _with_sharding_in_call("auto_axes", f, "out_sharding", out_sharding, dividing_results)
 
@@ -103,7 +103,7 @@ def explicit_axes(
                 out = f(*reshard(args, in_sharding), **kwargs)
             return tree_map(lambda x: leave_to_compiler(x, outside), out)
 
-        return jit(program)  # type: ignore[no-any-return]
+        return jit(program)
 
     return _with_sharding_in_call(
         "explicit_axes", f, "in_sharding", in_sharding, dividing_arguments

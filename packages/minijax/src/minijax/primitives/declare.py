@@ -11,14 +11,14 @@ In a jvp formula `t` is the tangent of that operand and `out` the result; in a t
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from minijax.errors.argument_errors import require_fit
 from minijax.primitives.decomposition import decompositions, results_of
 from minijax.primitives.sharding_rules import by_elements, by_reduction
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import LibraryNumberTypes, Settings, set_number_types
 from minijax.settings.promotion import promote
@@ -53,8 +53,26 @@ from minijax_stage4 import deftranspose, transpose_rules
 
 Formula = Callable[..., Any]
 Rule = Callable[..., Any]
-Unary = Callable[[Any], Any]
-Binary = Callable[[Any, Any], Any]
+
+
+class Unary(Protocol):
+    """A function of one array."""
+
+    def __call__(self, x: ArrayLike) -> Array: ...
+
+
+class Binary(Protocol):
+    """A function of two arrays."""
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
+
+
+class Reduction(Protocol):
+    """A reduction of an array; `out_sharding` is a parameter only of those that divide."""
+
+    def __call__(
+        self, operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None
+    ) -> Array: ...
 
 
 # --8<-- [start:declare]
@@ -187,7 +205,7 @@ def unary(
         jvp=() if jvp is None else (jvp,),
     )
 
-    def function(x: Any) -> Any:
+    def function(x: ArrayLike) -> Array:
         return bind1(primitive, x if "i" in kinds else to_inexact(x))
 
     return operation(_named(function, name, doc))
@@ -235,7 +253,7 @@ def binary(
         jointly=jointly,
     )
 
-    def function(x: Any, y: Any) -> Any:
+    def function(x: ArrayLike, y: ArrayLike) -> Array:
         return bind1(primitive, *promote(x, y, inexact="i" not in kinds))
 
     return operation(_named(function, name, doc))
@@ -294,10 +312,10 @@ def reduction(
         jvp=() if jvp is None else (jvp,),
     )
 
-    def function(operand: Any, axes: Sequence[int]) -> Any:
+    def function(operand: ArrayLike, axes: Sequence[int]) -> Array:
         return bind1(primitive, operand, axes=ints(f"{name}: axes", tuple(axes)))
 
-    def dividing(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    def dividing(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
         return function(operand, axes)
 
     if divides:

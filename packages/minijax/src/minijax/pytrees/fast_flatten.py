@@ -38,7 +38,7 @@ def fast_flatten(tree: Any) -> tuple[list[Any], FastTreeDef]:
         RecursionError: Python's stack is too full for the callbacks from C++.
     """
     try:
-        return _registry().flatten(tree)  # type: ignore[no-any-return]
+        return _registry().flatten(tree)
     except ValueError:
         tree_flatten(tree)  # says what is wrong
         raise

@@ -11,6 +11,8 @@ from minijax.numpy.dtypes import default_float
 from minijax.random.arguments import Shape, float_dtype, new_key, result_shape, spread
 from minijax.random.keys import single_key, split
 from minijax.random.uniform import uniform_numbers
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import typeof
@@ -18,7 +20,13 @@ from minijax_stage2.promotion import cast, to_inexact
 
 
 @operation(static=("shape", "dtype"))
-def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -> Any:
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The number of successes in `n` trials with probability `p` each, as real numbers.
 
     Arguments:
@@ -129,14 +137,14 @@ _TAILS = np.array(
 
 @operation(static=("shape", "dtype", "unroll"))
 def multinomial(
-    key: Any,
-    n: Any,
-    p: Any,
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
     *,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     unroll: int | bool = 1,
-) -> Any:
+) -> Array:
     """The counts of several outcomes in `n` trials, as real numbers.
 
     Arguments:

@@ -8,6 +8,7 @@ import numpy as np
 from minijax.lax.shapes.creation import sizes_of
 from minijax.random.keys import counts, single_key
 from minijax.random.threefry import threefry2x32
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2.shaped_array import dtype_of_numbers, number_types
 
@@ -15,7 +16,9 @@ Shape = int | Sequence[int]
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
-def bits(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def bits(
+    key: ArrayLike, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Random bits.
 
     Arguments:

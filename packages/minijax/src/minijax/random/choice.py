@@ -12,6 +12,7 @@ from minijax.random.bits import random_bits
 from minijax.random.continuous import gumbel
 from minijax.random.keys import single_key
 from minijax.random.uniform import randint, uniform_numbers
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.shardings.resharding import dividing
@@ -25,8 +26,13 @@ from minijax_stage2.shown import counted
 @evaluated_by_library
 @dividing
 def permutation(
-    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """`x` in a random order.
 
     Arguments:
@@ -75,14 +81,14 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
 
 @evaluated_by_library
 def choice(
-    key: Any,
-    a: Any,
+    key: ArrayLike,
+    a: ArrayLike,
     shape: Shape = (),
     replace: bool = True,
-    p: Any = None,
+    p: ArrayLike | None = None,
     axis: int = 0,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """A random sample of the elements of `a`.
 
     Arguments:
@@ -172,15 +178,15 @@ def _chosen(
 
 @operation(static=("axis", "shape", "replace", "mode", "out_sharding"))
 def categorical(
-    key: Any,
-    logits: Any,
+    key: ArrayLike,
+    logits: ArrayLike,
     axis: int = -1,
     shape: Shape | None = None,
     replace: bool = True,
     mode: str | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Random categories with the probabilities `softmax(logits, axis)`.
 
     Arguments:

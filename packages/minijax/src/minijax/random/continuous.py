@@ -20,6 +20,8 @@ from minijax.random.arguments import (
 from minijax.random.keys import single_key
 from minijax.random.normal import normal_numbers
 from minijax.random.uniform import rademacher, uniform_numbers
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
@@ -27,7 +29,9 @@ from minijax_stage2.promotion import is_inexact
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
-def maxwell(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def maxwell(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of the Maxwell distribution: lengths of three-dimensional normal vectors.
 
     Arguments:
@@ -50,8 +54,12 @@ def maxwell(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any
 
 @operation(static=("shape", "dtype"))
 def double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = None
-) -> Any:
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers of the Maxwell distribution with a random sign, times `scale`, plus `loc`.
 
     The result has the shape `shape` followed by the broadcast shape of `loc` and `scale`, as in
@@ -72,8 +80,13 @@ def double_sided_maxwell(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def wald(
-    key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers of the Wald (inverse Gaussian) distribution with mean `mean` and scale 1.
 
     (J. Michael and others, "Generating random variates using transformations with multiple
@@ -114,7 +127,9 @@ def wald(
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
-def exponential(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def exponential(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of the exponential distribution with mean 1.
 
     Arguments:
@@ -136,7 +151,9 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding:
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
-def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def laplace(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of the Laplace distribution with mean 0 and scale 1.
 
     Arguments:
@@ -159,7 +176,9 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
-def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def logistic(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of the logistic distribution with mean 0 and scale 1.
 
     Arguments:
@@ -181,7 +200,9 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: An
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
-def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def cauchy(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of the Cauchy distribution with median 0 and scale 1.
 
     Arguments:
@@ -205,13 +226,13 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any 
 
 @operation(static=("shape", "dtype", "mode", "out_sharding"))
 def gumbel(
-    key: Any,
+    key: ArrayLike,
     shape: Shape = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     mode: str | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of the Gumbel distribution with location 0 and scale 1.
 
     Arguments:
@@ -249,8 +270,13 @@ def gumbel(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def pareto(
-    key: Any, b: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers of the Pareto distribution with shape parameter `b`, from 1 on.
 
     Arguments:
@@ -275,8 +301,13 @@ def pareto(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def rayleigh(
-    key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers of the Rayleigh distribution: lengths of normal vectors in the plane, times `scale`.
 
     Arguments:
@@ -302,8 +333,12 @@ def rayleigh(
 
 @operation(static=("shape", "dtype"))
 def weibull_min(
-    key: Any, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
-) -> Any:
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers of the Weibull distribution with these parameters.
 
     >>> x = random.weibull_min(random.key(0), 2.0, 1.5, (1000,))
@@ -317,15 +352,15 @@ def weibull_min(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def triangular(
-    key: Any,
-    left: Any,
-    mode: Any,
-    right: Any,
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of the triangular distribution from `left` to `right` with its peak at `mode`.
 
     Arguments:
@@ -358,8 +393,13 @@ def triangular(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def geometric(
-    key: Any, p: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """The number of trials until the first success, with probability `p` each; integers.
 
     Arguments:

@@ -23,6 +23,8 @@ from minijax.random.keys import counts, single_key
 from minijax.random.normal import normal_numbers
 from minijax.random.threefry import threefry2x32
 from minijax.random.uniform import rademacher, uniform_numbers
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype as KEY
 from minijax.settings.public_names import set_all
@@ -34,14 +36,14 @@ from minijax_stage2.vmap_rules import elementwise
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
 def gamma(
-    key: Any,
-    a: Any,
+    key: ArrayLike,
+    a: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of the gamma distribution with shape parameter `a` and scale 1.
 
     Arguments:
@@ -64,14 +66,14 @@ def gamma(
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
 def loggamma(
-    key: Any,
-    a: Any,
+    key: ArrayLike,
+    a: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Logarithms of samples of the gamma distribution, accurate even where these are nearly 0.
 
     The arguments are those of `gamma`.
@@ -174,15 +176,15 @@ declare(
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
 def beta(
-    key: Any,
-    a: Any,
-    b: Any,
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of the beta distribution with parameters `a` and `b`.
 
     Arguments:
@@ -213,8 +215,13 @@ def beta(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def dirichlet(
-    key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Samples of the Dirichlet distribution: vectors of positive numbers whose sum is 1.
 
     Arguments:
@@ -243,14 +250,14 @@ def dirichlet(
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
 def chisquare(
-    key: Any,
-    df: Any,
+    key: ArrayLike,
+    df: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of the chi-square distribution with `df` degrees of freedom.
 
     Arguments:
@@ -278,14 +285,14 @@ def chisquare(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def f(
-    key: Any,
-    dfnum: Any,
-    dfden: Any,
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of the F distribution with these degrees of freedom.
 
     Arguments:
@@ -314,8 +321,13 @@ def f(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def t(
-    key: Any, df: Any, shape: Shape | None = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers of Student's t distribution with `df` degrees of freedom.
 
     Arguments:
@@ -342,8 +354,13 @@ def t(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def generalized_normal(
-    key: Any, p: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers whose density falls as `exp(-abs(x) ** p)`.
 
     Arguments:
@@ -371,8 +388,14 @@ def generalized_normal(
 
 @operation(static=("d", "shape", "dtype", "out_sharding"))
 def ball(
-    key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Points uniformly distributed in the unit ball of the p-norm in `d` dimensions.
 
     Arguments:

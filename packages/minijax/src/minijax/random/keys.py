@@ -16,7 +16,7 @@ from minijax.lax.shapes import creation
 from minijax.lax.shapes.creation import sizes_of
 from minijax.random.key_use import cloned, note_key_use
 from minijax.random.threefry import UINT32, UINT64, threefry2x32
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype as KEY
@@ -31,7 +31,7 @@ IMPLEMENTATION = "threefry2x32"
 
 
 @hiding_frames
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def key(seed: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     """A key made from an integer.
 
     Arguments:
@@ -55,7 +55,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 
 
 @hiding_frames
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
     """An old-style key, two words in an array of uint32; see `key`.
 
     The arguments and errors are those of `key`; with `enable_custom_prng`, the result, too.
@@ -113,7 +113,7 @@ def _require_threefry(caller: str, *impls: Any) -> None:
 
 
 @operation(static="num")
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """New keys, practically independent of each other and of `key`.
 
     Arguments:
@@ -137,7 +137,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
 
 
 @hiding_frames
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key, from a key and an integer.
 
     Arguments:
@@ -220,7 +220,7 @@ def to_uint64(x: Any) -> Any:
 
 
 @operation
-def key_data(keys: Any) -> Any:
+def key_data(keys: ArrayLike) -> Array:
     """The words of keys, as an array of uint32 with one more axis, of size 2.
 
     >>> random.key_data(random.key(42))
@@ -230,7 +230,7 @@ def key_data(keys: Any) -> Any:
 
 
 @hiding_frames
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     """Keys from their words, an array of uint32 of shape `(..., 2)`; the inverse of `key_data`.
 
     >>> saved = np.asarray(random.key_data(random.key(42)))
@@ -249,7 +249,7 @@ def _wrap_key_data(words: Any) -> Any:
 
 
 @evaluated_by_library
-def key_impl(keys: Any) -> str:
+def key_impl(keys: ArrayLike) -> str:
     """The name of the generator of these keys.
 
     >>> random.key_impl(random.key(0))
@@ -271,7 +271,7 @@ def key_dtype(impl_spec: Any = None) -> np.dtype[Any]:
 
 
 @evaluated_by_library
-def clone(key: Any) -> Any:
+def clone(key: ArrayLike) -> Array:
     """The same key, for code that deliberately uses a key twice.
 
     >>> key = random.key(0)

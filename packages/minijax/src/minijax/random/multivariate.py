@@ -7,6 +7,8 @@ from minijax.lax.shapes.creation import sizes_of
 from minijax.random.arguments import Shape, broadcast_sizes, float_dtype
 from minijax.random.keys import single_key
 from minijax.random.normal import normal, normal_numbers
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import typeof
@@ -17,15 +19,15 @@ METHODS = ("cholesky", "eigh", "svd")
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
 def multivariate_normal(
-    key: Any,
-    mean: Any,
-    cov: Any,
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Samples of the normal distribution with this mean and covariance.
 
     Arguments:
@@ -78,14 +80,14 @@ def _root(cov: Any, method: str) -> Any:
 
 @operation(static=("n", "shape", "dtype", "m", "out_sharding"))
 def orthogonal(
-    key: Any,
+    key: ArrayLike,
     n: int,
     shape: Shape = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     m: int | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Orthogonal or unitary matrices of `n` rows and `m` columns, uniformly distributed.
 
     (F. Mezzadri, "How to generate random matrices from the classical compact groups", 2007.)

@@ -17,6 +17,8 @@ from minijax.random.arguments import (
 )
 from minijax.random.keys import single_key
 from minijax.random.uniform import uniform_numbers
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
@@ -25,7 +27,9 @@ ONE = np.float32(1.0)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
-def normal(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def normal(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of the normal distribution with mean 0 and variance 1.
 
     Arguments:
@@ -71,14 +75,14 @@ def normal_numbers(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def truncated_normal(
-    key: Any,
-    lower: Any,
-    upper: Any,
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of the normal distribution truncated to `lower` and `upper`.
 
     Arguments:
@@ -111,13 +115,13 @@ def truncated_normal(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def lognormal(
-    key: Any,
-    sigma: Any = ONE,
+    key: ArrayLike,
+    sigma: ArrayLike = ONE,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers whose logarithm is normally distributed with standard deviation `sigma`.
 
     Arguments:

@@ -9,6 +9,8 @@ from minijax.lax import promoting as lax
 from minijax.random.arguments import Shape, int_dtype, new_key, require_exact, result_shape, spread
 from minijax.random.keys import single_key
 from minijax.random.uniform import uniform_numbers
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
@@ -18,14 +20,14 @@ real = FLOAT.type
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
 def poisson(
-    key: Any,
-    lam: Any,
+    key: ArrayLike,
+    lam: ArrayLike,
     shape: Shape | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Numbers of the Poisson distribution with mean `lam`.
 
     Arguments:

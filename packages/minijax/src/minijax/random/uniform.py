@@ -19,6 +19,8 @@ from minijax.random.arguments import (
 )
 from minijax.random.bits import random_bits
 from minijax.random.keys import single_key
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
@@ -27,14 +29,14 @@ from minijax_stage2.shaped_array import dtype_of_numbers
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def uniform(
-    key: Any,
+    key: ArrayLike,
     shape: Shape = (),
-    dtype: Any = None,
-    minval: Any = 0.0,
-    maxval: Any = 1.0,
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Real numbers from `minval` up to `maxval`, exclusive.
 
     Arguments:
@@ -81,8 +83,14 @@ def uniform_numbers(
 
 @operation(static=("shape", "dtype", "out_sharding"))
 def randint(
-    key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+    key: ArrayLike,
+    shape: Shape,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Integers from `minval` up to `maxval`, exclusive.
 
     Arguments:
@@ -154,13 +162,13 @@ def _clip_to(x: Any, dtype: np.dtype[Any]) -> Any:
 
 @operation(static=("shape", "mode", "out_sharding"))
 def bernoulli(
-    key: Any,
-    p: Any = 0.5,
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
     shape: Shape | None = None,
     mode: str = "low",
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Booleans that are true with probability `p`.
 
     Arguments:
@@ -196,7 +204,9 @@ def bernoulli(
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
-def rademacher(key: Any, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def rademacher(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """-1 or 1 with equal probability; integers if no `dtype` is given.
 
     >>> random.rademacher(random.key(0), (6,))

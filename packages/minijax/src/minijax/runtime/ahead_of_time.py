@@ -5,10 +5,10 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from minijax import xla
 from minijax.runtime.array import PlacedArray
@@ -22,6 +22,40 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr
 from minijax_stage3.array import to_buffer
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """A function that `jit` returns: it is traced, lowered and compiled when called, or before.
+
+    >>> isinstance(minijax.jit(lambda x: x), Wrapped)
+    True
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the function, computed by its program."""
+
+    def trace(self, *args: Any, **kwargs: Any) -> "Traced":
+        """The jaxpr of the function for arguments of these types."""
+
+    def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
+        """The StableHLO of the function for arguments of these types."""
+
+
+class JitWrapped(Wrapped, Protocol[P, R]):
+    """A `Wrapped` function of known parameters and result, for type checkers."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def __get__(self, instance: object, owner: Any = None) -> "JitWrapped[..., R]": ...
+    @property
+    def __wrapped__(self) -> Callable[P, R]: ...
+    @property
+    def __name__(self) -> str: ...
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any: ...
+    def clear_cache(self) -> None: ...
 
 
 class ArgInfo(NamedTuple):
@@ -350,4 +384,4 @@ class Compiled(_Stage):
         return SimpleNamespace(**xla.memory_analysis(self.compiled.executable))
 
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced"]
+__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]

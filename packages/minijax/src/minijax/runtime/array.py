@@ -6,11 +6,13 @@ Most Arrays lie on the default device, and calls with these have a fast path. Ar
 device, or divided among several, are of a subclass, `PlacedArray`, which the fast path excludes.
 """
 
-from collections.abc import Sequence, Set
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -29,6 +31,11 @@ from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
 from minijax_stage3.executable import device_type
 from minijax_stage3.lowering import element_type
+
+if TYPE_CHECKING:
+    from minijax.lax.precision import PrecisionLike
+    from minijax.numpy.indexing.at import _IndexUpdateHelper
+    from minijax.runtime.dtypes import DTypeLike
 
 
 class _ArrayType(type):
@@ -150,16 +157,16 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return xla.nbytes(self.held)
 
     @property
-    def addressable_shards(self) -> "list[Shard]":
+    def addressable_shards(self) -> list[Shard]:
         """The parts of the array on the devices of this process."""
         return [shard for shard in shards_of(self) if shard.is_here]
 
     @property
-    def global_shards(self) -> "list[Shard]":
+    def global_shards(self) -> list[Shard]:
         """The parts of the array on all its devices; those of other processes have no data."""
         return shards_of(self)
 
-    def addressable_data(self, index: int) -> "Array":
+    def addressable_data(self, index: int) -> Array:
         """The part of the array on one of its devices, by number."""
         shards = self.addressable_shards
         if not isinstance(index, int) or not 0 <= index < len(shards):
@@ -171,7 +178,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         assert part is not None  # for it is here
         return part
 
-    def block_until_ready(self) -> "Array":
+    def block_until_ready(self) -> Array:
         """Wait until the array is computed, and return it.
 
         Raises:
@@ -188,14 +195,14 @@ class Array(stage3.Array, metaclass=_ArrayType):
         """Do nothing: on a CPU, the numbers are already on the host."""
         _ = self.held
 
-    def copy(self) -> "Array":
+    def copy(self) -> Array:
         """An array of the same numbers in new memory."""
         numbers = backend.get(self.buffer)  # a view that ends here, so that none hinders donation
         return type(self)(new_buffer(numbers, self.aval), self.aval)
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: Any) -> "Array":
+    def __deepcopy__(self, memo: Any) -> Array:
         return self.copy()
 
     def __reduce__(self) -> Any:
@@ -221,15 +228,17 @@ class Array(stage3.Array, metaclass=_ArrayType):
             with suppress(AttributeError):  # it was never set, or another thread was faster
                 delattr(self, name)
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise an error: a live array finds every attribute before this is called."""
-        if name in ("buffer", "placed") and hasattr(self, "_deleted"):
-            raise RuntimeError(
-                f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where they "
-                "are needed later, keep a copy, `x.copy()`, or do not donate or delete it"
-            )
-        message = f"{type(self).__name__!r} object has no attribute {name!r}"
-        raise AttributeError(message, name=name, obj=self)
+    if not TYPE_CHECKING:  # for which every attribute would exist
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error: a live array finds every attribute before this is called."""
+            if name in ("buffer", "placed") and hasattr(self, "_deleted"):
+                raise RuntimeError(
+                    f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where "
+                    "they are needed later, keep a copy, `x.copy()`, or do not donate or delete it"
+                )
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=self)
 
     # --8<-- [end:deleted]
 
@@ -259,6 +268,243 @@ class Array(stage3.Array, metaclass=_ArrayType):
             raise BufferError(
                 f"the buffer protocol knows no dtype {self.dtype}; use numpy.asarray(x)"
             ) from None
+
+    # The operators and methods that minijax.numpy gives arrays, for type checkers.
+    if TYPE_CHECKING:
+
+        def _operator(self, other: ArrayLike, /) -> Array: ...
+        def _divmod(self, other: ArrayLike, /) -> tuple[Array, Array]: ...
+
+        __add__ = __radd__ = _operator
+        __sub__ = __rsub__ = _operator
+        __mul__ = __rmul__ = _operator
+        __truediv__ = __rtruediv__ = _operator
+        __floordiv__ = __rfloordiv__ = _operator
+        __mod__ = __rmod__ = _operator
+        __divmod__ = __rdivmod__ = _divmod
+        __pow__ = __rpow__ = _operator
+        __matmul__ = __rmatmul__ = _operator
+        __and__ = __rand__ = _operator
+        __or__ = __ror__ = _operator
+        __xor__ = __rxor__ = _operator
+        __lshift__ = __rlshift__ = _operator
+        __rshift__ = __rrshift__ = _operator
+        __lt__ = __le__ = __gt__ = __ge__ = _operator
+
+        def __eq__(self, other: ArrayLike, /) -> Array: ...  # type: ignore[override]
+        def __ne__(self, other: ArrayLike, /) -> Array: ...  # type: ignore[override]
+        def __abs__(self) -> Array: ...
+        def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
+        def __contains__(self, x: ArrayLike) -> Array: ...
+        def __getitem__(self, index: Any) -> Array: ...
+        def __invert__(self) -> Array: ...
+        def __iter__(self) -> Iterator[Array]: ...  # type: ignore[override]
+        def __neg__(self) -> Array: ...
+        def __pos__(self) -> Array: ...
+        def __round__(self, ndigits: int | None = None) -> Array: ...
+        def __setitem__(self, index: Any, values: Any) -> NoReturn: ...
+        def all(
+            self,
+            axis: int | Sequence[int] | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+        ) -> Array: ...
+        def any(
+            self,
+            axis: int | Sequence[int] | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+        ) -> Array: ...
+        def argmax(
+            self, axis: int | None = None, out: None = None, keepdims: bool | None = None
+        ) -> Array: ...
+        def argmin(
+            self, axis: int | None = None, out: None = None, keepdims: bool | None = None
+        ) -> Array: ...
+        def argpartition(self, kth: int, axis: int = -1) -> Array: ...
+        def argsort(
+            self,
+            axis: int | None = -1,
+            *,
+            kind: None = None,
+            order: None = None,
+            stable: bool = True,
+            descending: bool = False,
+            dtype: DTypeLike | None = None,
+        ) -> Array: ...
+        def astype(
+            self, dtype: DTypeLike | None, *, copy: bool = False, device: Any = None
+        ) -> Array: ...
+        @property
+        def at(self) -> _IndexUpdateHelper: ...
+        def byteswap(self) -> Array: ...
+        def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Array: ...
+        def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array: ...
+        def compress(
+            self,
+            condition: ArrayLike,
+            axis: int | None = None,
+            *,
+            out: None = None,
+            size: int | None = None,
+            fill_value: ArrayLike = 0,
+        ) -> Array: ...
+        def conj(self) -> Array: ...
+        def conjugate(self) -> Array: ...
+        def cumprod(
+            self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+        ) -> Array: ...
+        def cumsum(
+            self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+        ) -> Array: ...
+        def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
+        def dot(
+            self,
+            b: ArrayLike,
+            *,
+            precision: PrecisionLike = None,
+            preferred_element_type: DTypeLike | None = None,
+            out_sharding: Any = None,
+        ) -> Array: ...
+        @property
+        def flat(self) -> NoReturn: ...
+        def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
+        @property
+        def imag(self) -> Array: ...
+        @property
+        def mT(self) -> Array: ...
+        def max(
+            self,
+            axis: int | Sequence[int] | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+        ) -> Array: ...
+        def mean(
+            self,
+            axis: int | Sequence[int] | None = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+        ) -> Array: ...
+        def min(
+            self,
+            axis: int | Sequence[int] | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+        ) -> Array: ...
+        def nonzero(
+            self, *, size: int | None = None, fill_value: Any = None
+        ) -> tuple[Array, ...]: ...
+        def prod(
+            self,
+            axis: int | Sequence[int] | None = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+            promote_integers: bool = True,
+        ) -> Array: ...
+        def ptp(
+            self, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False
+        ) -> Array: ...
+        def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
+        @property
+        def real(self) -> Array: ...
+        def repeat(
+            self,
+            repeats: ArrayLike,
+            axis: int | None = None,
+            *,
+            total_repeat_length: int | None = None,
+            out_sharding: Any = None,
+        ) -> Array: ...
+        def reshape(self, *shape: Any, order: str = "C") -> Array: ...
+        def round(self, decimals: int = 0, out: None = None) -> Array: ...
+        def searchsorted(
+            self,
+            v: ArrayLike,
+            side: str = "left",
+            sorter: ArrayLike | None = None,
+            *,
+            method: str = "scan",
+        ) -> Array: ...
+        def sort(
+            self,
+            axis: int | None = -1,
+            *,
+            kind: None = None,
+            order: None = None,
+            stable: bool = True,
+            descending: bool = False,
+        ) -> Array: ...
+        def squeeze(self, axis: int | Sequence[int] | None = None) -> Array: ...
+        def std(
+            self,
+            axis: int | Sequence[int] | None = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            ddof: float = 0,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+            mean: ArrayLike | None = None,
+            correction: float | None = None,
+        ) -> Array: ...
+        def sum(
+            self,
+            axis: int | Sequence[int] | None = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+            promote_integers: bool = True,
+        ) -> Array: ...
+        def swapaxes(self, axis1: int, axis2: int) -> Array: ...
+        def take(
+            self,
+            indices: ArrayLike,
+            axis: int | None = None,
+            out: None = None,
+            mode: str | None = None,
+            unique_indices: bool = False,
+            indices_are_sorted: bool = False,
+            fill_value: Any = None,
+        ) -> Array: ...
+        def to_device(self, device: Any, *, stream: None = None) -> Array: ...
+        def tobytes(self, order: str | None = "C") -> bytes: ...
+        def trace(
+            self,
+            offset: ArrayLike = 0,
+            axis1: int = 0,
+            axis2: int = 1,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+        ) -> Array: ...
+        def var(
+            self,
+            axis: int | Sequence[int] | None = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            ddof: float = 0,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+            mean: ArrayLike | None = None,
+            correction: float | None = None,
+        ) -> Array: ...
+        def view(self, dtype: DTypeLike | None = None, type: None = None) -> Array: ...
 
 
 class PlacedArray(Array):
@@ -299,7 +545,7 @@ class PlacedArray(Array):
             self._host = read(self)
             return self._host
 
-    def copy(self) -> "PlacedArray":
+    def copy(self) -> PlacedArray:
         """An array of the same numbers and sharding in new memory."""
         where, on_device = xla.placement_of(self.placed), device_type(self.aval)
         parts = [part.copy() for part in parts_here(self)]
@@ -317,6 +563,10 @@ class PlacedArray(Array):
     def buffer(self) -> backend.Buffer:
         """A copy on the default device, for programs that run only there."""
         return new_buffer(read(self), self.aval)
+
+
+# What functions of arrays take.
+ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 
 
 def is_readable(x: Array) -> bool:

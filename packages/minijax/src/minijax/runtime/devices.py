@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
@@ -15,6 +15,8 @@ from minijax.settings.key_dtype import key_dtype
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2 import tree_map
 from minijax_stage3 import backend
+
+Tree = TypeVar("Tree")
 
 
 class _ClientOption(Option):
@@ -274,7 +276,7 @@ def device_get(x: Any) -> Any:
     return tree_map(fetched, x)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: Tree) -> Tree:
     """Wait until all Arrays in the pytree `x` are computed, and return it.
 
     Python may run ahead of the device, so wait before you measure time. Leaves that are not Arrays

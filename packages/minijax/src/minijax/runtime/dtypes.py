@@ -28,6 +28,7 @@ from minijax_stage2.shaped_array import (
 from minijax_stage2.shown import shown
 
 DType = np.dtype[Any]
+DTypeLike = str | type[Any] | DType  # what names a dtype
 
 bfloat16 = ml_dtypes.bfloat16
 finfo: Any = ml_dtypes.finfo

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from types import MethodType
-from typing import Any
+from typing import Any, overload
 from weakref import WeakSet
 
 from minijax import xla
@@ -502,6 +502,38 @@ def clear_jitted() -> None:
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
 
 
+@overload
+def jit(
+    fun: Callable[stages.P, stages.R],
+    /,
+    *,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Iterable[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Iterable[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    keep_unused: bool = ...,
+    device: Any = ...,
+    backend: str | None = ...,
+    inline: bool = ...,
+    compiler_options: Mapping[str, Any] | None = ...,
+) -> stages.JitWrapped[stages.P, stages.R]: ...
+@overload
+def jit(
+    *,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Iterable[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Iterable[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    keep_unused: bool = ...,
+    device: Any = ...,
+    backend: str | None = ...,
+    inline: bool = ...,
+    compiler_options: Mapping[str, Any] | None = ...,
+) -> Callable[[Callable[stages.P, stages.R]], stages.JitWrapped[stages.P, stages.R]]: ...
 def jit(
     fun: Callable[..., Any] = not_given,
     /,

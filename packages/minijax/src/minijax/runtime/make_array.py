@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax import xla
 from minijax.runtime.array import Array, PlacedArray, array, put, read
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding
 from minijax.shardings.trees import shardings_for
@@ -22,7 +23,7 @@ def make_array_from_callback(
     shape: Sequence[int],
     sharding: Sharding,
     data_callback: Callable[[Index], Any],
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """An array of which a function makes the part for each device.
 
@@ -74,7 +75,11 @@ def make_array_from_callback(
 
 @evaluated_by_library
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
+    shape: Sequence[int],
+    sharding: Sharding,
+    arrays: Sequence[Any],
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """An array of the given parts, without a copy.
 
@@ -144,7 +149,7 @@ def make_array_from_single_device_arrays(
 @evaluated_by_library
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Any = None
-) -> Any:
+) -> Array:
     """An array of which each process gives the data for its own devices.
 
     Along an axis that processes divide among them, `local_data` has the parts of this process one

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import CodeType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
@@ -17,6 +17,9 @@ from minijax_stage4.partial_eval import PartialEvalTrace
 
 # The names of the parts that are open, with the trace that writes the program they are parts of.
 _open: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("open_scopes", default=())
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class ScopedSource(Source):
@@ -77,7 +80,7 @@ def named_scope(name: str) -> Iterator[None]:
         _open.reset(token)
 
 
-def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
     """`fun` as a named part of a program, as with `named_scope`.
 
     Arguments:

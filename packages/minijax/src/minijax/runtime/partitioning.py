@@ -456,7 +456,7 @@ def evaluate_partitioned(
     """Evaluate a primitive where its operands lie."""
     if not is_elsewhere(where):
         return list(call(compile_primitive(primitive, in_avals, params), args, Array))
-    return _programs_for(where)(primitive, in_avals, params)(args)  # type: ignore[no-any-return]
+    return _programs_for(where)(primitive, in_avals, params)(args)
 
 
 def is_elsewhere(where: Places) -> bool:

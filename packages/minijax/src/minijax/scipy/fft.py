@@ -11,6 +11,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import inexact_arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
@@ -114,8 +115,8 @@ def _along_all(
 
 @operation(static=("type", "n", "axis", "norm"))
 def dct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
     """The sums of `2 * x[j] * cos(pi * k * (2 * j + 1) / (2 * n))` over j, for each k.
 
     Raises:
@@ -131,8 +132,8 @@ def dct(
 
 @operation(static=("type", "n", "axis", "norm"))
 def idct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
-) -> Any:
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
     """The inverse of `dct`; the arguments are the same.
 
     >>> x = jnp.array([1.0, 2.0, 3.0])
@@ -145,12 +146,12 @@ def idct(
 
 @operation(static=("type", "s", "axes", "norm"))
 def dctn(
-    x: Any,
+    x: ArrayLike,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Any:
+) -> Array:
     """`dct` along several axes: those given, or the last ones for which `s` has sizes, or all.
 
     >>> minijax.scipy.fft.dctn(jnp.ones((2, 2))).round(3)
@@ -163,12 +164,12 @@ def dctn(
 
 @operation(static=("type", "s", "axes", "norm"))
 def idctn(
-    x: Any,
+    x: ArrayLike,
     type: int = 2,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Any:
+) -> Array:
     """`idct` along several axes; the arguments are those of `dctn`.
 
     >>> x = jnp.array([[1.0, 2.0], [3.0, 4.0]])

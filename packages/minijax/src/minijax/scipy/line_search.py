@@ -116,9 +116,7 @@ def _zoom(
         )
 
     first = _Zoom(low, high, middle, found, ~is_needed, jnp.array(False), 0)
-    return lax.while_loop(  # type: ignore[no-any-return]
-        lambda state: ~state.done & ~state.failed, step, first
-    )
+    return lax.while_loop(lambda state: ~state.done & ~state.failed, step, first)
 
 
 def _is_too_high(start: Point, point: Point) -> Any:

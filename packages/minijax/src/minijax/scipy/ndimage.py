@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
@@ -45,12 +46,12 @@ def _neighbours(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
 
 @operation(static=("order", "mode"))
 def map_coordinates(
-    input: Any,
+    input: ArrayLike,
     coordinates: Sequence[Any],
     order: int,
     mode: str = "constant",
-    cval: Any = 0.0,
-) -> Any:
+    cval: ArrayLike = 0.0,
+) -> Array:
     """The values of an array at positions between its elements, by interpolation.
 
     Arguments:
@@ -74,8 +75,8 @@ def map_coordinates(
     >>> minijax.scipy.ndimage.map_coordinates(image, places, order=1)
     Array([1. , 1.5], dtype=float32)
     """
-    input = to_array(input)
-    shape, dtype = typeof(input).shape, typeof(input).dtype
+    image = to_array(input)
+    shape, dtype = typeof(image).shape, typeof(image).dtype
     coordinates = [to_array(x) for x in coordinates]
     if len(coordinates) != len(shape):
         raise ValueError(
@@ -95,7 +96,7 @@ def map_coordinates(
     total: Any = None
     for corner in itertools.product(*by_axis):
         found = [MODES[mode](index, n) for (index, _), n in zip(corner, shape, strict=True)]
-        value = input[tuple(found)]
+        value = image[tuple(found)]
         if mode == "constant":
             inside = [(i >= 0) & (i < n) for (i, _), n in zip(corner, shape, strict=True)]
             is_inside = inside[0]

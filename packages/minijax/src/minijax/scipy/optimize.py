@@ -11,6 +11,7 @@ from minijax import numpy as jnp
 from minijax.errors.argument_errors import require_fit
 from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import inexact_arrays
+from minijax.runtime.array import ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.line_search import line_search
 from minijax.transforms.transformations import value_and_grad
@@ -141,7 +142,7 @@ def _bfgs(
 @evaluated_by_library
 def minimize(
     fun: Callable[..., Any],
-    x0: Any,
+    x0: ArrayLike,
     args: tuple[Any, ...] = (),
     *,
     method: str,

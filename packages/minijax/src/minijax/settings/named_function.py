@@ -41,7 +41,7 @@ def function_named(text: str, default: str | None = None) -> Callable[..., Any]:
         found = getattr(found, part, None)
     if not callable(found):
         raise ValueError(f"{place} has no function {name!r}")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _is_of(module: ModuleType, name: str, value: Any) -> bool:

@@ -6,14 +6,17 @@ freely.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minijax.settings.number_types import LibraryNumberTypes
 from minijax_stage2 import ShapedArray, astype, promotion, typeof
 from minijax_stage2.shaped_array import number_types
 
+if TYPE_CHECKING:
+    from minijax.runtime.array import Array
 
-def promote(*operands: Any, inexact: bool = False) -> list[Any]:
+
+def promote(*operands: Any, inexact: bool = False) -> "list[Array]":
     """Arguments converted to one dtype, and to one shape or scalar, as primitives require.
 
     With `inexact`, that dtype is real or complex.

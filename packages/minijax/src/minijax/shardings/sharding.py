@@ -148,7 +148,7 @@ def _indices_here(sharding: Sharding, global_shape: Shape) -> tuple[Index, ...]:
 def sharding_of(where: xla.Placement) -> Sharding:
     """The sharding of arrays that lie at a placement."""
     try:
-        return where.sharding  # type: ignore[no-any-return]
+        return where.sharding
     except AttributeError:  # it is stage 3's, of the default device
         sharding = where.sharding = SingleDeviceSharding(where.device)
         return sharding

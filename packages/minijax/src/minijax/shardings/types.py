@@ -109,9 +109,9 @@ class ShardedArray(ShapedArray):
         """The types of the results of a primitive of which the type of an operand says more."""
         for aval in in_avals:
             if type(aval) not in (ShapedArray, ShardedArray):
-                return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[no-any-return]
+                return aval.abstract_eval(primitive, in_avals, params)
         if calls_programs(primitive, params):
-            return abstract_eval_rules[primitive](*in_avals, **params)  # type: ignore[no-any-return]
+            return abstract_eval_rules[primitive](*in_avals, **params)
         mesh = _common_mesh(primitive, in_avals)
         found = abstract_eval_rules[primitive](*map(unsharded, in_avals), **params)
         rule = sharding_rules.get(primitive)
@@ -184,7 +184,7 @@ def with_division(aval: ShapedArray, mesh: AbstractMesh, division: Division) -> 
     """The type with another division, also where a type of another class says more of it."""
     if type(aval) in (ShapedArray, ShardedArray):
         return ShardedArray(unsharded(aval), mesh, division)
-    return aval.with_plain(with_division(aval.plain, mesh, division))  # type: ignore[no-any-return]
+    return aval.with_plain(with_division(aval.plain, mesh, division))
 
 
 def division_of(aval: ShapedArray) -> Division:

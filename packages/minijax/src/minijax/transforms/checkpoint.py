@@ -1,7 +1,7 @@
 """`checkpoint`: reverse mode that keeps few residuals and recomputes the rest."""
 
 from collections.abc import Callable, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -60,15 +60,19 @@ checkpoint_p = Primitive("checkpoint", higher_order=True)
 calls.add(checkpoint_p)
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 @checking_arguments
 def checkpoint(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     *,
     prevent_cse: bool | Sequence[Any] = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] | Set[str] = (),
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """Make reverse mode keep the arguments of `fun` and recompute intermediate values.
 
     Gradients are the same. They take less memory, and more time, because `fun` runs again when its

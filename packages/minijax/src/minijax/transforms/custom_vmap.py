@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from minijax.errors.classes import TreeMismatchError
 from minijax.primitives.calls import (
@@ -60,7 +60,12 @@ BatchRule = Callable[[int, Flags, Values], tuple[list[Any], list[bool]]]
 custom_vmap_p = Primitive("custom_vmap_call", higher_order=True)
 
 
-class custom_vmap:
+P = ParamSpec("P")
+R = TypeVar("R")
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class custom_vmap(Generic[P, R]):
     """Decorator: a function with its own rule for `vmap`.
 
     All other transformations use the function. The derivative of its `vmap` is that of the rule;
@@ -86,12 +91,12 @@ class custom_vmap:
 
     vmap_rule: Callable[..., Any] | None = None
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: Callable[P, R]):
         require_function("custom_vmap", fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
 
-    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
+    def def_vmap(self, vmap_rule: Rule) -> Rule:
         """Define the rule.
 
         Arguments:
@@ -107,14 +112,14 @@ class custom_vmap:
         return vmap_rule
 
     @evaluated_by_library
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.vmap_rule is None:
             raise AttributeError(
                 f"no rule is defined for the custom_vmap function `{name_of(self.fun)}`: use its "
                 "method def_vmap"
             )
-        args = by_position(self.fun, args, kwargs)
-        leaves, in_tree = tree_flatten(tree_to_arrays(args))
+        given = by_position(self.fun, args, kwargs)
+        leaves, in_tree = tree_flatten(tree_to_arrays(given))
         flat = FlatFunction(self.fun, in_tree)
         if current_trace().evaluates:
             outs = flat(*leaves)

@@ -6,7 +6,7 @@ device first, and results are Arrays, as in JAX.
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -36,18 +36,21 @@ from minijax_stage2.vmap import BatchTrace
 from minijax_stage4.jacobian import jacobian_by_rows
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
 Argnums = int | Sequence[int]
 
 
 # --8<-- [start:grad]
 def value_and_grad(
-    fun: Function,
+    fun: Callable[P, R],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Hashable] = (),
-) -> Function:
+) -> Callable[P, tuple[R, Any]]:
     """Like `grad`, but returns the value of `fun` with the gradient.
 
     The arguments and errors are those of `grad`.
@@ -78,13 +81,13 @@ def value_and_grad(
 
 
 def grad(
-    fun: Function,
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Hashable] = (),
-) -> Function:
+) -> Callable[P, Any]:
     """The gradient of a function whose result is a real scalar.
 
     Arguments:
@@ -169,6 +172,20 @@ def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
     ]
 
 
+@overload
+def vjp(
+    fun: Callable[..., R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Hashable] = (),
+) -> tuple[R, Callable[..., Any]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]],
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Hashable] = (),
+) -> tuple[R, Callable[..., Any], Aux]: ...
 @evaluated_by_library
 def vjp(
     fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()
@@ -206,6 +223,14 @@ def vjp(
     return (*pair, with_aux.aux()) if with_aux else pair
 
 
+@overload
+def jvp(
+    fun: Callable[..., R], primals: Any, tangents: Any, has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]], primals: Any, tangents: Any, has_aux: Literal[True]
+) -> tuple[R, R, Aux]: ...
 @evaluated_by_library
 def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """Evaluate `fun` and its derivative along a direction, in one forward pass.
@@ -245,6 +270,14 @@ def _as_weak_as_primal(tangent: Any, primal: Any) -> Any:
     return as_weak_as(aval, tangent) if aval.weak_type else stage2.astype(tangent, aval.dtype)
 
 
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., Any]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., Any], Aux]: ...
 @evaluated_by_library
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     """Evaluate `fun` once and return its derivative at that point as a linear function.
@@ -317,14 +350,14 @@ def _on_arrays(linear: functools.partial[Any]) -> Partial:
 
 
 def vmap(
-    fun: Function,
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     sum_match: bool = False,
-) -> Function:
+) -> Callable[P, R]:
     """Map `fun` over an axis of its arguments, as one batched program.
 
     Arguments:
@@ -411,8 +444,8 @@ def _numpy_to_array(x: Any) -> Any:
 
 
 def jacfwd(
-    fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The Jacobian of `fun`, column by column, by forward mode.
 
     Arguments:
@@ -443,12 +476,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Function,
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Function:
+) -> Callable[P, Any]:
     """The Jacobian of `fun`, row by row, by reverse mode.
 
     Arguments:
@@ -480,8 +513,8 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
 
     With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second

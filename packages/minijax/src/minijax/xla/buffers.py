@@ -67,4 +67,4 @@ _DLPACK_TYPES = {"cpu": 1, "cuda": 2, "rocm": 10}
 
 def buffer_class() -> type:
     """The class of all buffers."""
-    return get_backend().jaxlib.ArrayImpl  # type: ignore[no-any-return]
+    return get_backend().jaxlib.ArrayImpl

@@ -31,7 +31,7 @@ def default_device() -> Device:
 
 def device_class() -> type:
     """The class of all devices, available without making a client."""
-    return import_module("jaxlib._jax").Device  # type: ignore[no-any-return]
+    return import_module("jaxlib._jax").Device
 
 
 def pytree_registry() -> Any:

@@ -140,7 +140,7 @@ def parts_here(buffer: Buffer, part: Aval) -> list[np.ndarray[Any, Any]]:
 
 def number_here(buffer: Buffer, device: Device) -> int:
     """The number of a device among those of this process that hold an array."""
-    return placement_of(buffer).devices_here.index(device)  # type: ignore[no-any-return]
+    return placement_of(buffer).devices_here.index(device)
 
 
 def first_part_here(buffer: Buffer, part: Aval) -> np.ndarray[Any, Any]:

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from minijax_stage2.tree import (
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
 
+Carry = TypeVar("Carry")
+Y = TypeVar("Y")
+
 # Operands: constants, carry, arrays to take elements of. The program takes constants, carry and
 # elements, and returns the next carry and elements of results.
 
@@ -44,14 +47,14 @@ from minijax_stage3.staging import abstractify
 @evaluated_by_library
 @keeps_programs("f", "length", "reverse", "unroll", "_split_transpose")
 def scan(
-    f: Callable[..., Any],
-    init: Any,
+    f: Callable[[Carry, Any], tuple[Carry, Y]],
+    init: Carry,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> Any:
+) -> tuple[Carry, Y]:
     """Call `f` with a carry and each element of `xs` in turn.
 
     `f` is traced once, and the program does not grow with the length.
@@ -200,11 +203,11 @@ def _rounds_at_once(length: int, unroll: int | bool) -> int:
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[[Any, Any], Any],
-    init_val: Any,
+    body_fun: Callable[[Any, Carry], Carry],
+    init_val: Carry,
     *,
     unroll: int | bool | None = None,
-) -> Any:
+) -> Carry:
     """Call `body_fun` with each integer from `lower` up to `upper`, exclusive, and a carry.
 
     With known bounds it is a `scan`, and has derivatives in both modes. With traced bounds it is a

@@ -189,7 +189,7 @@ def _vmap(
         carry_dims = tuple(0 if b else None for b in batched)
         must = (*batched, *[False] * num_results)
         in_dims = (*const_dims, *carry_dims, *element_dims)
-        return vmap_jaxpr(jaxpr, axis_size, in_dims, must, what)  # type: ignore[no-any-return]
+        return vmap_jaxpr(jaxpr, axis_size, in_dims, must, what)
 
     batched = until_stable(
         tuple(dim is not None for dim in init_dims),

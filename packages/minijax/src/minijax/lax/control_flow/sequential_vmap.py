@@ -1,15 +1,18 @@
 """`sequential_vmap`: functions that `vmap` runs in a loop, once per example."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from minijax.lax.control_flow.scan import map as map_elements
 from minijax.transforms.custom_vmap import custom_vmap
 from minijax_stage2 import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from minijax_stage4.partial_eval import merge, partition
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+
+def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]:
     """Decorator: a function that `vmap` calls in a loop, once per example.
 
     Arguments:
@@ -21,6 +24,7 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     Array([1, 2, 3], dtype=int32)
     """
     one_by_one = custom_vmap(f)
+    call: Callable[..., R] = one_by_one
 
     @one_by_one.def_vmap
     def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
@@ -29,7 +33,7 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         shared, examples = partition(batched, leaves)
 
         def of_one(example: list[Any]) -> Any:
-            return one_by_one(*tree_unflatten(tree, merge(batched, shared, example)))
+            return call(*tree_unflatten(tree, merge(batched, shared, example)))
 
         out = map_elements(of_one, examples)
         return out, tree_map(lambda _: True, out)

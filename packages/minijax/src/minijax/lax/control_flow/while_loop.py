@@ -1,7 +1,7 @@
 """`while_loop`: a body that runs while a condition holds, decided at run time."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,10 +30,14 @@ from minijax_stage3.staging import abstractify
 # constants first.
 while_p = Primitive("while", higher_order=True)
 
+Carry = TypeVar("Carry")
+
 
 @evaluated_by_library
 @keeps_programs("cond_fun", "body_fun")
-def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
+def while_loop(
+    cond_fun: Callable[[Carry], Any], body_fun: Callable[[Carry], Carry], init_val: Carry
+) -> Carry:
     """Call `body_fun` on its own result again and again, while `cond_fun` of it is true.
 
     Arguments:

@@ -20,6 +20,8 @@ from minijax.lax.precision import PrecisionLike
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import sizes_of, steps_of
 from minijax.lax.shapes.reshaping import reshape, rev
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import transpose, typeof
@@ -28,13 +30,13 @@ from minijax_stage2.shown import counted
 
 @operation(static=("window_strides", "padding", "precision", "preferred_element_type"))
 def conv(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """`conv_general_dilated` with strides and padding only.
 
     >>> signal, kernel = jnp.array([[[0.0, 1.0, 4.0, 9.0]]]), jnp.array([[[-1.0, 1.0]]])
@@ -62,15 +64,15 @@ def conv(
     )
 )
 def conv_with_general_padding(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: Padding,
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """`conv_general_dilated` with strides, padding and dilations only.
 
     >>> signal, kernel = jnp.arange(5.0).reshape(1, 1, 5), jnp.ones((1, 1, 3))
@@ -102,17 +104,17 @@ def conv_with_general_padding(
     )
 )
 def conv_transpose(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     strides: Sequence[int],
     padding: Padding,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
-) -> Any:
+) -> Array:
     """The transposed convolution, which enlarges what a convolution with these strides shrinks.
 
     Arguments:
@@ -197,7 +199,7 @@ LOCAL = (
 
 @operation(static=(*LOCAL, "preferred_element_type"))
 def conv_general_dilated_patches(
-    lhs: Any,
+    lhs: ArrayLike,
     filter_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: Padding,
@@ -206,7 +208,7 @@ def conv_general_dilated_patches(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """Extract the patches that a kernel of shape `filter_shape` covers, as features of the result.
 
     The arguments are those of `conv_general_dilated`. The result has one feature for each input
@@ -250,8 +252,8 @@ def conv_general_dilated_patches(
 
 @operation(static=LOCAL)
 def conv_general_dilated_local(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: Padding,
     filter_shape: Sequence[int],
@@ -259,7 +261,7 @@ def conv_general_dilated_local(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
-) -> Any:
+) -> Array:
     """A convolution with a different kernel at each position.
 
     Arguments:

@@ -32,6 +32,8 @@ from minijax.lax.shapes.creation import full
 from minijax.lax.shapes.reshaping import reshape, rev
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import agreed, require_whole
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax.shardings.types import Axes, Division, division_of, sharded_type
@@ -61,8 +63,8 @@ conv_general_dilated_p = Primitive("conv_general_dilated")
     )
 )
 def conv_general_dilated(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: Padding,
     lhs_dilation: Sequence[int] | None = None,
@@ -71,9 +73,9 @@ def conv_general_dilated(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The convolution of an input with a kernel.
 
     Arguments:

@@ -1,11 +1,11 @@
 """Arithmetic, element by element."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.primitives.declare import declare, require_kind
 from minijax.primitives.sharding_rules import by_elements
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -15,7 +15,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
 @operation
-def neg(x: Any) -> Any:
+def neg(x: ArrayLike) -> Array:
     """`-x`.
 
     >>> lax.neg(jnp.array([1, -2]))
@@ -25,7 +25,7 @@ def neg(x: Any) -> Any:
 
 
 @operation
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: ArrayLike) -> Array:
     """`1 / x`.
 
     >>> jnp.reciprocal(jnp.array([4.0, 0.0]))
@@ -35,7 +35,7 @@ def reciprocal(x: Any) -> Any:
 
 
 @operation
-def add(x: Any, y: Any) -> Any:
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """`x + y`.
 
     >>> lax.add(jnp.array([[1], [2]]), jnp.array([[10, 20]]))
@@ -47,7 +47,7 @@ def add(x: Any, y: Any) -> Any:
 
 
 @operation
-def sub(x: Any, y: Any) -> Any:
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """`x - y`.
 
     >>> lax.sub(jnp.array([5, 7]), 2)
@@ -58,7 +58,7 @@ def sub(x: Any, y: Any) -> Any:
 
 
 @operation
-def mul(x: Any, y: Any) -> Any:
+def mul(x: ArrayLike, y: ArrayLike) -> Array:
     """`x * y`.
 
     >>> lax.mul(jnp.array([1.0, 2.0]), 2.5)
@@ -69,7 +69,7 @@ def mul(x: Any, y: Any) -> Any:
 
 
 @operation
-def div(x: Any, y: Any) -> Any:
+def div(x: ArrayLike, y: ArrayLike) -> Array:
     """`x / y`; a quotient of integers is rounded towards zero.
 
     >>> lax.div(jnp.array([7, -7]), 2), lax.div(7.0, 2.0)
@@ -79,7 +79,7 @@ def div(x: Any, y: Any) -> Any:
 
 
 @operation
-def pow(x: Any, y: Any) -> Any:
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """`x` to the power `y`; a negative real number only to a whole power.
 
     >>> lax.pow(jnp.array([2.0, 9.0]), jnp.array([3.0, 0.5]))
@@ -95,7 +95,7 @@ integer_pow_p = Primitive("integer_pow")
 
 
 @operation(static="y")
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """`x` to the power of the int `y`, by repeated multiplication.
 
     Raises:
@@ -108,7 +108,7 @@ def integer_pow(x: Any, y: int) -> Any:
         require_kind("integer_pow", "iufc", typeof(x))
     if y == 0:
         return stage2.functions.full_like(x, 1)
-    return x if y == 1 else bind1(integer_pow_p, x, y=y)
+    return x if y == 1 else bind1(integer_pow_p, x, y=y)  # type: ignore[return-value]
 
 
 def _type_of_integer_pow(x: ShapedArray, *, y: int) -> list[ShapedArray]:
@@ -153,7 +153,7 @@ declare(
 
 
 @operation
-def square(x: Any) -> Any:
+def square(x: ArrayLike) -> Array:
     """`x * x`.
 
     >>> lax.square(jnp.array([-2, 3]))

@@ -1,14 +1,13 @@
 """Comparisons, element by element."""
 
-from typing import Any
-
 import minijax_stage2 as stage2
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
 
 
 @operation
-def eq(x: Any, y: Any) -> Any:
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """`x == y`, element by element.
 
     >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
@@ -19,7 +18,7 @@ def eq(x: Any, y: Any) -> Any:
 
 
 @operation
-def ne(x: Any, y: Any) -> Any:
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """`x != y`, element by element.
 
     >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
@@ -30,7 +29,7 @@ def ne(x: Any, y: Any) -> Any:
 
 
 @operation
-def lt(x: Any, y: Any) -> Any:
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """`x < y`, element by element.
 
     >>> lax.lt(jnp.array([1, 2, 3]), 2)
@@ -41,7 +40,7 @@ def lt(x: Any, y: Any) -> Any:
 
 
 @operation
-def le(x: Any, y: Any) -> Any:
+def le(x: ArrayLike, y: ArrayLike) -> Array:
     """`x <= y`, element by element.
 
     >>> lax.le(jnp.array([1, 2, 3]), 2)
@@ -52,7 +51,7 @@ def le(x: Any, y: Any) -> Any:
 
 
 @operation
-def gt(x: Any, y: Any) -> Any:
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """`x > y`, element by element.
 
     >>> lax.gt(jnp.array([1, 2, 3]), 2)
@@ -63,7 +62,7 @@ def gt(x: Any, y: Any) -> Any:
 
 
 @operation
-def ge(x: Any, y: Any) -> Any:
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """`x >= y`, element by element.
 
     >>> lax.ge(jnp.array([1, 2, 3]), 2)

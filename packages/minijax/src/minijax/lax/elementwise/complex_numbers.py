@@ -1,7 +1,6 @@
 """Complex numbers and their parts."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from minijax.lax.elementwise.arithmetic import neg
 from minijax.lax.shapes.creation import full_like
 from minijax.primitives.declare import declare, lower_by_types
 from minijax.primitives.sharding_rules import by_elements
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -21,7 +21,7 @@ complex_p = Primitive("complex")
 
 
 @operation
-def real(x: Any) -> Any:
+def real(x: ArrayLike) -> Array:
     """The real part of a complex `x`.
 
     >>> lax.real(jnp.array([1.0 + 2.0j, 3.0 - 4.0j]))
@@ -31,7 +31,7 @@ def real(x: Any) -> Any:
 
 
 @operation
-def imag(x: Any) -> Any:
+def imag(x: ArrayLike) -> Array:
     """The imaginary part of a complex `x`.
 
     >>> lax.imag(jnp.array([1.0 + 2.0j, 3.0 - 4.0j]))
@@ -41,7 +41,7 @@ def imag(x: Any) -> Any:
 
 
 @operation
-def complex(x: Any, y: Any) -> Any:
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """`x + 1j * y`, for real `x` and `y` of 32 or 64 bits.
 
     >>> lax.complex(jnp.array([1.0, 2.0]), 3.0)
@@ -51,7 +51,7 @@ def complex(x: Any, y: Any) -> Any:
 
 
 @operation
-def conj(x: Any) -> Any:
+def conj(x: ArrayLike) -> Array:
     """`x` with its imaginary part negated; a real `x` becomes complex.
 
     >>> lax.conj(jnp.array([1.0 + 2.0j, 3.0 - 4.0j]))

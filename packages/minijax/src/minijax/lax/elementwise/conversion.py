@@ -8,6 +8,8 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import require_whole
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import bits_of, warn_of_lost_part
 from minijax.shardings.types import Division, division_of
@@ -41,7 +43,7 @@ bitcast_convert_type_p = Primitive("bitcast_convert_type")
 
 
 @operation(static="new_dtype")
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of `operand`, read as another dtype.
 
     If the new dtype is narrower, the parts of each number form a new last axis, lowest bits first;
@@ -62,7 +64,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
         raise TypeError(f"bitcast_convert_type: expected numbers, found {typeof(operand)}")
     dtype = dtype_of_numbers("bitcast_convert_type", new_dtype)
     if typeof(operand).dtype == dtype:
-        return operand
+        return operand  # type: ignore[return-value]
     return bind1(bitcast_convert_type_p, operand, new_dtype=dtype)
 
 

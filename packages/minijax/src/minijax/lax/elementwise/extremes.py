@@ -10,6 +10,7 @@ from minijax.lax.elementwise.complex_numbers import imag, real
 from minijax.lax.elementwise.selection import where
 from minijax.primitives.declare import Binary, binary, declare, lower_by_primitives, require_kind
 from minijax.primitives.sharding_rules import by_elements
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting, require_one_dtype
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -48,7 +49,7 @@ smaller = binary(
 
 
 @operation
-def max(x: Any, y: Any) -> Any:
+def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of `x` and `y`; NaN where either is NaN.
 
     Complex numbers are ordered by real part, then by imaginary part.
@@ -61,7 +62,7 @@ def max(x: Any, y: Any) -> Any:
 
 
 @operation
-def min(x: Any, y: Any) -> Any:
+def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of `x` and `y`; NaN where either is NaN.
 
     Complex numbers are ordered by real part, then by imaginary part.
@@ -90,7 +91,7 @@ clamp_p = Primitive("clamp")
 
 
 @operation
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """`x` limited to the range from `min` to `max`; outside, the derivative is 0.
 
     Arguments:

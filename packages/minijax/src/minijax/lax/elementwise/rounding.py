@@ -10,6 +10,7 @@ from minijax.lax.elementwise.abs_and_sign import abs, sign
 from minijax.lax.elementwise.arithmetic import div, mul, neg
 from minijax.primitives.declare import binary, declare, require_kind, unary
 from minijax.primitives.sharding_rules import by_elements
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1
@@ -33,7 +34,7 @@ round_p = Primitive("round")
 
 
 @operation(static="rounding_method")
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The integer nearest to `x`, a real number.
 
     Arguments:
@@ -77,7 +78,7 @@ reduce_precision_p = Primitive("reduce_precision")
 
 
 @operation(static=("exponent_bits", "mantissa_bits"))
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """`operand` rounded to a float with these numbers of bits, in its own dtype.
 
     Raises:
@@ -149,7 +150,7 @@ _next = binary(
 
 
 @operation
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The next representable number after `x1` towards `x2`.
 
     >>> lax.nextafter(jnp.float32(1), jnp.float32(2)) - 1 == jnp.finfo(jnp.float32).eps

@@ -7,6 +7,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.comparisons import le
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import (
     require_meeting,
@@ -16,7 +17,7 @@ from minijax_stage2 import typeof
 
 
 @operation
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where `pred` is true, else `on_false`, element by element.
 
     Raises:
@@ -29,7 +30,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 
 
 @operation
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """The case whose number is in `which`, element by element.
 
     Arguments:
@@ -53,7 +54,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     if dtype == np.bool_:
         if len(cases) > 2:
             raise TypeError(f"select_n: booleans choose between 2 cases, found {len(cases)}")
-        return stage2.select_n(which, *cases) if len(cases) == 2 else cases[0]
+        return stage2.select_n(which, *cases) if len(cases) == 2 else cases[0]  # type: ignore[return-value]
     return _select_by_number(which, 0, cases)
 
 

@@ -10,13 +10,14 @@ from minijax.lax.elementwise.bits import bitwise_and
 from minijax.lax.elementwise.comparisons import gt, lt
 from minijax.lax.elementwise.selection import where
 from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage4 import stop_gradient
 
 
 @operation
-def sin(x: Any) -> Any:
+def sin(x: ArrayLike) -> Array:
     """The sine of `x`.
 
     >>> jnp.sin(0.0), minijax.grad(jnp.sin)(0.0)
@@ -26,7 +27,7 @@ def sin(x: Any) -> Any:
 
 
 @operation
-def cos(x: Any) -> Any:
+def cos(x: ArrayLike) -> Array:
     """The cosine of `x`.
 
     >>> jnp.cos(0.0), minijax.grad(jnp.cos)(0.0)
@@ -36,7 +37,7 @@ def cos(x: Any) -> Any:
 
 
 @operation
-def exp(x: Any) -> Any:
+def exp(x: ArrayLike) -> Array:
     """The exponential of `x`.
 
     >>> jnp.exp(jnp.array([-1e3, 0.0, 1e3]))
@@ -46,7 +47,7 @@ def exp(x: Any) -> Any:
 
 
 @operation
-def log(x: Any) -> Any:
+def log(x: ArrayLike) -> Array:
     """The natural logarithm of `x`.
 
     >>> jnp.log(jnp.array([-1.0, 0.0, 1.0]))

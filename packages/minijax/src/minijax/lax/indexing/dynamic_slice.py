@@ -19,6 +19,7 @@ from minijax.lax.shapes.creation import full, full_like
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_any, as_first
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind1, typeof, where
@@ -85,12 +86,12 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
 
 @operation(static=("slice_sizes", "allow_negative_indices"))
 def dynamic_slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Any,
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: Wraps = True,
-) -> Any:
+) -> Array:
     """The slice of `operand` that begins at `start_indices`.
 
     Arguments:
@@ -169,7 +170,7 @@ def _vmap_dynamic_slice(
         sizes = (axis_size, *slice_sizes)
         return [bind1(dynamic_slice_p, x, *_and_first(starts), slice_sizes=sizes)], [0]
     axes = tuple(range(len(slice_sizes)))
-    return vmap_rules[gather_p](  # type: ignore[no-any-return]
+    return vmap_rules[gather_p](
         axis_size,
         [x, _index_vectors(axis_size, starts, start_dims)],
         [x_dim, 0],
@@ -229,8 +230,12 @@ declare(
 
 @operation(static="allow_negative_indices")
 def dynamic_update_slice(
-    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: Wraps = True
-) -> Any:
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: Any,
+    *,
+    allow_negative_indices: Wraps = True,
+) -> Array:
     """`operand` with the slice that begins at `start_indices` replaced by `update`.
 
     Arguments:
@@ -291,7 +296,7 @@ def _vmap_dynamic_update_slice(axis_size: int, values: Values, dims: Sequence[Ba
         update = move_batch_dim(update, axis_size, update_dim, 0)
         return [bind1(dynamic_update_slice_p, x, update, *_and_first(starts))], [0]
     axes = tuple(range(len(starts)))
-    return vmap_rules[scatter_p](  # type: ignore[no-any-return]
+    return vmap_rules[scatter_p](
         axis_size,
         [x, _index_vectors(axis_size, starts, start_dims), update],
         [x_dim, 0, update_dim],
@@ -340,13 +345,13 @@ def _starts_along(axis: int, ndim: int, index: Any) -> list[Any]:
 
 @operation(static=("slice_size", "axis", "allow_negative_indices"))
 def dynamic_slice_in_dim(
-    operand: Any,
-    start_index: Any,
+    operand: ArrayLike,
+    start_index: ArrayLike,
     slice_size: int,
     axis: int = 0,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """`dynamic_slice` of `slice_size` elements along one axis.
 
     >>> lax.dynamic_slice_in_dim(jnp.arange(12).reshape(2, 6), 3, 2, axis=1)
@@ -363,8 +368,13 @@ def dynamic_slice_in_dim(
 
 @operation(static=("axis", "allow_negative_indices"))
 def dynamic_update_slice_in_dim(
-    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """`dynamic_update_slice` along one axis, from `start_index` on.
 
     >>> lax.dynamic_update_slice_in_dim(jnp.zeros(5), jnp.array([7.0, 8.0]), 2, axis=0)
@@ -380,13 +390,13 @@ def dynamic_update_slice_in_dim(
 
 @operation(static=("axis", "keepdims", "allow_negative_indices"))
 def dynamic_index_in_dim(
-    operand: Any,
-    index: Any,
+    operand: ArrayLike,
+    index: ArrayLike,
     axis: int = 0,
     keepdims: bool = True,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """Take the element at one index of an axis, which is kept with size 1 if `keepdims`.
 
     >>> lax.dynamic_index_in_dim(jnp.array([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
@@ -400,8 +410,13 @@ def dynamic_index_in_dim(
 
 @operation(static=("axis", "allow_negative_indices"))
 def dynamic_update_index_in_dim(
-    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: ArrayLike,
+    update: ArrayLike,
+    index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """`operand` with `update`, with or without that axis, at one index of an axis.
 
     >>> lax.dynamic_update_index_in_dim(jnp.zeros(4), 5.0, 2, axis=0)

@@ -28,6 +28,7 @@ from minijax.lax.shapes.creation import full
 from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import agreed, require_whole
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype
 from minijax.settings.number_types import warn_of_lost_part
@@ -54,8 +55,8 @@ from minijax_stage4 import UndefPrimal
     )
 )
 def gather(
-    operand: Any,
-    start_indices: Any,
+    operand: ArrayLike,
+    start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
@@ -63,7 +64,7 @@ def gather(
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """Slices of `operand` that begin at `start_indices`.
 
     Arguments:
@@ -270,7 +271,7 @@ def _lower_gather(
     )
     fill = default_fill_value(out.dtype) if fill_value is None else fill_value
     filling = b.constant(fill, ShapedArray((), out.dtype))
-    return lowering_rules[select_n_p](b, out_avals, mask, filling, *gathered)  # type: ignore[no-any-return]
+    return lowering_rules[select_n_p](b, out_avals, mask, filling, *gathered)
 
 
 def wide_indices(b: FunctionBuilder, indices: Value) -> Value:
@@ -411,7 +412,7 @@ declare(
 
 
 @operation(static="axes")
-def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array:
     """The elements of `src` at indices along several axes, which come first in the result.
 
     Indices out of bounds wrap around.

@@ -33,6 +33,7 @@ from minijax.lax.shapes.reshaping import reshape
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import calls_host, host_call_error
 from minijax.primitives.sharding_rules import agreed, require_whole
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.runtime.sharding_text import undivided_if_uneven
 from minijax.settings.promotion import result_type
@@ -302,15 +303,15 @@ def _function(
     """The function `name`, which scatters the updates after `prepare`."""
 
     def function(
-        operand: Any,
-        scatter_indices: Any,
-        updates: Any,
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
         dimension_numbers: ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-    ) -> Any:
+    ) -> Array:
         return bind_scatter(
             primitive,
             operand,
@@ -560,8 +561,8 @@ declare(
 
 @operation(static=("func", "update_shape", *STATIC))
 def scatter_apply(
-    operand: Any,
-    scatter_indices: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
     func: Callable[[Any], Any],
     dimension_numbers: ScatterDimensionNumbers,
     *,
@@ -569,7 +570,7 @@ def scatter_apply(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """`operand` with `func` applied at `scatter_indices`, once for each occurrence of an index.
 
     Arguments:

@@ -14,6 +14,7 @@ from minijax.lax.shapes.creation import full, full_like
 from minijax.lax.shapes.reshaping import squeeze
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_any, as_first
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -38,11 +39,11 @@ PaddingConfig = tuple[tuple[int, int, int], ...]
 
 @operation(static=("start_indices", "limit_indices", "strides"))
 def slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """Every `strides`-th element of `operand`, from the start to the limit, exclusive.
 
     Arguments:
@@ -121,12 +122,12 @@ def _unslice(
 
 @operation(static=("start_index", "limit_index", "stride", "axis"))
 def slice_in_dim(
-    operand: Any,
+    operand: ArrayLike,
     start_index: int | None,
     limit_index: int | None,
     stride: int = 1,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """`slice` along one axis; None means its beginning or end, and negatives count from the end.
 
     >>> lax.slice_in_dim(jnp.arange(12).reshape(3, 4), 0, -1, stride=2, axis=1)
@@ -147,7 +148,7 @@ def slice_in_dim(
 
 
 @operation(static=("index", "axis", "keepdims"))
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Take the element at one index of an axis, which is kept with size 1 if `keepdims`.
 
     Raises:
@@ -180,7 +181,9 @@ declare(
 
 
 @operation(static="padding_config")
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
+) -> Array:
     """`operand` with `padding_value` before, after and between its elements.
 
     Arguments:
@@ -293,7 +296,7 @@ declare(
 
 
 @operation(static="dimension")
-def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """The operands joined along an axis.
 
     Arguments:

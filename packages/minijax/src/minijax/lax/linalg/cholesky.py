@@ -31,6 +31,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, sub, typeof
@@ -41,7 +42,7 @@ cholesky_p = Primitive("cholesky")
 
 
 @operation(static="symmetrize_input")
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular matrices `l` with positive diagonals for which `l @ l^H` is `x`.
 
     Arguments:
@@ -124,13 +125,13 @@ def _real_matrices(caller: str, x: Any) -> Any:
 
 @operation(static="symmetrize_output")
 def symmetric_product(
-    a_matrix: Any,
-    c_matrix: Any,
+    a_matrix: ArrayLike,
+    c_matrix: ArrayLike,
     *,
     alpha: Any = 1.0,
     beta: Any = 0.0,
     symmetrize_output: bool = False,
-) -> Any:
+) -> Array:
     """`alpha * a @ a^T + beta * c`.
 
     Arguments:
@@ -163,7 +164,7 @@ def symmetric_product(
 
 
 @operation
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The factor of `r^T @ r + w w^T`, from the factor of the first term.
 
     Rotations of two rows at a time eliminate `w`: far less work than another decomposition.

@@ -28,6 +28,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Letter, Routine
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.shown import shown
@@ -45,14 +46,14 @@ Avals = Sequence[ShapedArray]
     static=("lower", "symmetrize_input", "sort_eigenvalues", "subset_by_index", "implementation")
 )
 def eigh(
-    x: Any,
+    x: ArrayLike,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     implementation: None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The eigenvectors and eigenvalues of symmetric (Hermitian) matrices.
 
     Arguments:
@@ -152,14 +153,14 @@ declare(
     )
 )
 def eig(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = False,
     implementation: None = None,
     use_magma: bool | None = None,
-) -> list[Any]:
+) -> list[Array]:
     """The eigenvalues of square matrices, which are complex, and their eigenvectors.
 
     Arguments:
@@ -279,12 +280,12 @@ declare(
 
 @operation(static=("compute_schur_vectors", "sort_eig_vals", "select_callable"))
 def schur(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
-) -> tuple[Any, ...]:
+) -> tuple[Array, Array]:
     """The Schur decomposition of square matrices `x` into `z @ t @ z^H`, with triangular `t`.
 
     For real matrices it is real; `t` then has 2 by 2 blocks for pairs of complex eigenvalues.

@@ -10,6 +10,7 @@ from minijax.primitives.declare import Rule, declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
@@ -31,7 +32,7 @@ def _no_derivative(name: str) -> Rule:
 
 
 @operation
-def hessenberg(a: Any) -> tuple[Any, Any]:
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """The Hessenberg form of square matrices: zeros below the first subdiagonal.
 
     Arguments:
@@ -89,7 +90,7 @@ declare(
 
 
 @operation(static="lower")
-def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """The tridiagonal form of symmetric (Hermitian) matrices.
 
     Arguments:
@@ -148,7 +149,9 @@ declare(
 
 
 @operation(static=("left", "transpose"))
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(
+    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
+) -> Array:
     """Matrices `c` multiplied by a product of Householder reflections.
 
     Arguments:

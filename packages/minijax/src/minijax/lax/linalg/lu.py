@@ -28,6 +28,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, neg, typeof
 from minijax_stage2.tangent import instantiate
@@ -40,7 +41,7 @@ lu_solve_p = Primitive("lu_solve")
 
 
 @operation
-def lu(x: Any) -> tuple[Any, Any, Any]:
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """The decomposition of matrices `x`, with their rows permuted, into `l @ u`.
 
     Returns:
@@ -138,7 +139,7 @@ declare(
 
 
 @operation(static="permutation_size")
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation from swapping row i with row `pivots[i]`, for each i in turn.
 
     Arguments:

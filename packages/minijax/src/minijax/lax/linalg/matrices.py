@@ -18,6 +18,7 @@ from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import Rule
+from minijax.runtime.array import Array
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -27,7 +28,7 @@ DTYPES_OF_XLA = "bfloat16", "float16", *LAPACK_DTYPES  # where XLA itself comput
 
 def matrices_of(
     caller: str, x: Any, square: bool = False, dtypes: Sequence[str] = LAPACK_DTYPES
-) -> Any:
+) -> Array:
     """`x` as real or complex matrices.
 
     Raises:

@@ -29,6 +29,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
 from minijax_stage2.tangent import instantiate
@@ -44,7 +45,11 @@ Avals = Sequence[ShapedArray]
 
 @operation(static=("pivoting", "full_matrices", "use_magma"))
 def qr(
-    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+    x: ArrayLike,
+    *,
+    pivoting: bool = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
 ) -> tuple[Any, ...]:
     """The decomposition of matrices `x` into `q @ r`: orthonormal columns, and an upper triangle.
 
@@ -86,7 +91,7 @@ def geqrf(a: Any) -> tuple[Any, Any]:
 
 
 @operation
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The product of the reflections given by the columns of `a` and the factors `taus`.
 
     >>> reflections, taus = lax.linalg.geqrf(jnp.array([[3.0, 1.0], [4.0, 2.0]]))

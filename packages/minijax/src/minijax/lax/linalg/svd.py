@@ -31,6 +31,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
 from minijax_stage2.tangent import instantiate
@@ -41,7 +42,7 @@ svd_p = Primitive("svd")
 
 @operation(static=("full_matrices", "compute_uv", "subset_by_index", "algorithm"))
 def svd(
-    x: Any,
+    x: ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,

@@ -21,6 +21,7 @@ from minijax.lax.linalg.matrices import (
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, neg, typeof
@@ -33,15 +34,15 @@ triangular_solve_p = Primitive("triangular_solve")
 
 @operation(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
 def triangular_solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     left_side: bool = False,
     lower: bool = False,
     transpose_a: bool = False,
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Any:
+) -> Array:
     """The solutions x of `op(a) @ x = b`, or of `x @ op(a) = b`, for triangular matrices a.
 
     Arguments:

@@ -15,6 +15,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
@@ -26,7 +27,9 @@ tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
 @operation(static="perturb_singular")
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+def tridiagonal_solve(
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
     """The solutions x of `a @ x = b`, for matrices `a` of three diagonals.
 
     Arguments:

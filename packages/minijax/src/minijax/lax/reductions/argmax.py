@@ -14,6 +14,8 @@ from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.primitives.declare import declare
 from minijax.primitives.regions import lower_as
 from minijax.primitives.sharding_rules import by_reduction
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axis
@@ -26,7 +28,7 @@ argmin_p = Primitive("argmin")
 
 
 @operation(static=("axis", "index_dtype"))
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the first largest element along `axis`; the first NaN counts as largest.
 
     >>> lax.argmax(jnp.array([[1, 9], [8, 2]]), 1, jnp.int32)
@@ -36,7 +38,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 @operation(static=("axis", "index_dtype"))
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the first smallest element along `axis`; the first NaN counts as smallest.
 
     >>> lax.argmin(jnp.array([[1, 9], [8, 2]]), 1, jnp.int32)

@@ -27,6 +27,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import lower_by
 from minijax.primitives.regions import stage_computation
 from minijax.primitives.sharding_rules import by_lines
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import (
@@ -243,7 +244,7 @@ def _cumulative(
         transpose=(cotangent,) if combine is add else (),
     )
 
-    def function(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         axis = canonical_axis(name, axis, typeof(operand).ndim)
         return bind1(primitive, operand, axis=axis, reverse=bool(reverse))
 

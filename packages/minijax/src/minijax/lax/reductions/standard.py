@@ -13,6 +13,7 @@ from minijax.lax.elementwise.comparisons import eq
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.primitives.declare import Rule, lower_reduction, reduction
 from minijax.primitives.regions import reduce_text, stage_computation
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import ShapedArray, tree_flatten, typeof
 from minijax_stage2.promotion import is_inexact
@@ -21,7 +22,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 
 
 @operation(static=("axes", "out_sharding"))
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over the axes `axes`, in the dtype of `operand`.
 
     >>> lax.reduce_sum(jnp.array([[1, 9], [8, 2]]), (0,))
@@ -77,7 +78,7 @@ def _lower_extreme(
     ) -> list[Value]:
         (out,) = out_avals
         if out.dtype.kind != "c":
-            return of_reals(b, out_avals, x, axes=axes)  # type: ignore[no-any-return]
+            return of_reals(b, out_avals, x, axes=axes)
         scalar = ShapedArray((), out.dtype)
         start = b.constant(init(out.dtype), scalar)
         jaxpr = stage_computation(operation, combine, [scalar], tree_flatten(0)[1])

@@ -6,6 +6,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.shapes.reshaping import reshape
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import promotion, typeof
@@ -27,7 +28,7 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
 
 
 @operation(static=("sizes", "out_sharding"))
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """`operand` broadcast along new leading axes of these sizes.
 
     >>> lax.broadcast(jnp.array([1, 2]), (3,))
@@ -42,7 +43,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 
 @operation
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """`arr` broadcast to the shape of `like_arr`.
 
     >>> lax.broadcast_like(1.0, jnp.zeros((2, 2), jnp.int8))
@@ -53,7 +54,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 
 
 @operation(static="rank")
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """`x` with axes of size 1 in front, so that it has `rank` axes.
 
     >>> lax.broadcast_to_rank(jnp.zeros((2, 3)), 4).shape
@@ -64,8 +65,12 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
 @operation(static=("shape", "broadcast_dimensions", "out_sharding"))
 def broadcast_in_dim(
-    operand: Any, shape: Shape, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
-) -> Any:
+    operand: ArrayLike,
+    shape: Shape,
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """`operand` broadcast to `shape`; its axes become the axes `broadcast_dimensions`.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
@@ -78,7 +83,7 @@ def broadcast_in_dim(
 
 
 @operation(static="reps")
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """`operand` repeated `reps` times along each axis.
 
     Raises:

@@ -10,7 +10,9 @@ from minijax.lax.elementwise.conversion import convert_element_type
 from minijax.lax.key_arrays import random_wrap
 from minijax.lax.sharding import placed
 from minijax.primitives.declare import declare
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import type_of
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.key_dtype import key_dtype
 from minijax.shardings.resharding import divided_like
@@ -32,11 +34,11 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 @operation(static=("shape", "dtype", "sharding"), creates=True)
 def full(
     shape: int | Sequence[int],
-    fill_value: Any,
-    dtype: Any = None,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
     *,
     sharding: Sharding | None = None,
-) -> Any:
+) -> Array:
     """An array filled with the number `fill_value`, of its dtype unless another is given.
 
     `sharding` says where it lies; by default on the default device.
@@ -64,11 +66,11 @@ def full(
 @operation(static=("dtype", "shape", "sharding"), types=True, creates=True)
 def full_like(
     x: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
     shape: int | Sequence[int] | None = None,
     sharding: Sharding | None = None,
-) -> Any:
+) -> Array:
     """An array of the shape and type of `x`, weak as that is, unless others are given.
 
     `x` may be a `ShapeDtypeStruct`. `sharding` says where the result lies; by default where `x`
@@ -157,8 +159,8 @@ declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
 
 @operation(static=("dtype", "shape", "dimension", "out_sharding"))
 def broadcasted_iota(
-    dtype: Any, shape: int | Sequence[int], dimension: int, *, out_sharding: Any = None
-) -> Any:
+    dtype: DTypeLike, shape: int | Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Array:
     """The array of `shape` in which each element is its index along the axis `dimension`.
 
     >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
@@ -174,7 +176,7 @@ def broadcasted_iota(
 
 
 @operation(static=("dtype", "size"))
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, 2, ... up to `size`, exclusive.
 
     >>> lax.iota(jnp.int32, 4)
@@ -184,7 +186,7 @@ def iota(dtype: Any, size: int) -> Any:
 
 
 @operation(static=("shape", "dtype", "out_sharding"), creates=True)
-def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
     """An array of zeros, for use when only shape and dtype matter.
 
     `out_sharding` says where it lies, by axes of type `Explicit`.

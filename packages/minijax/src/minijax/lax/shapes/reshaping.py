@@ -7,6 +7,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_first
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
@@ -18,7 +19,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
 @operation(static=("new_sizes", "out_sharding"))
-def reshape(operand: Any, new_sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reshape(operand: ArrayLike, new_sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """`operand` with another shape of the same size.
 
     >>> lax.reshape(jnp.arange(6), (2, 3))
@@ -29,7 +30,7 @@ def reshape(operand: Any, new_sizes: Sequence[int], *, out_sharding: Any = None)
 
 
 @operation(static="permutation")
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """`operand` with its axes permuted.
 
     >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
@@ -39,7 +40,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
 
 
 @operation(static="dimensions")
-def expand_dims(array: Any, dimensions: int | Sequence[int]) -> Any:
+def expand_dims(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
     """`array` with axes of size 1 inserted at the positions `dimensions` of the result.
 
     >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 3)).shape
@@ -54,7 +55,7 @@ def expand_dims(array: Any, dimensions: int | Sequence[int]) -> Any:
 
 
 @operation(static="dimensions")
-def squeeze(array: Any, dimensions: int | Sequence[int]) -> Any:
+def squeeze(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
     """`array` without the axes `dimensions`, which must have size 1.
 
     >>> lax.squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
@@ -92,7 +93,7 @@ def _vmap_rev(
 
 
 @operation(static="dimensions")
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """`operand` with its elements in reverse order along the axes `dimensions`.
 
     >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
@@ -115,7 +116,7 @@ declare(
 
 
 @operation(static=("start_dimension", "stop_dimension"))
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """`operand` with the axes from `start_dimension` up to `stop_dimension`, exclusive, as one.
 
     The bounds work as in Python's slices.

@@ -7,6 +7,7 @@ from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice_in_dim
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_first
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints
@@ -19,7 +20,7 @@ split_p = Primitive("split")
 
 
 @operation(static=("sizes", "axis"))
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """The consecutive parts of `operand` with these sizes along `axis`.
 
     Raises:
@@ -91,7 +92,7 @@ declare(
 
 
 @operation(static="axis")
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """The arrays, all of one shape and dtype, stacked along a new axis.
 
     Raises:
@@ -113,7 +114,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
 
 
 @operation(static="axis")
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The elements of `x` along `axis`, without that axis.
 
     Raises:

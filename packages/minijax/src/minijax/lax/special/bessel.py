@@ -51,7 +51,9 @@ def _chebyshev(coefficients: Sequence[float], x: Any) -> Any:
     """The sum of `c[k] T[k](x / 2)`, the first one halved, by Clenshaw's recurrence."""
     if typeof(x).dtype == np.float32:  # to which smaller terms add nothing
         coefficients = [c for c in coefficients if np.abs(c) > 1e-9]
-    before_last, last, current = 0.0, 0.0, coefficients[0]
+    before_last: Any = 0.0
+    last: Any = 0.0
+    current: Any = coefficients[0]
     for c in coefficients[1:]:
         before_last, last, current = last, current, add(sub(mul(x, current), last), c)
     return mul(0.5, sub(current, before_last))

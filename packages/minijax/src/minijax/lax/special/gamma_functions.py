@@ -19,6 +19,7 @@ from minijax.primitives.declare import (
     no_derivative,
     unary,
 )
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
@@ -138,7 +139,7 @@ _zeta: Binary = binary(
 
 
 @operation
-def polygamma(m: Any, x: Any) -> Any:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The `m`-th derivative of `digamma` at `x`; not differentiable in `m`.
 
     >>> f"{lax.polygamma(1.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
@@ -148,7 +149,7 @@ def polygamma(m: Any, x: Any) -> Any:
 
 
 @operation
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Hurwitz' zeta function, the sum of `1 / (q + k)**x` over k = 0, 1, 2, ... .
 
     It is differentiable in `x` if `x` is above 1 and `q` positive; elsewhere that derivative is

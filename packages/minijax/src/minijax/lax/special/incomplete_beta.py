@@ -18,6 +18,7 @@ from minijax.lax.special.gamma_functions import lgamma
 from minijax.lax.special.series import converge
 from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
 from minijax.primitives.sharding_rules import by_elements
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -123,7 +124,7 @@ declare(
 
 
 @operation
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function: the share of the integral from 0 to `x`.
 
     It is differentiable in `x` only.

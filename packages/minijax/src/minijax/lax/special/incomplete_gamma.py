@@ -22,6 +22,7 @@ from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
 from minijax.lax.special.gamma_functions import digamma, lgamma
 from minijax.lax.special.series import converge
 from minijax.primitives.declare import Binary, binary, no_derivative
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
@@ -281,7 +282,7 @@ _igammac_of: Binary = binary(
 
 
 @operation
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function of `a` at `x`.
 
     >>> f"{lax.igamma(1.0, 1.0):.3f}", f"{1 - lax.exp(-1.0):.3f}"
@@ -291,7 +292,7 @@ def igamma(a: Any, x: Any) -> Any:
 
 
 @operation
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function: `1 - igamma(a, x)`, accurate even near 0.
 
     >>> f"{lax.igammac(1.0, 1.0):.3f}", f"{lax.exp(-1.0):.3f}"
@@ -301,7 +302,7 @@ def igammac(a: Any, x: Any) -> Any:
 
 
 @operation
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of `igamma` in `a`, itself differentiable in `x` only.
 
     >>> slope = minijax.grad(lax.igamma)(2.0, 1.0)
@@ -312,7 +313,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 
 
 @operation
-def random_gamma_grad(a: Any, x: Any) -> Any:
+def random_gamma_grad(a: Any, x: Any) -> Array:
     """The derivative in `a` of a sample `x` from the gamma distribution of shape `a`.
 
     >>> f"{lax.random_gamma_grad(2.0, 1.0):.3f}"

@@ -26,6 +26,7 @@ from minijax.numpy.indexing.parsing import (
     starts_as_operands,
 )
 from minijax.numpy.indexing.plan import indices_of, plan_index
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax.shardings.resharding import dividing
@@ -86,10 +87,10 @@ class _IndexUpdateRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        fill_value: Any = None,
+        fill_value: ArrayLike | None = None,
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
-    ) -> Any:
+    ) -> Array:
         """`x[index]`, with `mode` for indices out of bounds.
 
         Such an index reads the nearest element by default and in mode "clip", and in mode "fill"
@@ -111,7 +112,7 @@ class _IndexUpdateRef:
             out_sharding=out_sharding,
         )
 
-    def set(self, values: Any, **options: Any) -> Any:
+    def set(self, values: ArrayLike, **options: Any) -> Array:
         """With `values` in the place of `x[index]`.
 
         >>> import minijax.numpy as jnp
@@ -120,40 +121,40 @@ class _IndexUpdateRef:
         """
         return _update("set", self.array, self.index, values, **options)
 
-    def add(self, values: Any, **options: Any) -> Any:
+    def add(self, values: ArrayLike, **options: Any) -> Array:
         """`x` with `values` added to `x[index]`, once for each occurrence of an index."""
         return _update("add", self.array, self.index, values, **options)
 
-    def subtract(self, values: Any, **options: Any) -> Any:
+    def subtract(self, values: ArrayLike, **options: Any) -> Array:
         """`x` with `values` subtracted from `x[index]`, once for each occurrence of an index."""
         return _update("subtract", self.array, self.index, values, **options)
 
-    def multiply(self, values: Any, **options: Any) -> Any:
+    def multiply(self, values: ArrayLike, **options: Any) -> Array:
         """`x` with `x[index]` multiplied by `values`, once for each occurrence of an index."""
         return _update("multiply", self.array, self.index, values, **options)
 
     mul = multiply
 
-    def divide(self, values: Any, **options: Any) -> Any:
+    def divide(self, values: ArrayLike, **options: Any) -> Array:
         """`x` with `x[index]` divided by `values`, real numbers, once for each occurrence."""
         ones = jnp.ones_like(self.array)
         return jnp.divide(self.array, _update("multiply", ones, self.index, values, **options))
 
-    def power(self, values: Any, **options: Any) -> Any:
+    def power(self, values: ArrayLike, **options: Any) -> Array:
         """`x` with `x[index]` to the power `values`, once for each occurrence of an index."""
         ones = jnp.ones_like(self.array)
         return jnp.power(self.array, _update("multiply", ones, self.index, values, **options))
 
-    def min(self, values: Any, **options: Any) -> Any:
+    def min(self, values: ArrayLike, **options: Any) -> Array:
         """With the smaller of `x[index]` and `values`."""
         return _update("min", self.array, self.index, values, **options)
 
-    def max(self, values: Any, **options: Any) -> Any:
+    def max(self, values: ArrayLike, **options: Any) -> Array:
         """With the larger of `x[index]` and `values`."""
         return _update("max", self.array, self.index, values, **options)
 
     @hiding_frames
-    def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
+    def apply(self, func: Callable[[Any], Any], **options: Any) -> Array:
         """`x` with `func`, an elementwise function, applied once for each occurrence of an index.
 
         It is differentiable if each index certainly occurs once: if the index holds no arrays, or

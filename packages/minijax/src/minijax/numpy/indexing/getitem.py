@@ -37,7 +37,7 @@ from minijax_stage2.shaped_array import Shape, no_numbers
 from minijax_stage3.array import new_buffer
 
 
-def getitem(x: Any, index: Any) -> Any:
+def getitem(x: Any, index: Any) -> Array:
     """`x[index]`."""
     evaluating = is_evaluating()
     try:
@@ -191,7 +191,7 @@ def _gathered(
     return lax.reshape(reverse(x, plan.reversed_axes), plan.shape)
 
 
-def iterate(x: Any) -> Iterator[Any]:
+def iterate(x: Any) -> Iterator[Array]:
     """An iterator over the elements of `x` along its first axis.
 
     Raises:

@@ -13,6 +13,7 @@ from minijax.numpy.indexing.take import take
 from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.joining import concatenate
 from minijax.numpy.shapes import broadcast_to, moveaxis, ndim, ravel, shape
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
@@ -24,8 +25,8 @@ from minijax_stage2.shown import counted
 
 @evaluated_by_library
 def delete(
-    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
-) -> Any:
+    arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
     """`arr` without the elements at some indices of an axis.
 
     Arguments:
@@ -59,8 +60,8 @@ def delete(
             "function is traced; if none occurs twice, say assume_unique_indices=True"
         )
     indices = ravel(obj)
-    stays = lax.full((size,), True).at[indices].set(False)
-    (places,) = nonzero(stays, size=max(size - shape(indices)[0], 0))
+    others = lax.full((size,), True).at[indices].set(False)
+    (places,) = nonzero(others, size=max(size - shape(indices)[0], 0))
     return take(arr, places, axis, mode="clip")
 
 
@@ -85,7 +86,7 @@ def _require_indices(caller: str, obj: Any) -> None:
 
 
 @evaluated_by_library
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """`arr` with `values` before the elements at some indices of an axis.
 
     Arguments:

@@ -230,12 +230,18 @@ def known_value(x: Any) -> Any:
     return None if known is unknown or isinstance(known, Tracer) else known
 
 
+def why_unknown(x: Any) -> str:
+    """The reason that a message gives if `known_value` of a tracer is None."""
+    reason: str = x.why_unknown()
+    return reason
+
+
 def _known_mask(part: Any) -> np.ndarray[Any, Any]:
     known = known_value(part)
     if known is None:
         raise NonConcreteBooleanIndexError(
             f"an index of booleans decides a shape, so it must be known when the function is "
-            f"traced; found {typeof(part)}, {part.why_unknown()}.\n"
+            f"traced; found {typeof(part)}, {why_unknown(part)}.\n"
             "Use where(mask, x, y) to choose elements, x.at[...] with where, or "
             "nonzero(mask, size=...) for a known number of indices."
         )

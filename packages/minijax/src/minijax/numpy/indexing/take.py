@@ -15,7 +15,9 @@ from minijax.lax.indexing.dynamic_slice import index_dtype, wrapped_index
 from minijax.numpy.casting import warn_if_lossy
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.shapes import broadcast_to, expand_dims, ndim, ravel, reshape, shape
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
@@ -42,15 +44,15 @@ def _index_array(name: str, indices: Any) -> Any:
 
 @operation(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
-    a: Any,
-    indices: Any,
+    a: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """The elements of `a` at `indices` along an axis.
 
     Arguments:
@@ -110,14 +112,14 @@ def remainder(x: Any, size: int) -> Any:
 
 @operation(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
-    arr: Any,
-    indices: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = -1,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
     *,
     wrap_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """The elements of each row of `arr` at the indices in the same row of `indices`.
 
     Arguments:
@@ -176,14 +178,14 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, in
 
 @operation(static=("axis", "inplace", "mode"))
 def put_along_axis(
-    arr: Any,
-    indices: Any,
-    values: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
     axis: int | None,
     inplace: bool = True,
     *,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """`arr` with `values` at the positions that `take_along_axis` reads. `inplace` must be False.
 
     Raises:
@@ -213,7 +215,9 @@ def put_along_axis(
 
 
 @operation(static=("mode", "inplace"))
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+) -> Array:
     """`a` with `v`, repeated as needed, at indices of the flattened array.
 
     Arguments:
@@ -258,7 +262,7 @@ def _repeated_to(values: Any, count: int) -> Any:
 
 
 @operation(static="shape")
-def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array, ...]:
     """The indices along each axis of an array of `shape`, from flat indices.
 
     Negative indices count from the end; indices out of bounds are moved inside.
@@ -285,8 +289,8 @@ def ravel_multi_index(
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The flat indices of elements, from their indices along each axis of an array.
 
     Arguments:

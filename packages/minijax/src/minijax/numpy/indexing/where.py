@@ -12,7 +12,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise import selection
 from minijax.numpy.casting import cast_into, warn_if_lossy
 from minijax.numpy.dtypes import default_int
-from minijax.numpy.indexing.parsing import known_value
+from minijax.numpy.indexing.parsing import known_value, why_unknown
 from minijax.numpy.indexing.take import (
     remainder,
     require_out_of_place,
@@ -23,7 +23,7 @@ from minijax.numpy.indexing.take import (
 from minijax.numpy.joining import stack
 from minijax.numpy.math.comparisons import truth
 from minijax.numpy.shapes import broadcast_arrays, ndim, ravel, shape
-from minijax.runtime.array import array
+from minijax.runtime.array import Array, ArrayLike, array
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
@@ -72,7 +72,7 @@ def where(
 
 
 @evaluated_by_library
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the nonzero elements of `a`, an array for each axis.
 
     Arguments:
@@ -93,7 +93,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None and known is None:
         raise ConcretizationTypeError(
             "nonzero: how many elements are not zero decides a shape, so the array must be known "
-            f"when the function is traced; found {typeof(a)}, {a.why_unknown()}.\n"
+            f"when the function is traced; found {typeof(a)}, {why_unknown(a)}.\n"
             "Give size=, the number of indices, or choose elements by where(condition, x, y)."
         )
     if not ndim(a):
@@ -143,7 +143,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
 
 
 @hiding_frames
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the nonzero elements of the flattened `a`; see `nonzero`.
 
     >>> jnp.flatnonzero(jnp.array([[0, 7], [3, 0]]))
@@ -153,7 +153,9 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 
 @hiding_frames
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The indices of the nonzero elements of `a`, a row for each; see `nonzero`.
 
     >>> jnp.argwhere(jnp.array([[0, 7], [3, 0]]))
@@ -168,14 +170,14 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
 
 @hiding_frames
 def compress(
-    condition: Any,
-    a: Any,
+    condition: ArrayLike,
+    a: ArrayLike,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: Any = 0,
+    fill_value: ArrayLike = 0,
     out: None = None,
-) -> Any:
+) -> Array:
     """The elements of `a` along an axis where `condition` is true.
 
     Arguments:
@@ -207,12 +209,14 @@ def compress(
     if shape(condition)[0] > count:
         condition = lax.slice_in_dim(condition, 0, count)
     (indices,) = nonzero(condition, size=size, fill_value=count)
-    out = take(a, indices, axis, mode="fill", fill_value=fill_value)
-    return out if size is None else lax.convert_element_type(out, typeof(a).dtype)
+    found = take(a, indices, axis, mode="fill", fill_value=fill_value)
+    return found if size is None else lax.convert_element_type(found, typeof(a).dtype)
 
 
 @hiding_frames
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
+) -> Array:
     """The elements of `arr` where `condition` is true, flattened; see `compress`.
 
     >>> x = jnp.array([1, 2, 3, 4])
@@ -223,7 +227,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
 
 @operation
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """The choice of the first true condition, or `default`, element by element.
 
     Raises:
@@ -245,7 +249,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 @hiding_frames
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """The choice whose number is in `a`, element by element.
 
     Arguments:
@@ -294,7 +298,7 @@ def _chosen(a: Any, choices: list[Any]) -> Any:
 
 
 @evaluated_by_library
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """The function of the last true condition, applied to `x`, element by element.
 
     Arguments:
@@ -342,7 +346,7 @@ def _last_piece(x: Any, conditions: list[Any], values: list[Any]) -> Any:
 
 
 @hiding_frames
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """`arr` with `vals`, cyclically, where `mask` is true; `inplace` must be False.
 
     Raises:
@@ -371,7 +375,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> Any:
 
 
 @evaluated_by_library
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """`filt` without the zeros at its front ("f" in `trim`) and its back ("b").
 
     Raises:
@@ -390,7 +394,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     if known is None:
         raise ConcretizationTypeError(
             "trim_zeros: the numbers decide a shape, so they must be known when the function is "
-            f"traced; found {typeof(filt)}, {filt.why_unknown()}.\n"
+            f"traced; found {typeof(filt)}, {why_unknown(filt)}.\n"
             "Trim before the function is called, or choose elements by where(condition, x, y)."
         )
     numbers = np.asarray(known)

@@ -10,6 +10,8 @@ from minijax.lax.precision import PrecisionLike
 from minijax.numpy import reductions
 from minijax.numpy.linalg.solve import inv
 from minijax.numpy.triangles import diagonal as diagonal_of
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
@@ -45,7 +47,7 @@ class SVDResult(NamedTuple):
 
 
 @operation(static=("upper", "symmetrize_input"))
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangular `l` for which `l @ l^H` is `a`; with `upper`, the `u` for which `u^H @ u` is.
 
     Arguments:
@@ -65,7 +67,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 
 
 @operation(static="mode")
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """The decomposition of matrices into orthonormal columns `Q` and an upper triangle `R`.
 
     Arguments:
@@ -93,7 +95,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 @operation(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
@@ -123,7 +125,7 @@ def svd(
 
 
 @operation
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of matrices, in descending order.
 
     >>> [f"{x:.2f}" for x in jnp.linalg.svdvals(jnp.array([[3.0, 0.0], [0.0, -2.0]]))]
@@ -133,7 +135,7 @@ def svdvals(x: Any, /) -> Any:
 
 
 @operation(static=("UPLO", "symmetrize_input"))
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
 
     Arguments:
@@ -156,7 +158,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @operation(static=("UPLO", "symmetrize_input"))
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of symmetric (Hermitian) matrices, in ascending order; see `eigh`.
 
     >>> [f"{x:.2f}" for x in jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))]
@@ -166,7 +168,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
 
 @operation
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """The eigenvalues and eigenvectors of square matrices, which are complex.
 
     >>> a = jnp.array([[0.0, 1.0], [-1.0, 0.0]])
@@ -178,7 +180,7 @@ def eig(a: Any) -> EigResult:
 
 
 @operation
-def eigvals(a: Any) -> Any:
+def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, which are complex.
 
     >>> [f"{x.real:.2f}" for x in jnp.linalg.eigvals(jnp.array([[2.0, 1.0], [0.0, 3.0]]))]
@@ -189,7 +191,7 @@ def eigvals(a: Any) -> Any:
 
 
 @operation(static="n")
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """Square matrices to the power `n`, a possibly negative int.
 
     >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
@@ -207,11 +209,11 @@ def matrix_power(a: Any, n: int) -> Any:
             out = a if out is None else products.matmul(out, a)
         n //= 2
         a = products.matmul(a, a) if n else a
-    return eye_like(a) if out is None else out
+    return eye_like(a) if out is None else out  # type: ignore[return-value]
 
 
 @operation(static="precision")
-def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Any:
+def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Array:
     """The product of matrices, in the cheapest order.
 
     The first and the last may be vectors.
@@ -250,7 +252,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Any:
 
 
 @operation(static="offset")
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of matrices in the last two axes, `offset` above the main one.
 
     >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
@@ -260,7 +262,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
 
 @operation(static=("offset", "dtype"))
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of matrices in the last two axes.
 
     >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
@@ -270,7 +272,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 
 @operation
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The matrices in the last two axes, transposed.
 
     >>> jnp.linalg.matrix_transpose(jnp.zeros((5, 2, 3))).shape

@@ -12,6 +12,7 @@ from minijax.lax.linalg.matrices import real_dtype, real_part
 from minijax.lax.linalg.svd import svd
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.linalg.solve import inv
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
@@ -19,7 +20,7 @@ from minijax_stage2.promotion import is_inexact, to_inexact
 
 
 @operation(static=("ord", "axis", "keepdims"))
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of vectors or matrices.
 
     Arguments:
@@ -102,7 +103,7 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 
 @operation(static=("keepdims", "ord"))
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of matrices in the last two axes; see `norm`.
 
     >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
@@ -113,7 +114,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 @operation(static=("axis", "keepdims", "ord"))
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(
+    x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
+) -> Array:
     """The norm of vectors along an axis, along several at once, or (None) of all elements.
 
     >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
@@ -126,7 +129,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @operation(static="p")
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: Any = None) -> Array:
     """The condition number: the factor by which errors of right-hand sides can grow in solutions.
 
     Arguments:
@@ -148,7 +151,13 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 @operation(static="hermitian")
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
+def matrix_rank(
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Array:
     """The number of singular values larger than `rtol` times the largest.
 
     Arguments:

@@ -6,13 +6,15 @@ from minijax.lax.dot import HOW
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy import products
 from minijax.numpy.products import vecdot
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_dtype
 from minijax_stage2 import typeof
 
 
 @operation(static="axis")
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of three elements.
 
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
@@ -24,8 +26,13 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 @operation(static=("precision", "preferred_element_type"))
 def matmul(
-    x1: Any, x2: Any, /, *, precision: PrecisionLike = None, preferred_element_type: Any = None
-) -> Any:
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The matrix product, over leading axes that broadcast.
 
     >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
@@ -38,7 +45,7 @@ def matmul(
 
 
 @operation
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of each element of the vector `x1` with each of `x2`, as a matrix.
 
     >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([10, 20]))
@@ -53,15 +60,15 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 @operation(static=("axes", *HOW))
 def tensordot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axes: Any = 2,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
-) -> Any:
+) -> Array:
     """The sums of products over several axes; see `minijax.numpy.tensordot`.
 
     >>> jnp.linalg.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5)), axes=2).shape

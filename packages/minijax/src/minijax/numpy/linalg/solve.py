@@ -27,6 +27,7 @@ from minijax.numpy.products import meet
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by, types_by
 from minijax.primitives.sharding_rules import by_batch
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, Zero, bind, bind1, typeof
 from minijax_stage2.functions import ints, one_int
@@ -42,7 +43,7 @@ class SlogdetResult(NamedTuple):
 
 
 @operation
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solutions x of `a @ x = b`.
 
     Arguments:
@@ -73,7 +74,7 @@ def solve(a: Any, b: Any) -> Any:
 
 
 @operation
-def inv(a: Any) -> Any:
+def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices; NaN or infinite where there is none.
 
     >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
@@ -128,7 +129,7 @@ declare(
 
 
 @operation(static="method")
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the logarithm of the absolute value of the determinants of square matrices.
 
     Arguments:
@@ -174,7 +175,7 @@ declare(
 
 
 @operation
-def det(a: Any) -> Any:
+def det(a: ArrayLike) -> Array:
     """The determinants of square matrices.
 
     >>> f"{jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])):.2f}"
@@ -241,7 +242,13 @@ declare(
 
 
 @operation(static="hermitian")
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
     """The pseudoinverse of matrices.
 
     Arguments:
@@ -273,8 +280,8 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 
 @operation(static="numpy_resid")
 def lstsq(
-    a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
-) -> tuple[Any, Any, Any, Any]:
+    a: ArrayLike, b: ArrayLike, rcond: Any = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """The least-squares solution x of `a @ x = b`, of minimal norm if not unique.
 
     Arguments:
@@ -323,7 +330,7 @@ def lstsq(
 
 
 @operation(static="ind")
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of `a` as a linear map to arrays of its first `ind` axes.
 
     >>> a = jnp.eye(6).reshape(2, 3, 6)
@@ -339,7 +346,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
 
 @operation(static="axes")
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Array:
     """The array x for which `tensordot(a, x, x.ndim)` is `b`.
 
     Arguments:

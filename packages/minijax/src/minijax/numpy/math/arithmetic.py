@@ -7,6 +7,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import typeof
@@ -14,7 +15,7 @@ from minijax_stage2.promotion import to_inexact
 
 
 @operation
-def divide(x: Any, y: Any) -> Any:
+def divide(x: ArrayLike, y: ArrayLike) -> Array:
     """`x / y`, a real number for integers too.
 
     >>> jnp.divide(jnp.array([7, 8]), 2)
@@ -36,7 +37,7 @@ def numeric(x: Any) -> Any:
 
 
 @operation
-def square(x: Any) -> Any:
+def square(x: ArrayLike) -> Array:
     """`x * x`.
 
     >>> jnp.square(jnp.array([-2, 3]))
@@ -46,7 +47,7 @@ def square(x: Any) -> Any:
 
 
 @operation
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: ArrayLike) -> Array:
     """`1 / x`, a real number for integers too.
 
     >>> jnp.reciprocal(jnp.array([4.0, 0.0]))
@@ -56,7 +57,7 @@ def reciprocal(x: Any) -> Any:
 
 
 @operation
-def positive(x: Any) -> Any:
+def positive(x: ArrayLike) -> Array:
     """`x` itself.
 
     >>> jnp.positive(jnp.array([-1, 2]))
@@ -66,20 +67,20 @@ def positive(x: Any) -> Any:
 
 
 @operation
-def abs(x: Any) -> Any:
+def abs(x: ArrayLike) -> Array:
     """The absolute value of `x`, real for complex numbers.
 
     >>> jnp.abs(jnp.array([-2, 3])), jnp.abs(3.0 + 4.0j)
     (Array([2, 3], dtype=int32), Array(5., dtype=float32, weak_type=True))
     """
-    return x if typeof(x).dtype.kind in "bu" else lax.abs(x)
+    return x if typeof(x).dtype.kind in "bu" else lax.abs(x)  # type: ignore[return-value]
 
 
 absolute = abs
 
 
 @operation
-def fabs(x: Any) -> Any:
+def fabs(x: ArrayLike) -> Array:
     """The absolute value of a real `x`, as a float.
 
     Raises:
@@ -94,7 +95,7 @@ def fabs(x: Any) -> Any:
 
 
 @operation
-def sign(x: Any) -> Any:
+def sign(x: ArrayLike) -> Array:
     """The sign of a real `x`, -1, 0 or 1; for a complex one `x / abs(x)`, or 0.
 
     >>> jnp.sign(jnp.array([-3.0, 0.0, 2.0]))
@@ -103,7 +104,7 @@ def sign(x: Any) -> Any:
     return lax.sign(x)
 
 
-def power(x1: Any, x2: Any) -> Any:
+def power(x1: ArrayLike, x2: ArrayLike) -> Array:
     """`x1` to the power `x2`.
 
     A Python int as exponent is exact: it multiplies repeatedly.
@@ -139,7 +140,7 @@ pow = power
 
 
 @operation
-def float_power(x: Any, y: Any) -> Any:
+def float_power(x: ArrayLike, y: ArrayLike) -> Array:
     """`x` to the power `y`, computed as floats.
 
     >>> jnp.float_power(jnp.array([2, 3]), -1).dtype
@@ -156,7 +157,7 @@ def _real_operands(caller: str, x1: Any, x2: Any) -> list[Any]:
 
 
 @operation
-def fmod(x1: Any, x2: Any) -> Any:
+def fmod(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The remainder of `x1 / x2` rounded towards zero; it has the sign of `x1`.
 
     Raises:
@@ -175,7 +176,7 @@ def _divisor(x: Any) -> Any:
 
 
 @operation
-def remainder(x1: Any, x2: Any) -> Any:
+def remainder(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The remainder of `x1 / x2` rounded down; it has the sign of `x2`.
 
     Raises:
@@ -201,7 +202,7 @@ def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
 
 
 @operation
-def floor_divide(x1: Any, x2: Any) -> Any:
+def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The quotient `x1 / x2`, rounded down; a float divided by zero is infinite or NaN.
 
     Raises:
@@ -227,7 +228,7 @@ def floor_divide(x1: Any, x2: Any) -> Any:
 
 
 @operation
-def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     """`floor_divide` and `remainder` of `x1` and `x2`.
 
     >>> jnp.divmod(jnp.array([7, -7]), 3)
@@ -238,7 +239,7 @@ def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 @operation
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers, by Euclid's algorithm.
 
     Raises:
@@ -259,7 +260,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 @operation
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers.
 
     Raises:

@@ -7,6 +7,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.numpy.math.arithmetic import abs, numeric
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
@@ -16,7 +17,7 @@ bitwise_not = bitwise_invert = invert = lax.bitwise_not
 
 
 @operation
-def left_shift(x: Any, y: Any) -> Any:
+def left_shift(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits of `x` moved up by `y` places.
 
     >>> jnp.left_shift(jnp.array([1, 3]), 4)
@@ -26,7 +27,7 @@ def left_shift(x: Any, y: Any) -> Any:
 
 
 @operation
-def right_shift(x1: Any, x2: Any) -> Any:
+def right_shift(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The bits of `x1` shifted right by `x2` places, preserving the sign.
 
     >>> jnp.right_shift(jnp.array([16, -16]), 2)
@@ -42,7 +43,7 @@ bitwise_right_shift = right_shift
 
 
 @operation
-def bitwise_count(x: Any) -> Any:
+def bitwise_count(x: ArrayLike) -> Array:
     """The number of bits set in the absolute value of `x`, as uint8.
 
     >>> jnp.bitwise_count(jnp.array([0b1011, -1]))
@@ -52,7 +53,7 @@ def bitwise_count(x: Any) -> Any:
 
 
 @operation(static=("axis", "bitorder"))
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bytes, each packed from eight elements of `a` along an axis; nonzero elements become 1.
 
     Arguments:
@@ -81,8 +82,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
 
 @operation(static=("axis", "count", "bitorder"))
 def unpackbits(
-    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
-) -> Any:
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
     """The bits of bytes along an axis, which grows eightfold.
 
     Arguments:

@@ -6,13 +6,14 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
 from minijax.numpy.math.comparisons import greater, less
 from minijax.numpy.math.floating_point import isnan
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting
 from minijax_stage2 import typeof
 
 
 @operation
-def fmax(x1: Any, x2: Any) -> Any:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of `x1` and `x2`; where one is NaN, the other.
 
     >>> jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0)
@@ -23,7 +24,7 @@ def fmax(x1: Any, x2: Any) -> Any:
 
 
 @operation
-def fmin(x1: Any, x2: Any) -> Any:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of `x1` and `x2`; where one is NaN, the other.
 
     >>> jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0)
@@ -34,7 +35,9 @@ def fmin(x1: Any, x2: Any) -> Any:
 
 
 @operation
-def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
+def clip(
+    arr: ArrayLike | None = None, min: ArrayLike | None = None, max: ArrayLike | None = None
+) -> Array:
     """`arr` with the elements below `min` raised to it, and those above `max` lowered to it.
 
     Raises:
@@ -49,9 +52,8 @@ def clip(arr: Any = None, min: Any = None, max: Any = None) -> Any:
     for bound in (min, max):
         if bound is not None:
             require_meeting(arr, bound)
-    if min is not None:
-        arr = lax.max(min, arr)
-    return arr if max is None else lax.min(max, arr)
+    out: Any = arr if min is None else lax.max(min, arr)  # type: ignore[arg-type]
+    return out if max is None else lax.min(max, out)
 
 
 __all__ = ["clip", "fmax", "fmin"]

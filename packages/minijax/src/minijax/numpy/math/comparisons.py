@@ -11,6 +11,7 @@ from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.math.arithmetic import abs
 from minijax.numpy.math.floating_point import isfinite, isnan
 from minijax.numpy.reductions import all
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting
@@ -34,7 +35,7 @@ def _ordered(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 
 
 @operation
-def less(x: Any, y: Any) -> Any:
+def less(x: ArrayLike, y: ArrayLike) -> Array:
     """`x < y`, element by element; complex numbers by real parts first.
 
     >>> jnp.less(jnp.array([1, 2, 3]), 2)
@@ -44,7 +45,7 @@ def less(x: Any, y: Any) -> Any:
 
 
 @operation
-def less_equal(x: Any, y: Any) -> Any:
+def less_equal(x: ArrayLike, y: ArrayLike) -> Array:
     """`x <= y`, element by element; complex numbers by real parts first.
 
     >>> jnp.less_equal(jnp.array([1, 2, 3]), 2)
@@ -54,7 +55,7 @@ def less_equal(x: Any, y: Any) -> Any:
 
 
 @operation
-def greater(x: Any, y: Any) -> Any:
+def greater(x: ArrayLike, y: ArrayLike) -> Array:
     """`x > y`, element by element; complex numbers by real parts first.
 
     >>> jnp.greater(jnp.array([1, 2, 3]), 2)
@@ -64,7 +65,7 @@ def greater(x: Any, y: Any) -> Any:
 
 
 @operation
-def greater_equal(x: Any, y: Any) -> Any:
+def greater_equal(x: ArrayLike, y: ArrayLike) -> Array:
     """`x >= y`, element by element; complex numbers by real parts first.
 
     >>> jnp.greater_equal(jnp.array([1, 2, 3]), 2)
@@ -79,7 +80,7 @@ def truth(x: Any) -> Any:
 
 
 @operation
-def logical_not(x: Any) -> Any:
+def logical_not(x: ArrayLike) -> Array:
     """Negate `x` element by element; numbers are true unless they are zero.
 
     >>> jnp.logical_not(jnp.array([0, 2]))
@@ -89,7 +90,13 @@ def logical_not(x: Any) -> Any:
 
 
 @operation(static="equal_nan")
-def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-5,
+    atol: ArrayLike = 1e-8,
+    equal_nan: bool = False,
+) -> Array:
     """Test if `a` and `b` differ by at most `atol + rtol * abs(b)`; infinities must be equal.
 
     Integers are compared as floats. NaNs are close to each other with `equal_nan`.
@@ -106,7 +113,13 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 
 @operation(static="equal_nan")
-def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-5,
+    atol: ArrayLike = 1e-8,
+    equal_nan: bool = False,
+) -> Array:
     """Return True if `isclose` holds everywhere.
 
     >>> jnp.allclose(jnp.array([0.1 + 0.2, 1.0]), jnp.array([0.3, 1.0]))
@@ -117,7 +130,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 
 
 @evaluated_by_library
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Return True if two arrays have one shape and the same elements.
 
     Arguments:
@@ -135,7 +148,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 
 @made_of_operations
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return True if two arrays broadcast to a common shape in which they are equal.
 
     >>> jnp.array_equiv(jnp.array([[1, 2], [1, 2]]), jnp.array([1, 2]))
@@ -158,7 +171,7 @@ def _all_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
 
 
 @operation
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Array:
     """Test if the imaginary part of `x` is not 0, element by element.
 
     >>> jnp.iscomplex(jnp.array([1.0 + 0.0j, 1.0j]))
@@ -168,7 +181,7 @@ def iscomplex(x: Any) -> Any:
 
 
 @operation
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Array:
     """Test if the imaginary part of `x` is 0, element by element.
 
     >>> jnp.isreal(jnp.array([1.0 + 0.0j, 1.0j]))

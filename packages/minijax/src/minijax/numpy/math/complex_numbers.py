@@ -6,6 +6,7 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
@@ -16,17 +17,17 @@ def _is_complex(x: Any) -> bool:
 
 
 @operation
-def real(val: Any) -> Any:
+def real(val: ArrayLike) -> Array:
     """The real part of `val`.
 
     >>> jnp.real(jnp.array([1.0 + 2.0j])), jnp.real(jnp.array([3.0]))
     (Array([1.], dtype=float32), Array([3.], dtype=float32))
     """
-    return lax.real(val) if _is_complex(val) else val
+    return lax.real(val) if _is_complex(val) else val  # type: ignore[return-value]
 
 
 @operation
-def imag(val: Any) -> Any:
+def imag(val: ArrayLike) -> Array:
     """The imaginary part of `val`.
 
     >>> jnp.imag(jnp.array([1.0 + 2.0j])), jnp.imag(jnp.array([3.0]))
@@ -36,20 +37,20 @@ def imag(val: Any) -> Any:
 
 
 @operation
-def conjugate(x: Any) -> Any:
+def conjugate(x: ArrayLike) -> Array:
     """`x` with its imaginary part negated; a real `x` itself.
 
     >>> jnp.conj(jnp.array([1.0 + 2.0j]))
     Array([1.-2.j], dtype=complex64)
     """
-    return lax.conj(x) if _is_complex(x) else x
+    return lax.conj(x) if _is_complex(x) else x  # type: ignore[return-value]
 
 
 conj = conjugate
 
 
 @operation(static="deg")
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of each complex number, from -pi to pi; for real numbers 0, or pi if negative.
 
     Arguments:

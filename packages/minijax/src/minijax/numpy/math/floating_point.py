@@ -11,6 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
 from minijax.numpy.casting import cast_into
 from minijax.numpy.dtypes import default_float, of_one_dtype
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import finfo
 from minijax.runtime.operation import operation
@@ -41,37 +42,37 @@ def _require_real(caller: str, *operands: Any, error: type[Exception] = TypeErro
 
 
 @operation
-def floor(x: Any) -> Any:
+def floor(x: ArrayLike) -> Array:
     """The largest whole number up to `x`.
 
     >>> jnp.floor(jnp.array([-1.5, 1.5]))
     Array([-2.,  1.], dtype=float32)
     """
-    return x if _is_whole("floor", x) else lax.floor(x)
+    return x if _is_whole("floor", x) else lax.floor(x)  # type: ignore[return-value]
 
 
 @operation
-def ceil(x: Any) -> Any:
+def ceil(x: ArrayLike) -> Array:
     """The smallest whole number from `x` on.
 
     >>> jnp.ceil(jnp.array([-1.5, 1.5])), jnp.ceil(jnp.array([1, 2])).dtype
     (Array([-1.,  2.], dtype=float32), dtype('int32'))
     """
-    return x if _is_whole("ceil", x) else lax.ceil(x)
+    return x if _is_whole("ceil", x) else lax.ceil(x)  # type: ignore[return-value]
 
 
 @operation
-def trunc(x: Any) -> Any:
+def trunc(x: ArrayLike) -> Array:
     """The whole number next to `x` in the direction of 0.
 
     >>> jnp.trunc(jnp.array([-1.5, 1.5]))
     Array([-1.,  1.], dtype=float32)
     """
-    return x if _is_whole("trunc", x) else where(lax.lt(x, 0), lax.ceil(x), lax.floor(x))
+    return x if _is_whole("trunc", x) else where(lax.lt(x, 0), lax.ceil(x), lax.floor(x))  # type: ignore[return-value]
 
 
 @operation(static="decimals")
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """`a` rounded to `decimals` decimals, halves to even.
 
     Arguments:
@@ -93,7 +94,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
                 f"round: {typeof(a)} are integers, which are not rounded to {decimals} decimals; "
                 "convert them to floats"
             )
-        return stage2.astype(a, int) if typeof(a).dtype == np.bool_ and decimals else a
+        return stage2.astype(a, int) if typeof(a).dtype == np.bool_ and decimals else a  # type: ignore[return-value]
     if typeof(a).dtype.kind == "c":
         return lax.complex(round(lax.real(a), decimals), round(lax.imag(a), decimals))
     if decimals == 0:
@@ -107,7 +108,7 @@ around = round
 
 
 @operation
-def rint(x: Any) -> Any:
+def rint(x: ArrayLike) -> Array:
     """The integer nearest to `x`, as a float; halves round to even.
 
     >>> jnp.rint(jnp.array([0.5, 1.5, 2.25]))
@@ -118,8 +119,12 @@ def rint(x: Any) -> Any:
 
 @operation
 def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
     """`x` with NaN and infinities replaced by numbers.
 
     Arguments:
@@ -134,7 +139,7 @@ def nan_to_num(
     """
     aval = typeof(x).strip_weak_type()
     if _is_whole("nan_to_num", x):
-        return x
+        return x  # type: ignore[return-value]
     if aval.dtype.kind == "c":
         parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))
         return lax.complex(*parts)
@@ -149,11 +154,11 @@ def nan_to_num(
             lax.convert_element_type(cast_into("nan_to_num", number, aval), aval.dtype),
             x,
         )
-    return x
+    return x  # type: ignore[return-value]
 
 
 @operation
-def isnan(x: Any) -> Any:
+def isnan(x: ArrayLike) -> Array:
     """Test for NaN, element by element.
 
     >>> jnp.isnan(jnp.array([1.0, -jnp.inf, jnp.nan]))
@@ -163,7 +168,7 @@ def isnan(x: Any) -> Any:
 
 
 @operation
-def isfinite(x: Any) -> Any:
+def isfinite(x: ArrayLike) -> Array:
     """Test if `x` is neither infinite nor NaN, element by element.
 
     >>> jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan]))
@@ -175,7 +180,7 @@ def isfinite(x: Any) -> Any:
 
 
 @operation
-def isinf(x: Any) -> Any:
+def isinf(x: ArrayLike) -> Array:
     """Test for infinity, element by element; a complex number is infinite if one of its parts is.
 
     >>> jnp.isinf(jnp.array([1.0, -jnp.inf, jnp.nan]))
@@ -187,7 +192,7 @@ def isinf(x: Any) -> Any:
 
 
 @hiding_frames
-def isposinf(x: Any, out: None = None) -> Any:
+def isposinf(x: Any, out: None = None) -> Array:
     """Test a real `x` for infinity, element by element. `out` must be None.
 
     >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf]))
@@ -197,7 +202,7 @@ def isposinf(x: Any, out: None = None) -> Any:
 
 
 @hiding_frames
-def isneginf(x: Any, out: None = None) -> Any:
+def isneginf(x: Any, out: None = None) -> Array:
     """Test a real `x` for minus infinity, element by element. `out` must be None.
 
     >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf]))
@@ -215,7 +220,7 @@ def _is_infinity(caller: str, x: Any, infinity: float, out: None) -> Any:
 
 
 @operation
-def signbit(x: Any) -> Any:
+def signbit(x: ArrayLike) -> Array:
     """Test the sign bit of `x`, which is set for negative numbers and minus zero.
 
     Raises:
@@ -237,7 +242,7 @@ def _integer_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @operation
-def copysign(x1: Any, x2: Any) -> Any:
+def copysign(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The absolute value of `x1` with the sign of `x2`.
 
     Raises:
@@ -254,7 +259,7 @@ def copysign(x1: Any, x2: Any) -> Any:
 
 
 @operation
-def heaviside(x1: Any, x2: Any) -> Any:
+def heaviside(x1: ArrayLike, x2: ArrayLike) -> Array:
     """0 where `x1` is negative, `x2` where it is 0, 1 where it is positive; NaN where it is NaN.
 
     >>> jnp.heaviside(jnp.array([-2.0, 0.0, 2.0]), 0.5)
@@ -267,7 +272,7 @@ def heaviside(x1: Any, x2: Any) -> Any:
 
 
 @operation
-def nextafter(x: Any, y: Any) -> Any:
+def nextafter(x: ArrayLike, y: ArrayLike) -> Array:
     """The next representable number after `x` towards `y`.
 
     >>> jnp.nextafter(1.0, 2.0).item() > 1.0
@@ -277,7 +282,7 @@ def nextafter(x: Any, y: Any) -> Any:
 
 
 @operation
-def spacing(x: Any) -> Any:
+def spacing(x: ArrayLike) -> Array:
     """The distance from `x` to the next number of its dtype away from 0, with the sign of `x`.
 
     For float16 it is positive, as in numpy.
@@ -304,7 +309,7 @@ def _spacing_of_size(x: Any) -> Any:
 
 
 @hiding_frames
-def modf(x: Any, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, out: None = None) -> tuple[Array, Array]:
     """The fractional and integral parts of `x`. `out` must be None.
 
     >>> jnp.modf(jnp.array([2.5, -1.25]))
@@ -323,7 +328,7 @@ def _modf(x: Any) -> tuple[Any, Any]:
 
 
 @operation
-def frexp(x: Any) -> tuple[Any, Any]:
+def frexp(x: ArrayLike) -> tuple[Array, Array]:
     """Mantissa and exponent: `x` is `mantissa * 2**exponent`, and `0.5 <= abs(mantissa) < 1`.
 
     >>> jnp.frexp(jnp.array([6.0, 0.5]))
@@ -351,7 +356,7 @@ def _exponent(x: Any) -> Any:
 
 
 @operation
-def ldexp(x1: Any, x2: Any) -> Any:
+def ldexp(x1: ArrayLike, x2: ArrayLike) -> Array:
     """`x1 * 2**x2`, for integers `x2`.
 
     Raises:

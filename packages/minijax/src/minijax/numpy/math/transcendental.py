@@ -10,6 +10,7 @@ from minijax.numpy.cumulative import cumsum
 from minijax.numpy.math.arithmetic import mod
 from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
@@ -36,7 +37,7 @@ log1p = lax.log1p
 
 
 @operation
-def arctan2(x1: Any, x2: Any) -> Any:
+def arctan2(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The angle of the point `(x2, x1)`, from -pi to pi.
 
     >>> f"{jnp.arctan2(1.0, -1.0):.3f}", f"{jnp.arctan2(-1.0, -1.0):.3f}"
@@ -49,7 +50,7 @@ atan2 = arctan2
 
 
 @operation
-def log2(x: Any) -> Any:
+def log2(x: ArrayLike) -> Array:
     """The logarithm of `x` to base 2.
 
     >>> f"{jnp.log2(8.0):.3f}"
@@ -59,7 +60,7 @@ def log2(x: Any) -> Any:
 
 
 @operation
-def log10(x: Any) -> Any:
+def log10(x: ArrayLike) -> Array:
     """The logarithm of `x` to base 10.
 
     >>> f"{jnp.log10(1000.0):.3f}"
@@ -70,7 +71,7 @@ def log10(x: Any) -> Any:
 
 
 @operation
-def deg2rad(x: Any) -> Any:
+def deg2rad(x: ArrayLike) -> Array:
     """An angle in degrees, in radians.
 
     >>> f"{jnp.deg2rad(180.0):.3f}"
@@ -80,7 +81,7 @@ def deg2rad(x: Any) -> Any:
 
 
 @operation
-def rad2deg(x: Any) -> Any:
+def rad2deg(x: ArrayLike) -> Array:
     """An angle in radians, in degrees.
 
     >>> f"{jnp.rad2deg(jnp.pi):.3f}"
@@ -130,7 +131,7 @@ _hypot_of: Binary = binary(
 
 
 @operation
-def hypot(x1: Any, x2: Any) -> Any:
+def hypot(x1: ArrayLike, x2: ArrayLike) -> Array:
     """`sqrt(x1**2 + x2**2)` of real numbers, without intermediate overflow.
 
     >>> jnp.hypot(3.0, 4.0), jnp.hypot(jnp.float32(3e30), 4e30)
@@ -172,7 +173,8 @@ def _sinc_slope(x: Any) -> Any:
     """`(cos(pi * x) - sinc(x)) / x`; near 0, where that cancels, its series."""
     is_near = lax.lt(lax.abs(x), 0.5)
     near, far = where(is_near, x, 0), where(is_near, 1, x)
-    square, series = lax.square(lax.mul(math.pi, near)), 0.0
+    square = lax.square(lax.mul(math.pi, near))
+    series: ArrayLike = 0.0
     for k in range(12, 0, -1):
         series = lax.add((-1) ** k * 2 * k / math.factorial(2 * k + 1), lax.mul(square, series))
     slope = lax.div(lax.sub(_cos_of_half_turns(far), _sinc(far)), far)
@@ -201,7 +203,7 @@ _sinc_of: Unary = unary(
 
 
 @operation
-def sinc(x: Any) -> Any:
+def sinc(x: ArrayLike) -> Array:
     """`sin(pi * x) / (pi * x)`, and 1 at 0.
 
     >>> jnp.sinc(0.0), f"{jnp.sinc(0.5):.3f}"
@@ -220,7 +222,7 @@ _i0 = unary(
 
 
 @operation
-def i0(x: Any) -> Any:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0.
 
     >>> f"{jnp.i0(1.0):.3f}"
@@ -230,7 +232,9 @@ def i0(x: Any) -> Any:
 
 
 @operation(static="axis")
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+def unwrap(
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
+) -> Array:
     """Phases with periods added, so that neighbours differ by at most half a period.
 
     Arguments:

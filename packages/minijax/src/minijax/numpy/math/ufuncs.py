@@ -23,6 +23,7 @@ from minijax.numpy.math.comparisons import truth
 from minijax.numpy.reductions import max, min, prod, sum
 from minijax.numpy.vectorize import vectorize
 from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import Operation, operation
@@ -247,7 +248,7 @@ def _one_axis(caller: str, axis: Any) -> int:
 def _dtype_of_result(function: Callable[..., Any], *args: Any) -> np.dtype[Any]:
     avals = map(typeof, args)
     scalars = [ShapeDtypeStruct((), aval.dtype, weak_type=aval.weak_type) for aval in avals]
-    return eval_shape(function, *scalars).dtype  # type: ignore[no-any-return]
+    return eval_shape(function, *scalars).dtype
 
 
 @operation(static=("function", "axis", "dtype", "keepdims"))
@@ -630,7 +631,7 @@ _logaddexp2 = _logaddexp_of("logaddexp2", 2.0)
 
 
 @_as_ufunc(2, -math.inf, reduce=_log_of_total)
-def logaddexp(x1: Any, x2: Any) -> Any:
+def logaddexp(x1: ArrayLike, x2: Any) -> Array:
     """`log(exp(x1) + exp(x2))`, without intermediate overflow.
 
     >>> jnp.logaddexp(1000.0, 0.0), jnp.log(jnp.exp(1000.0) + jnp.exp(0.0))
@@ -649,7 +650,7 @@ def _log_of_complex_sum(x: Any, y: Any) -> Any:
 
 
 @_as_ufunc(2, -math.inf, reduce=_log2_of_total)
-def logaddexp2(x1: Any, x2: Any) -> Any:
+def logaddexp2(x1: ArrayLike, x2: Any) -> Array:
     """`log2(2**x1 + 2**x2)`, without overflow on the way.
 
     >>> jnp.logaddexp2(1000.0, 1000.0)
@@ -663,7 +664,7 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
 
 
 @_as_ufunc(2, True, reduce=_reduce_of_truths("and"))
-def logical_and(x: Any, y: Any) -> Any:
+def logical_and(x: ArrayLike, y: Any) -> Array:
     """Test element by element if both `x` and `y` are true; numbers are true unless they are zero.
 
     >>> jnp.logical_and(jnp.array([0, 2, 3]), jnp.array([True, True, False]))
@@ -674,7 +675,7 @@ def logical_and(x: Any, y: Any) -> Any:
 
 
 @_as_ufunc(2, False, reduce=_reduce_of_truths("or"))
-def logical_or(x: Any, y: Any) -> Any:
+def logical_or(x: ArrayLike, y: Any) -> Array:
     """Test element by element if `x` or `y` is true; numbers are true unless they are zero.
 
     >>> jnp.logical_or(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
@@ -685,7 +686,7 @@ def logical_or(x: Any, y: Any) -> Any:
 
 
 @_as_ufunc(2, False, reduce=_reduce_of_truths("xor"))
-def logical_xor(x: Any, y: Any) -> Any:
+def logical_xor(x: ArrayLike, y: Any) -> Array:
     """Test element by element if exactly one of `x` and `y` is true; numbers are true unless they
     are zero.
 

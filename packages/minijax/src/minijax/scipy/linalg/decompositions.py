@@ -20,6 +20,7 @@ from minijax.lax.linalg.matrices import (
     triu,
 )
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
@@ -29,13 +30,13 @@ from minijax_stage2.shaped_array import typeof_named
 
 @operation(static=("side", "method", "eps", "max_iterations"))
 def polar(
-    a: Any,
+    a: ArrayLike,
     side: str = "right",
     *,
     method: str = "qdwh",
     eps: float | None = None,
     max_iterations: int | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The polar decomposition: orthonormal columns (or rows), and a positive semidefinite matrix.
 
     Arguments:
@@ -69,7 +70,7 @@ def polar(
 
 @operation(static=("calc_q", "overwrite_a", "check_finite"))
 def hessenberg(
-    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """The decomposition of square matrices into `q @ h @ q^H`, with zeros below `h`'s subdiagonal.
 
@@ -104,8 +105,8 @@ def hessenberg(
 
 @operation(static=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))
 def qr_multiply(
-    a: Any,
-    c: Any,
+    a: ArrayLike,
+    c: ArrayLike,
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
@@ -152,14 +153,14 @@ def qr_multiply(
 
 @operation(static=("eigvals_only", "select", "select_range", "tol"))
 def eigh_tridiagonal(
-    d: Any,
-    e: Any,
+    d: ArrayLike,
+    e: ArrayLike,
     *,
     eigvals_only: bool = False,
     select: str = "a",
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
-    key: Any = None,
+    key: ArrayLike | None = None,
 ) -> Any:
     """The eigenvalues, ascending, and eigenvectors of a symmetric tridiagonal matrix.
 
@@ -215,8 +216,8 @@ def eigh_tridiagonal(
 
 @operation(static=("lower", "overwrite_a", "check_finite"))
 def cholesky(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Any:
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
     """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`.
 
     Only that triangle of `a` is read.
@@ -230,7 +231,7 @@ def cholesky(
 
 @operation(static=("permute_l", "overwrite_a", "check_finite"))
 def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, ...]:
     """The factors of `a = p @ l @ u`: a permutation, and two triangles; or `p @ l` and `u`.
 
@@ -253,7 +254,7 @@ def lu(
 
 @operation(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
     lwork: Any = None,
     mode: str = "full",
@@ -275,7 +276,7 @@ def qr(
 
 @operation(static=("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver"))
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
@@ -304,7 +305,7 @@ def svd(
     )
 )
 def eigh(
-    a: Any,
+    a: ArrayLike,
     b: None = None,
     lower: bool = True,
     eigvals_only: bool = False,
@@ -328,7 +329,7 @@ def eigh(
 
 
 @operation(static="output")
-def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """The Schur decomposition of square matrices into `z @ t @ z^H`, with triangular `t`.
 
     Arguments:
@@ -357,7 +358,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
 
 
 @operation(static="check_finite")
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The complex Schur decomposition, from the real one, which may have blocks.
 
     Arguments:

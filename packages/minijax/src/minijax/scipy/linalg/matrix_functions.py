@@ -11,6 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.linalg import promoting as decompositions
 from minijax.lax.linalg.matrices import DTYPES_OF_XLA, matrices_of
 from minijax.numpy.math.operands import inexact_arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.linalg.decompositions import schur
 from minijax.transforms.transformations import jvp
@@ -97,7 +98,7 @@ def _expm(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
 
 
 @operation(static=("upper_triangular", "max_squarings"))
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of square matrices.
 
     Arguments:
@@ -126,7 +127,9 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
 
 @operation(static=("method", "compute_expm"))
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> Any:
     """The exponential of square matrices, and its directional derivative.
 
     Arguments:
@@ -183,7 +186,7 @@ def _root_of_triangle(t: Any) -> Any:
 
 
 @operation(static="blocksize")
-def sqrtm(A: Any, blocksize: int = 1) -> Any:
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The complex square root of a matrix.
 
     Arguments:
@@ -205,7 +208,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
 
 
 @operation(static=("func", "disp"))
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a matrix, defined by a function of its eigenvalues.
 
     If eigenvalues are equal, or nearly so, the result is not accurate.

@@ -17,6 +17,7 @@ from minijax.lax.linalg.matrices import (
     permute_rows,
 )
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.linalg.decompositions import cholesky
 from minijax.settings.promotion import weak_if_all_are
@@ -28,7 +29,7 @@ from minijax_stage2.shown import shown
 
 @hiding_frames
 def cho_factor(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, bool]:
     """The triangle of `cholesky` and `lower`, for `cho_solve`.
 
@@ -84,8 +85,11 @@ def _pair(role: str, source: str, given: Any) -> tuple[Any, Any]:
 
 @hiding_frames
 def cho_solve(
-    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
-) -> Any:
+    c_and_lower: tuple[Any, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
     """The solutions x of `a @ x = b`, from `cho_factor(a)`.
 
     >>> factor = minijax.scipy.linalg.cho_factor(4.0 * jnp.eye(2), lower=True)
@@ -98,15 +102,15 @@ def cho_solve(
 
 @operation(static=("trans", "lower", "unit_diagonal", "overwrite_b", "debug", "check_finite"))
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     trans: int | str = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
     debug: Any = None,
     check_finite: bool = True,
-) -> Any:
+) -> Array:
     """The solutions x of `a @ x = b` for triangular matrices `a`.
 
     Arguments:
@@ -143,15 +147,15 @@ def solve_triangular(
 
 @operation(static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
 def solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
     debug: bool = False,
     check_finite: bool = True,
     assume_a: str = "gen",
-) -> Any:
+) -> Array:
     """The solutions x of `a @ x = b`; `assume_a` is "gen", "sym", "her" or "pos".
 
     With "pos", only one triangle of `a` is read: the upper one, or the lower one with `lower`.
@@ -185,7 +189,9 @@ def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
 
 
 @operation(static=("overwrite_a", "check_finite"))
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]:
     """The factors in one matrix, and the exchanged rows, for `lu_solve`.
 
     >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
@@ -201,11 +207,11 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 @operation(static=("trans", "overwrite_b", "check_finite"))
 def lu_solve(
     lu_and_piv: tuple[Any, Any],
-    b: Any,
+    b: ArrayLike,
     trans: int = 0,
     overwrite_b: bool = False,
     check_finite: bool = True,
-) -> Any:
+) -> Array:
     """The solutions x of `a @ x = b`, from `lu_factor(a)`; `trans` as in `solve_triangular`.
 
     >>> factors = minijax.scipy.linalg.lu_factor(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
@@ -237,7 +243,7 @@ def lu_solve(
 
 
 @operation(static=("overwrite_a", "check_finite"))
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverse of square matrices.
 
     >>> minijax.scipy.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
@@ -248,7 +254,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 
 @operation(static=("overwrite_a", "check_finite"))
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of square matrices.
 
     >>> f"{minijax.scipy.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])):.2f}"

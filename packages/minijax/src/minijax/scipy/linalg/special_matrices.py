@@ -10,6 +10,8 @@ from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import made_of_operations
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
@@ -19,7 +21,7 @@ from minijax_stage2.shaped_array import dtype_of_numbers
 
 
 @operation
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: ArrayLike) -> Array:
     """A matrix with these matrices along its diagonal, and zeros elsewhere.
 
     Raises:
@@ -47,7 +49,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 @operation
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The Toeplitz matrix with `c` as its first column, `r` (or `c` conjugated) as its first row.
 
     Each diagonal holds one number. Axes before the last are batch axes.
@@ -81,7 +83,7 @@ def _toeplitz(c: Any, r: Any) -> Any:
 
 
 @operation
-def circulant(c: Any) -> Any:
+def circulant(c: ArrayLike) -> Array:
     """The circulant matrix with `c` as its first column.
 
     Axes before the last are batch axes.
@@ -97,7 +99,7 @@ def circulant(c: Any) -> Any:
 
 
 @operation
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The Hankel matrix with `c` as its first column, and `r` as its last row.
 
     Each antidiagonal holds one number, the corner that of `c`. Axes before the last are batch axes.
@@ -129,7 +131,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 @operation
-def companion(a: Any) -> Any:
+def companion(a: ArrayLike) -> Array:
     """The companion matrix, whose eigenvalues are the roots of a polynomial.
 
     Arguments:
@@ -152,7 +154,7 @@ def companion(a: Any) -> Any:
 
 
 @operation
-def fiedler(a: Any) -> Any:
+def fiedler(a: ArrayLike) -> Array:
     """The Fiedler matrix of distances between numbers. Axes before the last are batch axes.
 
     >>> print(fiedler(jnp.array([1, 4, 6])))
@@ -165,7 +167,7 @@ def fiedler(a: Any) -> Any:
 
 
 @operation
-def leslie(f: Any, s: Any) -> Any:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The Leslie matrix, which maps a population by age to that of the next year.
 
     Arguments:
@@ -193,7 +195,7 @@ def leslie(f: Any, s: Any) -> Any:
     return jnp.concatenate([first, jnp.broadcast_to(below, (*lead, size - 1, size))], -2)
 
 
-def _vectors(*operands: Any) -> list[Any]:
+def _vectors(*operands: Any) -> list[Array]:
     """The operands with a common dtype, scalars as vectors of one number."""
     return [jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(*operands)]
 
@@ -209,7 +211,7 @@ def _size(caller: str, n: Any, least: int = 0) -> int:
 
 
 @operation(static=("n", "scale", "dtype"))
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the discrete Fourier transform of `n` numbers.
 
     Arguments:
@@ -242,7 +244,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
 
 
 @operation(static=("n", "dtype"))
-def hadamard(n: int, dtype: Any = int) -> Any:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Hadamard's matrix of ones and minus ones, whose rows are orthogonal.
 
     Arguments:
@@ -267,7 +269,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
 
 
 @operation(static=("n", "full"))
-def helmert(n: int, full: bool = False) -> Any:
+def helmert(n: int, full: bool = False) -> Array:
     """Helmert's matrix, whose rows are orthonormal; all but the first sum to 0.
 
     Arguments:
@@ -290,7 +292,7 @@ def helmert(n: int, full: bool = False) -> Any:
 
 
 @operation(static="n")
-def hilbert(n: int) -> Any:
+def hilbert(n: int) -> Array:
     """The Hilbert matrix of `1 / (i + j + 1)`, which is nearly singular.
 
     >>> print(hilbert(2))
@@ -302,7 +304,7 @@ def hilbert(n: int) -> Any:
 
 
 @operation(static=("n", "kind"))
-def pascal(n: int, kind: str | None = None) -> Any:
+def pascal(n: int, kind: str | None = None) -> Array:
     """The matrix of binomial coefficients, in float32.
 
     Arguments:

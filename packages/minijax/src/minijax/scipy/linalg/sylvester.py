@@ -7,13 +7,16 @@ from minijax.lax import promoting as lax
 from minijax.lax.linalg import promoting as decompositions
 from minijax.lax.linalg.matrices import is_complex, matrices_of, mH
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.linalg.decompositions import schur
 from minijax_stage2 import typeof
 
 
 @operation(static=("method", "tol"))
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
+def solve_sylvester(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
+) -> Array:
     """The solutions X of `A @ X + X @ B = C`.
 
     If `A` and `-B` share an eigenvalue, there is no unique solution, and the result is NaN.

@@ -12,6 +12,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_one_dtype
 from minijax_stage2 import typeof
@@ -69,7 +70,9 @@ def _convolved(caller: str, in1: Any, in2: Any, mode: str, precision: PrecisionL
 
 
 @operation(static=("mode", "axes"))
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Any:
+def fftconvolve(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None
+) -> Array:
     """The convolution, a product of Fourier transforms, along `axes`, or all axes if None.
 
     16-bit floats are transformed in 32 bits.
@@ -116,12 +119,12 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | No
 
 @operation(static=("mode", "method", "precision"))
 def convolve(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     method: str = "auto",
     precision: PrecisionLike = None,
-) -> Any:
+) -> Array:
     """The convolution of two arrays.
 
     Arguments:
@@ -145,12 +148,12 @@ def convolve(
 
 @operation(static=("mode", "method", "precision"))
 def correlate(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     method: str = "auto",
     precision: PrecisionLike = None,
-) -> Any:
+) -> Array:
     """The correlation: `convolve` with `in2` in reverse order and conjugated.
 
     >>> x, y = jnp.array([1.0, 2.0, 4.0]), jnp.array([-1.0, 1.0])
@@ -163,13 +166,13 @@ def correlate(
 
 @operation(static=("mode", "boundary", "fillvalue", "precision"))
 def convolve2d(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
     fillvalue: float = 0,
     precision: PrecisionLike = None,
-) -> Any:
+) -> Array:
     """The convolution of two matrices.
 
     Raises:
@@ -193,13 +196,13 @@ def _require_matrices(caller: str, in1: Any, in2: Any, boundary: str, fillvalue:
 
 @operation(static=("mode", "boundary", "fillvalue", "precision"))
 def correlate2d(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
     fillvalue: float = 0,
     precision: PrecisionLike = None,
-) -> Any:
+) -> Array:
     """The correlation of two matrices: `convolve2d` with `in2` in reverse order and conjugated.
 
     Raises:

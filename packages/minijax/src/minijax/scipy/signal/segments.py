@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.numpy.math.operands import inexact_arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.signal.windows import window_of
 from minijax.settings.number_types import warn
@@ -109,12 +110,12 @@ def real_dtype(x: Any) -> Any:
 
 @operation(static=("axis", "type", "bp", "overwrite_data"))
 def detrend(
-    data: Any,
+    data: ArrayLike,
     axis: int = -1,
     type: str = "linear",
     bp: int | Sequence[int] | np.ndarray[Any, Any] = 0,
     overwrite_data: None = None,
-) -> Any:
+) -> Array:
     """A signal minus its least-squares line, or minus its mean.
 
     Arguments:

@@ -7,6 +7,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
 from minijax.numpy.math.operands import inexact_arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
 from minijax.runtime.operation import operation
 from minijax.scipy.signal.segments import (
@@ -32,8 +33,8 @@ _BOUNDARIES = {
 
 @hiding_frames
 def stft(
-    x: Any,
-    fs: Any = 1.0,
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
     window: Any = "hann",
     nperseg: int = 256,
     noverlap: int | None = None,
@@ -43,7 +44,7 @@ def stft(
     boundary: str | None = "zeros",
     padded: bool = True,
     axis: int = -1,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array, Array, Array]:
     """The Fourier transforms of the segments of signals.
 
     Arguments:
@@ -122,8 +123,8 @@ def _stft(
 
 @made_of_operations
 def istft(
-    Zxx: Any,
-    fs: Any = 1.0,
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
     window: Any = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
@@ -132,7 +133,7 @@ def istft(
     boundary: bool = True,
     time_axis: int = -1,
     freq_axis: int = -2,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The inverse of `stft` for segments that overlap in this way.
 
     Arguments:

@@ -8,6 +8,7 @@ from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
@@ -26,9 +27,9 @@ from minijax_stage2.promotion import to_inexact
 
 @hiding_frames
 def csd(
-    x: Any,
-    y: Any,
-    fs: Any = 1.0,
+    x: ArrayLike,
+    y: ArrayLike | None,
+    fs: ArrayLike = 1.0,
     window: Any = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
@@ -38,7 +39,7 @@ def csd(
     scaling: str = "density",
     axis: int = -1,
     average: str = "mean",
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The cross spectral density of signals, by Welch's method: the average over their segments.
 
     Arguments:
@@ -81,8 +82,8 @@ def csd(
 
 @hiding_frames
 def welch(
-    x: Any,
-    fs: Any = 1.0,
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
     window: Any = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
@@ -92,7 +93,7 @@ def welch(
     scaling: str = "density",
     axis: int = -1,
     average: str = "mean",
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The spectral density of signals, by Welch's method: the average over their segments.
 
     Arguments, results and errors are those of `csd`, with one signal.

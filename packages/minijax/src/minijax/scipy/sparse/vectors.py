@@ -68,7 +68,7 @@ def as_function(name: str, matrix: Any) -> Matvec:
         TypeError: it is neither a function nor a matrix.
     """
     if callable(matrix):
-        return matrix  # type: ignore[no-any-return]
+        return matrix
     if not hasattr(matrix, "shape"):
         raise TypeError(
             f"{name}: a linear operator must be either a function or an array, found "

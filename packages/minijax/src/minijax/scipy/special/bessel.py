@@ -9,12 +9,13 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.dtypes import computation_dtype
 from minijax.numpy.math.operands import real_arrays, real_floats
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
 
 @operation
-def i0e(x: Any) -> Any:
+def i0e(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0, times `exp(-abs(x))`.
 
     >>> f"{minijax.scipy.special.i0e(1.0):.3f}", minijax.scipy.special.i0(1e3).item()
@@ -24,7 +25,7 @@ def i0e(x: Any) -> Any:
 
 
 @operation
-def i1e(x: Any) -> Any:
+def i1e(x: ArrayLike) -> Array:
     """The modified Bessel function of order 1, times `exp(-abs(x))`.
 
     >>> f"{minijax.scipy.special.i1e(1.0):.3f}", minijax.scipy.special.i1(1e3).item()
@@ -34,7 +35,7 @@ def i1e(x: Any) -> Any:
 
 
 @operation
-def i1(x: Any) -> Any:
+def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of order 1.
 
     >>> f"{minijax.scipy.special.i1(1.0):.3f}"
@@ -45,7 +46,7 @@ def i1(x: Any) -> Any:
 
 
 @operation(static=("v", "n_iter"))
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind, of all orders from 0 to `v`.
 
     Arguments:

@@ -12,6 +12,7 @@ from minijax.lax.special.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma,
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import binary, lower_by_primitives
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.special.gamma_functions import gammasgn
 from minijax_stage2 import typeof
@@ -30,7 +31,8 @@ _LOG_OF_REST = tuple(2.0 / (2 * k + 1) for k in range(17, -1, -1))
 
 def _beyond_stirling(x: Any) -> Any:
     inverse = lax.div(1.0, x)
-    square, series = lax.square(inverse), 0.0
+    square = lax.square(inverse)
+    series: ArrayLike = 0.0
     for coefficient in reversed(_STIRLING):
         series = lax.add(coefficient, lax.mul(square, series))
     return lax.mul(inverse, series)
@@ -129,7 +131,9 @@ def _growth_of_digamma(a: Any, b: Any) -> Any:
     quotient = lax.mul(lax.div(step, lax.add(low, step)), one)
     out = lax.add(out, lax.add(lax.log1p(lax.mul(step, one)), lax.mul(0.5, quotient)))
     p, q = lax.square(one), lax.square(other)
-    series, power, powers = 0.0, 1.0, 1.0
+    series: ArrayLike = 0.0
+    power: ArrayLike = 1.0
+    powers: ArrayLike = 1.0
     for coefficient in _OF_DIGAMMA:  # powers is the difference of powers of p and q, by p - q
         series = lax.add(series, lax.mul(coefficient, powers))
         power = lax.mul(power, q)
@@ -171,7 +175,7 @@ _betaln_of = binary(
 
 
 @operation
-def betaln(a: Any, b: Any) -> Any:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of the absolute value of the beta function.
 
     >>> f"{minijax.scipy.special.betaln(2.0, 3.0):.3f}", f"{jnp.log(1 / 12):.3f}"
@@ -181,7 +185,7 @@ def betaln(a: Any, b: Any) -> Any:
 
 
 @operation
-def beta(a: Any, b: Any) -> Any:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function.
 
     >>> f"{minijax.scipy.special.beta(2.0, 3.0):.4f}", f"{1 / 12:.4f}"

@@ -7,6 +7,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
 from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import binary, lower_by_primitives, unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 
 
@@ -114,7 +115,7 @@ _divergence_of = binary(
 
 
 @operation
-def xlogy(x: Any, y: Any) -> Any:
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """`x * log(y)`; 0 where `x` is 0.
 
     >>> minijax.scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 1.0]))
@@ -124,7 +125,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 
 @operation
-def xlog1py(x: Any, y: Any) -> Any:
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """`x * log(1 + y)`; 0 where `x` is 0.
 
     >>> minijax.scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 0.0]))
@@ -134,7 +135,7 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 
 @operation
-def entr(x: Any) -> Any:
+def entr(x: ArrayLike) -> Array:
     """`-x * log(x)`; minus infinity where `x` is negative.
 
     >>> f"{minijax.scipy.special.entr(0.5):.3f}", minijax.scipy.special.entr(-1.0).item()
@@ -145,7 +146,7 @@ def entr(x: Any) -> Any:
 
 
 @operation
-def rel_entr(p: Any, q: Any) -> Any:
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """`p * log(p / q)`; infinite where either is negative, or `q` is 0 and `p` is not.
 
     >>> minijax.scipy.special.rel_entr(jnp.array([0.0, 2.0]), jnp.array([3.0, 2.0]))
@@ -164,7 +165,7 @@ def _of_positive(function: Any, p: Any, q: Any, of_zero: Any) -> Any:
 
 
 @operation
-def kl_div(p: Any, q: Any) -> Any:
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """`p * log(p / q) - p + q`.
 
     >>> minijax.scipy.special.kl_div(jnp.array([0.0, 2.0]), jnp.array([3.0, 2.0]))

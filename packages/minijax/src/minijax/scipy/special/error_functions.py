@@ -10,11 +10,12 @@ from minijax.lax.special.error_functions import exp_of_square
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import real_floats, strong_floats
 from minijax.primitives.declare import Unary, unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 
 
 @operation
-def erf(x: Any) -> Any:
+def erf(x: ArrayLike) -> Array:
     """The error function of `x`.
 
     >>> f"{minijax.scipy.special.erf(1.0):.3f}"
@@ -24,7 +25,7 @@ def erf(x: Any) -> Any:
 
 
 @operation
-def erfc(x: Any) -> Any:
+def erfc(x: ArrayLike) -> Array:
     """`1 - erf(x)`, accurate even where that is nearly 0.
 
     >>> f"{minijax.scipy.special.erfc(5.0):.3e}"
@@ -34,7 +35,7 @@ def erfc(x: Any) -> Any:
 
 
 @operation
-def erfinv(x: Any) -> Any:
+def erfinv(x: ArrayLike) -> Array:
     """The number whose error function is `x`.
 
     >>> f"{minijax.scipy.special.erfinv(minijax.scipy.special.erf(0.5)):.3f}"
@@ -106,7 +107,7 @@ _erfcx_of: Unary = unary(
 
 
 @operation
-def erfcx(x: Any) -> Any:
+def erfcx(x: ArrayLike) -> Array:
     """`exp(x**2) * erfc(x)`, even where the first factor overflows or the second underflows.
 
     >>> f"{minijax.scipy.special.erfcx(1.0):.3f}", f"{minijax.scipy.special.erfcx(1e10):.3e}"

@@ -19,6 +19,7 @@ from minijax.lax.special.polynomials import polynomial
 from minijax.lax.special.series import converge
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import binary, no_derivative, unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like
@@ -177,7 +178,7 @@ _expi_of = unary(
 
 
 @operation
-def expn(n: Any, x: Any) -> Any:
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """The integral of `exp(-x * t) / t**n` over t from 1 on, for whole numbers `n`.
 
     It is differentiable in `x` only.
@@ -189,7 +190,7 @@ def expn(n: Any, x: Any) -> Any:
 
 
 @operation
-def exp1(x: Any) -> Any:
+def exp1(x: ArrayLike) -> Array:
     """The integral of `exp(-t) / t` over t from `x` on.
 
     >>> f"{minijax.scipy.special.exp1(1.0):.3f}"
@@ -199,7 +200,7 @@ def exp1(x: Any) -> Any:
 
 
 @operation
-def expi(x: Any) -> Any:
+def expi(x: ArrayLike) -> Array:
     """The integral of `exp(t) / t` over t up to `x`, as a principal value at 0.
 
     >>> f"{minijax.scipy.special.expi(1.0):.3f}"

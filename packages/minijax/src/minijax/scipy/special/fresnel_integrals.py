@@ -10,6 +10,7 @@ from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 
 _NEAR = 1.25  # up to here the series loses little; beyond, the sums below lose nothing
@@ -21,7 +22,7 @@ _WEIGHTS = _STEP * np.exp(-(_NODES**2)) * np.where(_NODES == 0, 0.5, 1.0)
 
 
 @operation
-def fresnel(x: Any) -> tuple[Any, Any]:
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The integrals of `sin(pi t**2 / 2)` and of `cos(pi t**2 / 2)` from 0 to `x`.
 
     Returns:
@@ -52,7 +53,7 @@ def _quarter_turns(x: Any) -> Any:
     products = (
         lax.square(upper), lax.mul(2.0, lax.mul(upper, lower)), lax.square(lower),
     )  # fmt: skip
-    total = 0.0
+    total: ArrayLike = 0.0
     for product in products:
         total = lax.add(total, lax.rem(product, 4.0))
     return where(lax.lt(lax.abs(x), 1.0), lax.square(x), lax.rem(total, 4.0))
@@ -72,7 +73,7 @@ def _wave(x: Any, phase: int) -> Any:
 def _near(x: Any, which: int) -> Any:
     """The series of the sine for `which` 0, of the cosine for 1."""
     square = lax.mul(math.pi / 2, lax.square(x))
-    series = 0.0
+    series: ArrayLike = 0.0
     for k in reversed(range(_TERMS)):
         n = 2 * k + 1 - which
         term = (-1) ** k / (math.factorial(n) * (2 * n + 1))
@@ -83,7 +84,8 @@ def _near(x: Any, which: int) -> Any:
 def _far(x: Any, which: int) -> Any:
     """The difference from 1/2: waves with integrals of bell curves as amplitudes."""
     scale = lax.mul(math.sqrt(math.pi / 2), x)
-    f = g = 0.0
+    f: ArrayLike = 0.0
+    g: ArrayLike = 0.0
     for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
         square = lax.square(lax.div(node, scale))
         part = lax.div(weight, lax.add(1.0, lax.square(square)))

@@ -13,6 +13,7 @@ from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import real_floats, strong_floats
 from minijax.numpy.reductions import sum
 from minijax.primitives.declare import binary, lower_by_primitives
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
@@ -20,7 +21,7 @@ from minijax_stage2 import typeof
 
 
 @operation
-def gammaln(x: Any) -> Any:
+def gammaln(x: ArrayLike) -> Array:
     """The logarithm of the absolute value of the gamma function of `x`.
 
     >>> f"{minijax.scipy.special.gammaln(100.0):.2f}", minijax.scipy.special.gamma(100.0).item()
@@ -30,7 +31,7 @@ def gammaln(x: Any) -> Any:
 
 
 @operation
-def gammasgn(x: Any) -> Any:
+def gammasgn(x: ArrayLike) -> Array:
     """The sign of the gamma function of `x`.
 
     >>> minijax.scipy.special.gammasgn(jnp.array([0.5, -0.5, -1.5]))
@@ -48,7 +49,7 @@ def gammasgn(x: Any) -> Any:
 
 
 @operation
-def gamma(x: Any) -> Any:
+def gamma(x: ArrayLike) -> Array:
     """The gamma function of `x`.
 
     >>> f"{minijax.scipy.special.gamma(5.0):.1f}", f"{minijax.scipy.special.gamma(-0.5):.3f}"
@@ -58,7 +59,7 @@ def gamma(x: Any) -> Any:
 
 
 @operation
-def digamma(x: Any) -> Any:
+def digamma(x: ArrayLike) -> Array:
     """The derivative of `gammaln`.
 
     >>> f"{minijax.scipy.special.digamma(1.0):.3f}"
@@ -68,7 +69,7 @@ def digamma(x: Any) -> Any:
 
 
 @operation
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The `n`-th derivative of `digamma` at `x`; not differentiable in `n`.
 
     Raises:
@@ -85,7 +86,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 @operation
-def zeta(x: Any, q: Any = None) -> Any:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Hurwitz' zeta function, the sum of `1 / (q + k)**x` over k = 0, 1, 2, ... .
 
     >>> f"{minijax.scipy.special.zeta(2.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
@@ -95,7 +96,7 @@ def zeta(x: Any, q: Any = None) -> Any:
 
 
 @operation(static="d")
-def multigammaln(a: Any, d: int) -> Any:
+def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the multivariate gamma function of `d` dimensions.
 
     Arguments:
@@ -111,7 +112,7 @@ def multigammaln(a: Any, d: int) -> Any:
 
 
 @operation
-def loggamma(x: Any) -> Any:
+def loggamma(x: ArrayLike) -> Array:
     """The logarithm of the gamma function of `x`; NaN where `x` is not positive.
 
     >>> f"{minijax.scipy.special.loggamma(100.0):.2f}"
@@ -122,7 +123,7 @@ def loggamma(x: Any) -> Any:
 
 
 @operation(static="exact")
-def factorial(n: Any, exact: bool = False) -> Any:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """The factorial of `n`, as a float; 0 if `n` is negative.
 
     Raises:
@@ -158,7 +159,7 @@ _poch_of = binary(
 
 
 @operation
-def poch(z: Any, m: Any) -> Any:
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """`gamma(z + m) / gamma(z)`: for an integer `m` the product `z * (z + 1) * ... * (z + m - 1)`.
 
     >>> f"{minijax.scipy.special.poch(3.0, 2.0):.2f}"
@@ -168,7 +169,7 @@ def poch(z: Any, m: Any) -> Any:
 
 
 @operation
-def gammainc(a: Any, x: Any) -> Any:
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function of `a`, which grows from 0 to 1 with `x`.
 
     >>> f"{minijax.scipy.special.gammainc(1.0, 1.0):.3f}", f"{1 - jnp.exp(-1.0):.3f}"
@@ -178,7 +179,7 @@ def gammainc(a: Any, x: Any) -> Any:
 
 
 @operation
-def gammaincc(a: Any, x: Any) -> Any:
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The upper incomplete gamma function, `1 - gammainc(a, x)`, accurate even where that is small.
 
     >>> f"{minijax.scipy.special.gammaincc(1.0, 1.0):.3f}", f"{jnp.exp(-1.0):.3f}"
@@ -188,7 +189,7 @@ def gammaincc(a: Any, x: Any) -> Any:
 
 
 @operation
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function, which grows from 0 to 1 with `x`.
 
     It is differentiable in `x` only.
@@ -200,7 +201,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 @operation(static="n")
-def bernoulli(n: int) -> Any:
+def bernoulli(n: int) -> Array:
     """The Bernoulli numbers 0 to `n`.
 
     Raises:

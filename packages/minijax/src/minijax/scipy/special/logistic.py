@@ -1,10 +1,9 @@
 """The logistic function, and exponentials in sums."""
 
-from typing import Any
-
 from minijax import nn
 from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import real_floats
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2.promotion import to_inexact
 
@@ -12,7 +11,7 @@ Axes = int | tuple[int, ...] | None
 
 
 @operation
-def expit(x: Any) -> Any:
+def expit(x: ArrayLike) -> Array:
     """`1 / (1 + exp(-x))`.
 
     >>> minijax.scipy.special.expit(jnp.array([-1e3, 0.0, 1e3]))
@@ -22,7 +21,7 @@ def expit(x: Any) -> Any:
 
 
 @operation
-def logit(x: Any) -> Any:
+def logit(x: ArrayLike) -> Array:
     """`log(x / (1 - x))`, which `expit` undoes.
 
     >>> minijax.scipy.special.logit(jnp.array([0.0, 0.5, 1.0]))
@@ -33,7 +32,7 @@ def logit(x: Any) -> Any:
 
 
 @operation(static="axis")
-def softmax(x: Any, *, axis: Axes = None) -> Any:
+def softmax(x: ArrayLike, *, axis: Axes = None) -> Array:
     """`exp(x)` scaled so that the sum over the axes, all if None, is 1.
 
     >>> minijax.scipy.special.softmax(jnp.array([[0.0, 0.0], [0.0, -1e3]]), axis=1)
@@ -44,7 +43,7 @@ def softmax(x: Any, *, axis: Axes = None) -> Any:
 
 
 @operation(static="axis")
-def log_softmax(x: Any, *, axis: Axes = None) -> Any:
+def log_softmax(x: ArrayLike, *, axis: Axes = None) -> Array:
     """The logarithm of `softmax`, accurate even where that is nearly 0.
 
     >>> minijax.scipy.special.log_softmax(jnp.array([0.0, -1e3, -2e3]))

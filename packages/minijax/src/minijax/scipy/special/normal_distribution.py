@@ -13,13 +13,14 @@ from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits, to
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import Unary, lower_by_primitives, unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.special.error_functions import _erfcx
 from minijax_stage2 import typeof
 
 
 @operation
-def ndtr(x: Any) -> Any:
+def ndtr(x: ArrayLike) -> Array:
     """The normal distribution function: the probability of at most `x`.
 
     >>> f"{minijax.scipy.special.ndtr(0.0):.3f}", f"{minijax.scipy.special.ndtr(1.96):.3f}"
@@ -183,7 +184,7 @@ _ndtri_of: Unary = unary(
 
 
 @operation(static="series_order")
-def log_ndtr(x: Any, series_order: int = 3) -> Any:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """The logarithm of `ndtr`, accurate even where that is nearly 0.
 
     Arguments:
@@ -199,7 +200,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
 
 
 @operation
-def ndtri(p: Any) -> Any:
+def ndtri(p: ArrayLike) -> Array:
     """The normal quantile: the number that is not exceeded with probability `p`.
 
     >>> f"{minijax.scipy.special.ndtri(0.975):.2f}"

@@ -11,6 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import real_arrays
 from minijax.primitives.declare import binary, lower_by_primitives
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.special.normal_distribution import ndtr
 
@@ -73,7 +74,7 @@ _owens_t_of = binary(
 
 
 @operation
-def owens_t(h: Any, a: Any) -> Any:
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T: the probability of `X > h` and `0 < Y < a * X`, for two normal variables.
 
     Returns:

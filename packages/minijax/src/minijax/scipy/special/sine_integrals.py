@@ -15,6 +15,7 @@ from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 
 # f(x) * x from 4 on, in 64 / (x**2 + 16) - 1, highest degree first.
@@ -107,7 +108,7 @@ _ci_of = unary(
 
 
 @operation
-def sici(x: Any) -> tuple[Any, Any]:
+def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The integrals of `sin(t) / t` over t up to `x`, and minus that of `cos(t) / t` from there.
 
     >>> [f"{x:.3f}" for x in minijax.scipy.special.sici(1.0)]

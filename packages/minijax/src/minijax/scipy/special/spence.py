@@ -12,6 +12,7 @@ from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import strong_floats
 from minijax.primitives.declare import unary
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
@@ -66,7 +67,7 @@ _spence_of = unary("spence", "", hlo=in_64_bits(_spence), kinds="f", jvp=_spence
 
 
 @operation
-def spence(x: Any) -> Any:
+def spence(x: ArrayLike) -> Array:
     """The integral of `log(t) / (1 - t)` over t from 1 to `x`.
 
     Raises:

@@ -11,6 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import real_arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.errors import ConcretizationTypeError
@@ -18,13 +19,13 @@ from minijax_stage2.errors import ConcretizationTypeError
 
 @hiding_frames
 def sph_harm_y(
-    n: Any,
-    m: Any,
-    theta: Any,
-    phi: Any,
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
     diff_n: int | None = None,
     n_max: int | None = None,
-) -> Any:
+) -> Array:
     """The spherical harmonics of degree `n` and order `m`, with the phase of Condon and Shortley.
 
     Arguments:

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.special import xlog1py, xlogy
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
@@ -13,7 +14,7 @@ def _is_probability(p: Any) -> Any:
 
 
 @of_reals
-def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.bernoulli.logpmf(1, 0.3):.3f}"
@@ -24,7 +25,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
 
 
 @exp_of(logpmf)
-def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.bernoulli.pmf(1, 0.3):.3f}"
@@ -33,7 +34,7 @@ def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
 
 
 @of_reals
-def cdf(k: Any, p: Any) -> Any:
+def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of numbers up to `k`.
 
     >>> f"{minijax.scipy.stats.bernoulli.cdf(1, 0.3):.3f}"
@@ -44,7 +45,7 @@ def cdf(k: Any, p: Any) -> Any:
 
 
 @of_reals
-def ppf(q: Any, p: Any) -> Any:
+def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The smallest number that is not exceeded with probability `q`.
 
     >>> f"{minijax.scipy.stats.bernoulli.ppf(0.25, 0.3):.3f}"

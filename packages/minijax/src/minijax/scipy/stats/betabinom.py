@@ -1,15 +1,15 @@
 """The beta-binomial distribution: `n` trials with a beta-distributed probability."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.special import betaln
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.betabinom.logpmf(2, 5, 2.0, 3.0):.3f}"
@@ -24,7 +24,7 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
 
 
 @exp_of(logpmf)
-def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.betabinom.pmf(2, 5, 2.0, 3.0):.3f}"

@@ -1,15 +1,15 @@
 """The binomial distribution: the number of successes in `n` trials with probability `p`."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.special import gammaln, xlog1py, xlogy
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.binom.logpmf(2, 5, 0.4):.3f}"
@@ -24,7 +24,7 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
 
 
 @exp_of(logpmf)
-def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.binom.pmf(2, 5, 0.4):.3f}"

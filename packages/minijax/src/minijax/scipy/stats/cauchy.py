@@ -8,11 +8,12 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, log_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.cauchy.logpdf(1.0):.3f}"
@@ -23,7 +24,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.cauchy.pdf(1.0):.3f}"
@@ -32,7 +33,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.cauchy.cdf(1.0):.3f}"
@@ -42,7 +43,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @log_of(cdf)
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.cauchy.logcdf(1.0):.3f}"
@@ -51,7 +52,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.cauchy.sf(1.0):.3f}"
@@ -61,7 +62,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.cauchy.logsf(1.0):.3f}"
@@ -71,7 +72,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is not exceeded with probability `q`.
 
     >>> f"{minijax.scipy.stats.cauchy.ppf(0.25):.3f}"
@@ -81,7 +82,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is exceeded with probability `q`.
 
     >>> f"{minijax.scipy.stats.cauchy.isf(0.25):.3f}"

@@ -4,16 +4,16 @@ In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.special import gammainc, gammaincc
 from minijax.scipy.stats.distribution_functions import exp_of, log_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.chi2.logpdf(2.0, 3.0):.3f}"
@@ -26,7 +26,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.chi2.pdf(2.0, 3.0):.3f}"
@@ -35,7 +35,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.chi2.cdf(2.0, 3.0):.3f}"
@@ -45,7 +45,7 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @log_of(cdf)
-def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.chi2.logcdf(2.0, 3.0):.3f}"
@@ -54,7 +54,7 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.chi2.sf(2.0, 3.0):.3f}"
@@ -64,7 +64,7 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @log_of(sf)
-def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.chi2.logsf(2.0, 3.0):.3f}"

@@ -1,10 +1,10 @@
 """The Dirichlet distribution of vectors of positive numbers whose sum is 1."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
@@ -14,7 +14,7 @@ from minijax_stage2.promotion import to_inexact
 
 
 @operation
-def logpdf(x: Any, alpha: Any) -> Any:
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The logarithm of the density at `x`.
 
     Arguments:
@@ -50,7 +50,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
 
 
 @operation
-def pdf(x: Any, alpha: Any) -> Any:
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.dirichlet.pdf(jnp.array([0.2, 0.8]), jnp.array([1.0, 3.0])):.3f}"

@@ -1,14 +1,13 @@
 """The generalized normal distribution, whose density falls as `exp(-abs(x) ** beta)`."""
 
-from typing import Any
-
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, beta: Any) -> Any:
+def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.gennorm.logpdf(1.0, 3.0):.3f}"
@@ -18,7 +17,7 @@ def logpdf(x: Any, beta: Any) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, beta: Any) -> Any:
+def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.gennorm.pdf(1.0, 3.0):.3f}"
@@ -27,7 +26,7 @@ def pdf(x: Any, beta: Any) -> Any:
 
 
 @of_reals
-def cdf(x: Any, beta: Any) -> Any:
+def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.gennorm.cdf(1.0, 3.0):.3f}"

@@ -1,15 +1,15 @@
 """The geometric distribution: the number of trials with probability `p` until the first success."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.special import xlog1py
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.geom.logpmf(3, 0.4):.3f}"
@@ -20,7 +20,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
 
 
 @exp_of(logpmf)
-def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.geom.pmf(3, 0.4):.3f}"

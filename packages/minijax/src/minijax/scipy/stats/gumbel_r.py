@@ -4,15 +4,15 @@ In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 import math
-from typing import Any
 
 from minijax import nn
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.logpdf(0.5):.3f}"
@@ -23,7 +23,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.pdf(0.5):.3f}"
@@ -32,7 +32,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.logcdf(0.5):.3f}"
@@ -43,7 +43,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logcdf)
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.cdf(0.5):.3f}"
@@ -52,7 +52,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.sf(0.5):.3f}"
@@ -63,7 +63,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.logsf(0.5):.3f}"
@@ -74,7 +74,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is not exceeded with probability `p`.
 
     >>> f"{minijax.scipy.stats.gumbel_r.ppf(0.25):.3f}"

@@ -3,15 +3,14 @@
 In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
-from typing import Any
-
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.special import expit, logit
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.logistic.logpdf(1.0):.3f}"
@@ -22,7 +21,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.logistic.pdf(1.0):.3f}"
@@ -31,7 +30,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.logistic.cdf(1.0):.3f}"
@@ -41,7 +40,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.logistic.sf(1.0):.3f}"
@@ -51,7 +50,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is not exceeded with probability `x`.
 
     >>> f"{minijax.scipy.stats.logistic.ppf(0.25):.3f}"
@@ -61,7 +60,7 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is exceeded with probability `x`.
 
     >>> f"{minijax.scipy.stats.logistic.isf(0.25):.3f}"

@@ -1,11 +1,11 @@
 """The multinomial distribution: the counts of several outcomes in `n` trials."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.math.operands import real_arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
@@ -14,7 +14,7 @@ from minijax_stage2 import typeof
 
 
 @operation
-def logpmf(x: Any, n: Any, p: Any) -> Any:
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The logarithm of the probability of `x`.
 
     Arguments:
@@ -41,7 +41,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
 
 
 @operation
-def pmf(x: Any, n: Any, p: Any) -> Any:
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probability of `x`.
 
     >>> f"{minijax.scipy.stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6])):.3f}"

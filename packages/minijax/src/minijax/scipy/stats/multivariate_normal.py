@@ -1,11 +1,11 @@
 """The normal distribution of vectors."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax.linalg import promoting as decompositions
 from minijax.numpy.products import meet
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
@@ -13,7 +13,7 @@ from minijax_stage2.promotion import to_inexact
 
 
 @operation(static="allow_singular")
-def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
+def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """The logarithm of the density at `x`.
 
     Arguments:
@@ -55,7 +55,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
 
 
 @operation
-def pdf(x: Any, mean: Any, cov: Any) -> Any:
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """The density at `x`.
 
     >>> x, mean, cov = jnp.zeros(2), jnp.zeros(2), jnp.eye(2)

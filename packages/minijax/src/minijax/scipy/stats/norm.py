@@ -8,6 +8,7 @@ from typing import Any
 
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float, promote_types
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, ndtr, ndtri
 from minijax.scipy.stats.distribution_functions import exp_of
@@ -22,7 +23,7 @@ def _standard(x: Any, loc: Any, scale: Any) -> Any:
 
 
 @operation
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.norm.logpdf(1.0):.3f}"
@@ -36,7 +37,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.norm.pdf(1.0):.3f}"
@@ -45,7 +46,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @operation
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.norm.cdf(1.0):.3f}"
@@ -55,7 +56,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @operation
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`, accurate even where that is nearly 0.
 
     >>> f"{minijax.scipy.stats.norm.logcdf(1.0):.3f}"
@@ -65,7 +66,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @operation
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.norm.sf(1.0):.3f}"
@@ -75,7 +76,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @operation
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`, accurate even where that is nearly 0.
 
     >>> f"{minijax.scipy.stats.norm.logsf(1.0):.3f}"
@@ -85,7 +86,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @operation
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is not exceeded with probability `q`, of the default dtype at least.
 
     >>> f"{minijax.scipy.stats.norm.ppf(0.25):.3f}"
@@ -97,7 +98,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @operation
-def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is exceeded with probability `q`.
 
     >>> f"{minijax.scipy.stats.norm.isf(0.25):.3f}"

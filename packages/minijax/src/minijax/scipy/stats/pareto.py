@@ -4,15 +4,15 @@ In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.pareto.logpdf(2.0, 3.0):.3f}"
@@ -23,7 +23,7 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.pareto.pdf(2.0, 3.0):.3f}"
@@ -32,7 +32,7 @@ def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.pareto.cdf(2.0, 3.0):.3f}"
@@ -42,7 +42,7 @@ def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.pareto.logcdf(2.0, 3.0):.3f}"
@@ -52,7 +52,7 @@ def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.pareto.logsf(2.0, 3.0):.3f}"
@@ -62,7 +62,7 @@ def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logsf)
-def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.pareto.sf(2.0, 3.0):.3f}"
@@ -71,7 +71,7 @@ def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is not exceeded with probability `q`.
 
     >>> f"{minijax.scipy.stats.pareto.ppf(0.25, 3.0):.3f}"

@@ -5,6 +5,7 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.numpy.math.operands import inexact_arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaincc, gammaln, xlogy
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
@@ -12,7 +13,7 @@ from minijax_stage2 import typeof
 
 
 @of_reals
-def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
     >>> f"{minijax.scipy.stats.poisson.logpmf(2, 3.0):.3f}"
@@ -24,7 +25,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
 
 
 @exp_of(logpmf)
-def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
     >>> f"{minijax.scipy.stats.poisson.pmf(2, 3.0):.3f}"
@@ -33,7 +34,7 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
 
 
 @of_reals
-def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
+def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of numbers up to `k`.
 
     >>> f"{minijax.scipy.stats.poisson.cdf(2, 3.0):.3f}"
@@ -52,7 +53,7 @@ def _entropy_of_terms(mu: Any, most: int, last: Any) -> Any:
 
 
 @operation
-def entropy(mu: Any, loc: Any = 0) -> Any:
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy: a sum over the likely numbers, or a series if these are too many.
 
     >>> f"{minijax.scipy.stats.poisson.entropy(3.0):.3f}"

@@ -1,11 +1,13 @@
 """Statistics found by sorting: ranks and the mode; and the standard error of the mean."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import inexact_arrays
+from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
@@ -40,7 +42,7 @@ def _is_new(ordered: Any) -> Any:
 
 @operation(static=("axis", "nan_policy", "keepdims"))
 def mode(
-    a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
     """The most frequent number along an axis, the smallest in a tie, and its count.
 
@@ -84,8 +86,8 @@ METHODS = ("average", "min", "max", "dense", "ordinal")
 
 @operation(static=("method", "axis", "nan_policy"))
 def rankdata(
-    a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
-) -> Any:
+    a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
+) -> Array:
     """The ranks of numbers, from 1 on; all NaN if any number is NaN.
 
     Arguments:
@@ -120,7 +122,7 @@ def rankdata(
     begin = lax.cummax(jnp.where(is_new, index, 0), last)
     is_end = jnp.concatenate([is_new[..., 1:], jnp.ones_like(is_new[..., :1])], -1)
     end = lax.cummin(jnp.where(is_end, index, n), last, reverse=True)
-    by_method = {
+    by_method: dict[str, Callable[[], Array]] = {
         "average": lambda: 0.5 * (begin.astype(dtype) + end.astype(dtype)) + 1,
         "min": lambda: begin + 1,
         "max": lambda: end + 1,
@@ -134,13 +136,13 @@ def rankdata(
 
 @operation(static=("axis", "ddof", "nan_policy", "keepdims"))
 def sem(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",
     *,
     keepdims: bool = False,
-) -> Any:
+) -> Array:
     """The standard error of the mean: the standard deviation divided by the root of the count.
 
     Arguments:

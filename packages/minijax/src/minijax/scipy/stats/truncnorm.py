@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.special import log_ndtr, logsumexp, ndtr
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 from minijax.scipy.stats.norm import logpdf as logpdf_of_normal
@@ -30,7 +31,9 @@ def _log_mass(a: Any, b: Any) -> Any:
 
 
 @of_reals
-def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.truncnorm.logpdf(0.5, -1.0, 2.0):.3f}"
@@ -43,7 +46,9 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.truncnorm.pdf(0.5, -1.0, 2.0):.3f}"
@@ -52,7 +57,9 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """The logarithm of `cdf`.
 
     >>> f"{minijax.scipy.stats.truncnorm.logcdf(0.5, -1.0, 2.0):.3f}"
@@ -70,7 +77,9 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logcdf)
-def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.truncnorm.cdf(0.5, -1.0, 2.0):.3f}"
@@ -79,7 +88,9 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """The logarithm of `sf`.
 
     >>> f"{minijax.scipy.stats.truncnorm.logsf(0.5, -1.0, 2.0):.3f}"
@@ -89,7 +100,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logsf)
-def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers above `x`.
 
     >>> f"{minijax.scipy.stats.truncnorm.sf(0.5, -1.0, 2.0):.3f}"

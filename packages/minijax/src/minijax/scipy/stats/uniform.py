@@ -1,14 +1,14 @@
 """The uniform distribution from `loc` to `loc + scale`."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.uniform.logpdf(0.5, 0.0, 4.0):.3f}"
@@ -19,7 +19,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.uniform.pdf(0.5, 0.0, 4.0):.3f}"
@@ -28,7 +28,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of numbers up to `x`.
 
     >>> f"{minijax.scipy.stats.uniform.cdf(0.5, 0.0, 4.0):.3f}"
@@ -38,7 +38,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 @of_reals
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number that is not exceeded with probability `q`.
 
     >>> f"{minijax.scipy.stats.uniform.ppf(0.25, 0.0, 4.0):.3f}"

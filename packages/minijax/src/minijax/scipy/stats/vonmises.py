@@ -1,15 +1,15 @@
 """The von Mises distribution of angles, with concentration `kappa`."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, kappa: Any) -> Any:
+def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the density at `x`.
 
     >>> f"{minijax.scipy.stats.vonmises.logpdf(0.5, 2.0):.3f}"
@@ -20,7 +20,7 @@ def logpdf(x: Any, kappa: Any) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, kappa: Any) -> Any:
+def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.vonmises.pdf(0.5, 2.0):.3f}"

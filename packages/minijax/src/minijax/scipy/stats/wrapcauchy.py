@@ -1,14 +1,14 @@
 """The Cauchy distribution, wrapped around the circle from 0 to 2 pi."""
 
 import math
-from typing import Any
 
 from minijax import numpy as jnp
+from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
 
 
 @of_reals
-def logpdf(x: Any, c: Any) -> Any:
+def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of the density at `x`; `c` lies between 0 and 1.
 
     >>> f"{minijax.scipy.stats.wrapcauchy.logpdf(0.5, 0.3):.3f}"
@@ -20,7 +20,7 @@ def logpdf(x: Any, c: Any) -> Any:
 
 
 @exp_of(logpdf)
-def pdf(x: Any, c: Any) -> Any:
+def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The density at `x`.
 
     >>> f"{minijax.scipy.stats.wrapcauchy.pdf(0.5, 0.3):.3f}"

@@ -4,7 +4,7 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from minijax.errors.classes import TreeMismatchError
 from minijax.runtime.conversion import tree_to_arrays
@@ -22,8 +22,11 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class CustomFunction(ABC):
+
+class CustomFunction(ABC, Generic[P, R]):
     """Shared parts of `custom_jvp` and `custom_vjp`: a function, its differentiable arguments."""
 
     decorator = ""
@@ -31,7 +34,7 @@ class CustomFunction(ABC):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[P, R],
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: str | Sequence[str] = (),
     ):
@@ -58,7 +61,7 @@ class CustomFunction(ABC):
         """The rule for one call."""
 
     @evaluated_by_library
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         name = name_of(self.fun)
         if not self._is_defined():
             raise AttributeError(

@@ -2,10 +2,10 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from minijax.errors.classes import TreeMismatchError
-from minijax.transforms.custom_derivatives.call import Call, CustomFunction
+from minijax.transforms.custom_derivatives.call import Call, CustomFunction, P, R
 from minijax.transforms.custom_derivatives.rules import JvpRule
 from minijax.transforms.custom_derivatives.symbolic_zero import (
     SymbolicZero,
@@ -24,8 +24,10 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-class custom_jvp(CustomFunction):
+
+class custom_jvp(CustomFunction[P, R]):
     """Decorator: a function with a custom derivative, from which all modes follow.
 
     Arguments:
@@ -58,7 +60,7 @@ class custom_jvp(CustomFunction):
     def _is_defined(self) -> bool:
         return self.jvp is not None
 
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
         """Define the derivative.
 
         Arguments:
@@ -84,8 +86,10 @@ class custom_jvp(CustomFunction):
         if self.nondiff_argnums:
             raise TypeError("defjvps: nondiff_argnums asks for one rule, by defjvp")
 
+        function: Callable[..., Any] = self
+
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-            out = self(*primals)
+            out: Any = function(*primals)
             pairs = zip(jvps, tangents, strict=True)
             parts = [formula(t, out, *primals) for formula, t in pairs if formula is not None]
             if not parts:

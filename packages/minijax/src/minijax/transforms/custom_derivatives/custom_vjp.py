@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from minijax.errors.classes import TreeMismatchError, UnexpectedTracerError
-from minijax.transforms.custom_derivatives.call import Call, CustomFunction
+from minijax.transforms.custom_derivatives.call import Call, CustomFunction, P, R
 from minijax.transforms.custom_derivatives.custom_jvp import jvp_rule_of
 from minijax.transforms.custom_derivatives.rules import VjpRule
 from minijax.transforms.custom_derivatives.symbolic_zero import (
@@ -30,8 +30,10 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-class custom_vjp(CustomFunction):
+
+class custom_vjp(CustomFunction[P, R]):
     """Decorator: a function with a custom derivative in reverse mode.
 
     Arguments:
@@ -88,7 +90,7 @@ class custom_vjp(CustomFunction):
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
 
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
         """Define the derivative in forward mode as well, which JAX does not offer.
 
         Reverse mode uses the rules of `defvjp`, forward mode this one.

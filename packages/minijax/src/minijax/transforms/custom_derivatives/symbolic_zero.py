@@ -42,7 +42,7 @@ class SymbolicZero:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.aval.shape  # type: ignore[no-any-return]
+        return self.aval.shape
 
     @property
     def dtype(self) -> Any:
@@ -54,7 +54,7 @@ class SymbolicZero:
 
     @property
     def size(self) -> int:
-        return self.aval.size  # type: ignore[no-any-return]
+        return self.aval.size
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, SymbolicZero) and self.aval == other.aval
