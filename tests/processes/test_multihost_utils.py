@@ -87,3 +87,27 @@ def test_errors_name_the_processes_that_differ(processes):
     ]
     assert zero[1].startswith("AssertionError: shapes differ: the structure, ")
     assert zero[1].endswith(" in process 0 differs from that in process 1")
+
+
+NOTICE = """
+import signal, time
+from {lib}.experimental import multihost_utils as utils
+
+stopped = None
+for step in range(400):
+    if utils.reached_preemption_sync_point(step):
+        stopped = step
+        break
+    if step == 5 and rank == 1:
+        os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.02)
+    utils.sync_global_devices(f"step {{step}}")
+steps = utils.process_allgather(np.int32(-1 if stopped is None else stopped))
+print(stopped is not None, len(set(steps.tolist())) == 1, stopped is not None and stopped > 5)
+"""
+
+
+def test_all_stop_at_one_step_after_a_notice(processes):
+    ours, theirs = of_both_libraries(processes, NOTICE)
+    assert ours == theirs
+    assert all("True True True" in text for text in ours)

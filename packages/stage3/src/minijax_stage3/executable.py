@@ -70,12 +70,12 @@ class Once(Generic[T]):
 _compiled: "WeakKeyDictionary[Jaxpr, Once[CompiledJaxpr]]" = WeakKeyDictionary()
 
 
-def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
+def compile_jaxpr(
+    jaxpr: Jaxpr, name: str, lower: Callable[..., str] = lower_to_module
+) -> CompiledJaxpr:
     """Compile `jaxpr` once; the executable lives as long as the jaxpr."""
     once = _compiled.setdefault(jaxpr, Once())
-    return once.get(
-        lambda: CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name, platform=backend.platform()))
-    )
+    return once.get(lambda: CompiledJaxpr(jaxpr, lower(jaxpr, name, platform=backend.platform())))
 
 
 @once_for_types

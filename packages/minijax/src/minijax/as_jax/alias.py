@@ -60,6 +60,7 @@ def install_as_jax(version: str = VERSION) -> None:
     sys.meta_path.insert(0, _Finder(version))
     sys.meta_path.append(_FinderOfAbsent())
     version_of_library.stand_in_for(version)
+    _set_private_package(import_module("minijax.as_jax.private"))
     os.environ[VARIABLE] = version
     _set_python_path([SHIM, *_python_path()])
 
@@ -79,8 +80,19 @@ def remove_as_jax() -> None:
             if is_absent:
                 vars(sys.modules.get(parent, module)).pop(child, None)
     version_of_library.stand_in_for(None)
+    _set_private_package(None)
     os.environ.pop(VARIABLE, None)
     _set_python_path([path for path in _python_path() if path != SHIM])
+
+
+def _set_private_package(package: ModuleType | None) -> None:
+    """Have `jax._src` in a program that imports only `jax`."""
+    library = vars(sys.modules["minijax"])
+    if package is None:
+        library.pop("_src", None)
+    else:
+        package.attributes.set_attributes()
+        library["_src"] = package
 
 
 def is_installed_as_jax() -> bool:

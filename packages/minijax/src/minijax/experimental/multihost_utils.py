@@ -1,5 +1,6 @@
 """Values of several processes: gathered, broadcast, compared, joined into arrays."""
 
+import operator
 import zlib
 from typing import Any
 
@@ -165,6 +166,32 @@ def sync_global_devices(name: str) -> None:
     """
     if process_count() > 1:
         _require_equal(f"sync_global_devices: the name {name!r}", [name])
+
+
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Return True at the step after which all processes should save a checkpoint.
+
+    A scheduler that is about to stop a process sends it SIGTERM. From the first call of this
+    function on, that does not end the process: it is a notice, upon which all processes agree on a
+    step that none of them has done yet. Each has to call this function at every step.
+
+    Arguments:
+        step_id: the number of the step, the same in all processes.
+
+    Returns:
+        True at the step that was agreed on. A single process, one that has not called
+        `distributed.initialize`, always gets False.
+
+    Raises:
+        TypeError: `step_id` is no int.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> multihost_utils.reached_preemption_sync_point(10)
+    False
+    """
+    step = operator.index(step_id)
+    coordination = xla.coordination()
+    return coordination is not None and coordination.reached_preemption_sync_point(step)
 
 
 @evaluated_by_library

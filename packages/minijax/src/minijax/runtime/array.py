@@ -22,6 +22,7 @@ from minijax.runtime import hooks
 from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
 from minijax.settings.key_dtype import key_dtype
+from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
@@ -122,6 +123,11 @@ class Array(stage3.Array, metaclass=_ArrayType):
     def sharding(self) -> Sharding:
         """The devices that hold the array, and the part of it on each."""
         return sharding_of(xla.placement_of(self.held))
+
+    @property
+    def format(self) -> Format:
+        """The sharding, and the layout in memory."""
+        return format_of(self.ndim, self.sharding)
 
     @property
     def device(self) -> Any:

@@ -10,6 +10,7 @@ from minijax.errors.classes import CompileError
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.executor import Executor, executor
+from minijax.runtime.lowering import recorded_lower
 from minijax.runtime.partitioning import (
     NOWHERE,
     PartitionedProgram,
@@ -31,7 +32,6 @@ from minijax_stage3 import Jaxpr, backend
 from minijax_stage3.array import new_buffer, to_buffer
 from minijax_stage3.executable import CompiledJaxpr, Once, compile_jaxpr, device_type
 from minijax_stage3.jit_rules import smaller_jaxpr
-from minijax_stage3.lowering import lower_to_module
 
 
 class CompileOptions(NamedTuple):
@@ -134,14 +134,14 @@ class Compilation:
         """The StableHLO module for one device, whose first arguments are the constants."""
         platform = self.platform or backend.platform()
         attributes = self._argument_attributes()
-        return lower_to_module(self.jaxpr, f"jit_{self.name}", attributes, platform=platform)
+        return recorded_lower(self.jaxpr, f"jit_{self.name}", attributes, platform=platform)
 
     def compiled(self) -> CompiledJaxpr:
         """The program for the default device, shared by all with the same program and options."""
         options = self.options.compiler_options
         require_platform(self.name, self.platform or backend.platform(), backend.platform())
         if not self.donated and not options:
-            return compile_jaxpr(self.jaxpr, f"jit_{self.name}")
+            return compile_jaxpr(self.jaxpr, f"jit_{self.name}", recorded_lower)
         programs = _compiled.setdefault(self.jaxpr, {})
         once = programs.setdefault((tuple(self.donated), options), Once())
         return once.get(self._compile)

@@ -19,6 +19,7 @@ import stat
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ from minijax.runtime.inspection import has_addresses
 from minijax.runtime.slow_compiles import noticed_when_slow
 from minijax.settings.config import config
 from minijax.settings.debugging import logging_time
+from minijax.settings.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, COMPILED, record_event
 from minijax_stage3 import backend, executable
 from minijax_stage3.backend import Aval, Device, Executable, Options
 
@@ -52,7 +54,7 @@ def compile_or_load(
 
     A program that calls Python functions is never kept: they belong to this process.
     """
-    with logging_time(f"compiling {_name_of(text)}"):
+    with _logging_time(text):
         return _compile_or_load(text, out_avals, options)
 
 
@@ -80,7 +82,7 @@ def compile_or_load_partitioned(
     another compiles it for longer than the first one waits. Nor is one that has Python look at
     shardings while it is compiled.
     """
-    with logging_time(f"compiling {_name_of(text)}"):
+    with _logging_time(text):
         functions, text = functions_called(text)
         here = xla.process_index()
         stays = functions or has_addresses(text) or any(x.process_index != here for x in devices)
@@ -117,9 +119,9 @@ def _kept(
     if data is not None:
         with contextlib.suppress(RuntimeError):  # then the entry is replaced
             loaded = loaded_from(data)
-            _log("hit", text, file)
+            _log("hit", CACHE_HIT, text, file)
             return loaded
-    _log("miss", text, file)
+    _log("miss", CACHE_MISS, text, file)
     start = time.perf_counter()
     with noticed_when_slow(text):
         compiled = compiled_now()
@@ -325,10 +327,18 @@ def _warn_unless_default(directory: str, problem: str) -> None:
         _warn(directory, problem)
 
 
-def _log(event: str, text: str, file: str) -> None:
+def _log(event: str, recorded: str, text: str, file: str) -> None:
     import logging
 
+    record_event(CACHE_USED)
+    record_event(recorded)
     logging.getLogger("minijax.compilation_cache").debug("%s: %s, %s", event, _name_of(text), file)
+
+
+def _logging_time(text: str) -> AbstractContextManager[None]:
+    name = _name_of(text)
+    function = name.partition("@")[2].partition(" ")[0].removeprefix("jit_")
+    return logging_time(f"compiling {name}", COMPILED, f"jit({function})")
 
 
 def _name_of(text: str) -> str:

@@ -35,6 +35,7 @@ from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
 from minijax.settings.config import Switch, config
 from minijax.settings.debugging import disable_jit_option, logging_time
+from minijax.settings.monitoring import TRACED
 from minijax.settings.number_types import set_number_types, types_here, types_in_function
 from minijax.settings.tracers import adopted
 from minijax.shardings.mesh import mesh_in_context
@@ -348,7 +349,8 @@ class JittedFunction:
         names = functools.partial(self._names, args, kwargs)
         if self.is_users and config.explain_cache_misses:
             self._explain_trace(signature, args, kwargs)
-        with logging_time(f"tracing `{self._name}`"), refusing_recursion("jit", self._fun):
+        logging = logging_time(f"tracing `{self._name}`", TRACED, self._name)
+        with logging, refusing_recursion("jit", self._fun):
             closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
         jaxpr = consts_as_invars(closed.jaxpr)
         traced = Traced(self._name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)

@@ -20,6 +20,7 @@ from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
 from minijax.runtime.compilation_cache import compile_or_load_partitioned
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
+from minijax.runtime.lowering import recorded_lower
 from minijax.runtime.sharding_text import argument, joined
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
@@ -43,9 +44,6 @@ from minijax_stage3.executable import (
     jaxpr_of_primitive,
 )
 from minijax_stage3.jit_rules import cached_by_jaxpr
-from minijax_stage3.lowering import (
-    lower_to_module,
-)
 
 # The sharding of each argument or result, or None where it is not fixed; empty if none is.
 Shardings = tuple[Sharding | None, ...]
@@ -257,7 +255,7 @@ class PartitionedProgram:
         attributes: Mapping[int, str],
     ) -> str:
         if self.num_devices == 1:
-            return lower_to_module(jaxpr, name, attributes, platform=self.platform)
+            return recorded_lower(jaxpr, name, attributes, platform=self.platform)
         module = PartitionedModule(self.platform, self.num_devices)
         self.inspections = module.inspections
         told = dict(attributes)
@@ -271,7 +269,7 @@ class PartitionedProgram:
             )
             if isinstance(sharding, NamedSharding)
         }
-        return lower_to_module(jaxpr, name, told, returned, module)
+        return recorded_lower(jaxpr, name, told, returned, module)
 
     def _completed(
         self,

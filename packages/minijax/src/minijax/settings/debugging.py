@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from minijax.settings.config import Switch, config
+from minijax.settings.monitoring import recorded
 from minijax.settings.reusable_contexts import reusable_context
 
 disable_jit_option = config.declare(
@@ -179,11 +180,12 @@ def jit_is_disabled() -> bool:
 
 
 @contextmanager
-def logging_time(what: str) -> Iterator[None]:
-    """Log how long the block took, if logging is enabled."""
-    if not (Switch.used and _log_compiles.value):
+def logging_time(what: str, event: str, fun_name: str) -> Iterator[None]:
+    """Log how long the block took, if logging is enabled, and tell listeners."""
+    with recorded(event, fun_name):
+        if not (Switch.used and _log_compiles.value):
+            yield
+            return
+        start = time.perf_counter()
         yield
-        return
-    start = time.perf_counter()
-    yield
-    _logger.warning("Finished %s in %.6f s", what, time.perf_counter() - start)
+        _logger.warning("Finished %s in %.6f s", what, time.perf_counter() - start)

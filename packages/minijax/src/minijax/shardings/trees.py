@@ -3,6 +3,7 @@
 from typing import Any
 
 from minijax import xla
+from minijax.shardings.layout import Format
 from minijax.shardings.mesh import AxisType, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
@@ -13,7 +14,7 @@ from minijax_stage2.tree import broadcast_prefix
 
 
 def _is_entry(x: Any) -> bool:
-    return x is None or isinstance(x, Sharding | PartitionSpec)
+    return x is None or isinstance(x, Sharding | PartitionSpec | Format)
 
 
 def shardings_for(caller: str, role: str, given: Any, tree: Any) -> list[Sharding | None]:
@@ -41,6 +42,8 @@ def require_shardings(caller: str, role: str, given: Any) -> None:
 
 def as_sharding(caller: str, role: str, entry: Any) -> Sharding | None:
     """Convert a device, a sharding, a spec of the mesh in context, or None."""
+    if isinstance(entry, Format):
+        entry = entry.sharding_by(caller, role)
     if entry is None or isinstance(entry, Sharding):
         return entry
     if isinstance(entry, PartitionSpec):

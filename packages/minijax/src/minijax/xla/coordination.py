@@ -76,6 +76,7 @@ class Coordination:
             **security,
         )
         self._client.connect()
+        self._preemption: Any = None
         self.set(f"process/{index}", f"{socket.gethostname()} {os.getpid()}")
         is_local = address.startswith(("127.", "localhost:", "[::1]:"))
         hosts = {"hostname": "127.0.0.1"} if is_local else {}
@@ -150,8 +151,19 @@ class Coordination:
             return found
         return []
 
+    # Processes that are about to be stopped
+
+    def reached_preemption_sync_point(self, step: int) -> bool:
+        """Return True at the step that all processes reach after one of them is told to stop."""
+        if self._preemption is None:  # from now on SIGTERM is a notice
+            self._preemption = import_module("jaxlib._jax").create_preemption_sync_manager()
+            self._preemption.initialize(self._client)
+        return bool(self._preemption.reached_sync_point(step))
+
     def close(self) -> None:
         """Leave, once all processes do."""
+        if self._preemption is not None:
+            self._preemption.shutdown()
         self._client.shutdown()
         if self._service is not None:
             self._service.shutdown()

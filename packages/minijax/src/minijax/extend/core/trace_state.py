@@ -7,15 +7,9 @@ from typing import Any
 from minijax.runtime.evaluation import library_evaluation
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
-from minijax_stage2 import Trace, Tracer, current_trace, trace_stack
+from minijax_stage2 import Trace, current_trace, trace_stack
 from minijax_stage2.vmap import BatchTrace
 from minijax_stage3.staging import JaxprTrace
-
-# Libraries ask a tracer for its trace, and compare what identifies that of two tracers.
-_readable: Any = Tracer
-_readable._trace = property(lambda tracer: tracer.interpreter)
-_identified: Any = Trace
-_identified.main = property(lambda trace: trace)
 
 
 class OpaqueTraceState:
