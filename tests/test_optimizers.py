@@ -140,3 +140,19 @@ def test_parameters_have_jaxs_names_and_defaults(name):
         for library in (ours, theirs)
     ]
     assert mine == jaxs
+
+
+@pytest.mark.parametrize("args", [(0.1,), (0.1, 0.5)])
+@pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 3, 2)])
+def test_sm3_accumulates_along_axes(shape, args):
+    rng = np.random.default_rng(2)
+    x = {"w": rng.normal(size=shape).astype("float32")}
+    init, update, get_params = ours.sm3(*args)
+    jax_init, jax_update, jax_get_params = theirs.sm3(*args)
+    state, jax_state = init(x), jax_init(x)
+    for i in range(STEPS):
+        grads = {"w": (rng.normal(size=shape) * min(i, 1)).astype("float32")}
+        state, jax_state = minijax.jit(update)(i, grads, state), jax_update(i, grads, jax_state)
+    assert_close(get_params(state), jax_get_params(jax_state), 1e-5, weak_types=False)
+    with pytest.raises(TypeError, match="sm3: expected parameters"):
+        init(np.float32(1))

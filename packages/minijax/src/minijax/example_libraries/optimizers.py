@@ -307,6 +307,47 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
     return _with_zeros(2, update)
 
 
+@optimizer
+def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
+    """As `adagrad`, with one accumulated number per row, column, ..., not one per element.
+
+    The state of an array of shape `(m, n)` has `m + n` accumulators. An element's own sum of
+    squared gradients is bounded by the smallest of those that it belongs to.
+
+    Arguments:
+        step_size: positive number, or a schedule.
+        momentum: the fraction of the last step that is kept.
+
+    Raises:
+        TypeError: a parameter is a scalar, which has no axis to accumulate along.
+
+    Source: R. Anil, V. Gupta, T. Koren and Y. Singer, "Memory-efficient adaptive optimization",
+    2019.
+
+    >>> init, update, get_params = sm3(0.1)
+    >>> print(get_params(update(0, jnp.array([3.0, -0.3]), init(jnp.ones(2)))))
+    [0.99 1.01]
+    """
+    step_size = make_schedule(step_size)
+
+    def init(x0: Any) -> Any:
+        if not jnp.ndim(x0):
+            raise TypeError("sm3: expected parameters with at least one axis, found a scalar")
+        return x0, jnp.zeros_like(x0), [jnp.zeros(size, x0.dtype) for size in jnp.shape(x0)]
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, along_axes = state
+        axes = range(jnp.ndim(x))
+        others = [tuple(axis for axis in axes if axis != kept) for kept in axes]
+        bounds = [jnp.expand_dims(v, rest) for v, rest in zip(along_axes, others, strict=True)]
+        squares = functools.reduce(jnp.minimum, bounds) + jnp.square(g)
+        scale = jnp.where(squares > 0, 1.0 / jnp.sqrt(squares), 0.0)
+        m = (1.0 - momentum) * (g * scale) + momentum * m
+        return x - step_size(i) * m, m, [squares.max(rest) for rest in others]
+
+    return init, update, lambda state: state[0]
+
+
 def _weight_so_far(kept: Any, i: Any, like: Any) -> Any:
     """The sum of the weights in a running mean that starts at zero, after step i."""
     return 1 - jnp.asarray(kept, like.dtype) ** (i + 1)
@@ -405,5 +446,6 @@ __all__ = [
     "rmsprop",
     "rmsprop_momentum",
     "sgd",
+    "sm3",
     "unpack_optimizer_state",
 ]
