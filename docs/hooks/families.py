@@ -183,7 +183,7 @@ PAGES = (
         Page(f"scipy/{name.replace('.', '_')}", f"scipy.{name}", (f"minijax.scipy.{name}",))
         for name in (
             "linalg", "special", "signal", "ndimage", "optimize", "integrate", "fft",
-            "sparse.linalg",
+            "sparse.linalg", "cluster.vq", "interpolate", "spatial.transform",
         )
     ),
     Page(

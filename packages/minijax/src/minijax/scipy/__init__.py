@@ -1,17 +1,21 @@
 """scipy's functions for Arrays, under the names of `jax.scipy`."""
 
 from minijax.scipy import (
+    cluster,
     fft,
     integrate,
+    interpolate,
     linalg,
     ndimage,
     optimize,
     signal,
     sparse,
+    spatial,
     special,
     stats,
 )
 
 __all__ = [
-    "fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats",
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
+    "sparse", "spatial", "special", "stats",
 ]  # fmt: skip

@@ -154,6 +154,37 @@ def companion(a: ArrayLike) -> Array:
 
 
 @operation
+def fiedler_companion(a: ArrayLike) -> Array:
+    """Fiedler's companion matrix: five diagonals, whose eigenvalues are the roots of a polynomial.
+
+    Arguments:
+        a: the coefficients, highest power first; the first is not 0. Axes before the last are batch
+            axes.
+
+    Raises:
+        ValueError: there are no coefficients.
+
+    >>> print(fiedler_companion(jnp.array([1.0, -6.0, 11.0, -6.0])))
+    [[  6. -11.   1.]
+     [  1.   0.   0.]
+     [  0.   6.   0.]]
+    """
+    (a,) = _vectors(*inexact_arrays(a))
+    size = typeof(a).shape[-1] - 1
+    if size < 0:
+        raise ValueError(f"fiedler_companion: a must hold a coefficient, found {typeof(a)}")
+    out = jnp.zeros((*a.shape[:-1], size, size), a.dtype)
+    coefficients = -a[..., 1:] / a[..., :1]
+    for k in range(size):  # each beside the diagonal, in turn above and below it
+        above, below = (max(k - 1, 0), k), (k, max(k - 1, 0))
+        out = out.at[(..., *(above if k % 2 else below))].set(coefficients[..., k])
+        if k:
+            one = (k, max(k - 2, 0)) if k % 2 else (k - 2, k)
+            out = out.at[(..., *one)].set(1)
+    return out
+
+
+@operation
 def fiedler(a: ArrayLike) -> Array:
     """The Fiedler matrix of distances between numbers. Axes before the last are batch axes.
 
@@ -334,6 +365,100 @@ def pascal(n: int, kind: str | None = None) -> Array:
                 rows.append(np.cumsum(rows[-1]))
         out = np.array(rows[:size]).reshape(size, size).astype(np.float32)
     return jnp.asarray(out.T if kind == "upper" else out)
+
+
+@operation(static="n")
+def invhilbert(n: int) -> Array:
+    """The inverse of the Hilbert matrix, whose entries are integers; floats here.
+
+    >>> print(invhilbert(2))
+    [[ 4. -6.]
+     [-6. 12.]]
+    """
+    size = max(one_int("invhilbert: n", n), 0)
+    rows = [
+        [
+            (-1) ** (i + j)
+            * (i + j + 1)
+            * math.comb(size + i, size - j - 1)
+            * math.comb(size + j, size - i - 1)
+            * math.comb(i + j, i) ** 2
+            for j in range(size)
+        ]
+        for i in range(size)
+    ]
+    return _of_python_ints(rows)
+
+
+@operation(static=("n", "kind"))
+def invpascal(n: int, kind: str | None = None) -> Array:
+    """The inverse of `pascal(n, kind)`, whose entries are integers; floats here.
+
+    Raises:
+        ValueError: there is no such `kind`.
+
+    >>> print(invpascal(3))
+    [[ 3. -3.  1.]
+     [-3.  5. -2.]
+     [ 1. -2.  1.]]
+    """
+    size = max(one_int("invpascal: n", n), 0)
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ValueError(f"invpascal: kind must be 'symmetric', 'lower' or 'upper', found {kind!r}")
+    numbers = range(size)
+    lower = [[(-1) ** (i - j) * math.comb(i, j) if j <= i else 0 for j in numbers] for i in numbers]
+    if kind == "lower":
+        return _of_python_ints(lower)
+    upper = [list(column) for column in zip(*lower, strict=True)]
+    if kind == "upper":
+        return _of_python_ints(upper)
+    return _of_python_ints(
+        [[sum(x * y for x, y in zip(row, other, strict=True)) for other in upper] for row in upper]
+    )
+
+
+def _of_python_ints(rows: list[list[int]]) -> Any:
+    dtype = default_float()
+    largest = float(np.finfo(dtype).max)
+    floats = [
+        [float(x) if abs(x) <= largest else math.copysign(math.inf, x) for x in r] for r in rows
+    ]
+    return jnp.asarray(np.array(floats, dtype).reshape(len(rows), len(rows)))
+
+
+@operation(static=("n", "mode"))
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
+    """The matrix whose product with a vector of `n` numbers is their convolution with `a`.
+
+    Arguments:
+        a: the numbers, along the last axis. Axes before are batch axes.
+        n: the number of columns.
+        mode: "full", "same" or "valid", as for `minijax.numpy.convolve`.
+
+    Raises:
+        ValueError: `a` has no numbers, `n` is not positive, or there is no such `mode`.
+
+    >>> print(convolution_matrix(jnp.array([1, 10]), 3, "valid"))
+    [[10  1  0]
+     [ 0 10  1]]
+    """
+    aval = typeof(a)
+    if not aval.ndim or not aval.shape[-1]:
+        raise ValueError(f"convolution_matrix: a must hold at least one number, found {aval}")
+    count, size = _size("convolution_matrix", n, 1), aval.shape[-1]
+    starts = {
+        "full": (0, size + count - 1),
+        "same": ((min(size, count) - 1) // 2, max(size, count)),
+        "valid": (min(size, count) - 1, max(size, count) - min(size, count) + 1),
+    }
+    if mode not in starts:
+        raise ValueError(
+            f"convolution_matrix: mode must be 'full', 'same' or 'valid', found {mode!r}"
+        )
+    start, rows = starts[mode]
+    which = start + np.arange(rows)[:, None] - np.arange(count)
+    inside = (which >= 0) & (which < size)
+    return jnp.where(inside, jnp.asarray(a)[..., np.clip(which, 0, size - 1)], 0)
 
 
 set_all(globals())

@@ -8,6 +8,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
+from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.shapes.creation import steps_of
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.math.operands import real_floats, strong_floats
@@ -136,6 +137,59 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
         raise NotImplementedError("factorial: exact must be False; the result is a float")
     (n,) = real_floats("factorial", n)
     return where(lax.lt(n, 0), 0, lax.exp(lax.lgamma(lax.add(n, 1))))
+
+
+def _comb(n: Any, k: Any) -> Any:
+    rest = lax.sub(n, k)
+    logs = [lax.lgamma(lax.add(x, 1.0)) for x in (n, k, rest)]
+    number = lax.exp(lax.sub(logs[0], lax.add(logs[1], logs[2])))
+    is_whole = lax.bitwise_and(lax.eq(n, lax.floor(n)), lax.eq(k, lax.floor(k)))
+    is_exact = lax.bitwise_and(is_whole, lax.lt(number, 2.0**40))
+    return where(is_exact, lax.round(number), number)
+
+
+def _log_slope_of_comb(first: Any, second: Any) -> Any:
+    return lax.sub(lax.digamma(lax.add(first, 1)), lax.digamma(lax.add(second, 1)))
+
+
+_comb_of = binary(
+    "comb",
+    "",
+    hlo=in_64_bits(_comb),
+    kinds="f",
+    jvp=(
+        lambda t, out, n, k: lax.mul(t, lax.mul(out, _log_slope_of_comb(n, lax.sub(n, k)))),
+        lambda t, out, n, k: lax.mul(t, lax.mul(out, _log_slope_of_comb(lax.sub(n, k), k))),
+    ),
+)
+
+
+@operation(static="repetition")
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
+    """The number of ways to choose `k` of `N` things, as a float; of real numbers, too.
+
+    Arguments:
+        N: the number of things.
+        k: how many are chosen.
+        repetition: whether one thing may be chosen more than once.
+
+    Returns:
+        The binomial coefficient; 0 if `N` or `k` is negative, or `k` greater than `N` without
+        repetition.
+
+    Raises:
+        ValueError: `N` or `k` is complex.
+
+    >>> minijax.scipy.special.comb(5, jnp.arange(6))
+    Array([ 1.,  5., 10., 10.,  5.,  1.], dtype=float32)
+    """
+    n, k = strong_floats("comb", N, k)
+    is_none = lax.bitwise_or(lax.lt(n, 0), lax.lt(k, 0))
+    if repetition:  # of no things, none can be chosen
+        n = where(lax.eq(k, 0), n, lax.sub(lax.add(n, k), 1))
+    is_none = lax.bitwise_or(is_none, lax.lt(n, k))
+    ways = _comb_of(where(is_none, 1, n), where(is_none, 1, k))
+    return where(is_none, 0, ways)
 
 
 def _poch(z: Any, m: Any) -> Any:

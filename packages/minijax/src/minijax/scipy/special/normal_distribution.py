@@ -209,4 +209,18 @@ def ndtri(p: ArrayLike) -> Array:
     return _ndtri_of(*strong_floats("ndtri", p))
 
 
-__all__ = ["log_ndtr", "ndtr", "ndtri"]
+@operation
+def erfcinv(y: ArrayLike) -> Array:
+    """The number whose `erfc` is `y`, accurate also where `y` is nearly 0.
+
+    Raises:
+        ValueError: `y` is complex.
+
+    >>> minijax.scipy.special.erfcinv(jnp.array([0.0, 0.5, 1.0, 2.0]))
+    Array([       inf, 0.47693628, 0.        ,       -inf], dtype=float32)
+    """
+    (y,) = strong_floats("erfcinv", y)
+    return lax.mul(lax.sub(0.0, _ndtri_of(lax.mul(y, 0.5))), math.sqrt(0.5))
+
+
+__all__ = ["erfcinv", "log_ndtr", "ndtr", "ndtri"]
