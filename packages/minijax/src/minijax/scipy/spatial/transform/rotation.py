@@ -182,12 +182,12 @@ class Rotation(NamedTuple):
             raise TypeError("Rotation: a single rotation has no len()")
         return int(self.quat.shape[0])
 
-    def __getitem__(self, indexer: Any) -> "Rotation":  # type: ignore[override]
+    def __getitem__(self, indexer: Any) -> "Rotation":
         if self.single:
             raise TypeError("Rotation: a single rotation has no elements")
         return Rotation(self.quat[indexer])
 
-    def __mul__(self, other: Any) -> "Rotation":  # type: ignore[override]
+    def __mul__(self, other: Any) -> "Rotation":
         """The rotation `other`, followed by this one."""
         return Rotation(_normalized(_product(self.quat, other.quat)))
 

@@ -36,8 +36,8 @@ class Slerp(NamedTuple):
                 f"Slerp: times must hold one number for each of {len(rotations)} rotations, found "
                 f"shape {times.shape}"
             )
-        before = rotations[:-1]
-        turns = before.inv() * rotations[1:]
+        before = Rotation(rotations.quat[:-1])
+        turns = before.inv() * Rotation(rotations.quat[1:])
         return cls(times, jnp.diff(times), before, turns.as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:
