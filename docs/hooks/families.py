@@ -88,7 +88,7 @@ PAGES = (
     Page(
         "minijax/programs", "Compiled and exported programs", ("minijax.stages", "minijax.export")
     ),
-    Page("minijax/core", "Primitives of one's own", ("minijax.core",)),
+    Page("minijax/core", "Your own primitives", ("minijax.core",)),
     Page(
         "minijax/extend", "Extensions by JAX's conventions",
         ("minijax.extend.core", "minijax.extend.linear_util", "minijax.extend.backend",

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from families import GROUPS, PAGES, Page
-from listing import about, listing
+from listing import about, is_documented, listing
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -45,10 +45,22 @@ def contents(group: str) -> Iterator[str]:
     for page in pages_of(group):
         file = f"{page.path.partition('/')[2]}.md"
         yield f"## [{page.title}]({file})\n\n"
+        places: dict[int, str] = {}
         for module in page.modules:
             if names := page.names(module):
                 prefix = f"`{module}`: " if len(page.modules) > 1 else ""
-                yield prefix + ", ".join(f"`{name}`" for name in names) + "\n\n"
+                yield prefix + ", ".join(links(module, names, file, places)) + "\n\n"
+
+
+def links(module: str, names: list[str], file: str, places: dict[int, str]) -> Iterator[str]:
+    """Names with links to where a page documents them; `places` has those of earlier modules."""
+    values = {name: getattr(import_module(module), name) for name in names}
+    for name, value in values.items():
+        place = places.get(id(value), f"{module}.{name}" if is_documented(value) else "")
+        yield f"[`{name}`]({file}#{place})" if place else f"`{name}`"
+    places.update(
+        (id(value), f"{module}.{name}") for name, value in values.items() if is_documented(value)
+    )
 
 
 def text_of(page: Page) -> Iterator[str]:

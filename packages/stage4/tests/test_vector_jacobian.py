@@ -70,7 +70,7 @@ def by_hand(x):
     return Jt_matmul(x, gt)
 
 
-# Primitives of one's own.
+# Primitives of your own.
 
 arctan_p = Primitive("arctan")
 impl_rules[arctan_p] = lambda x: [np.arctan(x)]

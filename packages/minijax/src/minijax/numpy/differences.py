@@ -1,4 +1,4 @@
-"""Differences of neighbours, slopes, and areas under a curve."""
+"""Differences of neighbors, slopes, and areas under a curve."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ def diff(
     """The difference of each element from the one before it, taken `n` times.
 
     Arguments:
-        a: the array; for booleans, the result is whether neighbours differ.
+        a: the array; for booleans, the result is whether neighbors differ.
         n: how many times.
         axis: the axis to go along.
         prepend: a number or an array to put before `a` first.
@@ -74,7 +74,7 @@ def _edge(x: Any, a: Any, axis: int) -> Any:
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
-    """The differences of neighbouring elements of the flattened array.
+    """The differences of neighboring elements of the flattened array.
 
     Arguments:
         ary: the array.
@@ -106,7 +106,7 @@ def gradient(
     axis: int | Sequence[int] | None = None,
     edge_order: int | None = None,
 ) -> Any:
-    """The slope at each element, from its neighbours; at the ends from the only one.
+    """The slope at each element, from its neighbors; at the ends from the only one.
 
     Arguments:
         f: the array.

@@ -1,4 +1,4 @@
-"""Einstein summation: products of arrays with labelled axes, summed over dropped labels.
+"""Einstein summation: products of arrays with labeled axes, summed over dropped labels.
 
 Operands are multiplied in pairs, in an order that keeps intermediate results small.
 """
@@ -59,7 +59,7 @@ def einsum(
     _dot_general: Callable[..., Any] = lax.dot_general,
     out_sharding: Any = None,
 ) -> Array:
-    """The sum of products of operands with labelled axes, as in numpy.
+    """The sum of products of operands with labeled axes, as in numpy.
 
     Arguments:
         subscripts: the labels of each operand's axes, and after `->` those of the result. Without

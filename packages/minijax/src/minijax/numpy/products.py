@@ -239,7 +239,7 @@ def tensordot(
         b: the right operand.
         axes: the number of last axes of `a` to contract with the first of `b`; or a pair, the axes
             of `a` and those of `b`, each an int or a sequence of ints.
-        precision, preferred_element_type, out_sharding: see above.
+        precision, preferred_element_type, out_sharding: as in `einsum`.
 
     Raises:
         TypeError: `axes` is anything else, or sizes differ.

@@ -81,11 +81,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(found.to_json())
         return
     try:
-        from rich import print as print_in_colours
+        from rich import print as print_in_colors
     except ModuleNotFoundError:
         print(found)
     else:
-        print_in_colours(found)
+        print_in_colors(found)
 
 
 if __name__ == "__main__":

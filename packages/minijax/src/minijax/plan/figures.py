@@ -25,7 +25,7 @@ class Plan:
         unbounded_loops: the number of loops that count as if they ran once, since XLA does not know
             how often they do.
 
-    `str` and `print` show a table; `rich.print` shows it in colours.
+    `str` and `print` show a table; `rich.print` shows it in colors.
     """
 
     def __init__(

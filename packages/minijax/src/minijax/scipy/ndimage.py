@@ -34,7 +34,7 @@ def _rounded(x: Any) -> Any:
     return x if typeof(x).dtype.kind in "iu" else lax.round(x)
 
 
-def _neighbours(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
+def _neighbors(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
     """The elements that a coordinate lies between, and their weights."""
     if order == 0:
         return [(_rounded(coordinate).astype(np.int32), np.ones((), typeof(coordinate).dtype))]
@@ -57,7 +57,7 @@ def map_coordinates(
     Arguments:
         input: the array.
         coordinates: for each of its axes an array of positions along it.
-        order: 0 for the nearest element, 1 to interpolate between neighbours.
+        order: 0 for the nearest element, 1 to interpolate between neighbors.
         mode: the extension beyond the array: "constant" for `cval`, "nearest" for the last element,
             "wrap" for the array repeated, "mirror" and "reflect" for the array reversed, without
             and with its last element.
@@ -92,7 +92,7 @@ def map_coordinates(
     if typeof(cval).dtype.kind == "c" and dtype.kind != "c":
         raise TypeError(f"map_coordinates: cval is complex, {cval}, and {dtype} is not")
     cval = jnp.asarray(cval, dtype)
-    by_axis = [_neighbours(coordinate, order) for coordinate in coordinates]
+    by_axis = [_neighbors(coordinate, order) for coordinate in coordinates]
     total: Any = None
     for corner in itertools.product(*by_axis):
         found = [MODES[mode](index, n) for (index, _), n in zip(corner, shape, strict=True)]

@@ -102,7 +102,7 @@ def associative_scan(
 
 
 def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
-    """Combine neighbours, scan these pairs, and fill in the elements between them.
+    """Combine neighbors, scan these pairs, and fill in the elements between them.
 
     The first argument of `combine` comes earlier in the arrays, also in reverse.
     """

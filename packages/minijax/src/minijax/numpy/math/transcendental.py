@@ -235,12 +235,12 @@ def i0(x: ArrayLike) -> Array:
 def unwrap(
     p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
 ) -> Array:
-    """Phases with periods added, so that neighbours differ by at most half a period.
+    """Phases with periods added, so that neighbors differ by at most half a period.
 
     Arguments:
         p: the phases.
-        discont: neighbours that differ by less do not change; half a period by default.
-        axis: the axis along which they are neighbours.
+        discont: neighbors that differ by less do not change; half a period by default.
+        axis: the axis along which they are neighbors.
         period: the period.
 
     Raises:
