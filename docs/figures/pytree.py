@@ -30,8 +30,8 @@ def svg() -> str:
         drawing.box(80, 232, 56, 36, "*", radius=18),
         drawing.box(150, 232, 56, 36, "*", radius=18),
         drawing.box(220, 232, 56, 36, "*", radius=18),
-        drawing.box(290, 232, 150, 36, "list, 2 children", "stage-2"),
-        drawing.box(454, 232, 170, 36, "dict a, b, 2 children", "stage-2"),
+        drawing.box(286, 232, 146, 36, "list, 2 children", "stage-2"),
+        drawing.box(444, 232, 188, 36, "dict a, b, 2 children", "stage-2"),
     ]
     # Each inner node takes the last subtrees before it.
     for node, first, y in ((row[3], row[1], 280), (row[4], row[0], 292)):

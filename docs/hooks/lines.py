@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 PROGRAM = re.compile(r'^```python exec=[^\n]*session="([\w-]+)"[^\n]*\n(.*?)^```', re.M | re.S)
-FILE = re.compile(r"&lt;code block: session [\w-]+; n(\d+)&gt;")
+FILE = re.compile(r"&lt;code\s+block:\s+session\s+[\w-]+;\s+n(\d+)&gt;")  # lines may be wrapped
 numbers: Counter[str] = Counter()
 
 

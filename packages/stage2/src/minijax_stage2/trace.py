@@ -26,7 +26,7 @@ class Primitive:
 
     def __init__(self, name: str, higher_order: bool = False):
         self.name = name
-        self.higher_order = higher_order  # among its parameters, as `jit` and `cond` do
+        self.higher_order = higher_order  # its parameters hold programs, as those of `jit` do
 
     def __repr__(self) -> str:
         return self.name
