@@ -62,12 +62,8 @@ NOT_YET = {
     "host_id": "local_devices",
     "slice_index": "distributed.initialize",
     "partition_index": "distributed.initialize",
-    "accuracy": """lax.cbrt lax.cos lax.erfc lax.exp lax.exp2 lax.expm1 lax.log lax.log1p
-        lax.logistic lax.rsqrt lax.sin lax.sqrt lax.tan lax.tanh""",
     "concrete": "checkpoint remat",
     "axis_env": "make_jaxpr",
-    "dimensions": "lax.reshape",
-    "out_dtype": "lax.mul",
     "in_nzs": "linearize vjp",
     "saveable_args": "vjp",
     "with_logs": "custom_gradient",
@@ -79,6 +75,9 @@ NEWER = {
     "out_sharding": """numpy.full numpy.full_like numpy.bincount numpy.histogram numpy.percentile
         lax.reduce lax.reduce_max lax.reduce_min nn.one_hot random.generalized_normal
         random.geometric random.maxwell random.triangular""",
+    "accuracy": """lax.cbrt lax.cos lax.erfc lax.exp lax.exp2 lax.expm1 lax.log lax.log1p
+        lax.logistic lax.rsqrt lax.sin lax.sqrt lax.tan lax.tanh""",
+    "out_dtype": "lax.mul",
     "batch_size": "numpy.lexsort",
     "to": "lax.all_gather",
     "mtls_cert_file": "distributed.initialize",

@@ -151,19 +151,19 @@ PAGES = (
     # lax
     family(
         "lax/elementwise", "Elementwise operations", LAX, "lax.elementwise",
-        ".convert_element_type",
+        ".convert_element_type", "lax.accuracy",
     ),
     family("lax/special", "Special functions", LAX, "lax.special"),
     family(
         "lax/control_flow", "Control flow", LAX, "lax.control_flow", "lax.optimization_barrier",
-        "lax.stop_gradient", "lax.composite",
+        "lax.stop_gradient", "lax.composite", "lax.staging",
     ),
     family("lax/shapes", "Shapes and creation", LAX, "lax.shapes"),
     family("lax/indexing", "Slices, gather, scatter", LAX, "lax.indexing"),
     family("lax/reductions", "Reductions, windows, sorting", LAX, "lax.reductions", "lax.sorting"),
     family(
         "lax/products", "Products, convolutions, fft", LAX, "lax.dot", "lax.convolution", "lax.fft",
-        "lax.precision", "~types", "~builtins", ".conv_general_dilated_p",
+        "lax.precision", "~types", "~builtins", ".conv_general_dilated_p", "lax.scaled_dot",
     ),
     family(
         "lax/collectives", "Collectives, sharding, random bits", LAX, "lax.collectives",

@@ -10,6 +10,7 @@ import minijax.lax.control_flow.while_rules as _while_rules
 import minijax.lax.resharding as _resharding
 import minijax.primitives.jit_and_cond as _jit_and_cond
 import minijax.primitives.sharding_rules_of_stages as _sharding_rules_of_stages
+from minijax.lax.accuracy import *
 from minijax.lax.collectives import *
 from minijax.lax.composite import *
 from minijax.lax.control_flow.cond import *
@@ -29,6 +30,7 @@ from minijax.lax.elementwise.comparisons import *
 from minijax.lax.elementwise.complex_numbers import *
 from minijax.lax.elementwise.conversion import *
 from minijax.lax.elementwise.extremes import *
+from minijax.lax.elementwise.horner import *
 from minijax.lax.elementwise.rounding import *
 from minijax.lax.elementwise.selection import *
 from minijax.lax.elementwise.transcendental import *
@@ -47,6 +49,7 @@ from minijax.lax.reductions.standard import *
 from minijax.lax.reductions.window_extremes import *
 from minijax.lax.reductions.windows import *
 from minijax.lax.rng_bit_generator import *
+from minijax.lax.scaled_dot import *
 from minijax.lax.shapes.broadcasting import *
 from minijax.lax.shapes.creation import *
 from minijax.lax.shapes.reshaping import *
@@ -59,6 +62,7 @@ from minijax.lax.special.error_functions import *
 from minijax.lax.special.gamma_functions import *
 from minijax.lax.special.incomplete_beta import *
 from minijax.lax.special.incomplete_gamma import *
+from minijax.lax.staging import *
 from minijax.lax.stop_gradient import *
 from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import minijax.lax.promoting as operations
 from minijax.errors.tracebacks import hiding_frames
+from minijax.lax.accuracy import with_accuracy
 from minijax.primitives.declare import require_kind
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
@@ -104,6 +105,10 @@ def _check_pow(x: Any, y: Any) -> None:
         _require_alike("pow", "", False, typeof(x), typeof(y))
     else:
         _require_alike("pow", "", True, typeof(x), typeof(y))
+
+
+def _check_mul(x: Any, y: Any, *, out_dtype: Any = None) -> None:
+    _require_alike("mul", "iufc", True, typeof(x), typeof(y))
 
 
 def _check_cases(which: Any, *cases: Any) -> None:
@@ -211,10 +216,11 @@ _OF_KINDS = {
         "bitwise_and bitwise_or bitwise_xor eq ge gt le lt max min ne shift_left "
         "shift_right_arithmetic shift_right_logical"
     ),
-    "iufc": "add div mul sub",
+    "iu": "mulhi",
+    "iufc": "add div sub",
     "iuf": "rem",
     "fc": (
-        "acos acosh asin asinh atan atan2 atanh cos cosh exp exp2 expm1 log log1p logistic "
+        "acos acosh asin asinh atan atan2 atanh cos cosh exp exp2 expm1 log log1p log2 logistic "
         "reciprocal rsqrt sin sinh sqrt tan tanh"
     ),
     "f": (
@@ -227,6 +233,7 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "clamp": _check_clamp,
     "concatenate": lambda operands, dimension: require_one_dtype("concatenate", *operands),
     "dynamic_slice": _check_dynamic_slice,
+    "mul": _check_mul,
     "pow": _check_pow,
     "select": lambda pred, on_true, on_false: _check_cases(pred, on_false, on_true),
     "select_n": _check_cases,
@@ -267,4 +274,10 @@ def _strict_functions() -> Iterator[tuple[str, Any]]:
     yield "convert_element_type", convert_element_type
 
 
+# The functions that have several implementations on some devices.
+_WITH_ACCURACY = "cbrt cos erfc exp exp2 expm1 log log1p log2 logistic rsqrt sin sqrt tan tanh"
+
+
 strict_functions: dict[str, Any] = dict(_strict_functions())
+for _name in _WITH_ACCURACY.split():
+    strict_functions[_name] = with_accuracy(strict_functions[_name])

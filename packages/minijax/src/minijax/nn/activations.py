@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax.lax import logistic as sigmoid
+from minijax.lax import logistic
 from minijax.lax import promoting as lax
 from minijax.numpy import tanh
 from minijax.runtime.array import Array, ArrayLike
@@ -62,6 +62,16 @@ def softplus(x: ArrayLike) -> Array:
     Array([   0., 1000.], dtype=float32)
     """
     return jnp.logaddexp(x, 0)
+
+
+@operation
+def sigmoid(x: ArrayLike) -> Array:
+    """`1 / (1 + exp(-x))`.
+
+    >>> nn.sigmoid(jnp.array([-1e3, 0.0, 1e3]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return logistic(x)
 
 
 @operation

@@ -420,7 +420,33 @@ def _arg(
     return lax.expand_dims(index, range(typeof(a).ndim) if axis is None else (along,))
 
 
+@operation(static=("axis", "keepdims"))
+def minmax(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """The smallest and the largest element along the axes, as `min` and `max` give them.
+
+    Arguments:
+        initial: that of both, or a tuple of one for each.
+
+    The others are those of `min`.
+
+    Raises:
+        ValueError: there are no elements, or `where` might leave none, and no `initial`.
+
+    >>> jnp.minmax(jnp.array([3, 1, 2]))
+    (Array(1, dtype=int32), Array(3, dtype=int32))
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    return min(a, axis, out, keepdims, low, where), max(a, axis, out, keepdims, high, where)
+
+
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "prod",
-    "ptp", "std", "sum", "var",
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min",
+    "minmax", "prod", "ptp", "std", "sum", "var",
 ]  # fmt: skip

@@ -359,4 +359,39 @@ def digitize(
     return where(falls, lax.sub(size, place), place)
 
 
+@operation(static=("k", "axis", "mode", "sorted"))
+def top_k(
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Array, Array]:
+    """The `k` largest elements along an axis, the largest first, and their indices.
+
+    Arguments:
+        a: the array.
+        k: how many.
+        axis: the axis.
+        mode: "largest", or "smallest", the smallest first, with NaN last.
+        sorted: makes no difference: they are always in order.
+
+    Raises:
+        ValueError: there are not `k` elements, no such axis or no such `mode`.
+
+    >>> values, indices = jnp.top_k(jnp.array([3, 1, 2]), 2, mode="smallest")
+    >>> print(values, indices)
+    [1 2] [1 2]
+    """
+    if mode not in ("largest", "smallest"):
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', found {mode!r}")
+    if mode == "largest":
+        return lax.top_k(a, k, axis=axis)
+    aval = typeof(a)
+    along = canonical_axis("top_k", axis, aval.ndim)
+    (k,) = ints("top_k: k", k)
+    if not 0 <= k <= aval.shape[along]:
+        raise ValueError(f"top_k: k must be from 0 to {aval.shape[along]}, found {k}")
+    indices = lax.broadcasted_iota(np.int32, aval.shape, along)
+    values, indices = lax.sort((a, indices), dimension=along, num_keys=1)
+    first, places = (lax.slice_in_dim(x, 0, k, axis=along) for x in (values, indices))
+    return first, places
+
+
 set_all(globals())

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 import minijax_stage2 as stage2
-from minijax.primitives.declare import declare, require_kind
+from minijax.primitives.declare import declare, lower_by_primitives, require_kind
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.primitives import div_p, pow_p
+from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
@@ -57,14 +59,17 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
     return stage2.sub(x, y)
 
 
-@operation
-def mul(x: ArrayLike, y: ArrayLike) -> Array:
-    """`x * y`.
+@operation(static="out_dtype")
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
+    """`x * y`; of the dtype `out_dtype`, if given, to which both are converted first.
 
     >>> lax.mul(jnp.array([1.0, 2.0]), 2.5)
     Array([2.5, 5. ], dtype=float32)
     """
     require_meeting(x, y)
+    if out_dtype is not None:
+        dtype = dtype_of_numbers("mul", out_dtype)
+        x, y = stage2.astype(x, dtype), stage2.astype(y, dtype)
     return stage2.mul(x, y)
 
 
@@ -162,4 +167,34 @@ def square(x: ArrayLike) -> Array:
     return integer_pow(x, 2)
 
 
-__all__ = ["add", "div", "integer_pow", "mul", "neg", "pow", "reciprocal", "square", "sub"]
+one_minus_square_p = Primitive("one_minus_square")
+
+
+@operation
+def one_minus_square(x: ArrayLike) -> Array:
+    """`1 - x**2`, as `(1 + x) * (1 - x)`, which loses no digits where `x` is nearly 1.
+
+    >>> lax.one_minus_square(3.0)
+    Array(-8., dtype=float32, weak_type=True)
+    """
+    return bind1(one_minus_square_p, x)
+
+
+def _type_of_one_minus_square(x: ShapedArray) -> list[ShapedArray]:
+    require_kind("one_minus_square", "iufc", x)
+    return [x]
+
+
+declare(
+    one_minus_square_p,
+    abstract_eval=_type_of_one_minus_square,
+    lower=lower_by_primitives(lambda x: stage2.mul(stage2.add(1, x), stage2.sub(1, x))),
+    vmap=elementwise(one_minus_square_p),
+    sharding=by_elements(one_minus_square_p),
+    jvp=(lambda t, out, x: mul(t, mul(-2, x)),),
+)
+
+__all__ = [
+    "add", "div", "integer_pow", "mul", "neg", "one_minus_square", "pow", "reciprocal", "square",
+    "sub",
+]  # fmt: skip

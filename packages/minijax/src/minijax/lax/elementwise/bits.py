@@ -1,7 +1,14 @@
 """Functions of the bits of numbers."""
 
-from minijax.primitives.declare import binary, unary
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.lax.elementwise.arithmetic import add, mul
+from minijax.primitives.declare import binary, lower_by_primitives, unary
 from minijax.settings.public_names import set_all
+from minijax_stage2 import typeof
 
 bitwise_and = binary(
     "and",
@@ -92,6 +99,38 @@ clz = unary(
     """, hlo="count_leading_zeros",
     kinds="iu",
 )  # fmt: skip
+
+
+def _mulhi(x: Any, y: Any) -> Any:
+    dtype = typeof(x).dtype
+    bits = dtype.itemsize * 8
+    if bits < 64:
+        wide = np.dtype(f"{dtype.kind}8")
+        product = mul(stage2.astype(x, wide), stage2.astype(y, wide))
+        shift = shift_right_arithmetic if dtype.kind == "i" else shift_right_logical
+        return stage2.astype(shift(product, bits), dtype)
+    # The digits of base 2**32; the high ones have the sign.
+    high_shift = shift_right_arithmetic if dtype.kind == "i" else shift_right_logical
+    (low, high), (other_low, other_high) = (
+        (bitwise_and(n, dtype.type(2**32 - 1)), high_shift(n, dtype.type(32))) for n in (x, y)
+    )
+    carry = shift_right_logical(mul(low, other_low), dtype.type(32))
+    first = add(mul(high, other_low), carry)
+    second = add(mul(low, other_high), bitwise_and(first, dtype.type(2**32 - 1)))
+    carries = add(high_shift(first, dtype.type(32)), high_shift(second, dtype.type(32)))
+    return add(mul(high, other_high), carries)
+
+
+mulhi = binary(
+    "mulhi",
+    """The upper half of the digits of `x * y`: for integers of `n` bits the product over `2**n`.
+
+    >>> lax.mulhi(jnp.int32([2**30, -(2**30)]), jnp.int32([12, 12]))
+    Array([ 3, -3], dtype=int32)
+    """,
+    hlo=lower_by_primitives(_mulhi),
+    kinds="iu",
+)
 
 
 set_all(globals())

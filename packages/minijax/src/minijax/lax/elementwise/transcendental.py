@@ -98,6 +98,16 @@ expm1 = unary(
     # Not out + 1, of which nothing is left where out is nearly -1.
     jvp=lambda t, out, x: mul(t, exp(x)),
 )
+log2 = unary(
+    "log2",
+    """The logarithm of `x` to base 2.
+
+    >>> lax.log2(jnp.array([0.5, 8.0]))
+    Array([-1.,  3.], dtype=float32)
+    """,
+    hlo=lower_by_primitives(lambda x: mul(log(x), 1 / math.log(2))),
+    jvp=lambda t, out, x: div(t, mul(x, math.log(2))),
+)
 log1p = unary(
     "log1p",
     """`log(1 + x)`, exact also near 0.

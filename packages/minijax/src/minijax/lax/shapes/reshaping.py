@@ -18,14 +18,22 @@ from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
-@operation(static=("new_sizes", "out_sharding"))
-def reshape(operand: ArrayLike, new_sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """`operand` with another shape of the same size.
+@operation(static=("new_sizes", "dimensions", "out_sharding"))
+def reshape(
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """`operand` with another shape of the same size; its axes first permuted by `dimensions`.
 
     >>> lax.reshape(jnp.arange(6), (2, 3))
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
+    if dimensions is not None:
+        operand = stage2.transpose(operand, dimensions)
     return stage2.reshape(operand, new_sizes)
 
 

@@ -1,0 +1,27 @@
+"""Functions about what is traced and what is computed, not about numbers."""
+
+from typing import Any
+
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.conversion import to_array
+from minijax.runtime.operation import operation
+
+
+@operation
+def stage(x: ArrayLike, /) -> Array:
+    """`x` as an array, which is traced where a function is.
+
+    >>> minijax.make_jaxpr(lambda: lax.stage(1.0) * 2)().jaxpr.outvars[0].aval.shape
+    ()
+    """
+    return to_array(x)
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Accept a value that nothing else uses. It is computed where it would be without this.
+
+    >>> lax.dce_sink(jnp.ones(3))
+    """
+
+
+__all__ = ["dce_sink", "stage"]
