@@ -112,7 +112,7 @@ def step_and_arguments(mesh, billions=1, fsdp=False, texts=TEXTS, context=CONTEX
 # The comparison
 
 MESHES = ({"data": 512}, {"data": 128, "model": 4}, {"data": 64, "model": 8})
-HEAD = "billions  mesh                layout   state  temporaries   peak   PFLOP  sent: data  model"
+HEAD = "billions  mesh              layout  state  temps    peak  PFLOP    data  model"
 
 
 def row(billions, sizes, fsdp, **batch):
@@ -127,10 +127,10 @@ def row(billions, sizes, fsdp, **batch):
     state = sum(found.argument_bytes.values())
     parts = [state, found.temporary_bytes, found.peak_bytes, *sent.values()]
     state, temporaries, peak, data, model = (part / 1e9 for part in parts)
-    axes = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    axes = ",".join(f"{name}={size}" for name, size in sizes.items())
     return (
-        f"{billions:8}  {axes:18}  {'fsdp' if fsdp else 'copies':6}  {state:6.1f}  "
-        f"{temporaries:11.1f}  {peak:5.1f}  {found.flops / 1e15:6.3f}  {data:10.1f}  {model:5.1f}"
+        f"{billions:8}  {axes:16}  {'fsdp' if fsdp else 'copies':6}  {state:5.1f}  "
+        f"{temporaries:5.1f}  {peak:6.1f}  {found.flops / 1e15:5.3f}  {data:6.1f}  {model:5.1f}"
     )
 
 

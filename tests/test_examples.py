@@ -123,4 +123,4 @@ def test_taylor():
 
 def test_layouts():
     printed = printed_by("layouts.py")
-    assert re.search(r"^ +1  data=4, model=2 +fsdp +1\.6 ", printed, re.MULTILINE), printed
+    assert re.search(r"^ +1  data=4,model=2 +fsdp +1\.6 ", printed, re.MULTILINE), printed

@@ -192,12 +192,12 @@ DELIBERATE = [
         equates=of_derivatives(infinite_products),
     ),
     Deliberate(
-        "What JAX says that it has not implemented, minijax may have.",
+        "minijax may have what JAX says that it has not implemented.",
         where_jax_raises("NotImplementedError"),
     ),
     Deliberate(
-        "Functions take floats of 16 bits, integers and booleans where JAX's implementation lacks "
-        "them: they are computed in float32. Those of `lax` are as strict as JAX's.",
+        "Functions take 16-bit floats, integers and booleans where JAX's implementation lacks "
+        "them, and compute in float32. Those of `lax` are as strict as JAX's.",
         where_jax_raises(
             "not compatible with finfo",
             r"dtype=\w+ is not supported",
@@ -207,13 +207,13 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "The same, where what JAX lacks are operations of `lax` for the dtype.",
+        "Functions also take dtypes for which JAX lacks an operation of `lax`.",
         unless_lax_refuses(
             where_jax_raises("does not accept dtype", "requires arguments to have the same")
         ),
     ),
     Deliberate(
-        "What JAX cannot differentiate or compile, minijax may.",
+        "minijax may differentiate or compile what JAX cannot.",
         where_jax_raises(
             "Reverse-mode differentiation does not work",
             r"zero-length scan is not supported in disable_jit\(\) mode",
@@ -224,41 +224,45 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Constants of 64 bits that JAX keeps from a call under `enable_x64` are not taken by its "
-        "programs of 32 bits.",
+        "JAX keeps 64-bit constants from a call under `enable_x64`, and its 32-bit programs then "
+        "reject them.",
         where_jax_raises("RuntimeProgramInputMismatch"),
     ),
     Deliberate(
-        "Among these are the greater and the lesser of complex numbers.",
+        "minijax differentiates functions of complex numbers that JAX cannot, because it would "
+        "have to compare such numbers.",
         under(
             where_jax_raises("^TypeError: [gl]t does not accept dtype complex"),
             *DIFFERENTIATE,
         ),
     ),
     Deliberate(
-        "A derivative for which there is no formula is a NotImplementedError that says by which "
-        "argument; JAX's classes differ from function to function.",
+        "A derivative for which there is no formula is a NotImplementedError that names the "
+        "argument; JAX's error classes differ from function to function.",
         where_we_raise(
             "^NotImplementedError: .* there is (no formula for its derivative|a derivative with)",
             kinds=("class",),
         ),
     ),
     Deliberate(
-        "So is that of `random_gamma_grad`, whose steps JAX differentiates.",
+        "The derivative of `random_gamma_grad` is a NotImplementedError; where JAX differentiates "
+        "the steps of its computation, it has one.",
         under(
             where_we_raise("^NotImplementedError: random_gamma_grad: there is no formula"),
             "disable_jit", "jvp", "linearize", "jacfwd",
         ),
     ),
     Deliberate(
-        "What is put where there is no element has a derivative, too, which is zero.",
+        "Where a result is filled because there is no element, its derivative is zero; JAX's is "
+        "an error.",
         under(
             where_jax_raises(r"^TypeError: Slice size at index \d+ in gather op is out of range"),
             *DIFFERENTIATE,
         ),
     ),
     Deliberate(
-        "Where JAX lacks a rule, arguments that ours refuses as JAX does are named first.",
+        "Arguments that both reject are named before a rule is looked for; JAX may first say that "
+        "it lacks the rule.",
         where_jax_raises(
             "^NotImplementedError: (Differentiation|Batching) rule for",
             "^ValueError: JVP rule for composite not implemented",
@@ -266,24 +270,24 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Factorizations are LAPACK's, which has no floats of 16 bits: that is a TypeError.",
+        "Factorizations are LAPACK's, which has no 16-bit floats: that is a TypeError.",
         where_we_raise(
             r"^TypeError: \w+: found b?f16\[.*; the dtypes it takes are float32", kinds=("class",)
         ),
     ),
     Deliberate(
-        "It has none where a matrix has no elements, either, for which JAX does not ask it.",
+        "That holds for matrices without elements, too, for which JAX does not ask LAPACK.",
         where_we_raise(
             r"^TypeError: \w+: found b?f16\[(\d+,)*0(,\d+)*\]; the dtypes it takes are float32"
         ),
     ),
     Deliberate(
-        "Sets of traced arrays have no size, also where one is known to be empty.",
+        "Sets of traced arrays need a `size`, even if one of them is known to be empty.",
         where_we_raise("^ConcretizationTypeError: (setdiff1d|setxor1d|intersect1d|union1d)"),
     ),
     Deliberate(
-        "Arrays of no elements and scalars give what numpy gives, where JAX's implementation "
-        "indexes or divides by nothing.",
+        "Empty arrays and scalars give what numpy gives, where JAX's implementation indexes or "
+        "divides by nothing.",
         where_jax_raises(
             "out of bounds for axis .* with size 0",
             "integer modulo by zero",
@@ -299,19 +303,19 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Sizes may depend on values that are known when the function is traced: constants are "
-        "computed at once. JAX traces them too, and refuses.",
+        "A size may depend on values that are known while a function is traced, since constants "
+        "are computed at once; JAX traces them, too, and rejects the size.",
         where_jax_raises("ConcretizationTypeError", "TracerBoolConversionError"),
     ),
     Deliberate(
-        "`compress` and `extract` of a size greater than the array fill up what lacks.",
+        "`compress` and `extract` with a size greater than the array fill the rest.",
         where_jax_raises(
             "not greater than the size of the array axis", kinds=("accepted", "class")
         ),
     ),
     Deliberate(
-        "Where JAX's error comes from the insides of its implementation, or from the compiler, "
-        "ours says what is wrong with the argument, and is a ValueError or TypeError.",
+        "Where JAX's error comes from inside its implementation, or from the compiler, ours says "
+        "what is wrong with the argument, and is a ValueError or TypeError.",
         where_jax_raises(
             "^IndexError: tuple index", "^IndexError: index is out of bounds", "^AttributeError",
             "^KeyError", "^AssertionError", "^MLIRError", "^UnboundLocalError",
@@ -322,23 +326,23 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Indices that are known and out of bounds are refused by `insert` and `delete`, as numpy "
-        "does; JAX clips them.",
+        "`insert` and `delete` reject known indices that are out of bounds, as numpy does; JAX "
+        "clips them.",
         where_we_raise("^IndexError: (insert|delete): an index is out of bounds"),
     ),
     Deliberate(
-        "`associative_scan` counts axes from the end also in reverse; JAX refuses these there.",
+        "`associative_scan` takes negative axes in reverse, too; JAX rejects them there.",
         called_with(
             "accepted", r"lax\.associative_scan",
             lambda fn, elems, reverse=False, axis=0: reverse and axis < 0,
         ),
     ),
     Deliberate(
-        "Of what is traced `unique` looks at its axis first; JAX at whether there is a size.",
+        "For a traced array, `unique` first checks the axis, JAX whether there is a `size`.",
         where_we_raise("^ValueError: unique: axis -?\\d+ is out of range", kinds=("class",)),
     ),
     Deliberate(
-        "Modes of `at` are checked always; JAX takes any where there is nothing to index.",
+        "The mode of `at` is always checked; JAX accepts any if there is nothing to index.",
         where_we_raise("^ValueError: unknown mode of indexing 'wrap'"),
     ),
     Deliberate(
@@ -350,7 +354,7 @@ DELIBERATE = [
         where_we_raise("hessenberg: takes matrices of at least one row"),
     ),
     Deliberate(
-        "`nanquantile` of nothing has the shape of `q`, as of anything else.",
+        "`nanquantile` of an empty array has the shape of `q`, as for other arrays.",
         called_with(
             ".*", r"jnp\.nan(quantile|percentile)",
             lambda a, q, *args, **kwargs: np.size(a) == 0 and np.ndim(q) == 1,
@@ -383,16 +387,16 @@ DELIBERATE = [
         equates=tuples_for_lists,
     ),
     Deliberate(
-        "Results are arrays, also where JAX gives back an array of numpy's that was passed in, or "
-        "gives zeros of numpy's as a tangent.",
+        "Results are Arrays, even where JAX returns a numpy array that was passed in, or a "
+        "tangent of numpy zeros.",
         equates=of_each_leaf(
             lambda x, y: replace(y, kind="array", weak=x.weak)
             if (x.kind, y.kind) == ("array", "numpy") else y
         ),
     ),
     Deliberate(
-        "Results of `checkpoint`, of `eval_jaxpr`, of derivatives, and of loops under "
-        "`disable_jit` are arrays also where JAX gives a constant as Python's number.",
+        "Results of `checkpoint`, `eval_jaxpr`, derivatives, and loops under `disable_jit` are "
+        "Arrays, even where JAX returns a constant as a Python number.",
         equates=where_under(
             {"checkpoint", "disable_jit", "eval_jaxpr", "jvp", "linearize", "vjp"},
             of_each_leaf(
@@ -402,16 +406,16 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "`approx_max_k` and `approx_min_k` are exact: of numbers that are equal the first comes "
-        "first, and NaN counts as the largest. JAX's give any.",
+        "`approx_max_k` and `approx_min_k` are exact: of equal numbers the first comes first, and "
+        "NaN counts as the largest. JAX returns any of them.",
         called_with(
             "value", r"lax\.approx_(max|min)_k",
             lambda operand, *args, **kwargs: has_ties(np.asarray(operand)),
         ),
     ),
     Deliberate(
-        "The gradient by an argument of a weak type is weak; JAX's is unless indexing, padding or "
-        "sorting lies on the way.",
+        "The gradient with respect to an argument of a weak type is weak; JAX's is, unless there "
+        "is indexing, padding or sorting on the way.",
         equates=where_under({"grad", "vjp", "jacrev"}, where_weak(weak_arguments)),
     ),
     Deliberate(
@@ -425,7 +429,7 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "The same holds for their reductions to scalars.",
+        "The same holds for reductions of such arrays to scalars.",
         equates=where_given(
             REDUCTIONS_OF_WEAK_ARRAYS,
             of_weak_arrays,
@@ -482,7 +486,7 @@ DELIBERATE = [
         where_we_raise("^NotImplementedError: expn: there is no formula"),
     ),
     Deliberate(
-        "Shapes are tuples of Python's ints, which are weak; JAX's have ints of numpy among them.",
+        "Shapes are tuples of Python ints, which are weak; JAX's contain numpy ints.",
         equates=where_called(
             r"lax\.(conv\w*_shape_tuple|reduce_window_shape_tuple|padtype_to_pads)",
             of_each_leaf(
@@ -495,14 +499,14 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Under `disable_jit` what loops give need not be arrays; JAX checks it.",
+        "Under `disable_jit` loops may return what is not an array; JAX checks it.",
         under(
             where_jax_raises("^TypeError: Argument .* is not a valid JAX type"), "disable_jit"
         ),
     ),
     Deliberate(
-        "Derivatives of the beta distribution by its parameters are numbers, finite or not, also "
-        "at the ends; JAX's are NaN.",
+        "Derivatives of the beta distribution with respect to its parameters are numbers, finite "
+        "or not, at the ends, too; JAX's are NaN.",
         equates=where_given(
             r"jax\.scipy\.stats\.beta\..*",
             is_at_an_end_of_beta,
@@ -520,7 +524,7 @@ DELIBERATE = [
         where_we_raise("^TypeError: rng_bit_generator: a state is four numbers of uint32"),
     ),
     Deliberate(
-        "Deviations of nothing are NaN, and their derivatives, too; JAX's is 0.",
+        "Standard deviations of nothing are NaN, and so are their derivatives; JAX's are 0.",
         under(
             called_with("value", r"jnp\.nanstd", lambda a, *args, **kwargs: np.size(a) == 0),
             *DIFFERENTIATE,
@@ -574,7 +578,7 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "`istft` gives as many samples as scipy's; JAX's lacks some where more than half overlaps.",
+        "`istft` returns as many samples as scipy's; JAX's lacks some if more than half overlaps.",
         called_with(
             "shape", r"jax\.scipy\.signal\.istft",
             lambda Zxx, *args, nperseg=None, noverlap=None, **kwargs: nperseg is not None
@@ -582,8 +586,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "What is mapped over is traced in all of its arguments, also in arrays of numpy's, which "
-        "have no `at`.",
+        "All arguments of a mapped function are traced, numpy arrays included, which have no "
+        "`at`.",
         where_jax_raises("^AttributeError: 'numpy.ndarray' object has no attribute 'at'"),
     ),
     Deliberate(
@@ -596,7 +600,7 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "What is computed of these matrices differs, too.",
+        "So what is computed from these matrices differs, too.",
         before_others(
             called_with(
                 "value", r"jax\.scipy\.linalg\.(toeplitz|hankel)",
@@ -606,19 +610,20 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "A complex number of Python's fills no real array, nor does an array of such a number, "
-        "which JAX converts.",
+        "A complex Python number, or an array made of one, cannot fill a real array; JAX converts "
+        "it.",
         narrowed(where_we_raise("^TypeError: full: fill_value is complex"), r"complex\("),
     ),
     Deliberate(
-        "A polynomial of one coefficient is NaN where its argument is none, as in numpy.",
+        "A polynomial with one coefficient is NaN where its argument is NaN or infinite, as in "
+        "numpy.",
         called_with(
             "value", r"jnp\.polyval",
             lambda p, x, *args, **kwargs: np.size(p) == 1 and not np.all(np.isfinite(x)),
         ),
     ),
     Deliberate(
-        "`owens_t` and its derivatives are numbers also at infinity, where JAX's are NaN.",
+        "`owens_t` and its derivatives are numbers at infinity, too, where JAX's are NaN.",
         equates=where_given(
             r"jax\.scipy\.special\.owens_t",
             lambda h, a: any(np.any(np.isinf(np.asarray(x))) for x in (h, a)),
@@ -626,7 +631,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "What is computed of these numbers is another than what JAX computes of NaN.",
+        "So what is computed from these values of `owens_t` differs from what JAX computes from "
+        "NaN.",
         before_others(
             called_with(
                 "value", r"jax\.scipy\.special\.owens_t",
@@ -662,13 +668,13 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "`vander` of nothing is nothing for any dtype; JAX counts to -1.",
+        "`vander` of an empty array is empty for any dtype; JAX counts to -1.",
         in_programs_of(
             r"jnp\.vander", where_jax_raises("^OverflowError: Python integer -1 out of bounds")
         ),
     ),
     Deliberate(
-        "`bessel_jn` is a number also where JAX's recurrence overflows.",
+        "`bessel_jn` is a number even where JAX's recurrence overflows.",
         equates=where_given(
             r"jax\.scipy\.special\.bessel_jn",
             overflows_in_recurrence,
@@ -676,7 +682,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "`cov` of nothing has the dtype of what it is given; JAX's has the default float's.",
+        "`cov` of an empty array has the dtype of its argument; JAX's has that of the default "
+        "float.",
         called_with(
             "dtype", r"jnp\.(cov|corrcoef)", lambda m, *args, **kwargs: np.size(m) == 0
         ),
@@ -686,7 +693,7 @@ DELIBERATE = [
         called_with("dtype", r"jnp\.angle", lambda z, *args, **kwargs: np.ndim(z) == 0),
     ),
     Deliberate(
-        "Medians and quantiles of a scalar keep the number of its axes, as numpy's; JAX adds one.",
+        "Medians and quantiles of a scalar have no axes, as numpy's; JAX adds one.",
         called_with(
             ".*", r"jnp\.(nan)?(median|quantile|percentile)",
             lambda a, *args, keepdims=False, **kwargs: np.ndim(a) == 0 and keepdims,
@@ -707,7 +714,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "`item` of what is differentiated is refused: the number has no derivative. JAX's is 0.",
+        "`item` of a value that is being differentiated is an error, since a number has no "
+        "derivative; JAX's derivative is 0.",
         under(
             in_programs_of(
                 r"jnp\.ndarray\.item", where_we_raise("^ConcretizationTypeError: a Python")
@@ -733,7 +741,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "`expm_frechet` promotes its two matrices; JAX differentiates by the first alone.",
+        "`expm_frechet` promotes its two matrices; JAX differentiates with respect to the first "
+        "alone.",
         in_programs_of(
             r"jax\.scipy\.linalg\.expm_frechet",
             where_jax_raises("^TypeError: primal and tangent arguments to jax.jvp do not match"),
@@ -761,8 +770,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "So norms of vectors of integers are floats, as numpy's; JAX's are integers for other "
-        "orders than 2, and refused for 0.",
+        "Norms of vectors of integers are floats, as numpy's; JAX's are integers for orders other "
+        "than 2, and an error for order 0.",
         called_with(
             "dtype|accepted|structure", r"jnp\.linalg\.vector_norm",
             lambda x, *args, ord=2, **kwargs: np.asarray(x).dtype.kind in "biu" and ord != 2,
@@ -792,7 +801,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Functions without results have Jacobians of none; JAX looks for the dtype of something.",
+        "The Jacobian of a function without results is empty; JAX looks for the dtype of a "
+        "result.",
         under(
             where_jax_raises("^ValueError: at least one array or dtype is required"),
             "jacfwd", "jacrev",
@@ -832,8 +842,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Second derivatives of Cauchy's quantiles by location and scale are numbers also where the "
-        "quantile is infinite; JAX's are NaN.",
+        "Second derivatives of Cauchy's quantiles with respect to location and scale are numbers "
+        "even where the quantile is infinite; JAX's are NaN.",
         equates=where_given(
             r"jax\.scipy\.stats\.cauchy\.(ppf|isf)",
             lambda q, *args, **kwargs: np.any((np.asarray(q) == 0) | (np.asarray(q) == 1)),
@@ -841,8 +851,8 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Of an array without elements `nonzero` and its like give `fill_value` where indices lack, "
-        "as of any other; JAX gives zeros.",
+        "For an empty array, `nonzero` and the like return `fill_value` where indices are "
+        "missing, as for others; JAX returns zeros.",
         called_with(
             "value", r"jnp\.(nonzero|flatnonzero|argwhere|where)",
             lambda a, *args, **kwargs: np.size(a) == 0 and kwargs.get("fill_value") is not None,
