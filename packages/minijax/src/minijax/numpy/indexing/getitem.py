@@ -73,8 +73,9 @@ def get(
     shape = typeof(x).shape
     if not operands:
         require_elements(entries, shape)
-    fills = mode is GatherScatterMode.FILL_OR_DROP
-    if wraps and (not fills or (not operands and is_inside(entries, shape))):
+    # A dynamic slice does what is promised, and so does it if nothing can be outside.
+    promises_bounds = mode is GatherScatterMode.PROMISE_IN_BOUNDS
+    if wraps and (promises_bounds or (not operands and is_inside(entries, shape))):
         moved, known = starts_as_operands(entries, operands, shape)
         pattern = pattern_of(tuple(moved))
         if pattern.is_basic:
