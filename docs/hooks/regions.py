@@ -16,11 +16,15 @@ from typing import Any
 from source import wrap
 
 ROOT = Path(__file__).parents[2]
-FENCE = re.compile(r'^```python\n--8<-- "([^":\n]+\.py):(\w+)"\n```$', re.M)
+FENCE = re.compile(r'^( *)```python\n *--8<-- "([^":\n]+\.py):(\w+)"\n *```$', re.M)
 
 
 def on_page_markdown(markdown: str, **kwargs: Any) -> str:
-    return FENCE.sub(lambda fence: f"```python\n{region(*fence.groups())}```", markdown)
+    def shown(fence: re.Match[str]) -> str:
+        indent, file, name = fence.groups()
+        return textwrap.indent(f"```python\n{region(file, name)}```", indent)
+
+    return FENCE.sub(shown, markdown)
 
 
 def region(file: str, name: str) -> str:

@@ -87,6 +87,7 @@ logistic = unary(
     hlo="logistic",
     jvp=lambda t, out, x: mul(t, mul(out, sub(1, out))),
 )
+# --8<-- [end:unary]
 expm1 = unary(
     "expm1",
     """`exp(x) - 1`, exact also near 0.
@@ -149,7 +150,6 @@ cbrt = unary(
     kinds="f",
     jvp=lambda t, out, x: mul(t, mul(1 / 3, integer_pow(out, -2))),
 )
-# --8<-- [end:unary]
 
 exp2 = unary(
     "exp2",

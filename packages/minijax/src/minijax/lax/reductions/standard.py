@@ -87,7 +87,6 @@ def _lower_extreme(
     return rule
 
 
-# --8<-- [start:reductions]
 reduce_max = reduction(
     "reduce_max",
     """The largest element along `axes`. Elements that tie share its derivative.
@@ -118,6 +117,7 @@ reduce_min = reduction(
     jvp=_shared_among_ties,
     divides=True,
 )
+# --8<-- [start:reductions]
 reduce_and = reduction(
     "reduce_and",
     """Test if all elements along `axes` are true; for integers bit by bit.
@@ -140,6 +140,7 @@ reduce_or = reduction(
     init=lambda dtype: dtype.type(0),
     kinds="biu",
 )
+# --8<-- [end:reductions]
 reduce_xor = reduction(
     "reduce_xor",
     """Test if an odd number of elements along `axes` are true; for integers bit by bit.
@@ -151,7 +152,6 @@ reduce_xor = reduction(
     init=lambda dtype: dtype.type(0),
     kinds="biu",
 )
-# --8<-- [end:reductions]
 
 __all__ = [
     "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_sum", "reduce_xor",
