@@ -9,8 +9,18 @@ from study.steps import ROOT, STAGES, folder_of_tests, package_of, steps_of
 from study.workbook import Workbook
 
 EVERY_STEP = [(stage, step) for stage in STAGES for step in steps_of(stage)]
+# A third of the steps at every change, and all of them at night.
 of_every_step = pytest.mark.parametrize(
-    ("stage", "step"), EVERY_STEP, ids=[f"{stage}-{step.number}" for stage, step in EVERY_STEP]
+    ("stage", "step"),
+    [
+        pytest.param(
+            stage,
+            step,
+            id=f"{stage}-{step.number}",
+            marks=[pytest.mark.nightly] if step.number % 3 else [],
+        )
+        for stage, step in EVERY_STEP
+    ],
 )
 
 # A few examples of each law are enough here, and none is made smaller.

@@ -216,8 +216,8 @@ def erfcinv(y: ArrayLike) -> Array:
     Raises:
         ValueError: `y` is complex.
 
-    >>> minijax.scipy.special.erfcinv(jnp.array([0.0, 0.5, 1.0, 2.0])).round(4)
-    Array([   inf, 0.4769, 0.    ,   -inf], dtype=float32)
+    >>> minijax.scipy.special.erfcinv(jnp.array([0.0, 1.0, 2.0]))
+    Array([ inf,   0., -inf], dtype=float32)
     """
     (y,) = strong_floats("erfcinv", y)
     return lax.mul(lax.sub(0.0, _ndtri_of(lax.mul(y, 0.5))), math.sqrt(0.5))
