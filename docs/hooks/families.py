@@ -203,7 +203,8 @@ PAGES = (
     Page(
         "more/experimental", "Experimental",
         (
-            "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.mesh_utils",
+            "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
+            "minijax.experimental.sparse.linalg", "minijax.experimental.mesh_utils",
             "minijax.experimental.multihost_utils",
         ),
     ),

@@ -1,0 +1,285 @@
+"""BCSR: sparse matrices row by row, for each of a batch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import numpy as jnp
+from minijax.experimental.sparse.base import JAXSparse
+from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.conversion import bcoo_fromdense, full_batches, nfold_vmap
+from minijax.experimental.sparse.layouts import bcoo_sort_indices
+from minijax.experimental.sparse.products import bcoo_dot_general
+from minijax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
+from minijax.lax.dot import DotDimensionNumbers
+from minijax.runtime.array import Array, ArrayLike
+
+
+class BCSR(JAXSparse):
+    """A sparse array of two sparse axes: the elements of each row, one row after another.
+
+    Arguments:
+        args: the elements `data`, of shape `(*batch, nse, *dense)`, their columns `indices`, of
+            shape `(*batch, nse)`, and `indptr`, of shape `(*batch, rows + 1)`: where each row
+            begins, and where the last ends.
+        shape: the shape of the array.
+        indices_sorted: whether the columns of each row are in order.
+        unique_indices: whether no two elements have the same place.
+
+    Raises:
+        ValueError: the shapes do not fit.
+
+    >>> from minijax.experimental import sparse
+    >>> m = sparse.BCSR.fromdense(jnp.array([[0.0, 1.0], [2.0, 3.0]]))
+    >>> m.indptr, m @ jnp.ones(2)
+    (Array([0, 1, 3], dtype=int32), Array([1., 5.], dtype=float32))
+    """
+
+    buffers = ("data", "indices", "indptr")
+    settings = ("indices_sorted", "unique_indices")
+    indices: Any
+    indptr: Any
+    indices_sorted: bool
+    unique_indices: bool
+
+    def __init__(
+        self,
+        args: tuple[Any, Any, Any],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ):
+        self.data, self.indices, self.indptr = (jnp.asarray(x) for x in args)
+        self.shape = tuple(int(n) for n in shape)
+        self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
+        n = self.indices.ndim - 1
+        rows = self.shape[n] if 0 <= n < len(self.shape) else -1
+        fits = (
+            len(self.shape) >= n + 2
+            and self.indptr.ndim == n + 1
+            and self.indptr.shape[-1] == rows + 1
+            and self.data.shape[n : n + 1] == self.indices.shape[-1:]
+            and self.data.shape[n + 1 :] == self.shape[n + 2 :]
+        )
+        if not fits:
+            raise ValueError(
+                "BCSR: data has the shape (*batch, nse, *dense), indices (*batch, nse) and indptr "
+                f"(*batch, rows + 1); found {self.data.shape}, {self.indices.shape} and "
+                f"{self.indptr.shape} for an array of shape {self.shape}"
+            )
+
+    @property
+    def nse(self) -> int:
+        """The number of elements that are stored, for each of the batch."""
+        return int(self.indices.shape[-1])
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch axes."""
+        return int(self.indices.ndim - 1)
+
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse axes, 2."""
+        return 2
+
+    @property
+    def n_dense(self) -> int:
+        """The number of axes of the elements."""
+        return int(self.data.ndim - 1 - self.n_batch)
+
+    def _axes_of_arrays(self) -> int:
+        return int(self.data.ndim + 1)
+
+    @classmethod
+    def fromdense(
+        cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
+        n_dense: int = 0, n_batch: int = 0,
+    ) -> "BCSR":  # fmt: skip
+        """The nonzero elements of an array; see `bcsr_fromdense`."""
+        return bcsr_fromdense(
+            mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
+        )
+
+    @classmethod
+    def from_bcoo(cls, arr: BCOO) -> "BCSR":
+        """The array that has two sparse axes.
+
+        Raises:
+            NotImplementedError: it has not.
+        """
+        if arr.n_sparse != 2:
+            raise NotImplementedError(
+                f"BCSR.from_bcoo: expected two sparse axes, found {arr.n_sparse} of {arr}"
+            )
+        arr = arr if arr.indices_sorted else bcoo_sort_indices(arr)
+        data, indices = full_batches(arr)
+        rows = arr.sparse_shape[0]
+
+        def starts(indices: Any) -> Any:
+            return jnp.searchsorted(indices[:, 0], jnp.arange(rows + 1)).astype(indices.dtype)
+
+        indptr = nfold_vmap(starts, arr.n_batch)(indices)
+        return cls(
+            (data, indices[..., 1], indptr),
+            shape=arr.shape,
+            indices_sorted=True,
+            unique_indices=arr.unique_indices,
+        )
+
+    @classmethod
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
+    ) -> "BCSR":
+        """A matrix of scipy.
+
+        Raises:
+            NotImplementedError: `n_dense` or `n_batch` is not 0.
+        """
+        if n_dense or n_batch:
+            raise NotImplementedError("BCSR.from_scipy_sparse: n_dense and n_batch must be 0")
+        csr = mat.tocsr()
+        dtype = np.int32 if index_dtype is None else index_dtype
+        arrays = (jnp.asarray(csr.data), csr.indices.astype(dtype), csr.indptr.astype(dtype))
+        return cls(arrays, shape=mat.shape)
+
+    @classmethod
+    def _empty(
+        cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32", **kwds: Any
+    ) -> "BCSR":
+        return cls.from_bcoo(BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, **kwds))
+
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> "BCSR":
+        return cls.from_bcoo(BCOO._eye(N, M, k, **kwds))
+
+    def to_bcoo(self) -> BCOO:
+        """The array as a list of elements."""
+        nse = self.nse
+
+        def rows(indptr: Any) -> Any:
+            found = jnp.searchsorted(indptr, jnp.arange(nse), side="right") - 1
+            return found.astype(self.indices.dtype)
+
+        numbers = nfold_vmap(rows, self.n_batch)(self.indptr)
+        indices = jnp.stack([numbers, jnp.broadcast_to(self.indices, numbers.shape)], -1)
+        return BCOO(
+            (self.data, indices),
+            shape=self.shape,
+            indices_sorted=self.indices_sorted,
+            unique_indices=self.unique_indices,
+        )
+
+    def todense(self) -> Array:
+        """The array with its zeros."""
+        return self.to_bcoo().todense()
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCSR":
+        """Elements of one place added up, and zeros left out."""
+        return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, JAXSparse):
+            self._lacks("product with a sparse array")
+        return self.to_bcoo() @ other
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return other @ self.to_bcoo()
+
+
+def bcsr_fromdense(
+    mat: ArrayLike,
+    *,
+    nse: int | None = None,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    index_dtype: Any = np.int32,
+) -> BCSR:
+    """The nonzero elements of an array; the arguments are those of `bcoo_fromdense`.
+
+    Raises:
+        ValueError: `nse` is not given within a transformation, or not two axes remain sparse.
+    """
+    ndim = jnp.ndim(mat)
+    if ndim - n_batch - n_dense != 2:
+        raise ValueError(
+            f"bcsr_fromdense: of {ndim} axes two must be neither batch nor dense, found n_batch="
+            f"{n_batch} and n_dense={n_dense}"
+        )
+    return BCSR.from_bcoo(
+        bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+    )
+
+
+def bcsr_todense(mat: BCSR) -> Array:
+    """The array with its zeros."""
+    return mat.todense()
+
+
+def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
+    """Elements of one place added up, in order."""
+    return mat.sum_duplicates(nse, False)
+
+
+def bcsr_dot_general(
+    lhs: BCSR | ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers,
+    precision: None = None, preferred_element_type: Any = None, out_sharding: None = None,
+) -> Array:  # fmt: skip
+    """`lax.dot_general` of a sparse and a dense array; see `bcoo_dot_general`."""
+    product: Array = bcoo_dot_general(
+        lhs.to_bcoo() if isinstance(lhs, BCSR) else lhs,
+        rhs,
+        dimension_numbers=dimension_numbers,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
+    return product
+
+
+def bcsr_broadcast_in_dim(
+    mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
+) -> BCSR:
+    """The array repeated along new axes; see `bcoo_broadcast_in_dim`."""
+    return BCSR.from_bcoo(
+        bcoo_broadcast_in_dim(
+            mat.to_bcoo(),
+            shape=shape,
+            broadcast_dimensions=broadcast_dimensions,
+            sharding=sharding,
+        )
+    )
+
+
+def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
+    """The arrays joined along an axis; see `bcoo_concatenate`."""
+    return BCSR.from_bcoo(
+        bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension)
+    )
+
+
+def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
+    """The elements of a dense array at the places that `indices` and `indptr` of a BCSR give."""
+    columns, array = jnp.asarray(indices), jnp.asarray(mat)
+    n = columns.ndim - 1
+    data = jnp.zeros((*columns.shape, *array.shape[n + 2 :]), array.dtype)
+    places = BCSR((data, columns, indptr), shape=array.shape).to_bcoo()
+    return places_of(places, array)
+
+
+def places_of(places: BCOO, array: Any) -> Any:
+    """The elements of `array` at these places."""
+    from_dense = nfold_vmap(
+        lambda indices, array: array.at[(indices[:, 0], indices[:, 1])].get(
+            mode="fill", fill_value=0
+        ),
+        places.n_batch,
+    )
+    return from_dense(places.indices, array)
+
+
+__all__ = [
+    "BCSR", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general", "bcsr_extract",
+    "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense",
+]  # fmt: skip

@@ -1,0 +1,357 @@
+"""Sums and products of sparse arrays."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax import numpy as jnp
+from minijax.experimental.sparse.base import JAXSparse
+from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.conversion import (
+    full_batches,
+    is_inside,
+    masked,
+    nfold_vmap,
+    place,
+)
+from minijax.experimental.sparse.layouts import bcoo_sum_duplicates, bcoo_update_layout
+from minijax.experimental.sparse.shapes import bcoo_broadcast_in_dim
+from minijax.lax import promoting as lax
+from minijax.lax.dot import DotDimensionNumbers
+from minijax.runtime.array import Array, ArrayLike
+
+
+def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+    """The sum along axes, sparse. Elements that come to have the same place are not added up.
+
+    Raises:
+        ValueError: there are no such axes.
+    """
+    gone = sorted(set(axes))
+    if any(not 0 <= axis < mat.ndim for axis in gone):
+        raise ValueError(f"bcoo_reduce_sum: {mat} has no axes {tuple(axes)}")
+    b, s = mat.n_batch, mat.n_sparse
+    data, indices = full_batches(mat)
+    if any(b <= axis < b + s for axis in gone):
+        data = masked(is_inside(indices, mat.sparse_shape), data)
+    data = jnp.sum(data, tuple(axis - s + 1 for axis in gone if axis >= b + s), dtype=data.dtype)
+    indices = indices[..., [axis - b for axis in range(b, b + s) if axis not in gone]]
+    batch = [axis for axis in gone if axis < b]
+    if batch:
+        kept = [axis for axis in range(b) if axis not in batch]
+        order = (*kept, *batch)
+        data = jnp.transpose(data, (*order, *range(b, data.ndim)))
+        indices = jnp.transpose(indices, (*order, b, b + 1))
+        lead = data.shape[: len(kept)]
+        count = math.prod(indices.shape[len(kept) : -1])
+        data = data.reshape(*lead, count, *data.shape[b + 1 :])
+        indices = indices.reshape(*lead, count, indices.shape[-1])
+    shape = tuple(n for axis, n in enumerate(mat.shape) if axis not in gone)
+    return BCOO((data, indices), shape=shape)
+
+
+# Products of elements.
+
+
+def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
+    """The elements of the product of a sparse and a dense array, which broadcasts to its shape.
+
+    Raises:
+        ValueError: it does not.
+    """
+    return _times(sp_mat, v, jnp.multiply)
+
+
+def _times(mat: BCOO, v: Any, function: Callable[[Any, Any], Any]) -> Any:
+    array = jnp.asarray(v)
+    if not array.ndim:
+        return function(mat.data, v)
+    array = jnp.broadcast_to(array, mat.shape)
+
+    def one(data: Any, indices: Any, array: Any) -> Any:
+        if not mat.n_sparse:
+            return function(data, array[None])
+        one_where_outside = array.at[place(indices)].get(mode="fill", fill_value=1)
+        return function(data, one_where_outside)
+
+    return nfold_vmap(one, mat.n_batch)(*full_batches(mat), array)
+
+
+def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
+    """The product of two sparse arrays of one shape, of as many elements as there are pairs.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    if lhs.shape != rhs.shape:
+        raise ValueError(f"bcoo_multiply_sparse: shapes {lhs.shape} and {rhs.shape} differ")
+    n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
+    lhs, rhs = (bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs))
+    sizes = lhs.sparse_shape
+
+    def one(data: Any, indices: Any, other: Any, other_indices: Any) -> tuple[Any, Any]:
+        meets = jnp.all(indices[:, None] == other_indices[None], -1)
+        meets = meets & is_inside(indices, sizes)[:, None]
+        product = masked(meets, data[:, None] * other[None])
+        places = jnp.where(meets[..., None], indices[:, None], jnp.asarray(sizes, indices.dtype))
+        count = meets.size
+        return product.reshape(count, *data.shape[1:]), places.reshape(count, len(sizes))
+
+    pair = nfold_vmap(one, n_batch)(*full_batches(lhs), *full_batches(rhs))
+    return BCOO(pair, shape=lhs.shape)
+
+
+def multiply(mat: BCOO, other: Any, function: Callable[[Any, Any], Any] = jnp.multiply) -> BCOO:
+    """`mat * other`, or another function that is linear in `mat`."""
+    if isinstance(other, BCOO):
+        return bcoo_multiply_sparse(*_of_one_shape(mat, other))
+    shape = jnp.shape(other)
+    if jnp.broadcast_shapes(shape, mat.shape) != mat.shape:
+        every = jnp.broadcast_shapes(shape, mat.shape)
+        axes = tuple(range(len(every) - mat.ndim, len(every)))
+        mat = bcoo_broadcast_in_dim(mat, shape=every, broadcast_dimensions=axes)
+    return BCOO(
+        (_times(mat, other, function), full_batches(mat)[1] if shape else mat.indices),
+        shape=mat.shape,
+        indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )
+
+
+def _of_one_shape(lhs: BCOO, rhs: BCOO) -> list[BCOO]:
+    shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
+    return [
+        mat
+        if mat.shape == shape
+        else bcoo_broadcast_in_dim(
+            mat, shape=shape, broadcast_dimensions=range(len(shape) - mat.ndim, len(shape))
+        )
+        for mat in (lhs, rhs)
+    ]
+
+
+def add(mat: BCOO, other: Any) -> Any:
+    """`mat + other`: sparse if `other` is, and dense if `other` is a dense array of the shape.
+
+    Raises:
+        NotImplementedError: `other` is a smaller array, which would make the result dense.
+    """
+    if isinstance(other, BCOO):
+        lhs, rhs = _of_one_shape(mat, other)
+        n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
+        lhs, rhs = (bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs))
+        pairs = zip(full_batches(lhs), full_batches(rhs), strict=True)
+        data, indices = (jnp.concatenate(pair, n_batch) for pair in pairs)
+        return BCOO((data, indices), shape=lhs.shape)
+    if isinstance(other, JAXSparse):
+        return NotImplemented
+    shape = jnp.shape(other)
+    if jnp.broadcast_shapes(shape, mat.shape) != shape:
+        raise NotImplementedError(
+            f"BCOO: the sum of a sparse array of shape {mat.shape} and a dense one of shape "
+            f"{shape} would be dense; todense() makes an array, to which it can be added"
+        )
+    return mat.todense() + other
+
+
+# Products of matrices.
+
+
+def matmul(lhs: Any, rhs: Any) -> Any:
+    """`lhs @ rhs`, of which at least one is sparse."""
+    for x in (lhs, rhs):
+        if isinstance(x, JAXSparse) and not isinstance(x, BCOO):
+            return NotImplemented
+    m, n = len(lhs.shape), len(rhs.shape)
+    if not m or not n:
+        raise ValueError("BCOO: the operands of @ must have an axis; * takes numbers")
+    batch = min(max(m - 2, 0), max(n - 2, 0))
+    axes = tuple(range(batch))
+    if max(m, n) > 2 and (m != n or lhs.shape[:batch] != rhs.shape[:batch]) and min(m, n) > 1:
+        lead = jnp.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
+        lhs, rhs = (_with_lead(x, lead) for x in (lhs, rhs))
+        m = n = len(lead) + 2
+        axes = tuple(range(len(lead)))
+    numbers = (((m - 1,), (max(n - 2, 0),)), (axes, axes))
+    return bcoo_dot_general(lhs, rhs, dimension_numbers=numbers)
+
+
+def _with_lead(x: Any, lead: tuple[int, ...]) -> Any:
+    shape = (*lead, *x.shape[-2:])
+    if not isinstance(x, BCOO):
+        return jnp.broadcast_to(x, shape)
+    axes = range(len(shape) - x.ndim, len(shape))
+    return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=axes)
+
+
+def _check_product(caller: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> None:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    for ours, theirs in ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)):
+        sizes = [lhs.shape[axis] for axis in ours], [rhs.shape[axis] for axis in theirs]
+        if sizes[0] != sizes[1]:
+            raise TypeError(
+                f"{caller}: axes {tuple(ours)} of shape {lhs.shape} and axes {tuple(theirs)} of "
+                f"shape {rhs.shape} differ in size"
+            )
+
+
+def bcoo_dot_general(
+    lhs: BCOO | ArrayLike,
+    rhs: BCOO | ArrayLike,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    precision: None = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
+) -> Any:
+    """`lax.dot_general` of arrays of which one or both are sparse.
+
+    Arguments:
+        lhs: an array.
+        rhs: an array.
+        dimension_numbers: as for `lax.dot_general`.
+        precision: ignored.
+        preferred_element_type: the dtype of the result.
+        out_sharding: must be None.
+
+    Returns:
+        A dense array; a sparse one if both are.
+
+    Raises:
+        TypeError: the sizes of the axes differ.
+
+    >>> from minijax.experimental import sparse
+    >>> numbers = (((1,), (0,)), ((), ()))
+    >>> sparse.bcoo_dot_general(sparse.eye(2), jnp.array([3.0, 4.0]), dimension_numbers=numbers)
+    Array([3., 4.], dtype=float32)
+    """
+    if out_sharding is not None:
+        raise NotImplementedError("bcoo_dot_general: out_sharding must be None")
+    sparse = [isinstance(x, BCOO) for x in (lhs, rhs)]
+    lhs, rhs = (x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs))
+    _check_product("bcoo_dot_general", lhs, rhs, dimension_numbers)
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    if all(sparse):
+        out = _sparse_by_sparse(lhs, rhs, dimension_numbers)
+    elif sparse[0]:
+        out = _sparse_by_dense(lhs, rhs, dimension_numbers)
+    elif sparse[1]:
+        turned = ((rhs_contract, lhs_contract), (rhs_batch, lhs_batch))
+        out = _sparse_by_dense(rhs, lhs, turned)
+        b = len(rhs_batch)
+        own = rhs.ndim - b - len(rhs_contract)
+        out = jnp.transpose(out, (*range(b), *range(b + own, out.ndim), *range(b, b + own)))
+    else:
+        out = lax.dot_general(lhs, rhs, dimension_numbers)
+    return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def _plain(mat: BCOO) -> BCOO:
+    """`mat` with sparse axes only."""
+    return bcoo_update_layout(mat, n_batch=0, n_dense=0)
+
+
+def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    n = lhs.n_batch
+    if n and tuple(lhs_batch) == tuple(range(n)) and not lhs.n_dense:
+        # Each of the batch by itself.
+        data, indices = full_batches(lhs)
+        rhs = jnp.moveaxis(rhs, tuple(rhs_batch), tuple(range(n)))
+        others = [axis for axis in range(rhs.ndim) if axis not in rhs_batch]
+        contract = (
+            tuple(axis - n for axis in lhs_contract),
+            tuple(others.index(axis) for axis in rhs_contract),
+        )
+
+        def one(data: Any, indices: Any, rhs: Any) -> Any:
+            mat = BCOO((data, indices), shape=lhs.shape[n:])
+            return _sparse_by_dense(mat, rhs, (contract, ((), ())))
+
+        return nfold_vmap(one, n)(data, indices, rhs)
+    lhs = _plain(lhs)
+    free = [a for a in range(lhs.ndim) if a not in lhs_contract and a not in lhs_batch]
+    other = [a for a in range(rhs.ndim) if a not in rhs_contract and a not in rhs_batch]
+    dtype = jnp.result_type(lhs.dtype, rhs.dtype)
+    rhs = jnp.transpose(rhs, (*rhs_batch, *rhs_contract, *other))
+    columns = [lhs.indices[:, axis] for axis in (*lhs_batch, *lhs_contract)]
+    rows = (
+        rhs.at[tuple(columns)].get(mode="fill", fill_value=0)
+        if columns
+        else jnp.broadcast_to(rhs, (lhs.nse, *rhs.shape))
+    )
+    inside = is_inside(lhs.indices, lhs.shape) if lhs.ndim else jnp.ones(lhs.nse, bool)
+    data = masked(inside, lhs.data).astype(dtype)
+    kept = (*lhs_batch, *free)
+    if not kept:
+        return jnp.tensordot(data, rows.astype(dtype), 1)
+    terms = jnp.expand_dims(data, range(1, rows.ndim)) * rows
+    sizes = [lhs.shape[axis] for axis in kept]
+    out = jnp.zeros((*sizes, *terms.shape[1:]), dtype)
+    return out.at[tuple(lhs.indices[:, axis] for axis in kept)].add(terms, mode="drop")
+
+
+def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> BCOO:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    n_batch = min(lhs.n_batch, rhs.n_batch)
+    is_batched = tuple(lhs_batch) == tuple(rhs_batch) == tuple(range(n_batch)) and n_batch
+    lhs, rhs = (
+        bcoo_update_layout(x, n_batch=n_batch if is_batched else 0, n_dense=0) for x in (lhs, rhs)
+    )
+    n = lhs.n_batch
+    batch = () if n else tuple(lhs_batch)
+    theirs = () if n else tuple(rhs_batch)
+    free = [a for a in range(n, lhs.ndim) if a not in lhs_contract and a not in lhs_batch]
+    other = [a for a in range(n, rhs.ndim) if a not in rhs_contract and a not in rhs_batch]
+    sizes = [lhs.shape[axis] for axis in (*batch, *free)] + [rhs.shape[axis] for axis in other]
+
+    def columns(indices: Any, axes: Sequence[int]) -> Any:
+        return indices[:, [axis - n for axis in axes]]
+
+    def one(data: Any, indices: Any, other_data: Any, other_indices: Any) -> tuple[Any, Any]:
+        ours = columns(indices, (*batch, *lhs_contract))
+        same = jnp.all(ours[:, None] == columns(other_indices, (*theirs, *rhs_contract))[None], -1)
+        same = same & is_inside(indices, lhs.sparse_shape)[:, None]
+        same = same & is_inside(other_indices, rhs.sparse_shape)[None]
+        product = masked(same, data[:, None] * other_data[None]).reshape(-1)
+        count = (len(data), len(other_data))
+        left, right = columns(indices, (*batch, *free)), columns(other_indices, other)
+        places = jnp.concatenate(
+            [
+                jnp.broadcast_to(left[:, None], (*count, left.shape[1])),
+                jnp.broadcast_to(right[None], (*count, right.shape[1])),
+            ],
+            -1,
+        )
+        places = jnp.where(same[..., None], places, jnp.asarray(sizes, indices.dtype))
+        return product, places.reshape(math.prod(count), len(sizes))
+
+    pair = nfold_vmap(one, n)(*full_batches(lhs), *full_batches(rhs))
+    out = BCOO(pair, shape=(*lhs.shape[:n], *sizes))
+    return bcoo_sum_duplicates(out, nse=min(out.nse, math.prod(sizes)))
+
+
+def bcoo_dot_general_sampled(
+    A: ArrayLike, B: ArrayLike, indices: Any, *, dimension_numbers: DotDimensionNumbers
+) -> Array:
+    """The elements of a dense product at some places.
+
+    Arguments:
+        A: an array.
+        B: an array.
+        indices: the coordinates of the places, of shape `(*batch, nse, n_sparse)`.
+        dimension_numbers: as for `lax.dot_general`.
+    """
+    product = lax.dot_general(jnp.asarray(A), jnp.asarray(B), dimension_numbers)
+    indices = jnp.asarray(indices)
+
+    def one(product: Any, indices: Any) -> Any:
+        return product.at[place(indices)].get(mode="fill", fill_value=0)
+
+    return nfold_vmap(one, indices.ndim - 2)(product, indices)
+
+
+__all__ = [
+    "bcoo_dot_general", "bcoo_dot_general_sampled", "bcoo_multiply_dense", "bcoo_multiply_sparse",
+    "bcoo_reduce_sum",
+]  # fmt: skip
