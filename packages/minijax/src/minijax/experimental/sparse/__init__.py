@@ -4,11 +4,12 @@ They are pytrees, so that functions of them can be jitted, mapped and differenti
 other derivatives here return sparse arrays.
 """
 
-# ruff: noqa: F403, I001
-from minijax.experimental.sparse.base import *
-from minijax.experimental.sparse.bcoo import *
+# ruff: noqa: F401, F403
+import minijax.experimental.sparse.bcoo_methods as _bcoo_methods
 from minijax.experimental.sparse.ad import *
 from minijax.experimental.sparse.api import *
+from minijax.experimental.sparse.base import *
+from minijax.experimental.sparse.bcoo import *
 from minijax.experimental.sparse.bcsr import *
 from minijax.experimental.sparse.conversion import *
 from minijax.experimental.sparse.coo import *
@@ -17,7 +18,6 @@ from minijax.experimental.sparse.layouts import *
 from minijax.experimental.sparse.products import *
 from minijax.experimental.sparse.random import *
 from minijax.experimental.sparse.shapes import *
-from minijax.experimental.sparse import linalg as linalg
 from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
 _set_all_of_facade(globals())

@@ -113,14 +113,14 @@ def grad(
     >>> sparse.grad(lambda m: jnp.sum((m @ jnp.ones(2)) ** 2))(sparse.eye(2)).data
     Array([2., 2.], dtype=float32)
     """
-    return _grad(fun, argnums, has_aux, **kwargs)  # type: ignore[no-any-return]
+    return _grad(fun, argnums, has_aux, **kwargs)
 
 
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """The value and the `grad` of a function of sparse arrays."""
-    return _value_and_grad(fun, argnums, has_aux, **kwargs)  # type: ignore[no-any-return]
+    return _value_and_grad(fun, argnums, has_aux, **kwargs)
 
 
 def jacfwd(
@@ -130,14 +130,14 @@ def jacfwd(
 
     By a sparse array it is a sparse one, with the axes of the result as batch axes.
     """
-    return _jacfwd(fun, argnums, has_aux, **kwargs)  # type: ignore[no-any-return]
+    return _jacfwd(fun, argnums, has_aux, **kwargs)
 
 
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """The Jacobian as `jacfwd` gives it, by reverse mode."""
-    return _jacrev(fun, argnums, has_aux, **kwargs)  # type: ignore[no-any-return]
+    return _jacrev(fun, argnums, has_aux, **kwargs)
 
 
 jacobian = jacrev

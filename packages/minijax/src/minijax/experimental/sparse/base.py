@@ -1,4 +1,4 @@
-"""What all sparse arrays have in common."""
+"""The base class of sparse arrays."""
 
 import math
 from typing import Any, ClassVar, NoReturn

@@ -9,7 +9,12 @@ from minijax import numpy as jnp
 from minijax.experimental.sparse.base import JAXSparse
 from minijax.experimental.sparse.bcoo import BCOO
 from minijax.experimental.sparse.conversion import bcoo_fromdense, full_batches, nfold_vmap
-from minijax.experimental.sparse.layouts import bcoo_sort_indices
+from minijax.experimental.sparse.layouts import (
+    bcoo_eye,
+    bcoo_sort_indices,
+    bcoo_sum_duplicates,
+    without_zeros,
+)
 from minijax.experimental.sparse.products import bcoo_dot_general
 from minijax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from minijax.lax.dot import DotDimensionNumbers
@@ -153,7 +158,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> "BCSR":
-        return cls.from_bcoo(BCOO._eye(N, M, k, **kwds))
+        return cls.from_bcoo(bcoo_eye(N, M, k, **kwds))
 
     def to_bcoo(self) -> BCOO:
         """The array as a list of elements."""
@@ -178,7 +183,9 @@ class BCSR(JAXSparse):
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCSR":
         """Elements of one place added up, and zeros left out."""
-        return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
+        mat = self.to_bcoo()
+        mat = without_zeros(mat) if remove_zeros else mat
+        return BCSR.from_bcoo(bcoo_sum_duplicates(mat, nse))
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):

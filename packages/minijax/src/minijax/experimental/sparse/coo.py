@@ -9,11 +9,12 @@ from minijax import numpy as jnp
 from minijax.experimental.sparse.base import JAXSparse
 from minijax.experimental.sparse.bcoo import BCOO
 from minijax.experimental.sparse.conversion import bcoo_fromdense
+from minijax.experimental.sparse.layouts import bcoo_eye
 from minijax.runtime.array import Array, ArrayLike
 
 
 class COOInfo(NamedTuple):
-    """What is known of a matrix besides its arrays."""
+    """The properties of a matrix other than its arrays."""
 
     shape: tuple[int, ...]
     rows_sorted: bool = False
@@ -75,7 +76,7 @@ class COO(JAXSparse):
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> "COO":
-        return cls.from_bcoo(BCOO._eye(N, M, k, **kwds))
+        return cls.from_bcoo(bcoo_eye(N, M, k, **kwds))
 
     def to_bcoo(self) -> BCOO:
         """The matrix as a BCOO."""

@@ -138,6 +138,19 @@ def bcoo_update_layout(
     return mat
 
 
+def bcoo_eye(
+    N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32", n_batch: int = 0,
+    n_dense: int = 0,
+) -> BCOO:  # fmt: skip
+    """The matrix of `N` rows and `M` columns with ones on the `k`-th diagonal."""
+    count = max(min(N + min(k, 0), M - max(k, 0)), 0)
+    rows = np.arange(count) - min(k, 0)
+    indices = jnp.asarray(np.stack([rows, rows + k], 1), index_dtype)
+    data = jnp.ones(count, dtype)
+    eye = BCOO((data, indices), shape=(N, M), indices_sorted=True, unique_indices=True)
+    return bcoo_update_layout(eye, n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
+
+
 def _batch_to_sparse(mat: BCOO) -> BCOO:
     """The last batch axis becomes the first sparse one."""
     data, indices = full_batches(mat)

@@ -1,34 +1,19 @@
 """Linear algebra of sparse matrices: solving, and the largest eigenvalues."""
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from minijax import numpy as jnp
-from minijax.callbacks.pure_callback import pure_callback
 from minijax.experimental.sparse.base import JAXSparse
 from minijax.experimental.sparse.csr import CSR
-from minijax.lax.control_flow.custom_linear_solve import custom_linear_solve
 from minijax.lax.control_flow.while_loop import while_loop
 from minijax.runtime.array import Array, ArrayLike
-from minijax_stage2 import typeof
-
-
-def _solve_by_scipy(is_transposed: bool, shape: Any, *arrays: Any) -> Any:
-    import scipy.sparse.linalg
-
-    data, indices, indptr, b = map(np.asarray, arrays)
-    matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
-    matrix = (matrix.T if is_transposed else matrix).tocsc()
-    return scipy.sparse.linalg.spsolve(matrix, b).astype(b.dtype)
 
 
 def spsolve(
     data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike, tol: float = 1e-6,
     reorder: int = 1,
 ) -> Array:  # fmt: skip
-    """The solution of `A @ x = b`, by scipy on the host.
+    """The solution of `A @ x = b`, by way of a dense matrix.
 
     Arguments:
         data: the elements of the square matrix `A`, in the form of `CSR`.
@@ -39,39 +24,20 @@ def spsolve(
         reorder: ignored.
 
     Raises:
-        ModuleNotFoundError: there is no scipy.
         ValueError: `b` is not a vector of as many numbers as there are rows.
 
     >>> from minijax.experimental import sparse
+    >>> from minijax.experimental.sparse import linalg
     >>> m = sparse.CSR.fromdense(jnp.array([[2.0, 0.0], [1.0, 1.0]]))
-    >>> sparse.linalg.spsolve(m.data, m.indices, m.indptr, jnp.array([2.0, 3.0]))
+    >>> linalg.spsolve(m.data, m.indices, m.indptr, jnp.array([2.0, 3.0]))
     Array([1., 2.], dtype=float32)
     """
     data, indices, indptr, b = (jnp.asarray(x) for x in (data, indices, indptr, b))
     size = indptr.shape[0] - 1
     if b.shape != (size,):
         raise ValueError(f"spsolve: b must be of shape {(size,)}, found {b.shape}")
-    shape = (size, size)
-
-    def solver(is_transposed: bool) -> Callable[..., Any]:
-        def solve(_: Any, b: Any) -> Any:
-            return pure_callback(
-                lambda *arrays: _solve_by_scipy(is_transposed, shape, *arrays),
-                typeof(b),
-                data,
-                indices,
-                indptr,
-                b,
-                vmap_method="sequential",
-            )
-
-        return solve
-
-    matrix = CSR((data, indices, indptr), shape=shape)
-    solution: Array = custom_linear_solve(
-        lambda x: matrix @ x, b, solver(False), transpose_solve=solver(True)
-    )
-    return solution
+    matrix = CSR((data, indices, indptr), shape=(size, size))
+    return jnp.linalg.solve(matrix.todense(), b)
 
 
 def lobpcg_standard(

@@ -228,21 +228,22 @@ def bcoo_dot_general(
     if out_sharding is not None:
         raise NotImplementedError("bcoo_dot_general: out_sharding must be None")
     sparse = [isinstance(x, BCOO) for x in (lhs, rhs)]
-    lhs, rhs = (x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs))
-    _check_product("bcoo_dot_general", lhs, rhs, dimension_numbers)
+    operands: Any = [x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs)]
+    left, right = operands
+    _check_product("bcoo_dot_general", left, right, dimension_numbers)
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     if all(sparse):
-        out = _sparse_by_sparse(lhs, rhs, dimension_numbers)
+        out: Any = _sparse_by_sparse(left, right, dimension_numbers)
     elif sparse[0]:
-        out = _sparse_by_dense(lhs, rhs, dimension_numbers)
+        out = _sparse_by_dense(left, right, dimension_numbers)
     elif sparse[1]:
         turned = ((rhs_contract, lhs_contract), (rhs_batch, lhs_batch))
-        out = _sparse_by_dense(rhs, lhs, turned)
+        out = _sparse_by_dense(right, left, turned)
         b = len(rhs_batch)
-        own = rhs.ndim - b - len(rhs_contract)
+        own = right.ndim - b - len(rhs_contract)
         out = jnp.transpose(out, (*range(b), *range(b + own, out.ndim), *range(b, b + own)))
     else:
-        out = lax.dot_general(lhs, rhs, dimension_numbers)
+        out = lax.dot_general(left, right, dimension_numbers)
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 

@@ -351,7 +351,9 @@ def element(mat: BCOO, item: Any) -> BCOO:
         raise IndexError(f"BCOO: found {count} indices for {mat.ndim} axes")
     at = next((n for n, i in enumerate(items) if i is ...), len(items))
     items = (*items[:at], *[slice(None)] * (mat.ndim - count), *items[at + 1 :])
-    starts, limits, steps, gone, reverse, added = [], [], [], [], [], []
+    starts, limits, steps, reverse = [], [], [], []
+    gone: list[int] = []
+    added: list[int] = []
     axis = 0
     for i in items:
         if i is None:

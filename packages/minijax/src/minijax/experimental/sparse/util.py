@@ -1,4 +1,4 @@
-"""Warnings, and what is known of sparse arrays."""
+"""Warnings, and the properties of sparse arrays."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from minijax.experimental.sparse.conversion import nfold_vmap
 
 
 class SparseInfo(NamedTuple):
-    """What is known of a sparse array besides its arrays."""
+    """The properties of a sparse array other than its arrays."""
 
     shape: tuple[int, ...]
     indices_sorted: bool = False
