@@ -1,0 +1,295 @@
+"""Initial value problems, solved by steps whose size adapts to their error.
+
+The method is of order 5, with an error estimate of order 4 and a continuous solution between steps
+(J. R. Dormand and P. J. Prince, 1980; E. Hairer, S. P. Nørsett and G. Wanner, "Solving Ordinary
+Differential Equations I", 2nd edition, 1993, sections II.4 to II.6). Gradients solve the adjoint
+problem backwards, with the solution itself, and keep no steps.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.numpy.ravel_pytree import ravel_pytree
+from minijax.runtime.array import Array
+from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.dtypes import issubdtype
+from minijax.runtime.jit import jit
+from minijax.transforms.custom_derivatives.closures import closure_convert
+from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
+from minijax.transforms.transformations import vjp, vmap
+from minijax_stage2 import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.shown import shown
+
+# The stages: when each is taken, and its weights of those before.
+_NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
+_STAGES = np.array(
+    [
+        [1 / 5, 0, 0, 0, 0, 0],
+        [3 / 40, 9 / 40, 0, 0, 0, 0],
+        [44 / 45, -56 / 15, 32 / 9, 0, 0, 0],
+        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0],
+        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0],
+        [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
+    ]
+)
+_ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
+_BETWEEN = np.array(
+    [
+        -12715105075 / 11282082432, 0, 87487479700 / 32700410799, -10690763975 / 1880347072,
+        701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
+    ]
+)  # fmt: skip
+
+
+class _State(NamedTuple):
+    """A step that has been taken, and the size of the next."""
+
+    y: Any
+    f: Any  # the derivative there
+    t: Any
+    dt: Any
+    last_t: Any
+    pieces: Any  # of the solution between last_t and t, see `_between`
+    count: Any  # of steps since the last time asked for
+
+
+def _norm(x: Any) -> Any:
+    """The root of the mean of squares."""
+    return jnp.sqrt(jnp.mean(jnp.square(jnp.abs(x))))
+
+
+def optimal_step_size(
+    last_step: Any,
+    mean_error_ratio: Any,
+    safety: float = 0.9,
+    ifactor: float = 10.0,
+    dfactor: float = 0.2,
+    order: float = 5.0,
+) -> Array:
+    """The size of the next step, by the error of the last.
+
+    Arguments:
+        last_step: its size.
+        mean_error_ratio: its error, divided by the tolerance.
+        safety: what a step is made smaller by, so that its error will be small enough.
+        ifactor: how much larger it may become.
+        dfactor: how much smaller.
+        order: the order of the method.
+
+    >>> from minijax.experimental import ode
+    >>> ode.optimal_step_size(1.0, 32.0), ode.optimal_step_size(1.0, 0.0)
+    (Array(0.45, dtype=float32, weak_type=True), Array(10., dtype=float32, weak_type=True))
+    """
+    smallest = jnp.where(mean_error_ratio < 1, 1.0, dfactor)
+    factor = jnp.maximum(safety * mean_error_ratio ** (-1.0 / order), smallest)
+    factor = jnp.where(mean_error_ratio == 0, ifactor, jnp.minimum(factor, ifactor))
+    return last_step * factor
+
+
+def _first_step(fun: Any, t: Any, y: Any, f: Any, rtol: float, atol: float) -> Any:
+    """A size for the first step (section II.4 of the book)."""
+    scale = atol + jnp.abs(y) * rtol
+    of_y, of_f = _norm(y / scale), _norm(f / scale)
+    is_tiny = (of_y < 1e-5) | (of_f < 1e-5)
+    h0 = jnp.where(is_tiny, 1e-6, 0.01 * of_y / jnp.where(of_f == 0, 1.0, of_f))
+    change = _norm((fun(y + h0 * f, t + h0) - f) / scale) / h0
+    largest = jnp.maximum(of_f, change)
+    small = jnp.maximum(1e-6, h0 * 1e-3)
+    h1 = (0.01 / jnp.where(largest <= 1e-15, 1.0, largest)) ** (1.0 / 5.0)
+    return jnp.minimum(100.0 * h0, jnp.where(largest <= 1e-15, small, h1))
+
+
+def _step(fun: Any, y: Any, f: Any, t: Any, dt: Any) -> tuple[Any, Any, Any, Any]:
+    """One step: the value and the derivative at its end, its error, and the pieces between."""
+    ks = [f]
+    for node, weights in zip(_NODES, _STAGES, strict=True):
+        total = sum(w * k for w, k in zip(weights.tolist(), ks, strict=False) if w)
+        end = y + dt * total
+        ks.append(fun(end, t + node.item() * dt))
+    weighted = [
+        dt * sum(w * k for w, k in zip(row.tolist(), ks, strict=True) if w)
+        for row in (_ERROR, _BETWEEN)
+    ]
+    change = end - y
+    begin = dt * f - change
+    pieces = jnp.stack([y, change, begin, change - dt * ks[-1] - begin, weighted[1]])
+    return end, ks[-1], weighted[0], pieces
+
+
+def _between(pieces: Any, part: Any) -> Any:
+    """The solution within a step, at a part of it between 0 and 1."""
+    rest = 1 - part
+    y, change, begin, end, bend = pieces
+    return y + part * (change + rest * (begin + part * (end + rest * bend)))
+
+
+def odeint(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    *args: Any,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    mxstep: float = np.inf,
+    hmax: float = np.inf,
+) -> Any:
+    """Solve `dy/dt = func(y, t, *args)` with the value `y0` at the time `t[0]`.
+
+    Gradients with respect to `y0`, `t`, `args` and what `func` closes over solve the adjoint
+    problem, so that they need no more memory for more steps; their error is within the
+    tolerances, too. Only reverse mode differentiates it.
+
+    Arguments:
+        func: function of the value, the time, and `args`. It returns the derivative, of the
+            structure, shapes and dtypes of the value.
+        y0: the value at the first time, a pytree of floating-point arrays.
+        t: the times to solve for, of shape (n,), which grow.
+        *args: pytrees of arrays for `func`.
+        rtol: the error allowed in a step, relative to the value.
+        atol: what is allowed besides.
+        mxstep: the greatest number of steps between two times.
+        hmax: the greatest size of a step.
+
+    Returns:
+        The values at the times, like `y0`, with a first axis of `n`.
+
+    Raises:
+        TypeError: `func` is no function, `args` holds something else than arrays, or `y0` or `t`
+            are not of a floating-point dtype.
+        ValueError: `t` is not of rank 1, or empty.
+
+    >>> from minijax.experimental.ode import odeint
+    >>> times = jnp.linspace(0.0, 1.0, 3)
+    >>> odeint(lambda y, t, rate: -rate * y, jnp.array(1.0), times, 2.0).round(3)
+    Array([1.   , 0.368, 0.135], dtype=float32)
+    >>> grad(lambda rate: odeint(lambda y, t: -rate * y, 1.0, times)[-1])(2.0).round(3)
+    Array(-0.135, dtype=float32, weak_type=True)
+    """
+    require_function("odeint", func)
+    for leaf in tree_leaves(args):
+        if not hasattr(leaf, "dtype") and not isinstance(leaf, bool | int | float | complex):
+            raise TypeError(
+                f"odeint: args are pytrees of arrays, found {shown(leaf)} of type "
+                f"{type(leaf).__name__}; close over it instead"
+            )
+    y0, t, args = tree_to_arrays((y0, t, args))
+    for name, value in (("y0", y0), ("t", t)):
+        for leaf in tree_leaves(value):
+            if not issubdtype(leaf.dtype, np.inexact):
+                raise TypeError(
+                    f"odeint: {name} must be of a floating-point dtype, found {leaf.dtype}"
+                )
+    if t.ndim != 1 or not t.size:
+        raise ValueError(f"odeint: t must be a row of times, found an array of shape {t.shape}")
+    flat, unravel = ravel_pytree(y0)
+
+    leaves, structure = tree_flatten(args)
+
+    def of_flat(y: Any, t: Any, *leaves: Any) -> Any:
+        return ravel_pytree(func(unravel(y), t, *tree_unflatten(structure, leaves)))[0]
+
+    converted, consts = closure_convert(of_flat, flat, t[0], *leaves)
+    options = _Options(float(rtol), float(atol), float(mxstep), float(hmax))
+    return vmap(unravel)(_odeint(converted, options, flat, t, *leaves, *consts))
+
+
+class _Options(NamedTuple):
+    rtol: float
+    atol: float
+    mxstep: float
+    hmax: float
+
+
+@jit(static_argnums=(0, 1))
+def _solve(func: Any, options: _Options, y0: Any, ts: Any, *args: Any) -> Any:
+    def fun(y: Any, t: Any) -> Any:
+        return func(y, t, *args)
+
+    rtol, atol, mxstep, hmax = options
+
+    def advance(state: _State) -> _State:
+        y, f, t, dt, *_ = state
+        end, f_end, error, pieces = _step(fun, y, f, t, dt)
+        scale = atol + rtol * jnp.maximum(jnp.abs(y), jnp.abs(end))
+        ratio = _norm(error / scale)
+        dt_next = jnp.clip(optimal_step_size(dt, ratio), 0.0, hmax).astype(dt.dtype)
+        taken = _State(end, f_end, t + dt, dt_next, t, pieces, state.count + 1)
+        again = state._replace(dt=dt_next, count=state.count + 1)
+        return tree_map(lambda x, y: jnp.where(ratio <= 1, x, y), taken, again)
+
+    def up_to(state: _State, target: Any) -> tuple[_State, Any]:
+        def goes_on(state: _State) -> Any:
+            return (state.t < target) & (state.count < mxstep) & (state.dt > 0)
+
+        state = lax.while_loop(goes_on, advance, state._replace(count=jnp.zeros_like(state.count)))
+        length = state.t - state.last_t
+        part = jnp.where(length > 0, (target - state.last_t) / jnp.where(length > 0, length, 1), 1)
+        return state, _between(state.pieces, part.astype(ts.dtype))
+
+    f0 = fun(y0, ts[0])
+    dt = jnp.clip(_first_step(fun, ts[0], y0, f0, rtol, atol), 0.0, hmax).astype(ts.dtype)
+    none = jnp.zeros_like(y0)
+    pieces = jnp.stack([y0, none, none, none, none])
+    start = _State(y0, f0, ts[0], dt, ts[0], pieces, jnp.zeros((), ts.dtype))
+    _, ys = lax.scan(up_to, start, ts[1:])
+    return jnp.concatenate([y0[None], ys])
+
+
+def _forward(
+    func: Any, options: _Options, y0: Any, ts: Any, *args: Any
+) -> tuple[Any, tuple[Any, Any, Any]]:
+    ys = _odeint(func, options, y0, ts, *args)  # which can be differentiated again
+    return ys, (ys, ts, args)
+
+
+def _backward(
+    func: Any, options: _Options, residuals: tuple[Any, Any, Any], cts: Any
+) -> Sequence[Any]:
+    """The adjoint problem, from each time back to the one before.
+
+    Its value is the solution, the cotangent of the solution, and those of `args` so far.
+    """
+    ys, ts, args = residuals
+    varies = [issubdtype(x.dtype, np.inexact) for x in args]
+
+    def with_args(given: Sequence[Any]) -> list[Any]:
+        of_given = iter(given)
+        return [next(of_given) if moves else x for x, moves in zip(args, varies, strict=True)]
+
+    moving = [x for x, moves in zip(args, varies, strict=True) if moves]
+
+    def adjoint(value: Any, backwards: Any, *moving: Any) -> Any:
+        y, ct, *_ = value
+        f, pull_back = vjp(lambda y, *given: func(y, -backwards, *with_args(given)), y, *moving)
+        return (-f, *pull_back(ct))
+
+    def back(carry: Any, at: Any) -> Any:
+        ct, of_args = carry
+        y, earlier_ct, pair = at
+        _, ct, *of_args = tree_map(
+            lambda x: x[1],
+            odeint(adjoint, (y, ct, *of_args), -pair, *moving, **options._asdict()),
+        )
+        return (ct + earlier_ct, of_args), None
+
+    fs = lax.map(lambda at: func(at[0], at[1], *args), (ys, ts))
+    of_times = jnp.real(jnp.sum(cts * fs, axis=1)).astype(ts.dtype)
+    pairs = jnp.stack([ts[1:], ts[:-1]], axis=1)
+    start = cts[-1], [jnp.zeros_like(x) for x in moving]
+    (ct, of_moving), _ = lax.scan(back, start, (ys[1:], cts[:-1], pairs), reverse=True)
+    # The first time moves the whole solution.
+    first = -jnp.real(jnp.sum(ct * fs[0])).astype(ts.dtype) + of_times[0]
+    of_times = jnp.concatenate([first[None], of_times[1:]])
+    given = iter(of_moving)
+    return ct, of_times, *(next(given) if moves else None for moves in varies)
+
+
+_odeint = custom_vjp(_solve, nondiff_argnums=(0, 1))
+_odeint.defvjp(_forward, _backward)
+
+__all__ = ["odeint", "optimal_step_size"]

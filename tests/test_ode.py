@@ -1,0 +1,134 @@
+"""Initial value problems, with JAX's solver and known solutions as oracles."""
+
+import jax
+import jax.experimental.ode
+import numpy as np
+import pytest
+
+import minijax
+import minijax.experimental.ode
+
+LIBRARIES = {"jax": jax, "minijax": minijax}
+TIMES = np.array([0.0, 0.3, 1.0, 1.1, 2.5])
+
+
+def decay(library, y0, t, rate):
+    return library.experimental.ode.odeint(lambda y, t, rate: -rate * y, y0, t, rate)
+
+
+def pendulum(library, y0, t, rate):
+    jnp = library.numpy
+    start = {"angle": y0, "speed": 0.5 * y0}
+
+    def fun(y, t, g):
+        return {"angle": y["speed"], "speed": -g["of"] * jnp.sin(y["angle"]) * (1 + 0.1 * t)}
+
+    return library.experimental.ode.odeint(fun, start, t, {"of": rate})["angle"]
+
+
+def closed_over(library, y0, t, rate):
+    return library.experimental.ode.odeint(lambda y, t: library.numpy.cos(rate * t) * y, y0, t)
+
+
+def van_der_pol(library, y0, t, rate):
+    def fun(y, t, mu):
+        return library.numpy.stack([y[1], 2 * mu * (1 - y[0] ** 2) * y[1] - y[0]])
+
+    start = library.numpy.stack([y0, 0.0 * y0])
+    return library.experimental.ode.odeint(fun, start, t, rate)[:, 0]
+
+
+PROGRAMS = [decay, pendulum, closed_over, van_der_pol]
+
+
+def both(program, use, tolerance):
+    ours, theirs = (
+        [np.asarray(x) for x in library.tree.leaves(use(library, program))]
+        for library in (minijax, jax)
+    )
+    for found, expected in zip(ours, theirs, strict=True):
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values(program, dtype):
+    start, t, rate = np.asarray(0.7, dtype), TIMES.astype(dtype), np.asarray(1.3, dtype)
+    both(program, lambda lib, f: lib.jit(lambda *xs: f(lib, *xs))(start, t, rate), 1e-5)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_gradients(program):
+    """With respect to the start, each of the times, and what the function is given."""
+
+    def use(library, f):
+        def loss(*xs):
+            return (f(library, *xs) ** 2 * np.arange(1.0, 6.0)).sum()
+
+        return library.jit(library.grad(loss, argnums=(0, 1, 2)))(0.7, TIMES, 1.3)
+
+    both(program, use, 1e-5)
+
+
+def test_the_known_solution_and_its_derivatives():
+    def last(rate):
+        return decay(minijax, 2.0, np.array([0.5, 2.0]), rate)[-1]
+
+    value, slope = minijax.value_and_grad(last)(1.3)
+    np.testing.assert_allclose([value, slope], [2 * np.exp(-1.95), -3 * np.exp(-1.95)], rtol=1e-6)
+    second = minijax.grad(minijax.grad(last))(1.3)
+    np.testing.assert_allclose(second, 4.5 * np.exp(-1.95), rtol=1e-5)
+
+
+def test_arguments_of_other_dtypes_have_no_gradient():
+    def last(rate):
+        fun = lambda y, t, rate, count, signs: -y * rate * count * signs["one"]  # noqa: E731
+        signs = {"one": np.array(1), "yes": np.array(True)}
+        return minijax.experimental.ode.odeint(fun, 1.0, np.array([0.0, 1.0]), rate, 2, signs)[-1]
+
+    np.testing.assert_allclose(minijax.grad(last)(0.5), -2 * np.exp(-1.0), rtol=1e-6)
+
+
+def test_mapped_problems_are_problems_of_their_own():
+    """Steps adapt to each example, so that one does not change another."""
+    rates = np.array([0.1, 3.0, 20.0])
+    solve = lambda rate: decay(minijax, 1.0, TIMES, rate)  # noqa: E731
+    found = minijax.vmap(solve)(rates)
+    np.testing.assert_allclose(found, np.exp(-rates[:, None] * TIMES), atol=1e-7)
+    np.testing.assert_allclose(found, np.stack([solve(rate) for rate in rates]), rtol=1e-9)
+
+
+def test_tolerances_and_limits():
+    odeint = minijax.experimental.ode.odeint
+    rough = odeint(lambda y, t: -y, 1.0, TIMES, rtol=1e-3, atol=1e-3)
+    assert 1e-8 < np.abs(rough - np.exp(-TIMES)).max() < 1e-3
+    assert np.abs(odeint(lambda y, t: -y, 1.0, TIMES, hmax=0.01) - np.exp(-TIMES)).max() < 1e-9
+    assert odeint(lambda y, t: -y, 1.0, TIMES[:1]).shape == (1,)
+    backwards = odeint(lambda y, t: -y, 1.0, np.array([1.0, 1.0, 2.0]))
+    np.testing.assert_allclose(backwards, [1, 1, np.exp(-1)], rtol=1e-7)
+
+
+def test_step_sizes():
+    for args in [(1.0, 0.5), (0.3, 2.0), (1.0, 1e9), (1.0, 1e-9)]:
+        found, expected = (
+            library.experimental.ode.optimal_step_size(*map(np.float64, args))
+            for library in LIBRARIES.values()
+        )
+        np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((None, 1.0, TIMES), TypeError, "odeint"),
+        ((lambda y, t: y, 1, TIMES), TypeError, "y0 must be of a floating-point dtype"),
+        ((lambda y, t: y, 1.0, np.arange(3)), TypeError, "t must be of a floating-point dtype"),
+        ((lambda y, t: y, 1.0, 0.5), ValueError, "a row of times"),
+        ((lambda y, t: y, 1.0, TIMES[:0]), ValueError, "a row of times"),
+        ((lambda y, t, a: y, 1.0, TIMES, "a"), TypeError, "pytrees of arrays, found 'a'"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        minijax.experimental.ode.odeint(*arguments)
