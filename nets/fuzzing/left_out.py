@@ -35,8 +35,19 @@ REASONS = {
         numpy.from_dlpack numpy.fromfile numpy.load export.deserialize""",
     "JAX lacks them, knows them only in `shard_map`, or gives other numbers each time.": """
         lax.linalg.geqrf lax.pbroadcast lax.pcast lax.rng_uniform numpy.fromiter""",
+    "They change what `import jax` means, and say what of JAX is here.": """
+        coverage install_as_jax""",
+    "Programs do not draw them yet; tests of their own hold them against JAX.": """
+        lax.dce_sink lax.log2 lax.mulhi lax.one_minus_square lax.polynomial lax.scaled_dot lax.stage
+        nn.scaled_matmul numpy.minmax numpy.top_k scipy.linalg.convolution_matrix
+        scipy.linalg.fiedler_companion scipy.linalg.invhilbert scipy.linalg.invpascal
+        scipy.special.boxcox scipy.special.boxcox1p scipy.special.comb scipy.special.dawsn
+        scipy.special.erfcinv scipy.special.hyp1f1 scipy.special.hyp2f1 scipy.special.wofz
+        tree_util.flatten_one_level tree_util.flatten_one_level_with_keys
+        tree_util.is_tree_node""",
     "They make optimizers, and save the state of one; those of the library are called.": """
-        example_libraries.optimizers.optimizer example_libraries.optimizers.pack_optimizer_state
+        example_libraries.optimizers.sm3 example_libraries.optimizers.optimizer
+        example_libraries.optimizers.pack_optimizer_state
         example_libraries.optimizers.unpack_optimizer_state""",
 }
 LEFT_OUT = [name for names in REASONS.values() for name in names.split()]
