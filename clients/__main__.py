@@ -21,8 +21,11 @@ ON_JAX = HERE / "on_jax.json"
 ON_MINIJAX = HERE / "on_minijax.json"
 
 NAMES = tuple(sorted(path.stem.removeprefix("with_") for path in HERE.glob("with_*.py")))
-QUICK = ("diffrax", "equinox", "flax_linen", "optax")
+QUICK = ("chex", "diffrax", "equinox", "flax_linen", "optax")
 SECONDS = 600  # for one program
+
+# Programs that do not run on minijax yet, and what they lack.
+NOT_YET = {"flax_nnx": "importing it takes references and jax.experimental.hijax"}
 
 
 def program(name):
@@ -133,8 +136,10 @@ def main():
             print(f"{name:12} {report.get('error', 'ok')}", flush=True)
         else:
             report = on_minijax[name] = compared(report, on_jax.get(name))
+            if "error" in report and name in NOT_YET:
+                report["error"] = f"not yet: {NOT_YET[name]}"
             print(line_of(name, report), flush=True)
-        if "error" in report:
+        if ("error" in report) != (name in NOT_YET and not is_on_jax):
             failed.append(name)
     if is_on_jax:
         ON_JAX.write_text(json.dumps(on_jax, indent=1, sort_keys=True) + "\n")

@@ -109,6 +109,26 @@ def test_tolerances_and_limits():
     np.testing.assert_allclose(backwards, [1, 1, np.exp(-1)], rtol=1e-7)
 
 
+def test_what_cannot_be_solved_is_nan():
+    odeint = minijax.experimental.ode.odeint
+    times = np.array([0.0, 1.0, 2.0])
+    isnan = np.isnan
+    assert isnan(odeint(lambda y, t: y * np.nan, 1.0, times)).tolist() == [False, True, True]
+    later = odeint(lambda y, t: minijax.numpy.where(t > 1.5, np.nan, -y), 1.0, times)
+    assert isnan(later).tolist() == [False, False, True]
+    assert isnan(odeint(lambda y, t: -y, 1.0, times[::-1])).tolist() == [False, True, True]
+    assert isnan(odeint(lambda y, t: -y, 1.0, times, mxstep=3)).tolist() == [False, True, True]
+    blown_up = odeint(lambda y, t: y * y, 1.0, times)  # at the time 1
+    assert isnan(blown_up).tolist()[2]
+
+
+def test_numbers_of_32_bits():
+    with minijax.enable_x64(False):
+        out = minijax.experimental.ode.odeint(lambda y, t: -y, 1.0, [0.0, 1.0])
+        assert out.dtype == np.float32
+        np.testing.assert_allclose(out, [1, np.exp(-1)], rtol=1e-6)
+
+
 def test_step_sizes():
     for args in [(1.0, 0.5), (0.3, 2.0), (1.0, 1e9), (1.0, 1e-9)]:
         found, expected = (

@@ -19,6 +19,12 @@ def arctan2(y, x):
     return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
 
 
+def upper_digits(x, y):
+    """The product over 2**n, for n bits."""
+    product = np.vectorize(lambda a, b: int(a) * int(b) >> 8 * x.itemsize, otypes=[object])(x, y)
+    return product.astype(x.dtype)
+
+
 def growth_of_digamma(a, b):
     """Many terms of the sum that defines it, and for the others their integral."""
     terms = (b / ((a + k) * (a + b + k)) for k in range(20_000))
@@ -36,6 +42,7 @@ UNARY = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "cbrt": np.cbrt,
     "exp2": np.exp2,
+    "log2": np.log2,
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
@@ -80,6 +87,10 @@ BINARY = {
     "rem": np.fmod,
     "atan2": arctan2,
     "nextafter": np.nextafter,
+    "mulhi": upper_digits,
+    "comb": np.vectorize(
+        lambda n, k: math.gamma(n + 1.0) / math.gamma(k + 1.0) / math.gamma(n - float(k) + 1)
+    ),
     "logaddexp": np.logaddexp,
     "logaddexp2": np.logaddexp2,
     "hypot": np.hypot,
@@ -114,6 +125,7 @@ RANGES = {
     **dict.fromkeys(["asin", "acos", "atanh", "erf_inv", "ndtri", "ndtri_slope"], (0.1, 0.9)),
     "regularized_incomplete_beta": (0.1, 0.9),
     "acosh": (1.1, 2.0),
+    "comb": ((1.2, 1.5), (0.5, 0.8)),
     "clamp": ((0.5, 0.8), (0.5, 1.5), (1.2, 1.5)),
 }
 # The operands, from the first on, by which a primitive has no derivative, and values for them.
@@ -147,6 +159,10 @@ OTHERS = (
     "sinc_slope",
     "fresnel_sin",
     "fresnel_cos",
+    "dawsn",
+    "dawsn_slope",
+    "mean_exponential",
+    "mean_exponential_slope",
 )
 BITCASTS = [
     ((2, 3), np.float64, np.int64),

@@ -14,6 +14,7 @@ from minijax import NamedSharding, P, devices, jvp, lax, make_mesh, vjp
 from minijax.lax import linalg
 from minijax.lax.linalg.lu import solve
 from minijax.lax.linalg.matrices import mH
+from minijax.scipy import special
 from minijax.sharding import Mesh, reshard
 from minijax.shardings.resharding import leave_to_compiler
 
@@ -25,6 +26,12 @@ EXCUSED = {
     "rng_bit_generator": "has two results; tests/test_random.py",
     "scatter_apply": "holds a program; tests/test_indexing.py",
     **law_programs.EXCUSED,
+    "check": "has no results; tests/test_checkify.py",
+    **{
+        f"{name}_slope_{number}": "has no derivative; tests/test_special.py"
+        for name, count in (("hyp1f1", 2), ("hyp2f1", 3))
+        for number in range(count)
+    },
     "inspect_sharding": "has no results; tests/devices/test_arrays.py",
     "geqrf": "has no derivative and two results; tests/test_linalg.py",
     "geqp3": "has no derivative and three results; tests/test_linalg.py, by qr with pivoting",
@@ -209,6 +216,9 @@ FUNCTIONS = {
     # By their first operand these have one derivative, or none: see test_special.py.
     "igamma": ([lambda x: lax.igamma(1.2, x)], [(2,)], (F64,)),
     "igammac": ([lambda x: lax.igammac(1.2, x)], [(2,)], (F64,)),
+    "hyp1f1": ([lambda x: special.hyp1f1(0.7, 1.3, x)], [(2,)], (F64,)),
+    "hyp2f1": ([lambda x: special.hyp2f1(0.7, 0.4, 1.3, x / 3)], [(2,)], (F64,)),
+    "wofz": ([special.wofz], [(2,)], (C128,)),
     "zeta": ([lambda x, q: lax.zeta(1 + x, q)], [(2,), (2,)], (F64,)),
     "slope_of_zeta": ([slope_of_zeta], [(2,), (2,)], (F64,)),
     "igamma_grad_a": ([lambda x: lax.igamma_grad_a(1.2, x)], [(2,)], (F64,)),

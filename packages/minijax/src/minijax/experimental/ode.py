@@ -17,6 +17,7 @@ from minijax.numpy.ravel_pytree import ravel_pytree
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.dtypes import issubdtype
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.transforms.custom_derivatives.closures import closure_convert
 from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
@@ -128,6 +129,7 @@ def _between(pieces: Any, part: Any) -> Any:
     return y + part * (change + rest * (begin + part * (end + rest * bend)))
 
 
+@evaluated_by_library
 def odeint(
     func: Callable[..., Any],
     y0: Any,
@@ -156,7 +158,9 @@ def odeint(
         hmax: the greatest size of a step.
 
     Returns:
-        The values at the times, like `y0`, with a first axis of `n`.
+        The values at the times, like `y0`, with a first axis of `n`. They are NaN from a time on
+        that `mxstep` steps do not reach, or no step does whose error is small enough; and at times
+        that do not grow.
 
     Raises:
         TypeError: `func` is no function, `args` holds something else than arrays, or `y0` or `t`
@@ -224,12 +228,15 @@ def _solve(func: Any, options: _Options, y0: Any, ts: Any, *args: Any) -> Any:
 
     def up_to(state: _State, target: Any) -> tuple[_State, Any]:
         def goes_on(state: _State) -> Any:
-            return (state.t < target) & (state.count < mxstep) & (state.dt > 0)
+            moves = state.t + state.dt > state.t  # not so of a step that is NaN, or too small
+            return (state.t < target) & (state.count < mxstep) & moves
 
         state = lax.while_loop(goes_on, advance, state._replace(count=jnp.zeros_like(state.count)))
         length = state.t - state.last_t
         part = jnp.where(length > 0, (target - state.last_t) / jnp.where(length > 0, length, 1), 1)
-        return state, _between(state.pieces, part.astype(ts.dtype))
+        # Where the steps did not get, or where they have been before, nothing is known.
+        is_known = (state.last_t <= target) & (target <= state.t)
+        return state, jnp.where(is_known, _between(state.pieces, part.astype(ts.dtype)), jnp.nan)
 
     f0 = fun(y0, ts[0])
     dt = jnp.clip(_first_step(fun, ts[0], y0, f0, rtol, atol), 0.0, hmax).astype(ts.dtype)

@@ -110,7 +110,7 @@ def _replace(program: Any, **changes: Any) -> Any:
 def _set_methods_of_jaxprs() -> None:
     eqn, jaxpr, closed_jaxpr = JaxprEqn, Jaxpr, ClosedJaxpr  # type: tuple[Any, Any, Any]
     for cls in (eqn, jaxpr, closed_jaxpr):
-        cls.effects = property(_effects)
+        cls.effects = property(lambda program: _effects(program))  # without a docstring
         cls.replace = _replace
     eqn.source_info = property(lambda eqn: eqn.source)
     eqn.ctx = property(lambda eqn: None)

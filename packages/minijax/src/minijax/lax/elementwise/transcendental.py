@@ -5,7 +5,16 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.abs_and_sign import abs
-from minijax.lax.elementwise.arithmetic import add, div, integer_pow, mul, neg, square, sub
+from minijax.lax.elementwise.arithmetic import (
+    add,
+    div,
+    integer_pow,
+    mul,
+    neg,
+    one_minus_square,
+    square,
+    sub,
+)
 from minijax.lax.elementwise.bits import bitwise_and
 from minijax.lax.elementwise.comparisons import gt, lt
 from minijax.lax.elementwise.selection import where
@@ -162,14 +171,6 @@ exp2 = unary(
     jvp=lambda t, out, x: mul(t, mul(out, math.log(2))),
 )
 
-# 1 - x**2, and its derivatives, exact also near -1 and 1.
-_one_minus_square = unary(
-    "one_minus_square",
-    "",
-    hlo=lower_by_primitives(lambda x: mul(sub(1, x), add(1, x))),
-    jvp=lambda t, out, x: mul(t, mul(x, -2)),
-)
-
 
 def _slope_of_asinh(x: Any) -> Any:
     """`1 / sqrt(x**2 + 1)`, without overflow in the square.
@@ -191,7 +192,7 @@ asin = unary(
     ('1.571', nan)
     """,
     hlo="chlo.asin",
-    jvp=lambda t, out, x: mul(t, rsqrt(_one_minus_square(x))),
+    jvp=lambda t, out, x: mul(t, rsqrt(one_minus_square(x))),
 )
 acos = unary(
     "acos",
@@ -201,7 +202,7 @@ acos = unary(
     ('3.142', '1.571')
     """,
     hlo="chlo.acos",
-    jvp=lambda t, out, x: neg(mul(t, rsqrt(_one_minus_square(x)))),
+    jvp=lambda t, out, x: neg(mul(t, rsqrt(one_minus_square(x)))),
 )
 atan = unary(
     "atan",
@@ -276,7 +277,7 @@ atanh = unary(
     ('0.500', inf)
     """,
     hlo="chlo.atanh",
-    jvp=lambda t, out, x: div(t, _one_minus_square(x)),
+    jvp=lambda t, out, x: div(t, one_minus_square(x)),
 )
 
 
