@@ -124,7 +124,7 @@ def test_what_cannot_be_solved_is_nan():
 
 def test_numbers_of_32_bits():
     with minijax.enable_x64(False):
-        out = minijax.experimental.ode.odeint(lambda y, t: -y, 1.0, [0.0, 1.0])
+        out = minijax.experimental.ode.odeint(lambda y, t: -y, 1.0, np.array([0.0, 1.0]))
         assert out.dtype == np.float32
         np.testing.assert_allclose(out, [1, np.exp(-1)], rtol=1e-6)
 
