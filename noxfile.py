@@ -366,9 +366,14 @@ def lines(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Checks the types with mypy, strictly."""
-    install(session, LIBRARY, *group("types"))
+    """Checks the types with mypy, strictly, and those of users' programs with pyright, too."""
+    install(session, LIBRARY, *group("types", "test"))
+    try:
+        install_once(session, *group("pyright"))
+    except nox.command.CommandFailed:
+        session.warn("pyright is not to be had here: programs are checked with mypy alone")
     session.run("mypy", *session.posargs)
+    session.run("pytest", "-q", "packages/minijax/tests/test_typing.py")
 
 
 # Speed

@@ -150,9 +150,9 @@ def main():
     options = parser.parse_args()
     epochs = 15 if options.quick else options.epochs
 
-    train_set, (test_images, test_labels) = load_digits(np.random.default_rng(options.seed))
+    (images, labels), (test_images, test_labels) = load_digits(np.random.default_rng(options.seed))
     start = time.perf_counter()
-    parameters, losses, seconds = train(random.key(options.seed), *train_set, epochs)
+    parameters, losses, seconds = train(random.key(options.seed), images, labels, epochs)
     took = time.perf_counter() - start
     is_right = np.asarray(predict(parameters, test_images)) == test_labels
     numbers = sum(x.size for x in tree.leaves(parameters))

@@ -155,7 +155,7 @@ def draw(path, losses, images, labels, predictions):
     from matplotlib import pyplot as plt
 
     figure = plt.figure(figsize=(12, 4.5), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=[2, 3])
+    [(left, right)] = figure.subfigures(1, 2, squeeze=False, width_ratios=[2, 3])
     axes = left.subplots()
     axes.semilogy(losses)
     axes.set(title="learning", xlabel="step", ylabel="loss")

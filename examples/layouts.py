@@ -92,7 +92,7 @@ def step_and_arguments(mesh, billions=1, fsdp=False, texts=TEXTS, context=CONTEX
 
     def struct(entry):
         shape, inputs, work = entry
-        axes = [None] * len(shape)
+        axes: list[str | None] = [None] * len(shape)
         if fsdp:
             axes[inputs] = "data"
         if work is not None and "model" in mesh.axis_names:
@@ -124,8 +124,8 @@ def row(billions, sizes, fsdp, **batch):
     sent = {"data": 0, "model": 0}
     for each in found.collectives:
         sent["data" if "data" in each.axes else "model"] += each.times * each.bytes_sent
-    state = sum(found.argument_bytes.values())
-    parts = [state, found.temporary_bytes, found.peak_bytes, *sent.values()]
+    arguments_bytes = sum(found.argument_bytes.values())
+    parts = [arguments_bytes, found.temporary_bytes, found.peak_bytes, *sent.values()]
     state, temporaries, peak, data, model = (part / 1e9 for part in parts)
     axes = ",".join(f"{name}={size}" for name, size in sizes.items())
     return (

@@ -162,22 +162,26 @@ if TYPE_CHECKING:
         test_util,
         version,
     )
+    from minijax.as_jax import coverage, install_as_jax
     from minijax.parallel.pmap import pmap
     from minijax.parallel.shard_map import shard_map
     from minijax.runtime.devices import Device
+    from minijax.version import __version__ as __version__
+    from minijax.version import __version_info__ as __version_info__
 
+else:  # for a type checker, every attribute would exist
 
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return importlib.import_module(f"minijax.{name}")
-    if name in ("pmap", "shard_map"):
-        return getattr(importlib.import_module(f"minijax.parallel.{name}"), name)
-    if name in ("coverage", "install_as_jax"):
-        return getattr(importlib.import_module("minijax.as_jax"), name)
-    if name in ("__version__", "__version_info__"):
-        return getattr(importlib.import_module("minijax.version"), name)
-    if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed
-        from minijax.xla import device_class
+    def __getattr__(name: str) -> Any:
+        if name in _LATER:
+            return importlib.import_module(f"minijax.{name}")
+        if name in ("pmap", "shard_map"):
+            return getattr(importlib.import_module(f"minijax.parallel.{name}"), name)
+        if name in ("coverage", "install_as_jax"):
+            return getattr(importlib.import_module("minijax.as_jax"), name)
+        if name in ("__version__", "__version_info__"):
+            return getattr(importlib.import_module("minijax.version"), name)
+        if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed
+            from minijax.xla import device_class
 
-        return device_class()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return device_class()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

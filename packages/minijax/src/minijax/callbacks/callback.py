@@ -1,5 +1,7 @@
 """A Python callback inside a compiled program: the function, and its types."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -145,7 +147,7 @@ def _argument(x: Any) -> Array:
 
 # One for each function and way of calling it, so that programs that are traced anew, and are the
 # same, have the same text.
-_callbacks: "WeakValueDictionary[Any, Callback]" = WeakValueDictionary()
+_callbacks: WeakValueDictionary[Any, Callback] = WeakValueDictionary()
 
 
 def callback_of(

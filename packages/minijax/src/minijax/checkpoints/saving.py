@@ -1,5 +1,7 @@
 """Saving a tree: its numbers are copied at once, and written while the program goes on."""
 
+from __future__ import annotations
+
 import os
 import shutil
 from collections.abc import Callable
@@ -55,7 +57,7 @@ class PendingSave:
     (True, '20')
     """
 
-    _last: "PendingSave | None" = None
+    _last: PendingSave | None = None
 
     def __init__(self, step: int, path: Path, write: Callable[[], None]):
         self.step, self.path = step, path

@@ -1,5 +1,7 @@
 """Values of several processes: gathered, broadcast, compared, joined into arrays."""
 
+from __future__ import annotations
+
 import operator
 import zlib
 from typing import Any

@@ -6,6 +6,8 @@ Differential Equations I", 2nd edition, 1993, sections II.4 to II.6). Gradients 
 problem backwards, with the solution itself, and keep no steps.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

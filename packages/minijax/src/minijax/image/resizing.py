@@ -4,6 +4,8 @@ One axis after the other, an image is multiplied by a matrix of weights: a row f
 pixels along that axis, a column for each of those of the result.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -18,7 +18,9 @@ globals().update(_strict_functions)  # in place of those that promote
 
 _set_all_of_facade(globals(), "linalg")
 
-if not _typing.TYPE_CHECKING:  # for which a module with this function has every attribute
+if _typing.TYPE_CHECKING:
+    from minijax.lax.declared_primitives import *
+else:  # for a type checker, every attribute would exist
 
     def __getattr__(name: str) -> _typing.Any:
         """The primitives, by their names and `_p`: `add_p`."""

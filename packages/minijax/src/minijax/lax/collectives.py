@@ -5,6 +5,8 @@ index is batched is the one whose axis is meant; to every other trace it is a co
 a device is batched in none: its type says which axis of the mesh is meant.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Sums of products: of vectors, matrices, and arrays of more axes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Fourier's transform."""
 
+from __future__ import annotations
+
 import enum
 import math
 from collections.abc import Sequence

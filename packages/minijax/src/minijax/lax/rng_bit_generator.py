@@ -1,5 +1,7 @@
 """XLA's own generators of random bits; users want `minijax.random`."""
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Products of matrices that come with a scale for each block of their numbers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Sharding: moving arrays to devices and dividing them, outside programs and inside."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ Floats are in total order, with all zeros alike and NaN last; complex numbers ar
 real parts, then by their imaginary parts. Derivatives are permuted like the elements.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Functions about what is traced and what is computed, not about numbers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.runtime.array import Array, ArrayLike

@@ -4,6 +4,8 @@ Operands must have one dtype, and one shape unless they are scalars; integers ar
 count from 0.
 """
 
+from __future__ import annotations
+
 import builtins
 import functools
 import inspect

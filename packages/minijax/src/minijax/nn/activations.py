@@ -1,5 +1,7 @@
 """Activations, `standardize` and `one_hot`."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Attention: means of values, each weighted by how well its key answers a query."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

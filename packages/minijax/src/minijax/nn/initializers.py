@@ -4,6 +4,8 @@ An initializer takes a key, a shape and a dtype. The functions that make initial
 properties: the scale, and which axes of the shape are inputs and outputs.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

@@ -1,5 +1,7 @@
 """Products of matrices of few bits, with a scale for each block of their numbers."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from minijax.lax import promoting as lax

@@ -1,5 +1,7 @@
 """The softmax family: exponentials along axes, and logarithms of their sums, without overflow."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -4,7 +4,7 @@ Each function takes Arrays, numpy arrays, Python numbers and tracers, and return
 argument names and defaults are those of `jax.numpy`.
 """
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 
 import numpy as _np
 
@@ -49,9 +49,11 @@ from minijax.numpy.statistics import *
 from minijax.numpy.triangles import *
 from minijax.numpy.vectorize import *
 from minijax.numpy.window_functions import *
-from minijax.runtime.array import Array as ndarray
-from minijax.runtime.dlpack import from_dlpack
+from minijax.runtime.array import Array as _Array
+from minijax.runtime.dlpack import from_dlpack as from_dlpack
 from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
+
+ndarray = _Array
 
 e = _np.e
 pi = _np.pi

@@ -1,5 +1,7 @@
 """The operators and methods of arrays, which are the functions of this package."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 

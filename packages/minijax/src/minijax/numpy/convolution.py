@@ -1,5 +1,7 @@
 """Sums of products of two sequences, one shifted along the other."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.lax import promoting as lax

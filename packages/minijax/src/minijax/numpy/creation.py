@@ -4,6 +4,8 @@
 the default device. `out_sharding` says it by axes of type `Explicit`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

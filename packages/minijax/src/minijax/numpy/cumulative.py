@@ -1,5 +1,7 @@
 """Sums and products of the elements up to each element."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Differences of neighbors, slopes, and areas under a curve."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Dtypes, their promotion, and the dtypes of sums and means."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -3,6 +3,8 @@
 Operands are multiplied in pairs, in an order that keeps intermediate results small.
 """
 
+from __future__ import annotations
+
 import inspect
 import math
 import string

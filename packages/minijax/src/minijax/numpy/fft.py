@@ -5,6 +5,8 @@ zeros; `norm` is "backward" (the default), "ortho" or "forward": it divides one 
 number of elements, or both by its square root.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

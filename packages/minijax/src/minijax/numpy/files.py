@@ -1,5 +1,7 @@
 """Arrays in files, bytes and text: numpy's functions for Arrays."""
 
+from __future__ import annotations
+
 import os
 from typing import IO, Any
 

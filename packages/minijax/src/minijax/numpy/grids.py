@@ -1,5 +1,7 @@
 """Grids of coordinates, and arrays written with brackets."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Counting: occurrences of integers, and histograms."""
 
+from __future__ import annotations
+
 import builtins
 import math
 from collections.abc import Sequence

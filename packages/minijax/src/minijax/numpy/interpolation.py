@@ -1,5 +1,7 @@
 """Values between given points, on straight lines."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

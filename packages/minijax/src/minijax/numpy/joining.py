@@ -1,5 +1,7 @@
 """Putting arrays together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

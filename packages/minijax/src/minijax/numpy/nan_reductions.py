@@ -1,5 +1,7 @@
 """Reductions that ignore NaN."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

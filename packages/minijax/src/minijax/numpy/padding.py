@@ -1,5 +1,7 @@
 """Padding: more elements around an array."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

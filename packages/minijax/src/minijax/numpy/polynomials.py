@@ -1,5 +1,7 @@
 """Polynomials, given by their coefficients, the one of the highest power first."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

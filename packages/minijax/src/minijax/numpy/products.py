@@ -5,6 +5,8 @@ sums, and of the result; `out_sharding` the division of
 the result along axes of type `Explicit`.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Quantiles, percentiles and medians."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

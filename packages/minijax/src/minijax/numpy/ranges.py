@@ -1,5 +1,7 @@
 """Numbers on scales, and powers of numbers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

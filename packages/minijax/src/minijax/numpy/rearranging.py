@@ -1,5 +1,7 @@
 """Repeating elements, reversing and rotating them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@
 exists for compatibility with numpy and must be None: Arrays are immutable.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

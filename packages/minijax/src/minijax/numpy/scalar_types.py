@@ -3,12 +3,15 @@
 They are accepted wherever a dtype is, and equal numpy's scalar types.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from minijax.numpy.creation import asarray
+from minijax.runtime.array import Array
 
 
 class _ScalarType(type):
@@ -25,7 +28,7 @@ class _ScalarType(type):
     def __eq__(cls, other: Any) -> Any:
         return cls is other or cls.dtype.type == other
 
-    def __call__(cls, x: Any = 0) -> Any:
+    def __call__(cls, x: Any = 0) -> Array:
         """`x`, a number or an array, as an Array of this dtype."""
         return asarray(x, cls)
 
@@ -36,7 +39,7 @@ class _ScalarType(type):
         return _scalar_type_of, (cls.__name__,)
 
 
-def _scalar_type(numpy_type: Any) -> Any:
+def _scalar_type(numpy_type: Any) -> _ScalarType:
     dtype = np.dtype(numpy_type)
     doc = f"""The dtype {dtype.name}; called with a number or an array, it converts it.
 

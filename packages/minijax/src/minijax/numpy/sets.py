@@ -4,6 +4,8 @@ The number of results depends on the values. If these are traced, `size` gives t
 result, and `fill_value` pads it.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from typing import Any, NamedTuple

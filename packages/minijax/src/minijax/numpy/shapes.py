@@ -1,5 +1,7 @@
 """Changing the shape of arrays, and the order of their axes."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Sorting, and searching in sorted arrays."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Cutting arrays into parts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

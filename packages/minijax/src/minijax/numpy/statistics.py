@@ -1,5 +1,7 @@
 """Averages, covariances and correlations."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Diagonals and triangles of matrices."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Functions of parts of an array, applied to all parts at once."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Views of the bytes of arrays, as another dtype or in another byte order."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from minijax.lax import promoting as lax

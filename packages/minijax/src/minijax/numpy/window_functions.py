@@ -1,5 +1,7 @@
 """Window functions, which weigh the samples of a signal."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

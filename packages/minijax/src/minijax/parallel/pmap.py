@@ -1,7 +1,9 @@
 """`pmap`: `shard_map` of a function of one example, one example on each device."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from minijax import xla
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.parallel.manual import Manual
 from minijax.parallel.shard_map import map_parts
+from minijax.runtime.ahead_of_time import JitWrapped
 from minijax.runtime.jit import jit
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.shardings.mesh import Device, Mesh, mesh_in_context
@@ -22,12 +25,13 @@ from minijax_stage2.shown import counted
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchDim, broadcast_axes, check_axes_are_ints, mapped_axes
 
-Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 _NO_NAME = "pmap_axis"
 
 
 def pmap(
-    fun: Function,
+    fun: Callable[P, R],
     axis_name: Hashable | None = None,
     *,
     in_axes: Any = 0,
@@ -37,7 +41,7 @@ def pmap(
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-) -> Any:
+) -> JitWrapped[P, R]:
     """Map `fun` over an axis of its arguments: each example is computed on a device of its own.
 
     It is `vmap` whose examples run in parallel, and are compiled. New programs are easier to write

@@ -1,7 +1,9 @@
 """`shard_map`: a function of the parts of arrays that one device has, run on every device."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence, Set
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from minijax.errors.argument_errors import require_flags
 from minijax.parallel.manual import Manual, names_in
@@ -31,8 +33,32 @@ from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
+@overload
+def shard_map(
+    f: Callable[P, R],
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = ...,
+    mesh: Mesh | AbstractMesh | None = ...,
+    axis_names: Set[Hashable] = ...,
+    check_vma: bool = ...,
+) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = ...,
+    mesh: Mesh | AbstractMesh | None = ...,
+    axis_names: Set[Hashable] = ...,
+    check_vma: bool = ...,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def shard_map(
     f: Function | None = None,
     /,

@@ -9,6 +9,8 @@ In a jvp formula `t` is the tangent of that operand and `out` the result; in a t
 `ct` is the cotangent of the result.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

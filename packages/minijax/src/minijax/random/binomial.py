@@ -1,5 +1,7 @@
 """The binomial distribution, by two rejection methods, and the multinomial one built on it."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Random bits, from which everything else is made."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Random choices: permutations, samples, and categories by their probability."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

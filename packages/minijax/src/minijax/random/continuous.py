@@ -1,5 +1,7 @@
 """Continuous distributions, by formulas of uniform and normal numbers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

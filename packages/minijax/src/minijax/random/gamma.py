@@ -1,5 +1,7 @@
 """The gamma distribution, by rejection, and the distributions built on it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax import numpy as jnp

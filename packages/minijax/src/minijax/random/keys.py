@@ -4,6 +4,8 @@ A key is an element of dtype `key<fry>`; or, in the old style, two words of uint
 takes both kinds, and returns keys of the same kind.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Random vectors and matrices, by linear algebra on normal numbers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax import numpy as jnp

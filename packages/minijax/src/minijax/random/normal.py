@@ -1,5 +1,7 @@
 """The normal distribution, whole and truncated, and the lognormal one."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

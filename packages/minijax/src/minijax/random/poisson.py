@@ -1,5 +1,7 @@
 """Poisson's distribution, by rejection."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

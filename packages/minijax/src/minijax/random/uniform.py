@@ -1,5 +1,7 @@
 """Uniform distributions of real numbers and integers, and decisions made with them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -4,6 +4,8 @@
 `Compiled`, which can be called like `f`.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -38,10 +40,10 @@ class Wrapped(Protocol):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the function, computed by its program."""
 
-    def trace(self, *args: Any, **kwargs: Any) -> "Traced":
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The jaxpr of the function for arguments of these types."""
 
-    def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The StableHLO of the function for arguments of these types."""
 
 
@@ -49,7 +51,7 @@ class JitWrapped(Wrapped, Protocol[P, R]):
     """A `Wrapped` function of known parameters and result, for type checkers."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    def __get__(self, instance: object, owner: Any = None) -> "JitWrapped[..., R]": ...
+    def __get__(self, instance: object, owner: Any = None) -> JitWrapped[..., R]: ...
     @property
     def __wrapped__(self) -> Callable[P, R]: ...
     @property
@@ -161,7 +163,7 @@ class Traced(_Stage):
         """The shardings of the leaves of its result, None where they are not fixed."""
         return self._compilation.out_shardings
 
-    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Write the program as a StableHLO module.
 
         Arguments:
@@ -242,7 +244,7 @@ class Lowered(_Stage):
             )
         return self._text if debug_info else _LOCATION.sub("", self._text)
 
-    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> "Compiled":
+    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
         """Compile the module with XLA.
 
         Arguments:

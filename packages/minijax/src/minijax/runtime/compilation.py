@@ -1,5 +1,7 @@
 """Compilation of a traced function: its used arguments, donated arguments, and XLA's options."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -51,7 +53,7 @@ class CompileOptions(NamedTuple):
         donate_argnames: str | Iterable[str] | None = None,
         keep_unused: bool = False,
         compiler_options: Mapping[str, Any] | None = None,
-    ) -> "CompileOptions":
+    ) -> CompileOptions:
         """The options given by the user, normalized.
 
         Raises:
@@ -223,11 +225,11 @@ class Compilation:
             self.platform,
         )
 
-    def with_options(self, options: CompileOptions) -> "Compilation":
+    def with_options(self, options: CompileOptions) -> Compilation:
         """The same with other options."""
         return Compilation(self.traced, options, self.where, self.out_shardings, self.platform)
 
-    def for_platform(self, platform: str) -> "Compilation":
+    def for_platform(self, platform: str) -> Compilation:
         """The same, lowered for a platform of which there need not be devices."""
         return Compilation(self.traced, self.options, self.where, self.out_shardings, platform)
 
@@ -325,7 +327,7 @@ class ExecutorOnDevices:
         return lambda buffers: unflatten(map(array_type, execute(buffers), out_avals))
 
 
-_compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]]" = WeakKeyDictionary()
+_compiled: WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]] = WeakKeyDictionary()
 
 
 def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:

@@ -1,5 +1,7 @@
 """Devices of this process and of others, and reading arrays from them."""
 
+from __future__ import annotations
+
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,6 +4,8 @@ Our arrays are exported by `Array.__dlpack__`, without a copy. Imported arrays a
 owner of the memory may write to it.
 """
 
+from __future__ import annotations
+
 import ctypes
 from typing import Any
 

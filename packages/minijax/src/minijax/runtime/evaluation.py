@@ -5,6 +5,8 @@ another evaluator is at the bottom of the tracer stack, and Python numbers have 
 `enable_x64` is set. Users of a single stage see nothing of this.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar

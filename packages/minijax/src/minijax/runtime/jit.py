@@ -4,6 +4,7 @@ The rules of a jitted function are those of stage 3.
 """
 
 import functools
+import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
@@ -446,6 +447,11 @@ class JittedMethod(functools.partial[Any]):
     @property
     def __self__(self) -> Any:
         return self.args[0]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        signature = inspect.signature(self.__func__)
+        return signature.replace(parameters=[*signature.parameters.values()][1:])
 
     def __get__(self, instance: Any, owner: Any = None) -> "JittedMethod":
         return self  # wherever it is kept: it has its instance

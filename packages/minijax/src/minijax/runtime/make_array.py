@@ -1,5 +1,7 @@
 """Arrays made of the parts that lie on the devices of this process."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Names for parts of a program, shown in its text and in profiles."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import CodeType

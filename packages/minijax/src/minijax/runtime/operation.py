@@ -1,5 +1,7 @@
 """Operations: the functions of this library for arrays."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 from collections.abc import Callable, Sequence

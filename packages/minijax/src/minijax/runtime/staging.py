@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from types import MethodType
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, overload
 
 import minijax_stage3 as stage3
 from minijax.errors.argument_errors import require_flags
@@ -122,6 +122,27 @@ def struct_of(x: Any, sharding: Sharding | None = None) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = ...,
+    *,
+    return_shape: Literal[False] = ...,
+) -> Callable[..., ClosedJaxpr]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = ...,
+    *,
+    return_shape: Literal[True],
+) -> Callable[..., tuple[ClosedJaxpr, Any]]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = ...,
+    *,
+    return_shape: bool,
+) -> Callable[..., Any]: ...
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),

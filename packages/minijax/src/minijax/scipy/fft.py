@@ -4,6 +4,8 @@ Common arguments: `n` or `s` are the sizes to which axes are truncated, or padde
 `norm` "ortho" makes the transform orthogonal.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Images with any number of axes, under the names of `jax.scipy.ndimage`."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Callable, Sequence

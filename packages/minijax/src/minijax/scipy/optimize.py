@@ -1,5 +1,7 @@
 """Minimization, under the names of `jax.scipy.optimize`."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -5,6 +5,8 @@ function of the library calls these on its arguments; values that it computes fr
 freely.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from minijax.runtime.array import Array
 
 
-def promote(*operands: Any, inexact: bool = False) -> "list[Array]":
+def promote(*operands: Any, inexact: bool = False) -> list[Array]:
     """Arguments converted to one dtype, and to one shape or scalar, as primitives require.
 
     With `inexact`, that dtype is real or complex.

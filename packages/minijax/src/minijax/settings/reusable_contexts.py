@@ -1,5 +1,7 @@
 """Context managers that can be entered more than once, one block after another or nested."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager

@@ -1,5 +1,7 @@
 """`checkpoint`: reverse mode that keeps few residuals and recomputes the rest."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 

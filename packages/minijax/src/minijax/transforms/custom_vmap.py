@@ -1,5 +1,7 @@
 """Functions that bring their own rule for `vmap`."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial

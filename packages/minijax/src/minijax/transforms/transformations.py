@@ -4,6 +4,8 @@ A stage evaluates numpy arrays with numpy. Here arguments to differentiate or ma
 device first, and results are Arrays, as in JAX.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
@@ -80,6 +82,34 @@ def value_and_grad(
     return value_and_gradient
 
 
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+    reduce_axes: Sequence[Hashable] = ...,
+) -> Callable[P, Any]: ...
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: Argnums = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+    reduce_axes: Sequence[Hashable] = ...,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+    reduce_axes: Sequence[Hashable] = ...,
+) -> Callable[P, Any]: ...
 def grad(
     fun: Callable[P, Any],
     argnums: Argnums = 0,
@@ -443,6 +473,28 @@ def _numpy_to_array(x: Any) -> Any:
     return to_array(x) if isinstance(x, np.ndarray) else x
 
 
+@overload
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
+@overload
+def jacfwd(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: Argnums = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
 def jacfwd(
     fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:
@@ -475,6 +527,31 @@ def jacfwd(
     return _jacobian("jacfwd", stage2.jacfwd, fun, argnums, has_aux, holomorphic)
 
 
+@overload
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[P, Any]: ...
+@overload
+def jacrev(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: Argnums = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+) -> Callable[P, Any]: ...
 def jacrev(
     fun: Callable[P, Any],
     argnums: Argnums = 0,
@@ -512,6 +589,28 @@ def jacrev(
 jacobian = jacrev
 
 
+@overload
+def hessian(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
+@overload
+def hessian(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: Argnums = ...,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = ...,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def hessian(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    has_aux: bool = ...,
+    holomorphic: bool = ...,
+) -> Callable[P, Any]: ...
 def hessian(
     fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:

@@ -1,5 +1,7 @@
 """Errors as values: which check failed first, and the numbers that its message shows."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

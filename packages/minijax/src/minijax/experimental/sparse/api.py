@@ -1,5 +1,7 @@
 """Sparse arrays of any class: making them, and converting them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The methods and operators of BCOO, which are functions of other files."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """BCSR: sparse matrices row by row, for each of a batch."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,14 +104,14 @@ class BCSR(JAXSparse):
     def fromdense(
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
         n_dense: int = 0, n_batch: int = 0,
-    ) -> "BCSR":  # fmt: skip
+    ) -> BCSR:  # fmt: skip
         """The nonzero elements of an array; see `bcsr_fromdense`."""
         return bcsr_fromdense(
             mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
         )
 
     @classmethod
-    def from_bcoo(cls, arr: BCOO) -> "BCSR":
+    def from_bcoo(cls, arr: BCOO) -> BCSR:
         """The array that has two sparse axes.
 
         Raises:
@@ -137,7 +139,7 @@ class BCSR(JAXSparse):
     @classmethod
     def from_scipy_sparse(
         cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
-    ) -> "BCSR":
+    ) -> BCSR:
         """A matrix of scipy.
 
         Raises:
@@ -153,11 +155,11 @@ class BCSR(JAXSparse):
     @classmethod
     def _empty(
         cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32", **kwds: Any
-    ) -> "BCSR":
+    ) -> BCSR:
         return cls.from_bcoo(BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, **kwds))
 
     @classmethod
-    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> "BCSR":
+    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> BCSR:
         return cls.from_bcoo(bcoo_eye(N, M, k, **kwds))
 
     def to_bcoo(self) -> BCOO:
@@ -181,7 +183,7 @@ class BCSR(JAXSparse):
         """The array with its zeros."""
         return self.to_bcoo().todense()
 
-    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCSR":
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """Elements of one place added up, and zeros left out."""
         mat = self.to_bcoo()
         mat = without_zeros(mat) if remove_zeros else mat

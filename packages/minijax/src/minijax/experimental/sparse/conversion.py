@@ -1,5 +1,7 @@
 """Sparse arrays from dense ones, and back."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """COO: sparse matrices as a list of elements with their row and column."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -57,12 +59,12 @@ class COO(JAXSparse):
         return COOInfo(self.shape, self.rows_sorted, self.cols_sorted)
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "COO":
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
         """The nonzero elements of a matrix; see `coo_fromdense`."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
-    def from_bcoo(cls, mat: BCOO) -> "COO":
+    def from_bcoo(cls, mat: BCOO) -> COO:
         """The matrix, which has neither batch nor dense axes."""
         return cls(
             (mat.data, mat.indices[:, 0], mat.indices[:, 1]),
@@ -71,11 +73,11 @@ class COO(JAXSparse):
         )
 
     @classmethod
-    def _empty(cls, shape: Sequence[int], **kwds: Any) -> "COO":
+    def _empty(cls, shape: Sequence[int], **kwds: Any) -> COO:
         return cls.from_bcoo(BCOO._empty(shape, **kwds))
 
     @classmethod
-    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> "COO":
+    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> COO:
         return cls.from_bcoo(bcoo_eye(N, M, k, **kwds))
 
     def to_bcoo(self) -> BCOO:
@@ -86,7 +88,7 @@ class COO(JAXSparse):
         """The matrix with its zeros."""
         return self.to_bcoo().todense()
 
-    def transpose(self, axes: Sequence[int] | None = None) -> "COO":
+    def transpose(self, axes: Sequence[int] | None = None) -> COO:
         """The transpose.
 
         Raises:

@@ -1,5 +1,7 @@
 """CSR and CSC: sparse matrices row by row, and column by column."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,21 +36,21 @@ class CSR(JAXSparse):
         self.shape = tuple(shape)
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "CSR":
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
         """The nonzero elements of a matrix; see `csr_fromdense`."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
-    def from_bcsr(cls, mat: BCSR) -> "CSR":
+    def from_bcsr(cls, mat: BCSR) -> CSR:
         """The matrix, which has neither batch nor dense axes."""
         return cls((mat.data, mat.indices, mat.indptr), shape=mat.shape)
 
     @classmethod
-    def _empty(cls, shape: Sequence[int], **kwds: Any) -> "CSR":
+    def _empty(cls, shape: Sequence[int], **kwds: Any) -> CSR:
         return cls.from_bcsr(BCSR._empty(shape, **kwds))
 
     @classmethod
-    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> "CSR":
+    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> CSR:
         return cls.from_bcsr(BCSR._eye(N, M, k, **kwds))
 
     def to_bcsr(self) -> BCSR:
@@ -59,7 +61,7 @@ class CSR(JAXSparse):
         """The matrix with its zeros."""
         return self.to_bcsr().todense()
 
-    def transpose(self, axes: Sequence[int] | None = None) -> "CSC":
+    def transpose(self, axes: Sequence[int] | None = None) -> CSC:
         """The transpose, of the same arrays.
 
         Raises:
@@ -93,16 +95,16 @@ class CSC(JAXSparse):
         self.shape = tuple(shape)
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "CSC":
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
         """The nonzero elements of a matrix, `nse` of them: all by default."""
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
     @classmethod
-    def _empty(cls, shape: Sequence[int], **kwds: Any) -> "CSC":
+    def _empty(cls, shape: Sequence[int], **kwds: Any) -> CSC:
         return CSR._empty(tuple(shape)[::-1], **kwds).T
 
     @classmethod
-    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> "CSC":
+    def _eye(cls, N: int, M: int, k: int, **kwds: Any) -> CSC:
         return CSR._eye(M, N, -k, **kwds).T
 
     def to_bcoo(self) -> BCOO:

@@ -1,5 +1,7 @@
 """Linear algebra of sparse matrices: solving, and the largest eigenvalues."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax import numpy as jnp

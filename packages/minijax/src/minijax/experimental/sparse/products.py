@@ -1,5 +1,7 @@
 """Sums and products of sparse arrays."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -11,6 +11,8 @@ while a function runs; attributes by computed names; a variable of a module insi
 function of a `jit`, which has its own programs.
 """
 
+from __future__ import annotations
+
 import enum
 import functools
 import sys

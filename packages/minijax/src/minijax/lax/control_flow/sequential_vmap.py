@@ -1,5 +1,7 @@
 """`sequential_vmap`: functions that `vmap` runs in a loop, once per example."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 

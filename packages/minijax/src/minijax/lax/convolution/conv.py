@@ -1,5 +1,7 @@
 """Special convolutions, in terms of the general one."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -9,6 +9,8 @@ The three play the same part in this equation. So the derivatives of a convoluti
 convolutions, with strides and dilations exchanged.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

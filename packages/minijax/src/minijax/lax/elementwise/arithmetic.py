@@ -1,5 +1,7 @@
 """Arithmetic, element by element."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import minijax_stage2 as stage2

@@ -1,5 +1,7 @@
 """Comparisons, element by element."""
 
+from __future__ import annotations
+
 import minijax_stage2 as stage2
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation

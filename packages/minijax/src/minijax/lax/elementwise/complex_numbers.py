@@ -1,5 +1,7 @@
 """Complex numbers and their parts."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Conversion to another dtype, and bitcasts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The larger and the smaller of two numbers, and clamping to a range."""
 
+from __future__ import annotations
+
 import itertools
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Polynomials by Horner's rule."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

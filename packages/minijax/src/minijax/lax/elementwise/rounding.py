@@ -1,5 +1,7 @@
 """Rounding to integers, and to formats of floats."""
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Functions that select elements by a condition."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Roots, exponentials, logarithms, trigonometric and hyperbolic functions."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -3,6 +3,8 @@
 A slice that is not entirely inside the array is moved inside.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

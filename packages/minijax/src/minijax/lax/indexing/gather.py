@@ -4,6 +4,8 @@ Each position of the indices, except along their last axis, is one slice; the la
 start. `scatter` puts slices where they would be gathered, and is its transpose.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -5,6 +5,8 @@ A scatter puts updates into an array, or combines them with its elements. An upd
 moved inside in mode "clip".
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ Each is the transpose of another: `pad` puts back among zeros what `slice` cuts 
 and the transpose of `concatenate` is slices.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

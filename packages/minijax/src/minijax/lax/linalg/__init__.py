@@ -11,7 +11,9 @@ from minijax.settings.public_names import set_all_of_facade as _set_all_of_facad
 globals().update(_strict_functions)  # in place of those that promote
 _set_all_of_facade(globals())
 
-if not _typing.TYPE_CHECKING:  # for which a module with this function has every attribute
+if _typing.TYPE_CHECKING:
+    from minijax.lax.linalg.declared_primitives import *
+else:  # for a type checker, every attribute would exist
 
     def __getattr__(name: str) -> _typing.Any:
         """The primitives of the functions here, by their names and `_p`: `cholesky_p`."""

@@ -1,5 +1,7 @@
 """The Cholesky decomposition, its update, and symmetric products."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

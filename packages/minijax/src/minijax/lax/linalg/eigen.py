@@ -1,5 +1,7 @@
 """Eigenvalues and eigenvectors of symmetric and general matrices; the Schur decomposition."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

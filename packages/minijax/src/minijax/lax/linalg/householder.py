@@ -1,5 +1,7 @@
 """Reductions of matrices by Householder reflections, and products with these in factored form."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The LU decomposition with partial pivoting, and the functions computed with it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

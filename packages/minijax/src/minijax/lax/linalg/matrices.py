@@ -1,5 +1,7 @@
 """Matrices in the last two axes of an array: helpers of the decompositions."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The QR decomposition, by Householder's reflections."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The singular value decomposition."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

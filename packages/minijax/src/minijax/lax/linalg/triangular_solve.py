@@ -1,5 +1,7 @@
 """Linear systems with triangular matrices."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

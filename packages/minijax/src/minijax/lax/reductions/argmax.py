@@ -1,5 +1,7 @@
 """Indices of the largest and smallest elements along an axis."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ An associative scan takes all elements at once, in twice as many rounds as their
 The functions of a single operation are primitives, for which XLA does this.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

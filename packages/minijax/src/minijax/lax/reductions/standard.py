@@ -1,5 +1,7 @@
 """Functions that combine the elements along some axes of an array."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Repeating arrays along new axes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Arrays made of a number, and of indices."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

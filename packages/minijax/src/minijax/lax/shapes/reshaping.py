@@ -1,5 +1,7 @@
 """Changing the shape of arrays, and the order of axes or elements."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

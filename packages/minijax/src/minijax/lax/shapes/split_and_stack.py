@@ -1,5 +1,7 @@
 """Splitting arrays along an axis, and stacking them along a new one."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The logarithm of the gamma function, its derivatives, and the zeta function."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The regularized incomplete beta function, a continued fraction (https://dlmf.nist.gov/8.17)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

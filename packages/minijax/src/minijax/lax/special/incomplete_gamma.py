@@ -5,6 +5,8 @@ a continued fraction (https://dlmf.nist.gov/8.7 and 8.9); each is 1 minus the ot
 with respect to `a` uses the same steps: each step also computes its tangent.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

@@ -4,6 +4,8 @@ Arrays are immutable. If XLA sees that the old array is not used again, it updat
 place.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,7 +48,7 @@ class _IndexUpdateHelper:
     def __init__(self, array: Any):
         self.array = array
 
-    def __getitem__(self, index: Any) -> "_IndexUpdateRef":
+    def __getitem__(self, index: Any) -> _IndexUpdateRef:
         return _IndexUpdateRef(self.array, index)
 
     def __repr__(self) -> str:

@@ -4,6 +4,8 @@ Static parts of an index, such as ints and slices, become slices; traced parts b
 eager evaluation an int counts as traced, so that all ints share one program.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Deleting elements of an array, and inserting others."""
 
+from __future__ import annotations
+
 import operator
 from typing import Any
 

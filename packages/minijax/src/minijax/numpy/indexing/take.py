@@ -1,5 +1,7 @@
 """Taking and putting elements at indices, and converting flat indices."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

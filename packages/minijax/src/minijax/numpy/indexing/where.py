@@ -1,5 +1,7 @@
 """Selecting elements by conditions, and finding the indices of true ones."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Decompositions of matrices, and eigenvalues, with numpy's names and results."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """Norms of vectors and matrices, and functions of singular values."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 

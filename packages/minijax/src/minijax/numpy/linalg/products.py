@@ -1,5 +1,7 @@
 """Products of vectors and matrices, as strict as those of the array API."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.lax.dot import HOW

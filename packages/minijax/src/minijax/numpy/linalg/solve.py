@@ -1,5 +1,7 @@
 """Linear systems: solutions, inverses, determinants."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

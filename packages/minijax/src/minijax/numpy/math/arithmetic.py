@@ -1,5 +1,7 @@
 """Elementwise arithmetic: sums and products, quotients and remainders, powers and roots."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Functions of the bits of integers, under numpy's names."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """`fmax` and `fmin`, which prefer numbers to NaN, and `clip`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.lax import promoting as lax

@@ -1,5 +1,7 @@
 """Comparisons, logic, and tests of whole arrays."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The parts of complex numbers, under numpy's names; a real number is its own real part."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Rounding, and the parts of floats: signs, exponents, infinities, NaN."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

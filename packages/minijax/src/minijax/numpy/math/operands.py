@@ -1,5 +1,7 @@
 """Operands of functions written with operators: arrays of one inexact dtype."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.lax import promoting as lax

@@ -1,5 +1,7 @@
 """Exponentials, logarithms, trigonometric and hyperbolic functions, under numpy's names."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -4,11 +4,13 @@ A call of such a function is an operation like any other. Its methods use it to 
 of one array: all along an axis, those up to each, those between indices.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from minijax.numpy.vectorize import vectorize
 from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
+from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import Operation, operation
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape
@@ -88,20 +91,24 @@ class ufunc(Operation):
         self._reduceat = reduceat or functools.partial(_reduceat, self)
         self._at = at or functools.partial(_at, self)
 
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: ArrayLike, **kwargs: Any) -> Array: ...
+
     def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"
 
     @evaluated_by_library
     def reduce(
         self,
-        a: Any,
+        a: ArrayLike,
         axis: int | None = 0,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         """All elements of `a` along an axis combined, from the first to the last.
 
         Arguments:
@@ -133,7 +140,9 @@ class ufunc(Operation):
         )
 
     @evaluated_by_library
-    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None
+    ) -> Array:
         """The elements of `a` along an axis up to each element combined.
 
         Arguments:
@@ -151,7 +160,9 @@ class ufunc(Operation):
         return self._accumulate(a, axis=_one_axis(f"{self.__name__}.accumulate", axis), dtype=dtype)
 
     @evaluated_by_library
-    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+    def at(
+        self, a: ArrayLike, indices: Any, b: ArrayLike | None = None, /, *, inplace: bool = True
+    ) -> Array:
         """`a` with the function applied to its elements at indices, once for each occurrence.
 
         Arguments:
@@ -178,8 +189,13 @@ class ufunc(Operation):
 
     @evaluated_by_library
     def reduceat(
-        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Any:
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Array:
         """The elements of `a` along an axis from each index up to the next one combined.
 
         If the next index is not larger, the result is the element at the index.
@@ -206,7 +222,7 @@ class ufunc(Operation):
         axis = _one_axis(f"{self.__name__}.reduceat", axis)
         return self._reduceat(a, indices, axis=axis, dtype=dtype)
 
-    def outer(self, A: Any, B: Any, /) -> Any:
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """The function of all pairs of an element of `A` and one of `B`, with the axes of both.
 
         Raises:

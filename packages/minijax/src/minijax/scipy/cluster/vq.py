@@ -1,5 +1,7 @@
 """Vector quantization."""
 
+from __future__ import annotations
+
 from minijax import numpy as jnp
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet

@@ -1,5 +1,7 @@
 """Decompositions of matrices: Cholesky, LU, QR, singular values, eigenvalues, and others."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

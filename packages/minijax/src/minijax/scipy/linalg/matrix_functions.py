@@ -1,5 +1,7 @@
 """Matrix functions: the exponential, the square root, and others by the Schur form."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -4,6 +4,8 @@
 that is not finite gives NaN.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

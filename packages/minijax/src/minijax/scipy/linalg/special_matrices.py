@@ -1,5 +1,7 @@
 """Special matrices: block diagonal, with constant diagonals, or determined by their size."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """`solve_sylvester`: the matrices X of `A @ X + X @ B = C`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax import numpy as jnp

@@ -4,6 +4,8 @@ Common arguments: `mode` is "full" for all sums; "same" for as many as the first
 "valid" for those in which one array lies within the other.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ A segment has `nperseg` samples, `noverlap` of which it shares with the next one
 by a window and Fourier transformed, padded with zeros if `nfft` is larger.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """Short-time Fourier transforms, `stft`, and their inverse, `istft`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

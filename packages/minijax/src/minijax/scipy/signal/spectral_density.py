@@ -1,5 +1,7 @@
 """Spectral densities of signals, averaged over segments: `welch` and `csd`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

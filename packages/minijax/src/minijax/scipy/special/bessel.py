@@ -1,5 +1,7 @@
 """Bessel functions."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

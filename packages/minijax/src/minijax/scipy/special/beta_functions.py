@@ -1,5 +1,7 @@
 """The beta function, and its logarithm."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

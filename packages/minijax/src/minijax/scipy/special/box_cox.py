@@ -1,5 +1,7 @@
 """The Box-Cox transformations, powers that continue to the logarithm."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

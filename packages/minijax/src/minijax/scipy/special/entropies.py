@@ -1,5 +1,7 @@
 """Products of numbers and logarithms, as in entropies."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The error function."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -6,6 +6,8 @@ continued fraction of the incomplete gamma function, of which they are special c
 (Clenshaw, Chebyshev series for mathematical functions, 1962), written in powers.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """`wofz`, the scaled error function of complex numbers, and `dawsn`, its part on the real line."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

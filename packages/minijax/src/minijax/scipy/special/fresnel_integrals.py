@@ -1,5 +1,7 @@
 """`fresnel`: the integrals of the sine and the cosine of a square."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

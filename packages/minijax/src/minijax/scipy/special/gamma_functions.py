@@ -1,5 +1,7 @@
 """The gamma function and its relatives."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The hypergeometric functions 1F1 and 2F1 of real numbers, by their series (DLMF, 13 and 15)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """The logistic function, and exponentials in sums."""
 
+from __future__ import annotations
+
 from minijax import nn
 from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import real_floats

@@ -1,5 +1,7 @@
 """The probabilities of normally distributed numbers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """`owens_t`: the probability of a wedge under the bivariate normal distribution."""
 
+from __future__ import annotations
+
 import math
 import operator
 from typing import Any

@@ -4,6 +4,8 @@ Near 0 they are power series (https://dlmf.nist.gov/6.6); elsewhere waves whose 
 Chebyshev series (Clenshaw, Chebyshev series for mathematical functions, 1962), written in powers.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The dilogarithm, under scipy's name: Spence's function."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

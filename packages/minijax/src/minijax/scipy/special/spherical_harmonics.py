@@ -1,5 +1,7 @@
 """Spherical harmonics: the waves that a sphere has."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

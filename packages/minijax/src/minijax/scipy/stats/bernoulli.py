@@ -1,5 +1,7 @@
 """The Bernoulli distribution: 1 with probability `p`, else 0."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

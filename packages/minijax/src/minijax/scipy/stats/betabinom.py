@@ -1,5 +1,7 @@
 """The beta-binomial distribution: `n` trials with a beta-distributed probability."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

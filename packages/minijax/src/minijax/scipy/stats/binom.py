@@ -1,5 +1,7 @@
 """The binomial distribution: the number of successes in `n` trials with probability `p`."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

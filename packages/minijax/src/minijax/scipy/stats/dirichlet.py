@@ -1,5 +1,7 @@
 """The Dirichlet distribution of vectors of positive numbers whose sum is 1."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

@@ -3,6 +3,8 @@
 In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

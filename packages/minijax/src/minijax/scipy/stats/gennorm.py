@@ -1,5 +1,7 @@
 """The generalized normal distribution, whose density falls as `exp(-abs(x) ** beta)`."""
 
+from __future__ import annotations
+
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.runtime.array import Array, ArrayLike

@@ -1,5 +1,7 @@
 """The geometric distribution: the number of trials with probability `p` until the first success."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

@@ -3,6 +3,8 @@
 In each function `loc` shifts the distribution and `scale` stretches it.
 """
 
+from __future__ import annotations
+
 from minijax import numpy as jnp
 from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals

@@ -1,5 +1,7 @@
 """The multinomial distribution: the counts of several outcomes in `n` trials."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

@@ -1,5 +1,7 @@
 """The normal distribution of vectors."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

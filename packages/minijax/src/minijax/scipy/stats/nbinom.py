@@ -1,5 +1,7 @@
 """The negative binomial distribution: the number of failures before `n` successes."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

@@ -3,6 +3,8 @@
 In each function `loc` is the mean and `scale` the standard deviation.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

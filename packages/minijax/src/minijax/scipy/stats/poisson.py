@@ -1,5 +1,7 @@
 """Poisson's distribution with mean `mu`."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

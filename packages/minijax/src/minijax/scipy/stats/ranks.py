@@ -1,5 +1,7 @@
 """Statistics found by sorting: ranks and the mode; and the standard error of the mean."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """The uniform distribution from `loc` to `loc + scale`."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

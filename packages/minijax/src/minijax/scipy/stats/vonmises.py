@@ -1,5 +1,7 @@
 """The von Mises distribution of angles, with concentration `kappa`."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

@@ -1,5 +1,7 @@
 """The Cauchy distribution, wrapped around the circle from 0 to 2 pi."""
 
+from __future__ import annotations
+
 import math
 
 from minijax import numpy as jnp

@@ -1,5 +1,7 @@
 """Shared parts of functions with custom derivatives."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 from abc import ABC, abstractmethod
@@ -57,7 +59,7 @@ class CustomFunction(ABC, Generic[P, R]):
         """Return True if the function has a derivative rule."""
 
     @abstractmethod
-    def _rule(self, call: "Call") -> Any:
+    def _rule(self, call: Call) -> Any:
         """The rule for one call."""
 
     @evaluated_by_library
