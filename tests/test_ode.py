@@ -146,6 +146,8 @@ def test_step_sizes():
         ((lambda y, t: y, 1.0, np.arange(3)), TypeError, "t must be of a floating-point dtype"),
         ((lambda y, t: y, 1.0, 0.5), ValueError, "a row of times"),
         ((lambda y, t: y, 1.0, TIMES[:0]), ValueError, "a row of times"),
+        ((lambda y, t: (y, y), 1.0, TIMES), TypeError, "must return the derivative"),
+        ((lambda y, t: y[:1], np.ones(2), TIMES), TypeError, r"shape \(2,\), and .* shape \(1,\)"),
         ((lambda y, t, a: y, 1.0, TIMES, "a"), TypeError, "pytrees of arrays, found 'a'"),
     ],
 )

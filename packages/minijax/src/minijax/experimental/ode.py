@@ -24,9 +24,16 @@ from minijax.runtime.jit import jit
 from minijax.transforms.custom_derivatives.closures import closure_convert
 from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
 from minijax.transforms.transformations import vjp, vmap
-from minijax_stage2 import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from minijax_stage2 import (
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shown import shown
+from minijax_stage2.tree import keystr
 
 # The stages: when each is taken, and its weights of those before.
 _NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
@@ -165,8 +172,9 @@ def odeint(
         that do not grow.
 
     Raises:
-        TypeError: `func` is no function, `args` holds something else than arrays, or `y0` or `t`
-            are not of a floating-point dtype.
+        TypeError: `func` is no function, or returns something else than a derivative of the
+            value; `args` holds something else than arrays; or `y0` or `t` are not of a
+            floating-point dtype.
         ValueError: `t` is not of rank 1, or empty.
 
     >>> from minijax.experimental.ode import odeint
@@ -197,11 +205,30 @@ def odeint(
     leaves, structure = tree_flatten(args)
 
     def of_flat(y: Any, t: Any, *leaves: Any) -> Any:
-        return ravel_pytree(func(unravel(y), t, *tree_unflatten(structure, leaves)))[0]
+        slope = func(unravel(y), t, *tree_unflatten(structure, leaves))
+        _require_like(y0, slope)
+        return ravel_pytree(slope)[0]
 
     converted, consts = closure_convert(of_flat, flat, t[0], *leaves)
     options = _Options(float(rtol), float(atol), float(mxstep), float(hmax))
     return vmap(unravel)(_odeint(converted, options, flat, t, *leaves, *consts))
+
+
+def _require_like(y0: Any, slope: Any) -> None:
+    expected, found = (
+        [(keystr(path), np.shape(leaf)) for path, leaf in tree_flatten_with_path(tree)[0]]
+        for tree in (y0, slope)
+    )
+    if found != expected:
+        raise TypeError(
+            "odeint: func must return the derivative of the value, with its structure and shapes: "
+            f"y0 has {_described(expected)}, and func returned {_described(found)}"
+        )
+
+
+def _described(leaves: Sequence[tuple[str, tuple[int, ...]]]) -> str:
+    parts = [f"shape {shape}{f' at {path}' if path else ''}" for path, shape in leaves]
+    return ", ".join(parts) or "no arrays"
 
 
 class _Options(NamedTuple):
