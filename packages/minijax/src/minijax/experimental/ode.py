@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax import lax
+from minijax.lax import promoting as lax
 from minijax.numpy.ravel_pytree import ravel_pytree
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import tree_to_arrays
