@@ -131,6 +131,11 @@ __all__ = [
 hide_frames_of(__file__)
 
 
+def __dir__() -> list[str]:
+    """The public names, for the completion of a prompt."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
 # Modules that many programs never touch are imported when they are first named.
 _LATER = {
     "checkpoints",

@@ -13,7 +13,7 @@ from minijax.lax.sharding import device_put
 from minijax.numpy.indexing.at import at
 from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
-from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.array import Array, ArrayLike, public_names_of
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
@@ -269,3 +269,4 @@ for name, function in METHODS.items():
         setattr(Tracer, name, function)
 for name, function in OF_TRACERS.items():
     setattr(Tracer, name, function)
+Tracer.__dir__ = public_names_of  # type: ignore[method-assign, assignment]

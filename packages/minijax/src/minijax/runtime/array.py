@@ -39,6 +39,16 @@ if TYPE_CHECKING:
     from minijax.runtime.dtypes import DTypeLike
 
 
+# Methods of arrays and tracers that the library itself calls.
+_INTERNAL = frozenset(("buffer", "delete_because", "evaluate_primitive", "held", "numpy", "placed"))
+
+
+def public_names_of(x: Any) -> list[str]:
+    """The names that `dir` lists of an array or tracer: those that users' programs may use."""
+    public = frozenset(dir(Array)) - _INTERNAL
+    return [name for name in object.__dir__(x) if name in public or name.startswith("_")]
+
+
 class _ArrayType(type):
     """Metaclass that makes `isinstance(x, Array)` true for tracers, as programs for JAX expect."""
 
@@ -91,8 +101,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
             return f"Array(shape={self.shape}, dtype={dtype})"
         if self.aval.dtype != key_dtype:
             return super().__repr__()
-        words = str(_words_of_keys(self)).replace("\n", "\n ")
-        return f"Array({self.shape}, dtype={short_dtype(self.aval.dtype)}) overlaying:\n {words}"
+        words = _words_of_keys(self)
+        return f"Array({self.shape}, dtype={short_dtype(self.aval.dtype)}) overlaying:\n{words}"
 
     def __str__(self) -> str:
         if self.aval.dtype == key_dtype or not _is_shown(self):
@@ -247,6 +257,13 @@ class Array(stage3.Array, metaclass=_ArrayType):
             raise AttributeError(message, name=name, obj=self)
 
     # --8<-- [end:deleted]
+
+    def __dir__(self) -> list[str]:
+        return public_names_of(self)
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the numbers, of an array on one device; other code may read there."""
+        return self.held.unsafe_buffer_pointer()
 
     def __dlpack__(
         self,

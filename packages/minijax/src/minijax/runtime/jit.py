@@ -448,6 +448,9 @@ class JittedMethod(functools.partial[Any]):
     def __self__(self) -> Any:
         return self.args[0]
 
+    def __repr__(self) -> str:
+        return f"<bound method {name_of(self.__func__)} of {self.__self__!r}>"
+
     @property
     def __signature__(self) -> inspect.Signature:
         signature = inspect.signature(self.__func__)

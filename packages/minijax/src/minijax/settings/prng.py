@@ -53,7 +53,7 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
     >>> with minijax.default_prng_impl("threefry2x32"):
     ...     minijax.random.key(42)
     Array((), dtype=key<fry>) overlaying:
-     [ 0 42]
+    [ 0 42]
     """
     with _default_impl.override(new_val):
         yield

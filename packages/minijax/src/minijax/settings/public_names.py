@@ -26,6 +26,7 @@ def set_all(namespace: Namespace) -> None:
         and getattr(value, "__module__", None) == namespace["__name__"]
         and not name.startswith("_")
     )
+    _list_public_names(namespace)
 
 
 def set_all_of_facade(namespace: Namespace, *modules: str) -> None:
@@ -40,3 +41,17 @@ def set_all_of_facade(namespace: Namespace, *modules: str) -> None:
         for name, value in namespace.items()
         if not name.startswith("_") and (name in modules or not isinstance(value, ModuleType))
     )
+    _list_public_names(namespace)
+
+
+def _list_public_names(namespace: Namespace) -> None:
+    """Make `dir` of a module, and so the completion of a prompt, list what is public."""
+
+    def __dir__() -> list[str]:
+        return sorted({*namespace["__all__"], *filter(_is_special, namespace)})
+
+    namespace["__dir__"] = __dir__
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")

@@ -28,6 +28,7 @@ from minijax.transforms.differentiable import (
 )
 from minijax.transforms.has_aux import WithAux
 from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import name_of
 from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import require_function, wraps
@@ -74,7 +75,7 @@ def value_and_grad(
     of_both = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
-    @wraps(fun)
+    @_described(fun, f"The value of `{name_of(fun)}` and its gradient{_for(argnums)}.")
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradient, *aux = of_both(args, kwargs)
         return ((value, *aux) if has_aux else value), gradient
@@ -155,12 +156,28 @@ def grad(
     of_both = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
-    @wraps(fun)
+    @_described(fun, f"The gradient of `{name_of(fun)}`{_for(argnums)}.")
     def gradient(*args: Any, **kwargs: Any) -> Any:
         _, gradient, *aux = of_both(args, kwargs)
         return (gradient, *aux) if has_aux else gradient
 
     return gradient
+
+
+def _described(fun: Function, summary: str) -> Callable[[Function], Function]:
+    """`wraps(fun)`, with a summary of the derived function before what `fun` says of itself."""
+
+    def decorate(derived: Function) -> Function:
+        derived = wraps(fun)(derived)
+        derived.__doc__ = f"{summary}\n\n{derived.__doc__}" if derived.__doc__ else summary
+        return derived
+
+    return decorate
+
+
+def _for(argnums: Argnums) -> str:
+    """The arguments to differentiate, if they are not the first one alone."""
+    return "" if argnums == 0 else f" with respect to arguments {argnums}"
 
 
 def _with_gradient(
@@ -445,7 +462,7 @@ def vmap(
     mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
 
     @evaluated_by_library
-    @wraps(fun)
+    @_described(fun, f"`{name_of(fun)}`, mapped over an axis of its arguments.")
     def on_arrays(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
         return tree_to_arrays(mapped(*args, **kwargs))
@@ -671,8 +688,10 @@ def _jacobian(
     require_flags(caller, has_aux=has_aux, holomorphic=holomorphic)
     transformation(fun, argnums)  # which says what is wrong with them before any call
 
+    derivative = "second derivative" if caller == "hessian" else "Jacobian"
+
     @evaluated_by_library
-    @wraps(fun)
+    @_described(fun, f"The {derivative} of `{name_of(fun)}`{_for(argnums)}.")
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         with_aux = _with_aux(caller, fun, has_aux)
         args = tuple(_chosen_to_arrays(argnums, args))
