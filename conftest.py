@@ -57,7 +57,7 @@ def _require_gpu():
         minijax.devices("gpu")
     except minijax.errors.PlatformError as error:
         reason = str(error).partition("\n  at ")[0]
-        pytest.exit(f"--device gpu: no test was run, for {reason}", returncode=4)
+        pytest.exit(f"--device gpu: no test was run. {reason}", returncode=4)
 
 
 def _widen_tolerances():

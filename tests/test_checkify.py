@@ -325,3 +325,17 @@ def test_a_check_that_cannot_return_its_error_says_so():
 
     with pytest.raises(NotImplementedError, match="cannot be returned"):
         checkify.checkify(solve)(np.float32(1.0))
+
+
+def test_messages_show_arrays_and_keys():
+    texts = []
+    for library in LIBRARIES.values():
+        check = library.experimental.checkify
+
+        def f(x, keys, check=check):
+            check.check(x["a"] > 0, "{x} {keys}", x=x, keys=keys)
+
+        keys = library.random.split(library.random.key(0))
+        error, _ = library.jit(check.checkify(f))({"a": np.float32(-1)}, keys)
+        texts.append(error.get())
+    assert texts[0] == texts[1]

@@ -267,4 +267,4 @@ def test_without_a_gpu_no_test_is_run():
     root = Path(__file__).parents[1]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
     assert done.returncode == 4
-    assert "--device gpu: no test was run, for there are no devices of the kind" in done.stderr
+    assert "--device gpu: no test was run. Unknown backend" in done.stderr

@@ -3,8 +3,10 @@
 Where JAX refuses what is implicit here, a conversion to what varies, the program says it for JAX.
 """
 
+import importlib
 import re
 
+import jax
 import numpy as np
 import pytest
 from beside_jax import CAN_READ, X, assert_same, mesh_of
@@ -613,3 +615,22 @@ def test_all_devices_get_the_part_of_one(source):
     expected = np.zeros_like(X)
     expected[2 * source : 2 * source + 2] = 2 * part
     np.testing.assert_allclose(slope(X), expected, rtol=1e-6)
+
+
+def test_a_check_on_some_devices_is_the_error_of_the_first():
+    """JAX lists the checks of all devices; the first of its lines is ours, without the index."""
+
+    def f(lib, x):
+        checkify = importlib.import_module(f"{lib.__name__}.experimental.checkify")
+
+        def body(x):
+            checkify.check((x < 5).all(), "from {}", x[0])
+            return 2 * x
+
+        error, out = lib.jit(checkify.checkify(mapped(lib, body, ("x",), ("x",))))(x)
+        return (error.get() or "").split("\n")[0].rpartition("index ")[2], np.asarray(out)
+
+    for x in (np.arange(16.0), np.zeros(16)):
+        (found, ours), (expected, theirs) = (f(lib, x.astype("float32")) for lib in (minijax, jax))
+        assert expected.endswith(found) and bool(found) == bool(x.any())
+        assert (ours == theirs).all()

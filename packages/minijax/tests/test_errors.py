@@ -325,7 +325,7 @@ def test_the_error_that_is_handled_is_explained(capsys):
 
 @pytest.mark.parametrize("stage", ["trace", "lower", "eval_shape", "__call__"])
 def test_an_argument_that_a_jitted_function_lacks_is_named(stage):
-    # It said that `self` "cannot be <jit of ...>".
+    # It said that `self` "cannot be <PjitFunction of ...>".
     def f(x, y):
         return x
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from minijax.explaining.explanation import Explanation, Section
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.jit import JittedFunction, jit
+from minijax.runtime.jit import PjitFunction, jit
 from minijax_stage1.source import name_of
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.promotion import is_inexact
@@ -105,10 +105,10 @@ def _source(fun: Callable[..., Any]) -> Section:
     return Section("source", "The function as it is written.", text)
 
 
-def traced_anew(fun: Callable[..., Any]) -> JittedFunction:
+def traced_anew(fun: Callable[..., Any]) -> PjitFunction:
     """The function, jitted, without what is known of it from earlier calls."""
-    own: Any = fun if isinstance(fun, JittedFunction) else jit(fun)
-    return JittedFunction(
+    own: Any = fun if isinstance(fun, PjitFunction) else jit(fun)
+    return PjitFunction(
         own._fun, own._static, own._options, {}, False, own._given_shardings, own._place
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import DeviceTrace, library_evaluation
-from minijax.runtime.jit import JittedFunction
+from minijax.runtime.jit import PjitFunction
 from minijax.runtime.operation import Operation
 from minijax.settings.number_types import types_in_function
 from minijax_stage1.interpreter import is_evaluating
@@ -17,10 +17,10 @@ __all__ = ["record"]
 
 rules_of_class[DeviceTrace] = lowering_rules  # XLA evaluates what they write
 
-_call = JittedFunction.__call__
+_call = PjitFunction.__call__
 
 
-def _call_recorded(function: JittedFunction, *args: Any, **kwargs: Any) -> Any:
+def _call_recorded(function: PjitFunction, *args: Any, **kwargs: Any) -> Any:
     """Call a jitted function as one operation, and a function of arrays as those it consists of."""
     if not (is_recorded() and is_evaluating()):
         return _call(function, *args, **kwargs)
@@ -35,4 +35,4 @@ def _call_recorded(function: JittedFunction, *args: Any, **kwargs: Any) -> Any:
         raise
 
 
-watched[JittedFunction] = {"__call__": _call_recorded}
+watched[PjitFunction] = {"__call__": _call_recorded}

@@ -10,7 +10,7 @@ from minijax.plan.figures import Plan
 from minijax.plan.hlo import HloModule
 from minijax.plan.work import collectives, flops
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.jit import JittedFunction, jit
+from minijax.runtime.jit import PjitFunction, jit
 from minijax.runtime.partitioning import declared_shardings
 from minijax.shardings.context import get_abstract_mesh, use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, Mesh
@@ -98,7 +98,7 @@ def plan(
         "compiler_options": compiler_options,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    function = fun if isinstance(fun, JittedFunction) and not given else jit(fun, **given)
+    function = fun if isinstance(fun, PjitFunction) and not given else jit(fun, **given)
     axes = _mesh_of(mesh, args)
     with use_abstract_mesh(axes):
         platform = "cpu" if topology is None else "cuda"

@@ -55,11 +55,11 @@ from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit import jit_p
 from minijax_stage3.staging import JaxprTrace, abstractify, trace_to_jaxpr
 
-_jitted: "WeakSet[JittedFunction]" = WeakSet()  # all of them, whose caches can be cleared
+_jitted: "WeakSet[PjitFunction]" = WeakSet()  # all of them, whose caches can be cleared
 
 
-class JittedFunction:
-    """A function that is compiled when first called with a new signature."""
+class PjitFunction:
+    """A function that is compiled when first called with a new signature; JAX's name for it."""
 
     caller = "jit"  # in messages; empty where users do not know that a function is jitted
     is_users = True  # and so of interest to those who ask about it
@@ -434,7 +434,11 @@ class JittedFunction:
         return self if instance is None else JittedMethod(self, instance)
 
     def __repr__(self) -> str:
-        return f"<jit of {self._fun!r}>"
+        return f"<PjitFunction of {self._fun!r}>"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._fun)
 
 
 class JittedMethod(functools.partial[Any]):
@@ -477,7 +481,7 @@ class JittedMethod(functools.partial[Any]):
         return attribute
 
 
-class DonatingFunction(JittedFunction):
+class DonatingPjitFunction(PjitFunction):
     """A jitted function that may reuse the memory of some of its arguments."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -620,7 +624,7 @@ def jit(
         if type(flag) is not bool:
             raise TypeError(f"jit: {name} must be a bool, found {shown(flag)}")
 
-    def jitted(fun: Callable[..., Any]) -> JittedFunction:
+    def jitted(fun: Callable[..., Any]) -> PjitFunction:
         require_function("jit", fun)
         static = StaticArguments(fun, static_argnums, static_argnames)
         options = CompileOptions.of(
@@ -628,7 +632,7 @@ def jit(
         )
         donates = options.donate_argnums or options.donate_argnames
         traced = cache_of(fun, (static.argnums, static.argnames))
-        function = DonatingFunction if donates else JittedFunction
+        function = DonatingPjitFunction if donates else PjitFunction
         return function(fun, static, options, traced, inline, given, place)
 
     return jitted if fun is not_given else jitted(fun)

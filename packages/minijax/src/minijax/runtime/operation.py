@@ -16,7 +16,7 @@ from minijax.runtime.compilation import CompileOptions
 from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.executor import Executor
-from minijax.runtime.jit import JittedFunction
+from minijax.runtime.jit import PjitFunction
 from minijax.runtime.partitioning import Places
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.settings.number_types import types_in_function
@@ -33,7 +33,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 # --8<-- [start:operation]
-class Operation(JittedFunction):
+class Operation(PjitFunction):
     """A function of arrays that is evaluated as one program.
 
     It is compiled as a whole, once for each combination of argument types. Under a transformation

@@ -293,7 +293,8 @@ def client_of(name: Any = None) -> Client:
 def _no_devices(name: Any, reason: str, remedy: str) -> PlatformError:
     there = ", ".join(map(repr, _clients))
     return PlatformError(
-        f"there are no devices of the kind {shown(name)}: {reason}. There are {there} devices. "
+        f"Unknown backend {shown(name)}, there are no devices of this kind: {reason}. "
+        f"There are {there} devices. "
         f"{remedy}".rstrip()
     )
 

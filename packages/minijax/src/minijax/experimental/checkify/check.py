@@ -5,7 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax.experimental.checkify.error import Error, FailedCheckError, Site, check_p
+from minijax.experimental.checkify.error import (
+    Error,
+    FailedCheckError,
+    Site,
+    check_p,
+    first_of_mapped,
+)
 from minijax.lax import promoting as lax
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.sharding_rules import whole
@@ -127,19 +133,8 @@ def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     """Of a mapped check the first example that fails is the error."""
-    code, *numbers = (
-        x if dim is None else move_batch_dim(x, axis_size, dim, 0)
-        for x, dim in zip(values, dims, strict=True)
-    )
-    first: Any = np.int32(0)
-    if dims[0] is not None:
-        first = lax.argmax(lax.gt(code, 0), 0, np.int32)
-        code = lax.dynamic_index_in_dim(code, first, keepdims=False)
-    numbers = [
-        x if dim is None else lax.dynamic_index_in_dim(x, first, keepdims=False)
-        for x, dim in zip(numbers, dims[1:], strict=True)
-    ]
-    bind(check_p, code, *numbers, **params)
+    rows = (move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True))
+    bind(check_p, *first_of_mapped(list(rows)), **params)
     return [], []
 
 

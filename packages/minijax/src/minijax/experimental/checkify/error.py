@@ -78,7 +78,7 @@ class Site:
         """The number of arrays that the message shows."""
         return self.structure.num_leaves
 
-    def message(self, numbers: Sequence[np.ndarray[Any, Any]]) -> str:
+    def message(self, numbers: Sequence[Array]) -> str:
         """The message of a failure with these arrays."""
         args, kwargs = tree_unflatten(self.structure, numbers)
         if self.sizes is not None:
@@ -123,7 +123,7 @@ class Error:
         site = self._sites[position]
         start = sum(each.num_numbers for each in self._sites[:position])
         numbers = self._numbers[start : start + site.num_numbers]
-        return site.message([np.asarray(x)[index] for x in numbers])
+        return site.message([to_array(x)[index] for x in numbers])
 
     def get_exception(self) -> JaxException | None:
         """The failed check as an exception of its category; None if none failed."""
@@ -191,3 +191,9 @@ def first_of(errors: Sequence[Error]) -> Error:
         count += len(error._sites)
     numbers = [x for error in errors for x in error._numbers]
     return Error(code, numbers, tuple(site for error in errors for site in error._sites))
+
+
+def first_of_mapped(error: Sequence[Any]) -> list[Any]:
+    """The code and the numbers of the first example, along the first axis, that has an error."""
+    first = lax.argmax(lax.gt(error[0], 0), 0, np.int32)
+    return [lax.dynamic_index_in_dim(x, first, keepdims=False) for x in error]

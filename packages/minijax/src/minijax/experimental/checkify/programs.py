@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import minijax.lax.promoting as lax
-from minijax.experimental.checkify.error import Error, Site, first_of, no_code
+from minijax.experimental.checkify.error import Error, Site, first_of, first_of_mapped, no_code
 from minijax.experimental.checkify.interpreter import (
     CheckTrace,
     check_rules,
@@ -18,6 +18,8 @@ from minijax.experimental.checkify.interpreter import (
 from minijax.lax.control_flow.scan_primitive import scan_p
 from minijax.lax.control_flow.while_loop import while_p
 from minijax.lax.shapes.creation import full
+from minijax.parallel.shard_map_primitive import apply, shard_map_p
+from minijax.shardings.partition_spec import PartitionSpec
 from minijax.transforms.checkpoint import checkpoint_p
 from minijax.transforms.custom_derivatives.rules import custom_call_p
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
@@ -174,6 +176,25 @@ def _while(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     return outs
 
 
+def _shard_map(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+    """Every device returns its error, as one row; the first that is one is kept."""
+    manual = params["manual"]
+    with manual.running():
+        program, sites = checked_program(params["jaxpr"], trace.categories)
+        if not sites:
+            return bind(shard_map_p, *args, **params)
+        count = 1 + len(_numbers(program, sites))
+
+        def with_rows(*operands: Any) -> list[Any]:
+            outs = eval_jaxpr(program, [], *operands)
+            return [*(lax.expand_dims(x, (0,)) for x in outs[:count]), *outs[count:]]
+
+        inside = _staged(with_rows, program.in_avals)
+    rows = [PartitionSpec(manual.names)] * count
+    outs = apply(args, inside, manual, params["in_specs"], [*rows, *params["out_specs"]])
+    return _kept(trace, [*first_of_mapped(outs[:count]), *outs[count:]], sites)
+
+
 def _staged(program: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray]) -> Jaxpr:
     return trace_to_jaxpr(program, avals, "checkify", None).jaxpr
 
@@ -184,3 +205,4 @@ check_rules[custom_call_p] = _custom_call
 check_rules[cond_p] = _cond
 check_rules[scan_p] = _scan
 check_rules[while_p] = _while
+check_rules[shard_map_p] = _shard_map

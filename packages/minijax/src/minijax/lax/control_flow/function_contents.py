@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.runtime.array import Array
-from minijax.runtime.jit import JittedFunction
+from minijax.runtime.jit import PjitFunction
 from minijax_stage2 import Tracer
 
 
@@ -74,7 +74,7 @@ class Contents:
             self.key += (cls, x.tobytes())
         elif isinstance(x, np.dtype | np.ufunc):
             self.key.append(x)
-        elif isinstance(x, JittedFunction):
+        elif isinstance(x, PjitFunction):
             self._add_jitted(x)
         elif isinstance(x, tuple) and cls.__basicsize__ == tuple.__basicsize__:  # a NamedTuple
             self._add_class(cls)
