@@ -80,8 +80,12 @@ class TestLowered:
         assert "loc(" not in lowered.as_text()
         assert f'loc("{__file__}"' in lowered.as_text(debug_info=True)
         assert lowered.as_text("stablehlo") == lowered.as_text()
-        with pytest.raises(ValueError, match=r"expected the dialect 'stablehlo', found 'hlo'"):
-            lowered.as_text("hlo")
+        assert lowered.as_text("hlo").startswith("HloModule jit_f")
+        assert lowered.compiler_ir().operation.name == "builtin.module"
+        assert lowered.compiler_ir("hlo").program_shape().parameter_shapes()
+        for stage in (lowered.as_text, lowered.compiler_ir):
+            with pytest.raises(ValueError, match="'stablehlo' or 'hlo', found 'llvm'"):
+                stage("llvm")
 
     def test_the_cost_before_optimisation(self):
         cost = jit(lambda x: (jnp.sin(x) + 1) * 2).lower(X).cost_analysis()

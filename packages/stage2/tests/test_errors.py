@@ -99,13 +99,13 @@ CALLS = [
     (
         lambda: add(ones(2), ones(3)),
         ValueError,
-        "shapes (2,) and (3,) do not broadcast: aligned from the right, the sizes of each axis "
-        "must be equal, or one of them 1",
+        "Incompatible shapes for broadcasting: (2,) and (3,). Aligned from the right, the sizes of "
+        "each axis must be equal, or one of them 1",
     ),
     (
         lambda: jvp(lambda x: x + ones(3), (ones(2),), (ones(2),)),
         ValueError,
-        "shapes (2,) and (3,) do not broadcast",
+        "Incompatible shapes for broadcasting: (2,) and (3,)",
     ),
     (
         lambda: broadcast_to(ones(2), (3,)),
@@ -126,7 +126,7 @@ CALLS = [
     (
         lambda: matmul(ones((2, 3, 4)), ones((5, 4, 3))),
         ValueError,
-        "shapes (2,) and (5,) do not broadcast",
+        "Incompatible shapes for broadcasting: (2,) and (5,)",
     ),
     (
         lambda: reduce_sum(ones(2), 1),
@@ -311,7 +311,7 @@ CALLS = [
         lambda: vmap(identity, in_axes=({"a": 0},))({"b": ones(2)}),
         ValueError,
         "vmap of `identity`: in_axes is not a prefix of args: trees differ in structure at "
-        "args[0]: the keys of the dict differ: missing ['a'], unexpected ['b']",
+        "args[0]: Dict key mismatch: missing ['a'], unexpected ['b']",
     ),
     (
         lambda: vmap(identity, out_axes=(0, 0))(ones(2)),

@@ -363,8 +363,7 @@ BAD_CALLS = [
     (
         lambda: tree_map(add, {"a": 1, "b": 2}, {"a": 1, "c": 2}),
         ValueError,
-        "trees differ in structure at rest[0]: the keys of the dict differ: missing ['b'], "
-        "unexpected ['c']",
+        "trees differ in structure at rest[0]: Dict key mismatch: missing ['b'], unexpected ['c']",
     ),
     (
         lambda: tree_map(add, [(1, 2)], [(1, 2, 3)]),

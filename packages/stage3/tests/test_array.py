@@ -206,7 +206,11 @@ class TestPythonNumbers:
             (lambda: array(["a"]), TypeError, "expected an array of numbers, found dtype <U1"),
             (lambda: array(None), TypeError, "expected an array or a number, found None"),
             (lambda: array(X).reshape(2), ValueError, "does not fit shape (2,)"),
-            (lambda: array(X) + np.zeros(4), ValueError, "shapes (3,) and (4,) do not broadcast"),
+            (
+                lambda: array(X) + np.zeros(4),
+                ValueError,
+                "Incompatible shapes for broadcasting: (3,) and (4,)",
+            ),
         ],
     )
     def test_what_cannot_be(self, use, error, message):

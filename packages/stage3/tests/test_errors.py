@@ -79,7 +79,7 @@ CALLS = [
     (
         lambda: jit(lambda x: x + ones(4))(X),
         ValueError,
-        "shapes (3,) and (4,) do not broadcast: aligned from the right",
+        "Incompatible shapes for broadcasting: (3,) and (4,). Aligned from the right",
     ),
     (
         lambda: make_jaxpr(lambda x: bind(p.add_p, x, ones(3, int)))(X),

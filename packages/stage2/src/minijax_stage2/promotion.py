@@ -89,8 +89,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     except ValueError:
         shown = " and ".join(map(str, shapes))
         raise ShapeMismatchError(
-            f"shapes {shown} do not broadcast: aligned from the right, the sizes of each axis "
-            "must be equal, or one of them 1. A new axis by reshape, or another order by "
+            f"Incompatible shapes for broadcasting: {shown}. Aligned from the right, the sizes of "
+            "each axis must be equal, or one of them 1. A new axis by reshape, or another order by "
             "transpose, brings together what belongs together."
         ) from None
 

@@ -581,7 +581,7 @@ def _difference(node_a: Node | None, a: Any, node_b: Node | None, b: Any) -> str
         unexpected = [key for key in node_b[1] if key not in node_a[1]]
         parts = [f"missing {_few(missing)}"] * bool(missing)
         parts += [f"unexpected {_few(unexpected)}"] * bool(unexpected)
-        return f"the keys of the dict differ: {', '.join(parts)}"
+        return f"Dict key mismatch: {', '.join(parts)}"
     names = [cls.__name__ for cls in (class_a, class_b) if cls]
     qualified = class_a is not class_b and len(names) == 2 and names[0] == names[1]
     expected, found = _describe(node_a, a, qualified), _describe(node_b, b, qualified)

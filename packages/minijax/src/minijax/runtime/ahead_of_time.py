@@ -18,10 +18,12 @@ from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_o
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.staging import struct_of
+from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Sharding, SingleDeviceSharding
+from minijax.xla.mlir import parsed
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.shown import shown
-from minijax_stage2.tree import PyTreeDef, tree_flatten
+from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_leaves
 from minijax_stage3 import ClosedJaxpr, Jaxpr
 from minijax_stage3.array import to_buffer
 
@@ -228,21 +230,37 @@ class Lowered(_Stage):
         self._text = compilation.text() if program is None else program.text
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The StableHLO module.
+        """The module as text.
 
         Arguments:
-            dialect: "stablehlo", the default.
+            dialect: "stablehlo", the default; or "hlo", what XLA reads it as, before it optimizes.
             debug_info: whether to write the source location of each line.
 
         Raises:
             ValueError: there is no such dialect.
         """
-        if dialect not in (None, "stablehlo"):
-            raise ValueError(
-                f"as_text: expected the dialect 'stablehlo', found {dialect!r}; HLO is what "
-                "`compile().as_text()` shows"
-            )
+        if _dialect("as_text", dialect) == "hlo":
+            text: str = self.compiler_ir("hlo").as_hlo_text()
+            return text
         return self._text if debug_info else _LOCATION.sub("", self._text)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module as an object of jaxlib.
+
+        Arguments:
+            dialect: "stablehlo", the default, for a module of MLIR; or "hlo", for an
+                `XlaComputation`.
+
+        Raises:
+            ValueError: there is no such dialect.
+
+        >>> lowered = minijax.jit(lambda x: 2 * x).lower(1.0)
+        >>> lowered.compiler_ir().operation.name
+        'builtin.module'
+        """
+        if _dialect("compiler_ir", dialect) == "hlo":
+            return xla.xla_computation(self._text)
+        return parsed(self._text)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
         """Compile the module with XLA.
@@ -275,6 +293,15 @@ class Lowered(_Stage):
     def cost_analysis(self) -> dict[str, float]:
         """An estimate of the work before optimization: operations, bytes accessed, and more."""
         return xla.cost_analysis(self._text)
+
+
+def _dialect(caller: str, given: str | None) -> str:
+    if given not in (None, "stablehlo", "hlo"):
+        raise ValueError(
+            f"{caller}: expected the dialect 'stablehlo' or 'hlo', found {shown(given)}; what XLA "
+            "makes of it is what `compile().as_text()` shows"
+        )
+    return given or "stablehlo"
 
 
 _LOCATION = re.compile(r' loc\((?:unknown|(?:"[^"]*"\()?"[^"]*":\d+:\d+\)?)\)$', re.MULTILINE)
@@ -349,6 +376,31 @@ class Compiled(_Stage):
         if self._program is not None:
             return self.out_tree.unflatten(self._program.out_shardings)
         return self.out_tree.unflatten([_first_device()] * len(self.out_avals))
+
+    @property
+    def input_formats(self) -> Any:
+        """The pair of positional and keyword arguments, with a `Format` in place of each array.
+
+        That of an argument that the program does not use says nothing.
+        """
+        pairs = zip(self._leaf_avals, self._input_shardings, strict=True)
+        return self.in_tree.unflatten(
+            Format() if sharding is None else format_of(aval.ndim, sharding)
+            for aval, sharding in pairs
+        )
+
+    @property
+    def output_formats(self) -> Any:
+        """The result, with a `Format` in place of each array."""
+        shardings = tree_leaves(self.output_shardings)
+        return self.out_tree.unflatten(
+            format_of(aval.ndim, sharding)
+            for aval, sharding in zip(self.out_avals, shardings, strict=True)
+        )
+
+    def runtime_executable(self) -> Any:
+        """jaxlib's object of the compiled program, a `LoadedExecutable`."""
+        return self.compiled.executable.loaded
 
     @cached_property
     def _input_shardings(self) -> list[Sharding | None]:

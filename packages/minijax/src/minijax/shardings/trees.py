@@ -85,11 +85,15 @@ def explicit_sharding(
 ) -> NamedSharding | None:
     """The sharding that is given as `out_sharding`, or as the argument `role`.
 
+    That of a type without divisions, whose mesh has no axes, says no more than None.
+
     Raises:
         TypeError: it is not a `NamedSharding` or a `PartitionSpec`.
         ValueError: it divides an array by axes of a mesh that are not of type `Explicit`.
     """
-    if out_sharding is None:
+    if out_sharding is None or (
+        isinstance(out_sharding, NamedSharding) and out_sharding.mesh.empty
+    ):
         return None
     if not isinstance(out_sharding, NamedSharding | PartitionSpec):
         raise TypeError(

@@ -7,7 +7,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 from minijax.xla.buffers import block
-from minijax.xla.mlir import ir, mlir_context
+from minijax.xla.mlir import parsed
 from minijax_stage3.backend import Aval, Buffer, Executable, Options, load
 from minijax_stage3.errors import ExecutionError
 
@@ -100,12 +100,6 @@ def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFun
             raise
 
     return call
-
-
-def parsed(text: str) -> Any:
-    """The module of a text."""
-    with mlir_context():
-        return ir().Module.parse(text)
 
 
 def callback_error(module: str, cause: BaseException) -> BaseException:

@@ -29,3 +29,9 @@ def mlir_context() -> Any:
         dialect(name).register_dialect(context)
     context.load_all_available_dialects()
     return context
+
+
+def parsed(text: str) -> Any:
+    """The module of a text."""
+    with mlir_context():
+        return ir().Module.parse(text)

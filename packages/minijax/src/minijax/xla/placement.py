@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.xla.callbacks import Calling, HostFunction, parsed, remembering
+from minijax.xla.callbacks import Calling, HostFunction, remembering
 from minijax.xla.coordination import coordination
+from minijax.xla.mlir import parsed
 from minijax_stage3.backend import (
     Aval,
     Buffer,

@@ -48,9 +48,13 @@ def cost_analysis(program: Executable | str) -> dict[str, float]:
     """
     if isinstance(program, Executable):
         return dict(program.loaded.cost_analysis())
-    backend = get_backend()
-    parsed = backend.jaxlib.mlir.mlir_module_to_xla_computation(program, False, False)
-    return dict(backend.jaxlib.hlo_module_cost_analysis(backend.client, parsed.get_hlo_module()))
+    backend, module = get_backend(), xla_computation(program).get_hlo_module()
+    return dict(backend.jaxlib.hlo_module_cost_analysis(backend.client, module))
+
+
+def xla_computation(text: str) -> Any:
+    """A StableHLO module as jaxlib's `XlaComputation`: HLO, not optimized."""
+    return get_backend().jaxlib.mlir.mlir_module_to_xla_computation(text, False, False)
 
 
 def memory_analysis(executable: Executable) -> dict[str, int]:

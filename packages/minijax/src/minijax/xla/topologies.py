@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.xla.callbacks import parsed
+from minijax.xla.mlir import parsed
 from minijax.xla.plugins import CUDA, load_plugin
 from minijax.xla.routines import register_routines
 from minijax_stage3.backend import import_module
