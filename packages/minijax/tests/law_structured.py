@@ -9,7 +9,8 @@ import itertools
 import law_programs
 import numpy as np
 
-import minijax.experimental.checkify  # noqa: F401 - which declares a primitive
+import minijax.experimental.checkify
+import minijax.experimental.sparse  # noqa: F401 - like the one before, it declares a primitive
 import minijax.numpy as jnp
 from minijax import NamedSharding, P, devices, jvp, lax, make_mesh, vjp
 from minijax.lax import linalg

@@ -210,6 +210,8 @@ def candidates(primitive):
             for dtype in (F64, C128, I32):
                 avals = (ShapedArray(shape, dtype), ShapedArray((), dtype))
                 yield Example(primitive, avals, {"padding_config": config})
+    elif name == "todense":
+        yield from (Example(primitive, avals) for avals in of_every_type((2, 3)))
     elif name == "name":
         yield from (Example(primitive, avals, {"name": "x"}) for avals in of_every_type((2, 3)))
     elif name == "concatenate":

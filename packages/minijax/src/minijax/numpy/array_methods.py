@@ -236,7 +236,7 @@ for name in ("__eq__", "__ne__"):
 
 # What Arrays have of their own, or tracers do by the functions of the stages, where these can.
 OF_TRACERS: dict[str, Any] = {
-    "__abs__": lambda x: (jnp.abs if x.aval.dtype.kind in "bc" else functions.abs)(x),
+    "__abs__": jnp.abs,
     "__copy__": lambda x: x,  # for nobody writes to it
     "__deepcopy__": lambda x, memo: x,
     "__format__": _format,

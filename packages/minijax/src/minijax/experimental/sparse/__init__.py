@@ -5,7 +5,7 @@ other derivatives here return sparse arrays.
 """
 
 # ruff: noqa: F401, F403
-import minijax.experimental.sparse.bcoo_methods as _bcoo_methods
+import minijax.experimental.sparse.rules as _rules
 from minijax.experimental.sparse.ad import *
 from minijax.experimental.sparse.api import *
 from minijax.experimental.sparse.base import *
@@ -18,6 +18,7 @@ from minijax.experimental.sparse.layouts import *
 from minijax.experimental.sparse.products import *
 from minijax.experimental.sparse.random import *
 from minijax.experimental.sparse.shapes import *
+from minijax.experimental.sparse.transform import *
 from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
 _set_all_of_facade(globals())

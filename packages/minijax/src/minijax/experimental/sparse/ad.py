@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.experimental.sparse.base import JAXSparse
-from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.pytrees import tree
 from minijax.transforms import transformations
 

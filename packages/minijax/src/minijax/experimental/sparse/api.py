@@ -7,13 +7,29 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.experimental.sparse.base import JAXSparse
-from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcsr import BCSR
 from minijax.experimental.sparse.coo import COO
 from minijax.experimental.sparse.csr import CSC, CSR
+from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
+from minijax_stage2 import Primitive, Tracer, bind1
+from minijax_stage2.vmap_rules import elementwise
 
 _FORMATS: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
+
+
+todense_p = Primitive("todense")
+declare(
+    todense_p,
+    abstract_eval=lambda x: [x],
+    lower=lambda b, out_avals, x: [x],
+    vmap=elementwise(todense_p),
+    sharding=by_elements(todense_p),
+    jvp=[lambda t, out, x: bind1(todense_p, t)],
+    transpose=[lambda ct, x: ct],
+)
 
 
 def todense(arr: JAXSparse | ArrayLike) -> Array:
@@ -24,8 +40,11 @@ def todense(arr: JAXSparse | ArrayLike) -> Array:
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    dense: Array = arr.todense() if isinstance(arr, JAXSparse) else jnp.asarray(arr)
-    return dense
+    if isinstance(arr, JAXSparse):
+        dense: Array = arr.todense()
+        return dense
+    # A tracer may stand for a sparse array, as it does in functions that `sparsify` transforms.
+    return bind1(todense_p, arr) if isinstance(arr, Tracer) else jnp.asarray(arr)
 
 
 def _class_of(sparse_format: str) -> Any:
@@ -85,4 +104,4 @@ def eye(
     return cls._eye(N, columns, k, dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
-__all__ = ["empty", "eye", "todense"]
+__all__ = ["empty", "eye", "todense", "todense_p"]

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax import numpy as jnp
 from minijax.experimental.sparse.base import JAXSparse
-from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.conversion import bcoo_fromdense, full_batches, nfold_vmap
 from minijax.experimental.sparse.layouts import (
+    bcoo_eliminate_zeros,
     bcoo_eye,
     bcoo_sort_indices,
     bcoo_sum_duplicates,
-    without_zeros,
 )
 from minijax.experimental.sparse.products import bcoo_dot_general
 from minijax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from minijax.lax.dot import DotDimensionNumbers
 from minijax.runtime.array import Array, ArrayLike
+
+
+class BCSRProperties(NamedTuple):
+    """The numbers of axes of a sparse array of rows, and of the elements that are stored."""
+
+    n_batch: int
+    n_dense: int
+    nse: int
 
 
 class BCSR(JAXSparse):
@@ -61,21 +69,7 @@ class BCSR(JAXSparse):
         self.data, self.indices, self.indptr = (jnp.asarray(x) for x in args)
         self.shape = tuple(int(n) for n in shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
-        n = self.indices.ndim - 1
-        rows = self.shape[n] if 0 <= n < len(self.shape) else -1
-        fits = (
-            len(self.shape) >= n + 2
-            and self.indptr.ndim == n + 1
-            and self.indptr.shape[-1] == rows + 1
-            and self.data.shape[n : n + 1] == self.indices.shape[-1:]
-            and self.data.shape[n + 1 :] == self.shape[n + 2 :]
-        )
-        if not fits:
-            raise ValueError(
-                "BCSR: data has the shape (*batch, nse, *dense), indices (*batch, nse) and indptr "
-                f"(*batch, rows + 1); found {self.data.shape}, {self.indices.shape} and "
-                f"{self.indptr.shape} for an array of shape {self.shape}"
-            )
+        _check_shapes(self.data.shape, self.indices.shape, self.indptr.shape, self.shape)
 
     @property
     def nse(self) -> int:
@@ -185,9 +179,8 @@ class BCSR(JAXSparse):
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """Elements of one place added up, and zeros left out."""
-        mat = self.to_bcoo()
-        mat = without_zeros(mat) if remove_zeros else mat
-        return BCSR.from_bcoo(bcoo_sum_duplicates(mat, nse))
+        change = bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates
+        return BCSR.from_bcoo(change(self.to_bcoo(), nse))
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
@@ -196,6 +189,31 @@ class BCSR(JAXSparse):
 
     def __rmatmul__(self, other: Any) -> Any:
         return other @ self.to_bcoo()
+
+
+def _check_shapes(
+    data: tuple[int, ...],
+    indices: tuple[int, ...],
+    indptr: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> BCSRProperties:
+    """The properties of an array whose elements, columns and rows have these shapes."""
+    n = len(indices) - 1
+    rows = shape[n] if 0 <= n < len(shape) else -1
+    fits = (
+        len(shape) >= n + 2
+        and len(indptr) == n + 1
+        and indptr[-1] == rows + 1
+        and data[n : n + 1] == indices[-1:]
+        and data[n + 1 :] == shape[n + 2 :]
+    )
+    if not fits:
+        raise ValueError(
+            "BCSR: data has the shape (*batch, nse, *dense), indices (*batch, nse) and indptr "
+            f"(*batch, rows + 1); found {data}, {indices} and {indptr} for an array of shape "
+            f"{shape}"
+        )
+    return BCSRProperties(n, len(shape) - n - 2, indices[-1])
 
 
 def bcsr_fromdense(
@@ -230,6 +248,11 @@ def bcsr_todense(mat: BCSR) -> Array:
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """Elements of one place added up, in order."""
     return mat.sum_duplicates(nse, False)
+
+
+def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
+    """The array without the elements that are zero, and those of one place added up, in order."""
+    return mat.sum_duplicates(nse)
 
 
 def bcsr_dot_general(
@@ -289,6 +312,6 @@ def places_of(places: BCOO, array: Any) -> Any:
 
 
 __all__ = [
-    "BCSR", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general", "bcsr_extract",
-    "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense",
+    "BCSR", "BCSRProperties", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general",
+    "bcsr_eliminate_zeros", "bcsr_extract", "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.runtime.array import Array, ArrayLike
 from minijax.transforms.transformations import vmap
 from minijax_stage2 import Tracer

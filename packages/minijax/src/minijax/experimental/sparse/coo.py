@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.experimental.sparse.base import JAXSparse
-from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.conversion import bcoo_fromdense
 from minijax.experimental.sparse.layouts import bcoo_eye
 from minijax.runtime.array import Array, ArrayLike

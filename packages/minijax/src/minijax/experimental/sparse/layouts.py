@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.experimental.sparse.base import SparseEfficiencyError, SparseEfficiencyWarning
-from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.conversion import (
     concrete,
     full_batches,
@@ -29,15 +29,6 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
     pair = nfold_vmap(one, mat.n_batch)(*full_batches(mat))
     return BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
-
-
-def without_zeros(mat: BCOO) -> BCOO:
-    """The array whose zero elements have places outside of it."""
-    data, indices = full_batches(mat)
-    axes = tuple(range(mat.n_batch + 1, data.ndim))
-    is_zero = jnp.all(data == 0, axes) if axes else data == 0
-    outside = jnp.asarray(mat.sparse_shape, indices.dtype)
-    return BCOO((data, jnp.where(is_zero[..., None], outside, indices)), shape=mat.shape)
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
@@ -85,6 +76,24 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
     pair = nfold_vmap(one, mat.n_batch)(mat.data, mat.indices, numbers)
     return BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+
+def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
+    """The array without the elements that are zero, and those of one place added up.
+
+    Arguments:
+        mat: the array.
+        nse: how many elements are stored; by default as many as there are places of others.
+
+    Raises:
+        ValueError: `nse` is not given within a transformation.
+    """
+    data, indices = full_batches(mat)
+    axes = tuple(range(mat.n_batch + 1, data.ndim))
+    is_zero = jnp.all(data == 0, axes) if axes else data == 0
+    outside = jnp.asarray(mat.sparse_shape, indices.dtype)
+    indices = jnp.where(is_zero[..., None], outside, indices)
+    return bcoo_sum_duplicates(BCOO((data, indices), shape=mat.shape), nse)
 
 
 def bcoo_update_layout(
@@ -221,4 +230,6 @@ def _sparse_to_dense(mat: BCOO) -> BCOO:
     return BCOO(nfold_vmap(one, mat.n_batch)(data, indices), shape=mat.shape)
 
 
-__all__ = ["bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_update_layout"]
+__all__ = [
+    "bcoo_eliminate_zeros", "bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_update_layout",
+]  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.layouts import bcoo_sort_indices
 from minijax.random.choice import choice
 from minijax.random.keys import split

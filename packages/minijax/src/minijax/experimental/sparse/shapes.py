@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.bcoo import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.conversion import full_batches, is_inside, masked
 from minijax.experimental.sparse.layouts import bcoo_sum_duplicates, bcoo_update_layout
 
@@ -102,7 +102,8 @@ def bcoo_broadcast_in_dim(
         sharding: must be None.
 
     Returns:
-        An array whose first new axes are batch axes; all others are sparse, if one is new.
+        An array whose new axes are batch axes if they come before all sparse ones. Otherwise all
+        axes are sparse.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -120,15 +121,19 @@ def bcoo_broadcast_in_dim(
         raise ValueError(
             f"bcoo_broadcast_in_dim: {mat.shape} has no axes {axes} in the shape {sizes}"
         )
-    lead = axes[0] if axes else 0
-    is_plain = axes == tuple(range(lead, len(sizes))) and mat.shape == sizes[lead:]
-    if is_plain:  # only new axes before: each of the batch is the same
-        ones = (1,) * lead
+    b = mat.n_batch
+    lead = len(sizes) - (mat.ndim - b)
+    if axes[b:] == tuple(range(lead, len(sizes))) and mat.shape[b:] == sizes[lead:]:
+        # Only batch axes are new, for which one list of elements serves.
+        data, indices = (
+            array.reshape(
+                *(array.shape[axes.index(n)] if n in axes else 1 for n in range(lead)),
+                *array.shape[b:],
+            )
+            for array in (mat.data, mat.indices)
+        )
         return BCOO(
-            (
-                mat.data.reshape(*ones, *mat.data.shape),
-                mat.indices.reshape(*ones, *mat.indices.shape),
-            ),
+            (data, indices),
             shape=sizes,
             indices_sorted=mat.indices_sorted,
             unique_indices=mat.unique_indices,

@@ -1,0 +1,332 @@
+"""`sparsify`: an interpreter of primitives whose operands are sparse arrays.
+
+Its tracers look like dense arrays to the function. The rules are in `rules.py`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax import numpy as jnp
+from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcsr import BCSR
+from minijax.primitives.interpreters import Trace, program_of
+from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.tracers import Tracer
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage1.source import on_behalf_of, user_source
+from minijax_stage2 import Primitive, ShapedArray, tree_flatten, tree_map, tree_unflatten, typeof
+from minijax_stage2.flat_function import FlatFunction, require_function, wraps
+from minijax_stage3 import Jaxpr, eval_jaxpr
+from minijax_stage3.staging import trace_to_jaxpr
+
+# `rule(*operands, **params) -> results`, of arrays of which at least one is sparse: of operands
+# without a BCSR, and of the others.
+bcoo_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
+bcsr_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
+
+# Primitives whose result is not zero where an operand is.
+_DENSE = {
+    *("acos", "acosh", "bessel_i0e", "cos", "cosh", "exp", "exp2", "log", "log2", "logistic"),
+    *("eq", "ge", "gt", "le", "lt", "ne", "xor"),
+}
+
+
+def is_sparse(x: Any) -> bool:
+    """Return True for the sparse arrays that functions can be transformed for."""
+    return isinstance(x, BCOO | BCSR)
+
+
+def type_of_sparse(x: Any) -> ShapedArray:
+    """The type of the dense array that is equal to `x`."""
+    if not is_sparse(x):
+        return typeof(x)
+    aval = typeof(x.data)
+    return ShapedArray(tuple(x.shape), aval.dtype, aval.weak_type)
+
+
+class SparseTracer(Tracer):
+    """A sparse array inside of a function that `sparsify` transforms."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, trace: "SparseTrace", value: BCOO | BCSR):
+        self.interpreter = trace
+        self.source = user_source()
+        self.value = value
+
+    @property
+    def aval(self) -> ShapedArray:
+        return type_of_sparse(self.value)
+
+    def why_unknown(self) -> str:
+        return f"it is {self.value}, and sparse.todense makes an array of it"
+
+
+class SparseTrace(Trace):
+    """Applies primitives to sparse arrays, by rules; whatever else is no concern of it."""
+
+    transformation = "sparsify"
+
+    def to_tracer(self, x: Any) -> Any:
+        """The tracer of a sparse array; a dense one as it is."""
+        return SparseTracer(self, x) if is_sparse(x) else x
+
+    def to_array(self, x: Any) -> Any:
+        """The array that a tracer of this trace stands for; anything else as it is."""
+        own = isinstance(x, SparseTracer) and x.interpreter is self
+        return x.value if own else x
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        operands = [self.to_array(x) for x in args]
+        if not any(map(is_sparse, operands)):
+            return self.leave_to_parent(primitive, args, params)
+        rules = bcsr_rules if any(isinstance(x, BCSR) for x in operands) else bcoo_rules
+        rule = rules.get(primitive)
+        if rule is None:
+            program = program_of(primitive, params)
+            if program is None:
+                raise _no_rule(primitive, rules is bcsr_rules)
+            return program(*args)
+        with on_behalf_of(user_source()), set_interpreter(self.parent):
+            return [self.to_tracer(out) for out in rule(*operands, **params)]
+
+
+def _no_rule(primitive: Primitive, for_rows: bool) -> NotImplementedError:
+    why = "its result would be dense" if primitive.name in _DENSE else "none is known"
+    other = "; those of BCOO, which to_bcoo() makes, have more rules" if for_rows else ""
+    return NotImplementedError(
+        f"sparsify: the primitive `{primitive}` has no rule for sparse arrays: {why}. "
+        f"sparse.todense makes an array of a sparse one{other}"
+    )
+
+
+def evaluate(program: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list[Any]:
+    """The results of a function of arrays, for arrays of which some are sparse."""
+    trace = SparseTrace(program)
+    with trace.run():
+        outs = program(*map(trace.to_tracer, args))
+        return [trace.to_array(out) for out in outs]
+
+
+def evaluate_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """The results of a program, for arrays of which some are sparse."""
+    return evaluate(partial(eval_jaxpr, jaxpr, []), args)
+
+
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
+    """Return the function of sparse arrays that `f`, a function of dense ones, stands for.
+
+    Arguments:
+        f: function of arrays and pytrees of arrays. Its operations must have rules: those that
+            leave zeros zero, sums, products, changes of shape, loops and branches have.
+        use_tracer: whether `f` itself is applied to tracers of the sparse arrays. Otherwise it is
+            staged, and its program interpreted.
+
+    Returns:
+        A function whose arguments may have BCOO and BCSR arrays in the place of dense ones; its
+        results are sparse if they follow from them by operations of sparse arrays. Keyword
+        arguments are given to `f` as they are.
+
+    Raises:
+        TypeError: `f` is not a function.
+        NotImplementedError: when called, an operation has no rule, since its result would be dense.
+
+    >>> from minijax.experimental import sparse
+    >>> @sparse.sparsify
+    ... def f(m, v):
+    ...     return 2 * jnp.sin(m).T @ v
+    >>> f(sparse.eye(3), jnp.arange(3.0))
+    Array([0.       , 1.6829419, 3.3658838], dtype=float32)
+    """
+    require_function("sparsify", f)
+
+    @wraps(f)
+    @evaluated_by_library
+    def sparsified(*args: Any, **params: Any) -> Any:
+        leaves, in_tree = tree_flatten(args, is_leaf=is_sparse)
+        leaves = [x if is_sparse(x) else to_array(x) for x in leaves]
+        flat_fun = FlatFunction(wraps(f)(partial(f, **params)), in_tree)
+        program: Callable[..., Sequence[Any]] = flat_fun
+        if not use_tracer:
+            closed = trace_to_jaxpr(flat_fun, list(map(type_of_sparse, leaves)), "sparsify", f)
+            program = partial(eval_jaxpr, closed.jaxpr, closed.consts)
+        outs = tree_to_arrays(evaluate(program, leaves))
+        return tree_unflatten(flat_fun.out_tree, outs)
+
+    return sparsified
+
+
+# Arrays that share their buffers.
+
+
+class SparsifyValue(NamedTuple):
+    """An array, sparse or dense, whose buffers are in a `SparsifyEnv`.
+
+    Attributes:
+        shape: its shape.
+        data_ref: the number of the buffer of elements.
+        indices_ref: the number of that of their coordinates; None if it is dense.
+        indptr_ref: the number of that of its rows; None if it is not a BCSR.
+        indices_sorted: whether the coordinates are in order.
+        unique_indices: whether no two elements have the same place.
+    """
+
+    shape: tuple[int, ...]
+    data_ref: int | None
+    indices_ref: int | None = None
+    indptr_ref: int | None = None
+    indices_sorted: bool | None = False
+    unique_indices: bool | None = False
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def is_sparse(self) -> bool:
+        """Return True for a BCOO or BCSR."""
+        return self.indices_ref is not None
+
+    def is_dense(self) -> bool:
+        """Return True for a dense array."""
+        return self.indices_ref is None
+
+    def is_bcoo(self) -> bool:
+        """Return True for a BCOO."""
+        return self.is_sparse() and self.indptr_ref is None
+
+    def is_bcsr(self) -> bool:
+        """Return True for a BCSR."""
+        return self.is_sparse() and self.indptr_ref is not None
+
+
+class SparsifyEnv:
+    """Buffers that several `SparsifyValue`s share.
+
+    Arguments:
+        bufs: the first of them.
+
+    >>> from minijax.experimental.sparse import transform
+    >>> env = transform.SparsifyEnv()
+    >>> value = env.dense(jnp.ones(3))
+    >>> value.is_sparse(), env.data(value)
+    (False, Array([1., 1., 1.], dtype=float32))
+    """
+
+    def __init__(self, bufs: Sequence[Any] = ()):
+        self._buffers = list(bufs)
+
+    def _push(self, array: Any) -> int:
+        self._buffers.append(jnp.asarray(array))
+        return len(self._buffers) - 1
+
+    def _buffer(self, name: str, ref: int | None) -> Any:
+        if ref is None:
+            raise RuntimeError(f"SparsifyEnv.{name}: the value has none, its {name}_ref is None")
+        return self._buffers[ref]
+
+    def data(self, spvalue: SparsifyValue) -> Any:
+        """The elements of a value."""
+        return self._buffer("data", spvalue.data_ref)
+
+    def indices(self, spvalue: SparsifyValue) -> Any:
+        """The coordinates of the elements of a sparse value."""
+        return self._buffer("indices", spvalue.indices_ref)
+
+    def indptr(self, spvalue: SparsifyValue) -> Any:
+        """Where the rows of a BCSR begin."""
+        return self._buffer("indptr", spvalue.indptr_ref)
+
+    def dense(self, data: Any) -> SparsifyValue:
+        """A new value that is dense."""
+        return SparsifyValue(np.shape(data), self._push(data))
+
+    def sparse(
+        self, shape: tuple[int, ...], data: Any = None, indices: Any = None, indptr: Any = None,
+        *, data_ref: int | None = None, indices_ref: int | None = None,
+        indptr_ref: int | None = None, indices_sorted: bool = False, unique_indices: bool = False,
+    ) -> SparsifyValue:  # fmt: skip
+        """A new value that is sparse, each of whose buffers is new or, by its number, shared.
+
+        Raises:
+            ValueError: of the elements or the coordinates there is neither, or both.
+        """
+        refs = []
+        for name, array, ref in (
+            ("data", data, data_ref),
+            ("indices", indices, indices_ref),
+            ("indptr", indptr, indptr_ref),
+        ):
+            lacks = array is None and ref is None and name != "indptr"
+            if lacks or (array is not None and ref is not None):
+                raise ValueError(
+                    f"SparsifyEnv.sparse: expected {name} or {name}_ref, and not both, found "
+                    f"{'neither' if lacks else 'both'}"
+                )
+            refs.append(ref if array is None else self._push(array))
+        return SparsifyValue(
+            tuple(shape), refs[0], refs[1], refs[2], indices_sorted, unique_indices
+        )
+
+
+def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
+    """The tree with the value in `spenv` of each array, sparse or dense.
+
+    >>> from minijax.experimental.sparse import transform
+    >>> transform.arrays_to_spvalues(transform.SparsifyEnv(), [jnp.ones(2)])
+    [SparsifyValue(shape=(2,), data_ref=0, indices_ref=None, indptr_ref=None, indices_sorted=False, unique_indices=False)]
+    """  # noqa: E501
+
+    def to_value(x: Any) -> SparsifyValue:
+        if not is_sparse(x):
+            return spenv.dense(x)
+        arrays, (shape, *flags) = x.tree_flatten()
+        options = dict(zip(x.settings, flags, strict=True))
+        return spenv.sparse(shape, *arrays, **options)
+
+    return tree_map(to_value, args, is_leaf=is_sparse)
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, SparsifyValue)
+
+
+def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
+    """The tree with the array, sparse or dense, of each value in `spenv`."""
+
+    def to_array(value: SparsifyValue) -> Any:
+        if value.is_dense():
+            return spenv.data(value)
+        options: dict[str, Any] = {
+            "shape": value.shape,
+            "indices_sorted": bool(value.indices_sorted),
+            "unique_indices": bool(value.unique_indices),
+        }
+        pair = spenv.data(value), spenv.indices(value)
+        if value.is_bcoo():
+            return BCOO(pair, **options)
+        return BCSR((*pair, spenv.indptr(value)), **options)
+
+    return tree_map(to_array, spvalues, is_leaf=_is_value)
+
+
+def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
+    """The tree with the type of the dense array of each value in `spenv`."""
+
+    def to_aval(value: SparsifyValue) -> ShapedArray:
+        aval = typeof(spenv.data(value))
+        return ShapedArray(value.shape, aval.dtype, aval.weak_type)
+
+    return tree_map(to_aval, spvalues, is_leaf=_is_value)
+
+
+__all__ = [
+    "SparseTracer", "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues", "sparsify",
+    "spvalues_to_arrays", "spvalues_to_avals",
+]  # fmt: skip
