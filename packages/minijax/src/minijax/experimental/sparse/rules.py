@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax import lax
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.bcoo import (
     bcoo_broadcast_in_dim,
@@ -35,6 +34,11 @@ from minijax.experimental.sparse.transform import (
     evaluate_jaxpr,
     is_sparse,
 )
+from minijax.lax import promoting as lax
+from minijax.lax.control_flow.cond import switch
+from minijax.lax.control_flow.scan import scan
+from minijax.lax.control_flow.while_loop import while_loop
+from minijax.lax.primitive_names import primitive_named
 from minijax.runtime.jit import jit
 from minijax.transforms.custom_derivatives.rules import custom_call_p
 from minijax_stage2 import Primitive, bind1
@@ -52,8 +56,7 @@ _OTHERS = """
 
 
 def _named(name: str) -> Primitive:
-    primitive: Primitive = getattr(lax, f"{name}_p")
-    return primitive
+    return primitive_named("lax", f"{name}_p")
 
 
 def _of_elements(primitive: Primitive, is_linear: bool) -> Callable[..., list[Any]]:
@@ -80,11 +83,11 @@ def _integer_pow(mat: Any, *, y: int) -> list[Any]:
             f"sparsify: a sparse array to the power of {y} would be dense; sparse.todense makes "
             "an array"
         )
-    return _of_elements(lax.integer_pow_p, False)(mat, y=y)
+    return _of_elements(_named("integer_pow"), False)(mat, y=y)
 
 
 for _rules in BOTH:
-    _rules[lax.integer_pow_p] = _integer_pow
+    _rules[_named("integer_pow")] = _integer_pow
     _rules[todense_p] = lambda mat: [mat.todense()]
 
 
@@ -122,11 +125,11 @@ def _reduce_sum(mat: BCOO, *, axes: Sequence[int], **params: Any) -> list[Any]:
     return [out if out.shape else out.todense()]
 
 
-bcoo_rules[lax.add_p] = _add
-bcoo_rules[lax.sub_p] = _sub
-bcoo_rules[lax.mul_p] = _mul
-bcoo_rules[lax.div_p] = _div
-bcoo_rules[lax.reduce_sum_p] = _reduce_sum
+bcoo_rules[_named("add")] = _add
+bcoo_rules[_named("sub")] = _sub
+bcoo_rules[_named("mul")] = _mul
+bcoo_rules[_named("div")] = _div
+bcoo_rules[_named("reduce_sum")] = _reduce_sum
 
 
 # Functions that have a counterpart.
@@ -177,21 +180,21 @@ def _ones_between(longer: Sequence[int], shorter: Sequence[int]) -> list[int] | 
     return None if rest else gone
 
 
-bcoo_rules[lax.broadcast_in_dim_p] = _by(bcoo_broadcast_in_dim)
-bcoo_rules[lax.concatenate_p] = _of_list(bcoo_concatenate)
-bcoo_rules[lax.conv_general_dilated_p] = _by(bcoo_conv_general_dilated)
-bcoo_rules[lax.dot_general_p] = _by(bcoo_dot_general)
-bcoo_rules[lax.dynamic_slice_p] = lambda mat, *starts, slice_sizes: [
+bcoo_rules[_named("broadcast_in_dim")] = _by(bcoo_broadcast_in_dim)
+bcoo_rules[_named("concatenate")] = _of_list(bcoo_concatenate)
+bcoo_rules[_named("conv_general_dilated")] = _by(bcoo_conv_general_dilated)
+bcoo_rules[_named("dot_general")] = _by(bcoo_dot_general)
+bcoo_rules[_named("dynamic_slice")] = lambda mat, *starts, slice_sizes: [
     bcoo_dynamic_slice(mat, starts, slice_sizes)
 ]
-bcoo_rules[lax.gather_p] = _by(bcoo_gather)
-bcoo_rules[lax.reshape_p] = _reshape
-bcoo_rules[lax.rev_p] = _by(bcoo_rev)
-bcoo_rules[lax.slice_p] = _by(bcoo_slice)
-bcoo_rules[lax.transpose_p] = _by(bcoo_transpose)
-bcsr_rules[lax.broadcast_in_dim_p] = _by(bcsr_broadcast_in_dim)
-bcsr_rules[lax.concatenate_p] = _of_list(bcsr_concatenate)
-bcsr_rules[lax.dot_general_p] = _by(bcsr_dot_general)
+bcoo_rules[_named("gather")] = _by(bcoo_gather)
+bcoo_rules[_named("reshape")] = _reshape
+bcoo_rules[_named("rev")] = _by(bcoo_rev)
+bcoo_rules[_named("slice")] = _by(bcoo_slice)
+bcoo_rules[_named("transpose")] = _by(bcoo_transpose)
+bcsr_rules[_named("broadcast_in_dim")] = _by(bcsr_broadcast_in_dim)
+bcsr_rules[_named("concatenate")] = _of_list(bcsr_concatenate)
+bcsr_rules[_named("dot_general")] = _by(bcsr_dot_general)
 
 
 # Primitives that hold programs.
@@ -217,7 +220,7 @@ def _custom_call(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
 
 def _cond(pred: Any, *operands: Any, branches: Sequence[Jaxpr], **params: Any) -> list[Any]:
     functions = [partial(_results, branch) for branch in branches]
-    outs: list[Any] = lax.switch(lax.convert_element_type(pred, "int32"), functions, *operands)
+    outs: list[Any] = switch(lax.convert_element_type(pred, "int32"), functions, *operands)
     return outs
 
 
@@ -231,7 +234,7 @@ def _while(
 ) -> list[Any]:  # fmt: skip
     of_cond, rest = operands[:cond_consts], operands[cond_consts:]
     of_body, carry = rest[:body_consts], rest[body_consts:]
-    outs: list[Any] = lax.while_loop(
+    outs: list[Any] = while_loop(
         lambda carry: evaluate_jaxpr(cond_jaxpr, (*of_cond, *carry))[0],
         lambda carry: evaluate_jaxpr(body_jaxpr, (*of_body, *carry)),
         list(carry),
@@ -254,15 +257,15 @@ def _scan(
         outs = evaluate_jaxpr(jaxpr, (*consts, *carry, *x))
         return outs[:num_carry], outs[num_carry:]
 
-    carry, ys = lax.scan(body, carry, xs, length, reverse, unroll)
+    carry, ys = scan(body, carry, xs, length, reverse, unroll)
     return [*carry, *ys]
 
 
 for _rules in BOTH:
     _rules[jit_p] = _jit
     _rules[custom_call_p] = _custom_call
-    _rules[lax.cond_p] = _cond
-    _rules[lax.while_p] = _while
-    _rules[lax.scan_p] = _scan
+    _rules[_named("cond")] = _cond
+    _rules[_named("while")] = _while
+    _rules[_named("scan")] = _scan
 
 __all__: list[str] = []

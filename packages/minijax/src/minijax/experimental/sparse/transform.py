@@ -240,7 +240,7 @@ class SparsifyEnv:
         return self._buffer("indices", spvalue.indices_ref)
 
     def indptr(self, spvalue: SparsifyValue) -> Any:
-        """Where the rows of a BCSR begin."""
+        """The starts of the rows of a BCSR."""
         return self._buffer("indptr", spvalue.indptr_ref)
 
     def dense(self, data: Any) -> SparsifyValue:
