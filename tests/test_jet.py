@@ -8,8 +8,9 @@ from jax.experimental.jet import jet as jax_jet
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, jvp, lax, vmap
+from minijax.core import Primitive, bind, declare, lower_by, types_by
 from minijax.errors import TangentTypeError, TreeMismatchError
-from minijax.experimental.jet import jet
+from minijax.experimental.jet import def_comp, def_deriv, jet
 
 X, SERIES = np.float32(0.7), list(np.float32([1.0, 0.3, -0.2, 0.5]))
 FUNCTIONS = {
@@ -107,3 +108,26 @@ def test_no_derivatives_are_asked_for():
 def test_series_that_do_not_fit(primals, series, error, message):
     with pytest.raises(error, match=message):
         jet(lambda *x: x[0], primals, series)
+
+
+def test_rules_by_a_derivative_and_by_a_composition():
+    """The rules of primitives that have no other."""
+    softplus_p, scaled_p = Primitive("softplus"), Primitive("scaled")
+    for primitive, function in (
+        (softplus_p, lambda x: [jnp.log1p(jnp.exp(x))]),
+        (scaled_p, lambda x, y, *, by: [by * x * y]),
+    ):
+        declare(primitive, abstract_eval=types_by(function), lower=lower_by(function))
+    def_deriv(softplus_p, minijax.nn.sigmoid)
+    def_comp(scaled_p, lambda x, y, by: by * (x * y))
+    series = ([1.0, 0.5, 0.25], [0.5, 1.0, 2.0])
+    for by_rule, plain, args in (
+        (lambda x: bind(softplus_p, x)[0], minijax.nn.softplus, 1),
+        (lambda x, y: bind(scaled_p, x, y, by=3.0)[0], lambda x, y: 3.0 * x * y, 2),
+        (lambda x: bind(softplus_p, 2 * x)[0] ** 2, lambda x: minijax.nn.softplus(2 * x) ** 2, 1),
+    ):
+        primals = (0.5, 2.0)[:args]
+        found = jet(by_rule, primals, series[:args])
+        expected = jet(plain, primals, series[:args])
+        for one, other in zip(*map(minijax.tree.leaves, (found, expected)), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5)

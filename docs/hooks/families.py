@@ -205,7 +205,7 @@ PAGES = (
         (
             "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
             "minijax.experimental.sparse.linalg", "minijax.experimental.mesh_utils",
-            "minijax.experimental.multihost_utils",
+            "minijax.experimental.multihost_utils", "minijax.experimental.rnn",
         ),
     ),
     Page(

@@ -145,6 +145,62 @@ jet_rules[dot_general_p] = _linear_in_each(dot_general_p)
 jet_rules[conv_general_dilated_p] = _linear_in_each(conv_general_dilated_p)
 
 
+def def_deriv(prim: Primitive, deriv: Callable[[Any], Any]) -> None:
+    """Define the rule of a primitive of one operand by its derivative.
+
+    Arguments:
+        prim: the primitive; a rule that it has already is replaced.
+        deriv: function from the operand to the derivative, both of one shape.
+
+    Primitives with a jvp rule need none.
+
+    >>> from minijax.experimental import jet
+    >>> from minijax import core
+    >>> cube_p, cube = core.Primitive("cube"), lambda x: [x**3]
+    >>> core.declare(cube_p, abstract_eval=core.types_by(cube), lower=core.lower_by(cube))
+    >>> jet.def_deriv(cube_p, lambda x: 3 * x**2)
+    >>> value, derivatives = jet.jet(lambda x: core.bind(cube_p, x), (2.0,), ([1.0, 0.0, 0.0],))
+    >>> print(*value, *derivatives[0])
+    8.0 12.0 12.0 6.0
+    """
+
+    def tangents(primals: Sequence[Any], firsts: Sequence[Any]) -> list[Any]:
+        (first,) = firsts
+        return [first if type(first) is Zero else lax.mul(deriv(primals[0]), first)]
+
+    def rule(x: Parts, **params: Any) -> list[Parts]:
+        out = bind1(prim, x[0], **params)
+        trace = JetTrace(deriv, len(x) - 1)
+        (terms,) = trace._derivatives(tangents, [x[:-1]], [x[1:]])
+        return [(out, *terms)]
+
+    jet_rules[prim] = rule
+
+
+def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
+    """Define the rule of a primitive by a function of other primitives that computes it.
+
+    Arguments:
+        prim: the primitive; a rule that it has already is replaced.
+        comp: function of the operands; parameters of the primitive are given by keyword.
+        kwargs: further arguments of it, by keyword.
+
+    >>> from minijax.experimental import jet
+    >>> from minijax import core
+    >>> double_p = core.Primitive("double")
+    >>> jet.def_comp(double_p, lambda x: x + x)
+    """
+
+    def rule(*operands: Parts, **params: Any) -> list[Parts]:
+        inner = JetTrace(comp, len(operands[0]) - 1)
+        with inner.run():
+            out = comp(*map(inner.box, operands), **{**kwargs, **params})
+            outs = out if isinstance(out, list | tuple) else [out]
+            return [inner.unbox(x) for x in outs]
+
+    jet_rules[prim] = rule
+
+
 def _checked(name: str, position: int, order: int, x: Any, term: Any) -> Any:
     """A derivative of the curve, an array of the type that a tangent of `x` has."""
     role, kind = f"argument {position}", f"derivative of order {order}"
@@ -225,4 +281,4 @@ def jet(
     return out, tree_map(lambda _, *leaves: list(leaves), out, *terms)
 
 
-__all__ = ["jet"]
+__all__ = ["def_comp", "def_deriv", "jet"]
