@@ -209,10 +209,10 @@ def _lstm(
         outs = []
         for direction in range(directions):
             n = layer * directions + direction
-            turn = partial(_reversed, lengths=seq_lengths) if direction else lambda ys: ys
             weights = W_ih[n], W_hh[n], b_ih[n] + b_hh[n]
-            end, out = _layer(turn(ys), (h_0[n], c_0[n]), weights, seq_lengths, precision)
-            outs.append(turn(out))
+            xs = _reversed(ys, seq_lengths) if direction else ys
+            end, out = _layer(xs, (h_0[n], c_0[n]), weights, seq_lengths, precision)
+            outs.append(_reversed(out, seq_lengths) if direction else out)
             ends.append(end)
         ys = jnp.concatenate(outs, -1)
     h_n, c_n = (jnp.stack(states) for states in zip(*ends, strict=True))
