@@ -1,5 +1,7 @@
 """`minijax.experimental.sparse` beside JAX's."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,16 +24,39 @@ def dense(*shape, seed=0):
 
 
 def pair(array, **layout):
-    return ours.BCOO.fromdense(array, **layout), theirs.BCOO.fromdense(array, **layout)
+    """The array in both libraries; without a layout, nothing is compiled for it."""
+    if layout:
+        return ours.BCOO.fromdense(array, **layout), theirs.BCOO.fromdense(array, **layout)
+    args = array[np.nonzero(array)], np.argwhere(array).astype(np.int32)
+    options = {"shape": array.shape, "indices_sorted": True, "unique_indices": True}
+    return ours.BCOO(args, **options), theirs.BCOO(args, **options)
 
 
-def same(mine, other, rtol=1e-5):
+def same(mine, other, rtol=1e-5, dense=None):
     """The dense values agree, and so do class, shape, dtype and layout."""
     assert type(mine).__name__ == type(other).__name__
     assert (mine.shape, mine.dtype) == (other.shape, other.dtype)
     for name in ("n_batch", "n_dense", "n_sparse"):
         assert getattr(mine, name, 0) == getattr(other, name, 0)
-    np.testing.assert_allclose(mine.todense(), other.todense(), rtol=rtol, atol=1e-6)
+    found, expected = dense or (mine.todense(), other.todense())
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-6)
+
+
+def both(f, mine, other):
+    """What `f`, a function of an array and a library, makes of both arrays, and that dense.
+
+    It is compiled as one program, since that takes less time than each operation by itself.
+    """
+
+    def with_dense(lib):
+        def g(x):
+            out = f(x, lib)
+            return out, out.todense() if hasattr(out, "todense") else out
+
+        return g
+
+    found, expected = minijax.jit(with_dense(ours))(mine), jax.jit(with_dense(theirs))(other)
+    return [*zip(found, expected, strict=True)]
 
 
 LAYOUTS = [{}, {"n_batch": 1}, {"n_dense": 1}, {"n_batch": 1, "n_dense": 1}, {"nse": 9}]
@@ -40,16 +65,21 @@ LAYOUTS = [{}, {"n_batch": 1}, {"n_dense": 1}, {"n_batch": 1, "n_dense": 1}, {"n
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_from_dense_and_back(layout):
     array = dense(2, 3, 4)
-    mine, other = pair(array, **layout)
-    same(mine, other)
-    assert_close((mine.data, mine.indices), (other.data, other.indices), 1e-6)
-    assert (mine.nse, mine.indices_sorted) == (other.nse, other.indices_sorted)
+    mine = ours.BCOO.fromdense(array, **layout)
     nse = mine.nse
-    jitted = minijax.jit(lambda x: ours.BCOO.fromdense(x, **{**layout, "nse": nse}).todense())
-    np.testing.assert_array_equal(jitted(array), mine.todense())
-    for each in (mine, minijax.jit(lambda m: m)(mine)):
-        assert repr(each) == repr(other)
-    assert_close(ours.bcoo_extract(mine, array).data, mine.data, 0, weak_types=False)
+
+    def jitted(x, lib):
+        mat = lib.BCOO.fromdense(x, **{**layout, "nse": nse})
+        return mat, lib.bcoo_extract(mat, x).data, mat.todense()
+
+    (again, other), _ = both(jitted, array, array)
+    for found, extracted, values in (again, (mine, mine.data, array)):
+        same(found, other[0], dense=(values, other[2]))
+        assert_close((found.data, found.indices), (other[0].data, other[0].indices), 1e-6)
+        assert (found.nse, found.indices_sorted) == (nse, other[0].indices_sorted)
+        assert repr(found) == repr(other[0])
+        assert_close(extracted, found.data, 0, weak_types=False)
+    np.testing.assert_array_equal(mine.todense(), array)
 
 
 def test_nse_must_be_known():
@@ -77,18 +107,25 @@ def duplicates(lib):
 
 def test_duplicates_and_order():
     mine, other = duplicates(ours), duplicates(theirs)
-    same(mine, other)
-    for change in (
-        lambda m: m.sum_duplicates(),
-        lambda m: m.sum_duplicates(remove_zeros=False),
-        lambda m: m.sum_duplicates(nse=5),
-        lambda m: m.sort_indices(),
-        lambda m: m.T,
+
+    def changes(m, lib):
+        changed = [
+            m.sum_duplicates(nse=6),
+            m.sum_duplicates(remove_zeros=False, nse=6),
+            m.sum_duplicates(nse=5),
+            m.sort_indices(),
+            m.T,
+        ]
+        return [(each, each.todense(), each.sort_indices().indices) for each in changed]
+
+    (found, expected), _ = both(changes, mine, other)
+    for (one, values, order), (another, of_theirs, their_order) in zip(
+        found, expected, strict=True
     ):
-        found, expected = change(mine), change(other)
-        same(found, expected)
-        assert found.nse == expected.nse
-        assert_close(found.sort_indices().indices, expected.sort_indices().indices)
+        same(one, another, dense=(values, of_theirs))
+        assert one.nse == another.nse
+        np.testing.assert_array_equal(order, their_order)
+    assert mine.sum_duplicates().nse == 3  # without the zero, and what lies outside
 
 
 CHANGES = {
@@ -125,20 +162,22 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes(name):
-    mine, other = pair(dense(2, 3, 4))
-    same(CHANGES[name](mine, ours), CHANGES[name](other, theirs), 1e-3)
+    changed, values = both(CHANGES[name], *pair(dense(2, 3, 4)))
+    same(*changed, 1e-3, values)
 
 
 BATCHED = ["reduce 0", "reduce 1, 2", "slices", "scaled", "times dense", "plus itself", "sparse"]
 
 
-@pytest.mark.parametrize("name", BATCHED)
 @pytest.mark.parametrize("layout", [{"n_batch": 1}, {"n_batch": 2}, {"n_dense": 1}], ids=str)
-def test_changes_of_batches(name, layout):
-    array = dense(2, 3, 4)
-    mine, other = pair(array, **layout)
-    found = CHANGES[name](mine, ours)
-    np.testing.assert_allclose(found.todense(), CHANGES[name](other, theirs).todense(), rtol=1e-5)
+def test_changes_of_batches(layout):
+    def changes(array, lib):
+        mat = lib.BCOO.fromdense(array, nse=6, **layout)
+        return [CHANGES[name](mat, lib).todense() for name in BATCHED]
+
+    (found, expected), _ = both(changes, *[dense(2, 3, 4)] * 2)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
 def test_sums_with_dense_arrays():
@@ -169,66 +208,81 @@ def test_products(lhs, rhs, numbers):
     x, y = dense(*lhs), dense(*rhs, seed=1)
     exact = jax.lax.dot_general(x, y, numbers)
     (m, _), (n, _) = pair(x), pair(y)
-    dot = ours.bcoo_dot_general
-    assert_close(dot(m, y, dimension_numbers=numbers), exact, 1e-5, 1e-6)
-    assert_close(dot(x, n, dimension_numbers=numbers), exact, 1e-5, 1e-6)
-    product = dot(m, n, dimension_numbers=numbers)
-    assert_close(product.todense(), exact, 1e-5, 1e-6)
-    assert_close(
-        minijax.jit(lambda m, n: dot(m, n, dimension_numbers=numbers).todense())(m, n), exact,
-        1e-5, 1e-6,
-    )  # fmt: skip
-    if numbers[1][0]:
-        batched = ours.BCOO.fromdense(x, n_batch=1)
-        assert_close(dot(batched, y, dimension_numbers=numbers), exact, 1e-5, 1e-6)
-    tangents = minijax.grad(
-        lambda d: mnp.sum(mnp.sin(dot(m._with_data(d), y, dimension_numbers=numbers)))
-    )(m.data)
+
+    @minijax.jit
+    def products(m, n, x, y):
+        dot = partial(ours.bcoo_dot_general, dimension_numbers=numbers)
+        found = [dot(m, y), dot(x, n), dot(m, n).todense()]
+        if numbers[1][0]:
+            found.append(dot(ours.BCOO.fromdense(x, n_batch=1, nse=6), y))
+        return found, minijax.grad(lambda d: mnp.sum(mnp.sin(dot(m._with_data(d), y))))(m.data)
+
+    found, tangents = products(m, n, x, y)
+    for product in found:
+        assert_close(product, exact, 1e-5, 1e-6)
     expected = jax.grad(lambda a: jnp.sum(jnp.sin(jax.lax.dot_general(a, y, numbers))))(x)
     assert_close(tangents, expected[np.nonzero(x)], 1e-4, 1e-5)
+
+
+def test_products_one_by_one():
+    (m, _), (n, _) = pair(dense(2, 3)), pair(dense(3, 4, seed=1))
+    numbers = (((1,), (0,)), ((), ()))
+    product = ours.bcoo_dot_general(m, n, dimension_numbers=numbers)
+    exact = dense(2, 3) @ dense(3, 4, seed=1)
+    np.testing.assert_allclose(product.todense(), exact, rtol=1e-5, atol=1e-6)
 
 
 def test_matmul():
     array = dense(3, 4)
     mine, other = pair(array)
-    for x in (np.arange(4, dtype=F32), dense(4, 2, seed=1)):
-        assert_close(mine @ x, other @ x, 1e-5, 1e-6)
-        assert_close(mine @ mnp.asarray(x), other @ x, 1e-5, 1e-6)
-    left = dense(2, 3, seed=1)
+    vector, matrix, left = np.arange(4, dtype=F32), dense(4, 2, seed=1), dense(2, 3, seed=1)
+
+    def products(m, lib):
+        return m @ vector, m @ matrix, m @ m.T
+
+    (found, expected), _ = both(products, mine, other)
+    for one, another in zip(found[:2], expected[:2], strict=True):
+        assert_close(one, another, 1e-5, 1e-6, weak_types=False)
+    same(found[2], expected[2])
     for x in (left, mnp.asarray(left)):
-        np.testing.assert_allclose(x @ mine, left @ array, rtol=1e-5, atol=1e-6)
         assert isinstance(x @ mine, minijax.Array)
-    same(mine @ mine.T, other @ other.T)
+        np.testing.assert_allclose(x @ mine, left @ array, rtol=1e-5, atol=1e-6)
     with pytest.raises(TypeError, match="differ in size"):
         mine @ np.ones(3, F32)
 
 
 @pytest.mark.parametrize("transform", ["jacfwd", "jacrev"])
 def test_derivatives(transform):
-    mine, other = pair(dense(3, 4))
     x = np.arange(4, dtype=F32)
-    found = ours.grad(lambda m, x: mnp.sum((m @ x) ** 2), (0, 1))(mine, x)
-    expected = theirs.grad(lambda m, x: jnp.sum((m @ x) ** 2), (0, 1))(other, x)
-    same(found[0], expected[0])
+
+    def derivatives(m, lib):
+        of_both = lib.grad(lambda m, x: ((m @ x) ** 2).sum(), (0, 1))(m, x)
+        squares = lib.value_and_grad(lambda m: (m.todense() ** 2).sum())(m)[1]
+        return *of_both, squares, getattr(lib, transform)(lambda m: m @ x)(m)
+
+    (found, expected), _ = both(derivatives, *pair(dense(3, 4)))
     assert_close(found[1], expected[1], 1e-5)
-    _, gradient = ours.value_and_grad(lambda m: mnp.sum(m.todense() ** 2))(mine)
-    same(gradient, 2 * mine)
-    same(
-        getattr(ours, transform)(lambda m: m @ x)(mine),
-        getattr(theirs, transform)(lambda m: m @ x)(other),
-    )
+    for n in (0, 2, 3):
+        same(found[n], expected[n])
+    np.testing.assert_allclose(found[2].todense(), 2 * dense(3, 4))
 
 
 def test_vmap():
     array = dense(3, 2, 4)
-    mine, other = pair(array, n_batch=1)
     x = np.arange(4, dtype=F32)
-    for f in (lambda m: m @ x, lambda m: m.todense(), lambda m: 2 * m.data):
-        assert_close(minijax.vmap(f)(mine), jax.vmap(f)(other), 1e-5, 1e-6)
-    twice = minijax.vmap(lambda m: 2 * m)(mine)
-    np.testing.assert_allclose(twice.todense(), 2 * array)
-    rows = ours.BCSR.fromdense(array, n_batch=1)
-    np.testing.assert_allclose(minijax.vmap(lambda m: m @ x)(rows), array @ x, rtol=1e-5)
+
+    @minijax.jit
+    def mapped(array):
+        mine = ours.BCOO.fromdense(array, n_batch=1, nse=8)
+        rows = ours.BCSR.fromdense(array, n_batch=1, nse=8)
+        functions = (lambda m: m @ x), (lambda m: m.todense()), (lambda m: 2 * m)
+        return [*(minijax.vmap(f)(mine) for f in functions), minijax.vmap(functions[0])(rows)]
+
+    product, again, twice, of_rows = mapped(array)
+    for found in (product, of_rows):
+        np.testing.assert_allclose(found, array @ x, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(again, array)
+    np.testing.assert_array_equal(twice.todense(), 2 * array)
 
 
 CLASSES = ["COO", "CSR", "CSC", "BCSR", "BCOO"]
@@ -237,24 +291,33 @@ CLASSES = ["COO", "CSR", "CSC", "BCSR", "BCOO"]
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes(name):
     array = dense(3, 4)
-    mine, other = (getattr(lib, name).fromdense(array) for lib in (ours, theirs))
+    vector, matrix = np.arange(4, dtype=F32), dense(4, 2, seed=1)
+
+    def products(array, lib):
+        mat = getattr(lib, name).fromdense(array, nse=np.count_nonzero(dense(3, 4)))
+        turned = mat if name == "BCSR" else mat.T
+        return mat, [mat.todense(), mat @ vector, mat @ matrix, turned.todense()]
+
+    (found, expected), _ = both(products, array, array)
+    (mine, results), (other, of_theirs) = found, expected
     assert repr(mine) == repr(other)
     for buffer in mine.buffers:
         assert_close(getattr(mine, buffer), getattr(other, buffer), 0, weak_types=False)
-    np.testing.assert_array_equal(mine.todense(), array)
-    for x in (np.arange(4, dtype=F32), dense(4, 2, seed=1)):
-        assert_close(mine @ x, other @ x, 1e-5, 1e-6)
-        assert_close(minijax.jit(lambda m, x: m @ x)(mine, x), other @ x, 1e-5, 1e-6)
-    if name != "BCSR":
-        np.testing.assert_array_equal(mine.T.todense(), array.T)
+    np.testing.assert_array_equal(results[0], array)
+    for one, another in zip(results, of_theirs, strict=True):
+        assert_close(one, another, 1e-5, 1e-6, weak_types=False)
     lower = name.lower()
-    for args in ((3,), (3, 4, 1), (4, 3, -1)):
-        one = ours.eye(*args, sparse_format=lower)
-        assert_close(one.todense(), jnp.eye(*args), 0)
-    assert ours.empty((2, 3), sparse_format=lower).nse == 0
-    np.testing.assert_array_equal(
-        ours.todense(ours.empty((2, 3), sparse_format=lower)), np.zeros((2, 3))
-    )
+    diagonals = (3,), (3, 4, 1), (4, 3, -1)
+
+    @minijax.jit
+    def made():
+        return [ours.eye(*args, sparse_format=lower).todense() for args in diagonals]
+
+    for args, one in zip(diagonals, made(), strict=True):
+        np.testing.assert_array_equal(one, np.eye(*args))
+    nothing = ours.empty((2, 3), sparse_format=lower)
+    assert nothing.nse == 0
+    np.testing.assert_array_equal(ours.todense(nothing), np.zeros((2, 3)))
     if name in ("COO", "CSR", "CSC", "BCSR"):
         with pytest.raises(NotImplementedError, match=name):
             mine + mine

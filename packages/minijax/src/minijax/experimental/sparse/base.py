@@ -74,12 +74,11 @@ class JAXSparse:
         for name, child in zip(cls.buffers, children, strict=True):
             setattr(new, name, child)
         try:
-            count = new._axes_of_arrays()
+            # Within vmap the arrays lack batch axes, and what leaves it has more.
+            missing = new._axes_of_arrays() - len(new.shape)
+            lead = tuple(new.data.shape[: max(missing, 0)])
         except (AttributeError, TypeError, IndexError):  # these are not arrays
             return new
-        # Within vmap the arrays lack batch axes, and what leaves it has more.
-        missing = count - len(new.shape)
-        lead = tuple(new.data.shape[: max(missing, 0)])
         new.shape = (*lead, *new.shape[max(-missing, 0) :])
         return new
 
