@@ -102,6 +102,7 @@ OF_SETTINGS = {
     "default_prng_impl",
     "enable_custom_prng",
     "explain_cache_misses",
+    "legacy_prng_key",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",

@@ -9,8 +9,8 @@ REASONS = {
     "They change settings; programs are run under the defaults, in 32 and in 64 bits.": """
         check_tracer_leaks checking_leaks debug_infs debug_key_reuse debug_nans default_device
         default_matmul_precision default_prng_impl enable_custom_prng enable_x64
-        ensure_compile_time_eval explain_cache_misses log_compiles named_scope numpy_dtype_promotion
-        numpy_rank_promotion threefry_partitionable""",
+        ensure_compile_time_eval explain_cache_misses legacy_prng_key log_compiles named_scope
+        numpy_dtype_promotion numpy_rank_promotion threefry_partitionable""",
     "They are about the process, its devices and its arrays, not about values.": """
         block_until_ready clear_caches default_backend device_count device_get device_put devices
         effects_barrier live_arrays local_device_count local_devices

@@ -82,7 +82,12 @@ from minijax.settings.debugging import (
     explain_cache_misses,
     log_compiles,
 )
-from minijax.settings.prng import default_prng_impl, enable_custom_prng, threefry_partitionable
+from minijax.settings.prng import (
+    default_prng_impl,
+    enable_custom_prng,
+    legacy_prng_key,
+    threefry_partitionable,
+)
 from minijax.shardings.context import set_mesh
 from minijax.shardings.mesh import make_mesh
 from minijax.shardings.partition_spec import PartitionSpec as P
@@ -117,8 +122,8 @@ __all__ = [
     "effects_barrier", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
     "eval_shape", "experimental", "explain", "explain_cache_misses", "explain_error", "export",
     "extend", "flatten_util", "grad", "hessian", "image", "install_as_jax", "interpreters",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp",
-    "lax", "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose",
+    "linearize", "live_arrays", "local_device_count", "local_devices",
     "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
     "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",

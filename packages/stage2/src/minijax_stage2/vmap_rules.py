@@ -10,7 +10,7 @@ from typing import Any
 from minijax_stage2 import primitives as p
 from minijax_stage2.functions import broadcast_in_dim, dot_general, reduce_sum, reshape, transpose
 from minijax_stage2.shaped_array import Shape, typeof
-from minijax_stage2.trace import Primitive, bind1
+from minijax_stage2.trace import Primitive, bind
 from minijax_stage2.vmap import BatchDim, mapped_aval, move_batch_dim, vmap_rules
 
 Values = Sequence[Any]
@@ -46,7 +46,8 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
             return broadcast_in_dim(x, full, (0,))
 
         aligned = map(align, values, dims, shapes)
-        return [bind1(primitive, *aligned, **params)], [0]
+        outs = bind(primitive, *aligned, **params)
+        return outs, [0] * len(outs)
 
     return rule
 

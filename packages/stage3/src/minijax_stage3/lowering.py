@@ -61,6 +61,8 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
         return "true" if value else "false"
     if dtype == float0:
         return "false"
+    if dtype.names:
+        return f'"0x{np.asarray(value, dtype).tobytes().hex()}"'
     if dtype.kind == "c":
         value = np.asarray(value)
         part = np.finfo(dtype).dtype

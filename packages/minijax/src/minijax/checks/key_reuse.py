@@ -21,11 +21,11 @@ from minijax.random.key_use import (
     used_in_each_round,
     used_twice,
 )
-from minijax.random.threefry import threefry2x32_p
+from minijax.random.primitives import random_fold_in_p, random_split_p
 from minijax.runtime import hooks
 from minijax.runtime.array import Array
 from minijax.runtime.evaluation import library_evaluation
-from minijax.settings.key_dtype import key_dtype
+from minijax.settings.key_types import is_key_type
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Primitive, tree_flatten, tree_leaves, typeof
 from minijax_stage2.flat_function import FlatFunction
@@ -36,7 +36,7 @@ from minijax_stage3.staging import trace_to_jaxpr
 
 
 def _is_key(x: Any) -> bool:
-    return type(x) is Array and x.aval.dtype == key_dtype
+    return type(x) is Array and is_key_type(x.aval.dtype)
 
 
 def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
@@ -178,11 +178,11 @@ def keys_of(jaxpr: Jaxpr) -> Keys:
     Raises:
         KeyReuseError: it uses a key twice.
     """
-    keys = {var: _Key() for var in jaxpr.invars if var.aval.dtype == key_dtype}
+    keys = {var: _Key() for var in jaxpr.invars if is_key_type(var.aval.dtype)}
     for eqn in jaxpr.eqns:
         operands = [keys.get(x) if isinstance(x, Var) else None for x in eqn.invars]
         for var, made in zip(eqn.outvars, _results(eqn, operands), strict=True):
-            if var.aval.dtype == key_dtype:
+            if is_key_type(var.aval.dtype):
                 keys[var] = made
     numbers = {id(keys[var]): i for i, var in enumerate(jaxpr.invars) if var in keys}
     results: list[int | KeyUse | None] = []
@@ -213,7 +213,7 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
         ]
     if len(given) != 1 or len(fresh) != 1 or operands[0] is None:
         return fresh
-    if eqn.primitive is threefry2x32_p:  # which makes new keys
+    if eqn.primitive in (random_fold_in_p, random_split_p):  # which make new keys
         return fresh
     (whole,) = given
     if eqn.outvars[0].aval.size >= eqn.invars[0].aval.size:

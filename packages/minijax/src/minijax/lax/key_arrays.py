@@ -7,22 +7,23 @@ import numpy as np
 
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import by_batch, require_whole
-from minijax.settings.key_dtype import key_dtype
+from minijax.settings.key_types import Implementation, implementation_of, is_key_type
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1
+from minijax_stage2.primitives import eq_p, ne_p
 from minijax_stage2.vmap import BatchDim, move_batch_dim
-from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
 
 Avals = Sequence[ShapedArray]
-UINT32 = np.dtype(np.uint32)
+UINT32, FLOAT64 = np.dtype(np.uint32), np.dtype(np.float64)
 
 random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
 
 
-def random_wrap(words: Any) -> Any:
-    """Keys from their words: uint32 of shape `(..., 2)`, the high word first."""
-    return bind1(random_wrap_p, words)
+def random_wrap(words: Any, implementation: Implementation) -> Any:
+    """Keys from their words: uint32 of shape `(..., *key_shape)`."""
+    return bind1(random_wrap_p, words, impl=implementation)
 
 
 def random_unwrap(keys: Any) -> Any:
@@ -30,43 +31,126 @@ def random_unwrap(keys: Any) -> Any:
     return bind1(random_unwrap_p, keys)
 
 
-def _type_of_keys(words: ShapedArray) -> Avals:
-    if words.dtype != UINT32 or words.shape[-1:] != (2,):
-        raise TypeError(f"random_wrap: expected uint32 of shape (..., 2), found {words}")
-    return [ShapedArray(words.shape[:-1], key_dtype)]
+def _type_of_keys(words: ShapedArray, *, impl: Implementation) -> Avals:
+    axes = len(impl.key_shape)
+    if words.dtype != UINT32 or words.shape[words.ndim - axes :] != impl.key_shape:
+        expected = ", ".join(map(str, ("...", *impl.key_shape)))
+        raise TypeError(f"random_wrap: expected uint32 of shape ({expected}), found {words}")
+    return [ShapedArray(words.shape[: words.ndim - axes], impl.dtype)]
 
 
 def _type_of_words(keys: ShapedArray) -> Avals:
-    if keys.dtype != key_dtype:
+    if not is_key_type(keys.dtype):
         raise TypeError(f"random_unwrap: expected keys, found {keys}")
-    return [ShapedArray((*keys.shape, 2), UINT32)]
+    return [ShapedArray((*keys.shape, *implementation_of(keys.dtype).key_shape), UINT32)]
+
+
+def _converted(b: FunctionBuilder, operation: str, x: Value, out: ShapedArray) -> Value:
+    return b.emit(f"stablehlo.{operation} {x.name} : {signature([x], [out])}", out)[0]
 
 
 def _reversed_words(b: FunctionBuilder, words: Value) -> Value:
-    """The low word comes first in memory."""
+    """The last word comes first in memory."""
     last = words.aval.ndim - 1
     text = f"stablehlo.reverse {words.name}, dims = [{last}] : {mlir_type(words.aval)}"
     return b.emit(text, words.aval)[0]
 
 
-def _lower_wrap(b: FunctionBuilder, out_avals: Avals, words: Value) -> list[Value]:
+def _sliced(b: FunctionBuilder, x: Value, start: int, limit: int) -> Value:
+    """A part of the last axis."""
+    sizes = x.aval.shape
+    ranges = ", ".join([*(f"0:{size}" for size in sizes[:-1]), f"{start}:{limit}"])
+    out = ShapedArray((*sizes[:-1], limit - start), x.aval.dtype)
+    return b.emit(f"stablehlo.slice {x.name} [{ranges}] : {signature([x], [out])}", out)[0]
+
+
+def _joined(b: FunctionBuilder, *parts: Value) -> Value:
+    """Arrays joined along the last axis."""
+    shape = parts[0].aval.shape
+    size = sum(part.aval.shape[-1] for part in parts)
+    out = ShapedArray((*shape[:-1], size), parts[0].aval.dtype)
+    names = ", ".join(part.name for part in parts)
+    types = signature(list(parts), [out])
+    return b.emit(f"stablehlo.concatenate {names}, dim = {len(shape) - 1} : {types}", out)[0]
+
+
+def _lower_wrap(
+    b: FunctionBuilder, out_avals: Avals, words: Value, *, impl: Implementation
+) -> list[Value]:
+    (keys,) = out_avals
+    shape, count = keys.shape, impl.words
+    if count == 1:
+        return [_converted(b, "reshape", words, keys)]
+    words = _converted(b, "reshape", words, ShapedArray((*shape, count), UINT32))
     words = _reversed_words(b, words)
-    types = signature([words], out_avals)
-    return b.emit(f"stablehlo.bitcast_convert {words.name} : {types}", *out_avals)
+    if count == 2:
+        return [_converted(b, "bitcast_convert", words, keys)]
+    if count == 3:
+        words = _joined(b, words, b.constant(0, ShapedArray((*shape, 1), UINT32)))
+    words = _converted(b, "reshape", words, ShapedArray((*shape, 2, 2), UINT32))
+    pairs = _converted(b, "bitcast_convert", words, ShapedArray((*shape, 2), FLOAT64))
+    halves = [
+        _converted(b, "reshape", _sliced(b, pairs, at, at + 1), ShapedArray(shape, FLOAT64))
+        for at in range(2)
+    ]
+    names = ", ".join(half.name for half in halves)
+    return b.emit(f"stablehlo.complex {names} : {mlir_type(keys)}", keys)
+
+
+def _halves(b: FunctionBuilder, keys: Value) -> list[Value]:
+    """Both halves of keys that are stored as complex numbers."""
+    half = ShapedArray(keys.aval.shape, FLOAT64)
+    return [_converted(b, part, keys, half) for part in ("real", "imag")]
 
 
 def _lower_unwrap(b: FunctionBuilder, out_avals: Avals, keys: Value) -> list[Value]:
-    types = signature([keys], out_avals)
-    (words,) = b.emit(f"stablehlo.bitcast_convert {keys.name} : {types}", *out_avals)
-    return [_reversed_words(b, words)]
+    (out,) = out_avals
+    shape, count = keys.aval.shape, implementation_of(keys.aval.dtype).words
+    if count == 1:
+        return [_converted(b, "reshape", keys, out)]
+    flat = ShapedArray((*shape, count), UINT32)
+    if count == 2:
+        words = _converted(b, "bitcast_convert", keys, flat)
+    else:
+        single = ShapedArray((*shape, 1), FLOAT64)
+        pairs = _joined(b, *(_converted(b, "reshape", x, single) for x in _halves(b, keys)))
+        words = _converted(b, "bitcast_convert", pairs, ShapedArray((*shape, 2, 2), UINT32))
+        words = _converted(b, "reshape", words, ShapedArray((*shape, 4), UINT32))
+        words = _sliced(b, words, 0, count)
+    return [_converted(b, "reshape", _reversed_words(b, words), out)]
+
+
+def _lower_comparison(direction: str, of_numbers: Any, meeting: str) -> Any:
+    """The lowering rule of eq or ne: keys are equal if all of their bits are."""
+
+    def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
+        dtype = x.aval.dtype
+        if not is_key_type(dtype) or dtype[0].kind != "c":
+            return of_numbers(b, out_avals, x, y)
+        (out,) = out_avals
+        bits = ShapedArray(out.shape, np.uint64)
+        pairs = zip(*(_halves(b, b.spread(keys, out.shape)) for keys in (x, y)), strict=True)
+        found = []
+        for pair in pairs:
+            one, other = (_converted(b, "bitcast_convert", half, bits) for half in pair)
+            text = f"stablehlo.compare {direction}, {one.name}, {other.name}, UNSIGNED"
+            found += b.emit(f"{text} : {signature([one, other], [out])}", out)
+        names = ", ".join(each.name for each in found)
+        return b.emit(f"stablehlo.{meeting} {names} : {mlir_type(out)}", out)
+
+    return rule
+
+
+lowering_rules[eq_p] = _lower_comparison("EQ", lowering_rules[eq_p], "and")
+lowering_rules[ne_p] = _lower_comparison("NE", lowering_rules[ne_p], "or")
 
 
 def _vmap_first(primitive: Primitive) -> Any:
     def rule(
-        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
     ) -> tuple[list[Any], list[BatchDim]]:
         x = move_batch_dim(values[0], axis_size, dims[0], 0)
-        return [bind1(primitive, x)], [0]
+        return [bind1(primitive, x, **params)], [0]
 
     return rule
 
@@ -74,10 +158,11 @@ def _vmap_first(primitive: Primitive) -> Any:
 def _division_of_keys(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """The words of a key, along the last axis, stay together."""
-    (words,) = in_avals
-    require_whole(random_wrap_p, words, [words.ndim - 1], "it holds the words of a key")
-    return [division_of(words)[:-1]]
+    """The words of a key, along the last axes, stay together."""
+    (words,), (keys,) = in_avals, out_avals
+    axes = range(keys.ndim, words.ndim)
+    require_whole(random_wrap_p, words, axes, "it holds the words of a key")
+    return [division_of(words)[: keys.ndim]]
 
 
 declare(

@@ -9,10 +9,8 @@ import numpy as np
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
-from minijax.random.keys import to_uint64
-from minijax.random.threefry import threefry2x32
-from minijax.settings.key_dtype import key_dtype as KEY
-from minijax_stage2 import broadcast_to, typeof
+from minijax.random.primitives import random_split_p
+from minijax_stage2 import bind1, broadcast_to, typeof
 from minijax_stage2.promotion import broadcast_shapes, is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.shown import shown
@@ -94,6 +92,7 @@ def spread(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     return broadcast_to(as_dtype(x, dtype), shape)
 
 
-def new_key(key: Any, number: int) -> Any:
-    """The key at index `number` of those that `split` makes from a single typed key."""
-    return threefry2x32(key, to_uint64(np.uint32(number)), KEY)
+def new_keys(key: Any, count: int) -> list[Any]:
+    """The keys that `split` makes from a single typed key."""
+    keys = bind1(random_split_p, key, shape=(count,))
+    return [lax.index_in_dim(keys, at, keepdims=False) for at in range(count)]

@@ -10,7 +10,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
-from minijax.random.arguments import Shape, float_dtype, new_key, result_shape, spread
+from minijax.random.arguments import Shape, float_dtype, new_keys, result_shape, spread
 from minijax.random.keys import single_key, split
 from minijax.random.uniform import uniform_numbers
 from minijax.runtime.array import Array, ArrayLike
@@ -73,7 +73,7 @@ def _by_waiting(key: Any, n: Any, p: Any) -> Any:
 
     def step(state: Any) -> Any:
         count, trials, key = state
-        key_of_u, key = (new_key(key, i) for i in range(2))
+        key_of_u, key = new_keys(key, 2)
         count = jnp.where(trials <= n, count + 1, count)
         u = uniform_numbers(key_of_u, n.shape, n.dtype)
         return count, trials + jnp.ceil(jnp.log(u) / log_of_failure), key
@@ -96,7 +96,7 @@ def _by_rejection(key: Any, n: Any, p: Any) -> Any:
 
     def step(state: Any) -> Any:
         drawn, was_accepted, key = state
-        key, key_of_u, key_of_v = (new_key(key, i) for i in range(3))
+        key, key_of_u, key_of_v = new_keys(key, 3)
         u = uniform_numbers(key_of_u, n.shape, n.dtype) - 0.5
         v = uniform_numbers(key_of_v, n.shape, n.dtype)
         rest = 0.5 - jnp.abs(u)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from minijax.lax.shapes.creation import sizes_of
-from minijax.random.keys import counts, single_key
-from minijax.random.threefry import threefry2x32
+from minijax.random.keys import single_key
+from minijax.random.primitives import random_bits_p
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
+from minijax_stage2 import bind1
 from minijax_stage2.shaped_array import dtype_of_numbers, number_types
 
 Shape = int | Sequence[int]
@@ -42,7 +41,7 @@ def bits(
 
 def random_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
     """Unsigned integers of `width` random bits from a single typed key."""
-    return threefry2x32(key, counts(shape), np.dtype(f"uint{width}"))
+    return bind1(random_bits_p, key, bit_width=width, shape=tuple(shape))
 
 
 __all__ = ["bits"]

@@ -9,7 +9,7 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_int
-from minijax.random.arguments import Shape, new_key
+from minijax.random.arguments import Shape, new_keys
 from minijax.random.bits import random_bits
 from minijax.random.continuous import gumbel
 from minijax.random.keys import single_key
@@ -76,7 +76,7 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
     shape = typeof(x).shape
     size = max(1, math.prod(shape))
     for _ in range(math.ceil(3 * math.log(size) / math.log(2**32 - 1))):
-        key, key_of_bits = new_key(key, 0), new_key(key, 1)
+        key, key_of_bits = new_keys(key, 2)
         _, x = lax.sort((random_bits(key_of_bits, 32, shape), x), dimension=axis, num_keys=1)
     return x
 

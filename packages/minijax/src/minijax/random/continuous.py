@@ -15,7 +15,7 @@ from minijax.random.arguments import (
     finfo,
     float_dtype,
     int_dtype,
-    new_key,
+    new_keys,
     result_shape,
     spread,
 )
@@ -74,8 +74,9 @@ def double_sided_maxwell(
     dtype = float_dtype("double_sided_maxwell", dtype)
     of_parameters = result_shape("", None, loc, scale)
     sizes = (sizes_of("double_sided_maxwell", shape) or of_parameters) + of_parameters
-    lengths = maxwell(new_key(key, 0), sizes, dtype)
-    signs = rademacher(new_key(key, 1), sizes, dtype)
+    key_of_lengths, key_of_signs = new_keys(key, 2)
+    lengths = maxwell(key_of_lengths, sizes, dtype)
+    signs = rademacher(key_of_signs, sizes, dtype)
     scaled = lax.mul(lax.mul(signs, lengths), as_dtype(scale, dtype))
     return lax.add(scaled, as_dtype(loc, dtype))
 
@@ -112,8 +113,9 @@ def wald(
     key, dtype = single_key("wald", key), float_dtype("wald", dtype)
     sizes = result_shape("wald", shape, mean)
     mean = spread(mean, sizes, dtype)
-    v = normal_numbers(new_key(key, 0), sizes, dtype)
-    u = uniform_numbers(new_key(key, 1), sizes, dtype)
+    key_of_v, key_of_u = new_keys(key, 2)
+    v = normal_numbers(key_of_v, sizes, dtype)
+    u = uniform_numbers(key_of_u, sizes, dtype)
     y = lax.square(v)
     y_squared, mean_squared = lax.square(y), lax.square(mean)
     root = lax.sqrt(

@@ -15,20 +15,19 @@ from minijax.random.arguments import (
     as_dtype,
     finfo,
     float_dtype,
-    new_key,
+    new_keys,
     require_exact,
     result_shape,
     spread,
 )
 from minijax.random.continuous import exponential
-from minijax.random.keys import counts, single_key
+from minijax.random.keys import single_key
 from minijax.random.normal import normal_numbers
-from minijax.random.threefry import threefry2x32
+from minijax.random.primitives import random_split_p
 from minijax.random.uniform import rademacher, uniform_numbers
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
-from minijax.settings.key_dtype import key_dtype as KEY
 from minijax.settings.public_names import set_all
 from minijax_stage2 import Primitive, ShapedArray, bind1, broadcast_to, typeof
 from minijax_stage2.primitives import spread_shape
@@ -91,7 +90,7 @@ def loggamma(
 def _gamma(caller: str, key: Any, a: Any, shape: Shape | None, dtype: Any, log_space: bool) -> Any:
     key, dtype = single_key(caller, key), float_dtype(caller, dtype)
     sizes = result_shape(caller, shape, a)
-    keys = threefry2x32(key, counts(sizes), KEY)
+    keys = bind1(random_split_p, key, shape=sizes)
     return bind1(random_gamma_p, keys, spread(a, sizes, dtype), log_space=log_space)
 
 
@@ -123,10 +122,10 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
         return lax.bitwise_and(lax.ge(u, squeeze), lax.ge(lax.log(u), bound))
 
     def propose(state: Any) -> Any:
-        key, key_of_x, key_of_u = (new_key(state[0], i) for i in range(3))
+        key, key_of_x, key_of_u = new_keys(state[0], 3)
 
         def draw_x(state: Any) -> Any:
-            key, key_of_x = (new_key(state[0], i) for i in range(2))
+            key, key_of_x = new_keys(state[0], 2)
             x = normal_numbers(key_of_x, (), dtype)
             return key, x, lax.add(one, lax.mul(x, c))
 
@@ -136,7 +135,7 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
         u = uniform_numbers(key_of_u, (), dtype)
         return key, lax.mul(x, x), lax.mul(lax.mul(v, v), v), u
 
-    key, key_of_boost = (new_key(key, i) for i in range(2))
+    key, key_of_boost = new_keys(key, 2)
     _, _, v_cubed, _ = lax.while_loop(is_rejected, propose, (key, zero, one, dtype.type(2)))
     inverse = lax.div(one, alpha)
     if log_space:
@@ -209,7 +208,9 @@ def beta(
     require_exact("beta", method)
     key, dtype = single_key("beta", key), float_dtype("beta", dtype)
     sizes = result_shape("beta", shape, a, b)
-    log_a, log_b = (loggamma(new_key(key, i), x, sizes, dtype) for i, x in enumerate((a, b)))
+    log_a, log_b = (
+        loggamma(new, x, sizes, dtype) for new, x in zip(new_keys(key, 2), (a, b), strict=True)
+    )
     largest = lax.max(log_a, log_b)
     share_a, share_b = (lax.exp(lax.sub(x, largest)) for x in (log_a, log_b))
     return lax.div(share_a, lax.add(share_a, share_b))
@@ -314,9 +315,10 @@ def f(
     """
     key, dtype = single_key("f", key), float_dtype("f", dtype)
     sizes = result_shape("f", shape, dfnum, dfden)
+    key_of_den, key_of_num = new_keys(key, 2)
     above, below = (
-        lax.div(chisquare(new_key(key, i), df, sizes, dtype), as_dtype(df, dtype))
-        for i, df in ((1, dfnum), (0, dfden))
+        lax.div(chisquare(new, df, sizes, dtype), as_dtype(df, dtype))
+        for new, df in ((key_of_num, dfnum), (key_of_den, dfden))
     )
     return lax.div(above, below)
 
@@ -348,9 +350,10 @@ def t(
     """
     key, dtype = single_key("t", key), float_dtype("t", dtype)
     sizes = result_shape("t", shape, df)
-    numbers = normal_numbers(new_key(key, 0), sizes, dtype)
+    key_of_numbers, key_of_gamma = new_keys(key, 2)
+    numbers = normal_numbers(key_of_numbers, sizes, dtype)
     half = lax.div(as_dtype(df, dtype), dtype.type(2))
-    ratio = lax.div(half, gamma(new_key(key, 1), half, sizes, dtype))
+    ratio = lax.div(half, gamma(key_of_gamma, half, sizes, dtype))
     return lax.mul(numbers, lax.sqrt(ratio))
 
 
@@ -383,8 +386,9 @@ def generalized_normal(
     key, dtype = single_key("generalized_normal", key), float_dtype("generalized_normal", dtype)
     sizes = sizes_of("generalized_normal", shape)
     inverse = jnp.divide(1, p)
-    powers = gamma(new_key(key, 0), inverse, sizes, dtype)
-    signs = rademacher(new_key(key, 1), sizes, dtype)
+    key_of_powers, key_of_signs = new_keys(key, 2)
+    powers = gamma(key_of_powers, inverse, sizes, dtype)
+    signs = rademacher(key_of_signs, sizes, dtype)
     return lax.mul(signs, lax.pow(powers, as_dtype(inverse, dtype)))
 
 
@@ -418,8 +422,9 @@ def ball(
     """
     key, dtype = single_key("ball", key), float_dtype("ball", dtype)
     sizes = sizes_of("ball", shape)
-    points = generalized_normal(new_key(key, 0), p, (*sizes, d), dtype)
-    radius = exponential(new_key(key, 1), sizes, dtype)
+    key_of_points, key_of_radius = new_keys(key, 2)
+    points = generalized_normal(key_of_points, p, (*sizes, d), dtype)
+    radius = exponential(key_of_radius, sizes, dtype)
     powers = lax.pow(lax.abs(points), as_dtype(p, dtype))
     inverse = as_dtype(jnp.divide(1, p), dtype)
     norm = lax.pow(lax.add(jnp.sum(powers, axis=-1), radius), inverse)

@@ -1,12 +1,13 @@
 """Random keys: making, splitting and converting them.
 
-A key is an element of dtype `key<fry>`; or, in the old style, two words of uint32. Every function
-takes both kinds, and returns keys of the same kind.
+A key is an element of a dtype such as `key<fry>`, which says how bits are made from it; or, in the
+old style, an array of words of uint32, from which bits are made as `config.default_prng_impl` says.
+Every function takes both kinds, and returns keys of the same kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,31 @@ import numpy as np
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.key_arrays import random_unwrap, random_wrap
-from minijax.lax.shapes import creation
 from minijax.lax.shapes.creation import sizes_of
 from minijax.random.key_use import cloned, note_key_use
-from minijax.random.threefry import UINT32, UINT64, threefry2x32
+from minijax.random.primitives import random_fold_in_p, random_seed_p, random_split_p
+from minijax.random.rbg import rbg, unsafe_rbg
+from minijax.random.threefry import threefry
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.key_dtype import key_dtype as KEY
-from minijax.settings.number_types import x64
-from minijax.settings.prng import custom_prng
+from minijax.settings.key_types import (
+    Implementation,
+    implementation_of,
+    is_key_type,
+    named,
+    register,
+)
+from minijax.settings.number_types import warn, x64
+from minijax.settings.prng import custom_prng, default_implementation, legacy_key
 from minijax_stage2 import Tracer, bind1, typeof
-from minijax_stage2.primitives import convert_element_type_p
 from minijax_stage2.shaped_array import is_value
 from minijax_stage2.shown import shown
 
-IMPLEMENTATION = "threefry2x32"
+UINT32 = np.dtype(np.uint32)
+
+for _each in (threefry, rbg, unsafe_rbg):
+    register(_each)
 
 
 @hiding_frames
@@ -38,51 +48,44 @@ def key(seed: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
 
     Arguments:
         seed: an integer. Its low 32 bits are used, with `enable_x64` all 64.
-        impl: "threefry2x32" or None, which mean the same.
+        impl: how bits are made from the key: "threefry2x32", "rbg", "unsafe_rbg", or what
+            `extend.random.define_prng_impl` returns; `config.default_prng_impl` by default.
         dtype: the same, given as a key dtype.
 
     Returns:
-        A scalar of dtype `key<fry>`.
+        A scalar of dtype `key<fry>`, `key<rbg>` or `key<urbg>`.
 
     Raises:
         TypeError: `seed` is not an integer, or not a single one.
+        ValueError: there is no such implementation, or both `impl` and `dtype` are given.
         OverflowError: `seed` is an int of more than 64 bits.
 
     >>> from minijax import random
     >>> random.normal(random.key(0), (3,))
     Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
+    >>> random.key(0, impl="rbg")
+    Array((), dtype=key<rbg>) overlaying:
+    [0 0 0 0]
     """
-    _require_threefry("key", impl, dtype)
-    return _key(_seed("key", seed))
+    return _seeded(_seed("key", seed), impl=_implementation("key", impl, dtype))
 
 
 @hiding_frames
 def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
-    """An old-style key, two words in an array of uint32; see `key`.
+    """An old-style key, its words in an array of uint32; see `key`.
 
     The arguments and errors are those of `key`; with `enable_custom_prng`, the result, too.
 
     >>> random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
-    _require_threefry("PRNGKey", impl)
-    make = _key if custom_prng.value else _words_of_seed
-    return make(_seed("PRNGKey", seed))
+    key = _seeded(_seed("PRNGKey", seed), impl=_implementation("PRNGKey", impl))
+    return key if custom_prng.value else random_unwrap(key)
 
 
-@operation
-def _key(seed: Any) -> Any:
-    return random_wrap(_words_of_seed(seed))
-
-
-@operation
-def _words_of_seed(seed: Any) -> Any:
-    low = lax.convert_element_type(seed, UINT32)
-    if typeof(seed).dtype.itemsize == 8:
-        high = lax.convert_element_type(lax.shift_right_logical(seed, 32), UINT32)
-    else:
-        high = lax.full((), 0, UINT32)
-    return lax.concatenate([lax.reshape(high, (1,)), lax.reshape(low, (1,))], 0)
+@operation(static="impl")
+def _seeded(seed: Any, *, impl: Implementation) -> Any:
+    return bind1(random_seed_p, seed, impl=impl)
 
 
 @evaluated_by_library
@@ -104,14 +107,21 @@ def _seed(caller: str, seed: Any) -> Any:
     return seed
 
 
-def _require_threefry(caller: str, *impls: Any) -> None:
-    for impl in impls:
-        if isinstance(impl, str) and impl in ("rbg", "unsafe_rbg"):
-            raise NotImplementedError(f"{caller}: there are keys of {IMPLEMENTATION!r} only")
-        is_ours = isinstance(impl, np.dtype) and impl == KEY
-        is_named = isinstance(impl, str) and impl == IMPLEMENTATION
-        if impl is not None and not is_ours and not is_named:
-            raise ValueError(f"{caller}: expected impl {IMPLEMENTATION!r}, found {shown(impl)}")
+def _implementation(caller: str, impl: Any, dtype: Any = None) -> Implementation:
+    """The implementation that a user has described, or that is the default."""
+    if impl is not None and dtype is not None:
+        raise ValueError(f"{caller}: impl and dtype mean the same, found {impl!r} and {dtype!r}")
+    given = dtype if impl is None else impl
+    if given is None:
+        return default_implementation()
+    if isinstance(given, Implementation):
+        return given
+    if isinstance(given, np.dtype) and is_key_type(given):
+        return implementation_of(given)
+    if isinstance(given, str) and given in named:
+        return named[given]
+    error = ValueError if isinstance(given, str) else TypeError
+    raise error(f"{caller}: impl is one of {', '.join(map(repr, named))}, found {shown(given)}")
 
 
 @operation(static="num")
@@ -134,8 +144,8 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     ('-2.44', '1.30')
     """
     sizes = sizes_of("split", num)
-    keys = threefry2x32(single_key("split", key), counts(sizes), KEY)
-    return keys if is_typed(key) else random_unwrap(keys)
+    keys = bind1(random_split_p, single_key("split", key), shape=sizes)
+    return _in_style_of(key, keys)
 
 
 @hiding_frames
@@ -172,33 +182,47 @@ def _fold_in(key: Any, data: Any) -> Any:
         raise TypeError(f"fold_in: data must be an integer, found {aval}")
     if aval.shape:
         raise TypeError(f"fold_in: data is one number, found {aval}; map `fold_in` by vmap")
-    count = to_uint64(lax.convert_element_type(data, UINT32))
-    new = threefry2x32(single_key("fold_in", key, draws=False), count, KEY)
-    return new if is_typed(key) else random_unwrap(new)
+    number = lax.convert_element_type(data, UINT32)
+    new = bind1(random_fold_in_p, single_key("fold_in", key, draws=False), number)
+    return _in_style_of(key, new)
 
 
 def is_typed(key: Any) -> bool:
-    """Return True if `key` is of dtype `key<fry>`."""
-    return typeof(key).dtype == KEY
+    """Return True if the elements of `key` are keys."""
+    return is_key_type(typeof(key).dtype)
+
+
+def _in_style_of(given: Any, keys: Any) -> Any:
+    """New keys as words, if the key from which they are made is."""
+    return keys if is_typed(given) or custom_prng.value else random_unwrap(keys)
 
 
 def as_keys(caller: str, keys: Any) -> Any:
-    """Keys of dtype `key<fry>`, if they are keys at all."""
+    """Typed keys, if they are keys at all."""
     if not is_value(keys):
         raise TypeError(f"{caller}: expected a key, found {shown(keys)}; random.key(0) makes one")
-    aval = typeof(keys)
-    if aval.dtype == KEY:
+    if is_typed(keys):
         return keys
-    if aval.dtype != UINT32 or aval.shape[-1:] != (2,):
+    implementation = default_implementation()
+    aval, shape = typeof(keys), implementation.key_shape
+    if aval.dtype != UINT32 or aval.shape[-len(shape) :] != shape:
         raise TypeError(
-            f"{caller}: expected a key, or two words of uint32, found {aval}; "
+            f"{caller}: expected a key, or {implementation.words} words of uint32, found {aval}; "
             "random.key(0) makes one"
         )
-    return random_wrap(keys)
+    if legacy_key.value != "allow":
+        said = (
+            f"{caller}: expected a key, found words of uint32; random.key makes a key, and "
+            'legacy_prng_key="allow" accepts words'
+        )
+        if legacy_key.value == "error":
+            raise ValueError(said)
+        warn(said)
+    return random_wrap(keys, implementation)
 
 
 def single_key(caller: str, key: Any, draws: bool = True) -> Any:
-    """A single key of dtype `key<fry>`, from which `caller` draws by default."""
+    """A single typed key, from which `caller` draws by default."""
     keys = as_keys(caller, key)
     shape = typeof(keys).shape
     if shape:
@@ -209,21 +233,9 @@ def single_key(caller: str, key: Any, draws: bool = True) -> Any:
     return note_key_use(caller, keys) if draws and keys is key else keys
 
 
-def counts(sizes: Sequence[int]) -> Any:
-    """0, 1, 2, ... as an array of uint64 of that shape."""
-    size = int(np.prod(sizes, dtype=object))
-    flat = bind1(creation.iota_p, dtype=UINT64, shape=(size,), dimension=0)
-    return flat if len(sizes) == 1 else lax.reshape(flat, tuple(sizes))
-
-
-def to_uint64(x: Any) -> Any:
-    """`x` as 64-bit numbers, even if 64 bits are not enabled."""
-    return bind1(convert_element_type_p, x, new_dtype=UINT64)
-
-
 @operation
 def key_data(keys: ArrayLike) -> Array:
-    """The words of keys, as an array of uint32 with one more axis, of size 2.
+    """The words of keys, as an array of uint32 with one more axis, of size 2 or 4.
 
     >>> random.key_data(random.key(42))
     Array([ 0, 42], dtype=uint32)
@@ -233,43 +245,52 @@ def key_data(keys: ArrayLike) -> Array:
 
 @hiding_frames
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
-    """Keys from their words, an array of uint32 of shape `(..., 2)`; the inverse of `key_data`.
+    """Keys from their words, the inverse of `key_data`.
+
+    Arguments:
+        key_bits_array: uint32 of shape `(..., 2)`, or `(..., 4)` for "rbg" and "unsafe_rbg".
+        impl: how bits are made from the keys, as for `key`.
+        dtype: the same, given as a key dtype.
+
+    Raises:
+        TypeError: these are not words of such keys.
+        ValueError: there is no such implementation, or both `impl` and `dtype` are given.
 
     >>> saved = np.asarray(random.key_data(random.key(42)))
     >>> random.wrap_key_data(saved) == random.key(42)
     Array(True, dtype=bool)
     """
-    _require_threefry("wrap_key_data", impl, dtype)
-    return _wrap_key_data(key_bits_array)
+    return _wrapped(key_bits_array, impl=_implementation("wrap_key_data", impl, dtype))
 
 
-@operation
-def _wrap_key_data(words: Any) -> Any:
-    if is_typed(words):
-        raise TypeError(f"wrap_key_data: expected uint32, found keys, {typeof(words)}")
-    return as_keys("wrap_key_data", words)
+@operation(static="impl")
+def _wrapped(words: Any, *, impl: Implementation) -> Any:
+    aval, shape = typeof(words), impl.key_shape
+    if aval.dtype != UINT32 or aval.shape[-len(shape) :] != shape:
+        expected = ", ".join(map(str, ("...", *shape)))
+        raise TypeError(f"wrap_key_data: expected uint32 of shape ({expected}), found {aval}")
+    return random_wrap(words, impl)
 
 
 @evaluated_by_library
-def key_impl(keys: ArrayLike) -> str:
-    """The name of the generator of these keys.
+def key_impl(keys: ArrayLike) -> Hashable:
+    """The name of the implementation of these keys; itself, if it has none.
 
     >>> random.key_impl(random.key(0))
     'threefry2x32'
     """
-    as_keys("key_impl", keys)
-    return IMPLEMENTATION
+    found = implementation_of(typeof(as_keys("key_impl", keys)).dtype)
+    return found.name if named.get(found.name) == found else found
 
 
 @hiding_frames
 def key_dtype(impl_spec: Any = None) -> np.dtype[Any]:
-    """The dtype of keys.
+    """The dtype of keys, by the name of their implementation.
 
     >>> random.key(0).dtype == random.key_dtype()
     True
     """
-    _require_threefry("key_dtype", impl_spec)
-    return KEY
+    return _implementation("key_dtype", impl_spec).dtype
 
 
 @evaluated_by_library

@@ -13,7 +13,7 @@ from minijax.random.arguments import (
     Shape,
     as_dtype,
     float_dtype,
-    new_key,
+    new_keys,
     result_shape,
     spread,
 )
@@ -54,8 +54,8 @@ def normal(
     dtype = dtype_of_numbers("normal", dtype)
     part = np.finfo(dtype).dtype
     real, imaginary = (
-        lax.convert_element_type(normal_numbers(new_key(key, i), sizes, part), dtype)
-        for i in range(2)
+        lax.convert_element_type(normal_numbers(each, sizes, part), dtype)
+        for each in new_keys(key, 2)
     )
     return lax.div(lax.add(real, lax.mul(dtype.type(1j), imaginary)), dtype.type(np.sqrt(2)))
 

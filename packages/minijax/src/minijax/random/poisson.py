@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.random.arguments import Shape, int_dtype, new_key, require_exact, result_shape, spread
+from minijax.random.arguments import Shape, int_dtype, new_keys, require_exact, result_shape, spread
 from minijax.random.keys import single_key
 from minijax.random.uniform import uniform_numbers
 from minijax.runtime.array import Array, ArrayLike
@@ -69,7 +69,7 @@ def _by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
 
     def step(state: Any) -> Any:
         i, count, key, log_product = state
-        key, key_of_u = (new_key(key, j) for j in range(2))
+        key, key_of_u = new_keys(key, 2)
         more = lax.add(count, dtype.type(1))
         count = jnp.where(lax.gt(log_product, least), more, count)
         log_u = lax.log(uniform_numbers(key_of_u, shape, FLOAT))
@@ -94,7 +94,7 @@ def _by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
 
     def step(state: Any) -> Any:
         i, drawn, was_accepted, key = state
-        key, key_of_u, key_of_v = (new_key(key, j) for j in range(3))
+        key, key_of_u, key_of_v = new_keys(key, 3)
         u = lax.sub(uniform_numbers(key_of_u, shape, FLOAT), real(0.5))
         v = uniform_numbers(key_of_v, shape, FLOAT)
         rest = lax.sub(real(0.5), lax.abs(u))

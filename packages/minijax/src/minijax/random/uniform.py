@@ -16,7 +16,7 @@ from minijax.random.arguments import (
     finfo,
     float_dtype,
     int_dtype,
-    new_key,
+    new_keys,
     result_shape,
 )
 from minijax.random.bits import random_bits
@@ -135,7 +135,7 @@ def _randint(
     largest = min(np.iinfo(typeof(maxval).dtype).max, info.max)
     is_beyond = lax.gt(maxval, typeof(maxval).dtype.type(largest))
     minval, maxval = _clip_to(minval, dtype), _clip_to(maxval, dtype)
-    high, low = (random_bits(new_key(key, i), info.bits, shape) for i in range(2))
+    high, low = (random_bits(each, info.bits, shape) for each in new_keys(key, 2))
     one = words.type(1)
     is_empty = lax.le(maxval, minval)
     span = lax.convert_element_type(lax.sub(maxval, minval), words)

@@ -21,7 +21,12 @@ from minijax import xla
 from minijax.runtime import hooks
 from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
-from minijax.settings.key_dtype import key_dtype
+from minijax.settings.key_types import (
+    Implementation,
+    host_words,
+    implementation_of,
+    is_key_type,
+)
 from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax.shardings.types import type_at, unsharded
@@ -85,7 +90,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         Raises:
             TypeError: the elements are keys.
         """
-        if self.aval.dtype == key_dtype:
+        if is_key_type(self.aval.dtype):
             raise TypeError(
                 f"{self.aval} holds random keys, which are not numbers; random.key_data(x) gives "
                 "the words that they are made of"
@@ -96,21 +101,21 @@ class Array(stage3.Array, metaclass=_ArrayType):
         if hasattr(self, "_deleted"):
             return f"<Array {self.aval}, {self._deleted}>"
         if not _is_shown(self):
-            is_key = self.aval.dtype == key_dtype
+            is_key = is_key_type(self.aval.dtype)
             dtype = short_dtype(self.aval.dtype) if is_key else self.aval.dtype
             return f"Array(shape={self.shape}, dtype={dtype})"
-        if self.aval.dtype != key_dtype:
+        if not is_key_type(self.aval.dtype):
             return super().__repr__()
-        words = _words_of_keys(self)
+        words = host_words(read(self), self.aval)
         return f"Array({self.shape}, dtype={short_dtype(self.aval.dtype)}) overlaying:\n{words}"
 
     def __str__(self) -> str:
-        if self.aval.dtype == key_dtype or not _is_shown(self):
+        if is_key_type(self.aval.dtype) or not _is_shown(self):
             return repr(self)
         return super().__str__()
 
     def __format__(self, spec: str) -> str:
-        if self.aval.dtype == key_dtype:
+        if is_key_type(self.aval.dtype):
             return format(str(self), spec)
         return super().__format__(spec)
 
@@ -222,8 +227,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self.copy()
 
     def __reduce__(self) -> Any:
-        if self.aval.dtype == key_dtype:
-            return _keys_from_numpy, (read(self),)
+        if is_key_type(self.aval.dtype):
+            return _keys_from_numpy, (read(self), implementation_of(self.aval.dtype))
         return from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
@@ -273,7 +278,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        if self.aval.dtype == key_dtype:
+        if is_key_type(self.aval.dtype):
             raise BufferError("DLPack knows no random keys; random.key_data(x) gives their words")
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
@@ -776,16 +781,10 @@ def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     return Array(new_buffer(x, aval), aval)
 
 
-def _keys_from_numpy(x: np.ndarray[Any, Any]) -> Array:
+def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: Implementation) -> Array:
     """Restore pickled keys; the device stores a key as one number."""
-    aval = ShapedArray(x.shape, key_dtype)
+    aval = ShapedArray(x.shape, implementation.dtype)
     return Array(new_buffer(x, aval), aval)
-
-
-def _words_of_keys(keys: Array) -> np.ndarray[Any, Any]:
-    """The words that keys are made of, the high one first."""
-    numbers = read(keys)
-    return np.stack([numbers >> 32, numbers & 0xFFFFFFFF], axis=-1)
 
 
 def array(x: Any, dtype: Any = None) -> Any:

@@ -13,7 +13,7 @@ from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime.array import Array
 from minijax.runtime.default_placement import default_device_option
 from minijax.settings.config import Option, config
-from minijax.settings.key_dtype import key_dtype
+from minijax.settings.key_types import is_key_type
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2 import tree_map
 from minijax_stage3 import backend
@@ -271,7 +271,7 @@ def device_get(x: Any) -> Any:
     """
 
     def fetched(leaf: Any) -> Any:
-        if isinstance(leaf, Array) and leaf.dtype == key_dtype:
+        if isinstance(leaf, Array) and is_key_type(leaf.dtype):
             return leaf
         return leaf.__array__() if hasattr(leaf, "__array__") else leaf
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
-from minijax.settings.key_dtype import extended, key_dtype, prng_key
+from minijax.settings.key_types import extended, is_key_type, prng_key
 from minijax.settings.number_types import (
     bits_of,
     library_number_types,
@@ -56,7 +56,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     True
     """
     arg1, arg2 = (
-        prng_key if isinstance(x, np.dtype) and x == key_dtype else x for x in (arg1, arg2)
+        prng_key if isinstance(x, np.dtype) and is_key_type(x) else x for x in (arg1, arg2)
     )
     if isinstance(arg1, type) and issubclass(arg1, extended):
         return isinstance(arg2, type) and issubclass(arg1, arg2)

@@ -95,21 +95,6 @@ class Switch(Option):
         return value
 
 
-class Fixed(Option):
-    """A setting of JAX with only one value here."""
-
-    def __init__(self, *args: Any):
-        super().__init__(*args)
-        self._checked(self._everywhere)  # which the environment may have said
-
-    def _checked(self, value: Any) -> Any:
-        if super()._checked(value) != self.default:
-            raise NotImplementedError(
-                f"config: {self.name} can only be {self.default!r} here, found {value!r}"
-            )
-        return value
-
-
 class _Kind:
     """A type of values: how to recognize, parse and describe them."""
 

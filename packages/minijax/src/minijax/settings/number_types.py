@@ -39,6 +39,9 @@ class Settings(NamedTuple):
     numpy_rank_promotion: str = "allow"
     default_matmul_precision: str | None = None
     enable_custom_prng: bool = False
+    default_prng_impl: str = "threefry2x32"
+    threefry_partitionable: bool = True
+    legacy_prng_key: str = "allow"
 
 
 _WIDE = map(np.dtype, ("int64", "uint64", "float64", "complex128"))

@@ -1,8 +1,9 @@
-"""The settings of random numbers, under JAX's names. Most of them have only one value here."""
+"""The settings of random numbers, under JAX's names."""
 
 from collections.abc import Iterator
 
-from minijax.settings.config import Fixed, config
+from minijax.settings.config import config
+from minijax.settings.key_types import Implementation, named
 from minijax.settings.number_types import NumbersOption
 from minijax.settings.reusable_contexts import reusable_context
 
@@ -11,22 +12,34 @@ _default_impl = config.declare(
     ("threefry2x32", "rbg", "unsafe_rbg"),
     "threefry2x32",
     "How the bits of keys are made that do not say it themselves.",
-    Fixed,
+    NumbersOption,
 )
-_partitionable = config.declare(
+partitionable = config.declare(
     "threefry_partitionable",
     bool,
     True,
-    "Whether each random number depends on its place alone, as JAX has it by default.",
-    Fixed,
+    "Whether each random number of threefry2x32 depends on its place alone.",
+    NumbersOption,
 )
 custom_prng = config.declare(
     "enable_custom_prng",
     bool,
     False,
-    "Whether `random.PRNGKey` makes keys as `random.key` does, in place of two words.",
+    "Whether `random.PRNGKey` makes keys as `random.key` does, in place of words of uint32.",
     NumbersOption,
 )
+legacy_key = config.declare(
+    "legacy_prng_key",
+    ("allow", "warn", "error"),
+    "allow",
+    "Whether words of uint32 may stand for a random key, with a warning, or are an error.",
+    NumbersOption,
+)
+
+
+def default_implementation() -> Implementation:
+    """The implementation of keys that do not say it themselves."""
+    return named[_default_impl.value]
 
 
 @reusable_context
@@ -47,13 +60,12 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
     """Set `config.default_prng_impl` for the block of a `with`, in this thread only.
 
     Raises:
-        ValueError: JAX has no such implementation.
-        NotImplementedError: JAX has it, but only "threefry2x32" is implemented here.
+        ValueError: there is no such implementation.
 
-    >>> with minijax.default_prng_impl("threefry2x32"):
+    >>> with minijax.default_prng_impl("rbg"):
     ...     minijax.random.key(42)
-    Array((), dtype=key<fry>) overlaying:
-    [ 0 42]
+    Array((), dtype=key<rbg>) overlaying:
+    [ 0 42  0 42]
     """
     with _default_impl.override(new_val):
         yield
@@ -63,12 +75,31 @@ def default_prng_impl(new_val: str) -> Iterator[None]:
 def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
     """Set `config.threefry_partitionable` for the block of a `with`, in this thread only.
 
-    Raises:
-        NotImplementedError: it is `False`, with which JAX draws other numbers.
+    If it is `False`, keys of threefry2x32 give the numbers that they gave in JAX before 0.5.
 
-    >>> with minijax.threefry_partitionable(True):
-    ...     minijax.random.uniform(minijax.random.key(42)) < 1
-    Array(True, dtype=bool)
+    >>> from minijax import random
+    >>> with minijax.threefry_partitionable(False):
+    ...     random.uniform(random.key(42))
+    Array(0.42672753, dtype=float32)
     """
-    with _partitionable.override(new_val):
+    with partitionable.override(new_val):
+        yield
+
+
+@reusable_context
+def legacy_prng_key(new_val: str = "allow") -> Iterator[None]:
+    """Set `config.legacy_prng_key` for the block of a `with`, in this thread only.
+
+    Arguments:
+        new_val: "allow", "warn" or "error": what functions of `minijax.random` do with words of
+            uint32 in place of a key.
+
+    >>> from minijax import random
+    >>> with minijax.legacy_prng_key("error"):
+    ...     random.uniform(random.PRNGKey(0))
+    Traceback (most recent call last):
+    ValueError: uniform: expected a key, found words of uint32; random.key makes a key, and \
+legacy_prng_key="allow" accepts words
+    """
+    with legacy_key.override(new_val):
         yield

@@ -7,6 +7,12 @@ library by others, `square` for instance, has none here.
 import typing as _typing
 
 from minijax.lax.primitive_names import primitive_named as _primitive_named
+from minijax.random.primitives import (
+    random_bits_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+)
 from minijax.random.threefry import threefry2x32_p
 from minijax.transforms.checkpoint import checkpoint_p as remat_p
 from minijax.transforms.checkpoint_policies import name_p
@@ -23,7 +29,8 @@ closed_call_p = _Primitive("core_closed_call", higher_order=True)
 
 __all__ = [
     "add_jaxvals_p", "call_p", "closed_call_p", "custom_jvp_call_p", "custom_vjp_call_p", "jit_p",
-    "name_p", "remat_p", "stop_gradient_p", "threefry2x32_p",
+    "name_p", "random_bits_p", "random_fold_in_p", "random_seed_p", "random_split_p", "remat_p",
+    "stop_gradient_p", "threefry2x32_p",
 ]  # fmt: skip
 
 if not _typing.TYPE_CHECKING:

@@ -32,7 +32,6 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax.settings.key_dtype import key_dtype
 from minijax.settings.number_types import warn_of_lost_part
 from minijax.shardings.types import Axes, Division, division_of
 from minijax_stage2 import ShapedArray, bind1, typeof
@@ -328,7 +327,9 @@ def default_fill_value(dtype: np.dtype[Any]) -> Any:
         return np.nan
     if dtype.kind == "b":
         return True
-    limits = ml_dtypes.iinfo(np.uint64 if dtype == key_dtype else dtype)
+    if dtype.names:
+        return np.frombuffer(b"\xff" * dtype.itemsize, dtype)[0]
+    limits = ml_dtypes.iinfo(dtype)
     return limits.max if limits.min == 0 else limits.min
 
 

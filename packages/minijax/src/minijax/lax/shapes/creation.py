@@ -16,7 +16,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import type_of
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
-from minijax.settings.key_dtype import key_dtype
+from minijax.settings.key_types import implementation_of, is_key_type
 from minijax.shardings.resharding import divided_like
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -51,8 +51,8 @@ def full(
     """
     if dtype is not None:
         dtype = dtype_of_numbers("full", dtype)
-        if dtype == key_dtype:
-            fill_value = _key_of(fill_value)
+        if is_key_type(dtype):
+            fill_value = _key_of(fill_value, dtype)
         elif isinstance(fill_value, python_scalars):
             fill_value = number_types().scalar(
                 fill_value, dtype
@@ -92,11 +92,12 @@ def full_like(
     return placed("full_like", out, sharding)
 
 
-def _key_of(value: Any) -> Any:
-    """A key with both words equal to a number; a key is returned as it is."""
-    if typeof(value).dtype == key_dtype:
+def _key_of(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A key with all words equal to a number; a key is returned as it is."""
+    if is_key_type(typeof(value).dtype):
         return value
-    return random_wrap(full((2,), value, np.uint32))
+    implementation = implementation_of(dtype)
+    return random_wrap(full(implementation.key_shape, value, np.uint32), implementation)
 
 
 def broadcast_to(caller: str, x: Any, shape: int | Sequence[int]) -> Any:
