@@ -112,7 +112,7 @@ def _folded(keys: Any, data: Any) -> list[Any]:
 def _vmap_fold_in(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
-    """What is not mapped gets an axis of size 1, unless it is a scalar."""
+    """Align the mapped axes; an operand that is not mapped gets an axis of size 1."""
     example_ndim = max(
         typeof(x).ndim - (dim is not None) for x, dim in zip(values, dims, strict=True)
     )
