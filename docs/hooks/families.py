@@ -206,6 +206,7 @@ PAGES = (
             "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
             "minijax.experimental.sparse.linalg", "minijax.experimental.mesh_utils",
             "minijax.experimental.multihost_utils", "minijax.experimental.rnn",
+            "minijax.experimental.roofline",
         ),
     ),
     Page(
