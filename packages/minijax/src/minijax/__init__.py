@@ -22,6 +22,7 @@ from minijax import (
     numpy,
     ops,
     random,
+    ref,
     sharding,
     stages,
     tree,
@@ -48,6 +49,7 @@ from minijax.explaining.recorder import record
 from minijax.lax.precision import default_matmul_precision
 from minijax.lax.sharding import device_put
 from minijax.numpy import array_methods as _array_methods
+from minijax.numpy.references import empty_ref, free_ref, freeze, new_ref
 from minijax.runtime.array import Array
 from minijax.runtime.devices import (
     block_until_ready,
@@ -72,6 +74,7 @@ from minijax.runtime.make_array import (
     make_array_from_single_device_arrays,
 )
 from minijax.runtime.named_scope import named_call, named_scope
+from minijax.runtime.refs import Ref
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from minijax.settings.config import config
 from minijax.settings.debugging import (
@@ -111,24 +114,24 @@ from minijax.transforms.transformations import (
 from minijax_stage1.source import hide_frames_of
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "ad_checkpoint", "api_util",
-    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
+    "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "ad_checkpoint",
+    "api_util", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "compilation_cache",
     "config", "core", "coverage", "custom_batching", "custom_derivatives", "custom_gradient",
-    "custom_jvp",
-    "custom_vjp", "debug", "debug_infs", "debug_key_reuse", "debug_nans", "default_backend",
-    "default_device", "default_matmul_precision", "default_prng_impl", "device_count",
-    "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack", "dtypes",
-    "effects_barrier", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
-    "eval_shape", "experimental", "explain", "explain_cache_misses", "explain_error", "export",
-    "extend", "flatten_util", "grad", "hessian", "image", "install_as_jax", "interpreters",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose",
-    "linearize", "live_arrays", "local_device_count", "local_devices",
-    "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
+    "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse", "debug_nans",
+    "default_backend", "default_device", "default_matmul_precision", "default_prng_impl",
+    "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack",
+    "dtypes", "effects_barrier", "empty_ref", "enable_custom_prng", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain",
+    "explain_cache_misses", "explain_error", "export", "extend", "flatten_util", "free_ref",
+    "freeze", "grad", "hessian", "image", "install_as_jax", "interpreters", "jacfwd", "jacobian",
+    "jacrev", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize",
+    "live_arrays", "local_device_count", "local_devices", "log_compiles",
+    "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
-    "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
+    "new_ref", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices", "pure_callback",
-    "random", "record", "remat", "scipy", "set_mesh", "shard_map", "sharding", "stages",
+    "random", "record", "ref", "remat", "scipy", "set_mesh", "shard_map", "sharding", "stages",
     "test_util", "threefry_partitionable", "tree", "tree_util", "typeof", "typing",
     "value_and_grad", "version", "vjp", "vmap",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ matching shapes and dtypes.
 import builtins
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
@@ -343,14 +343,18 @@ def one_int(role: str, given: Any) -> int:
     return found[0]
 
 
+# Iterables whose items, or their order, are nobody's sizes and axes; bytes are ints to Python.
+_NO_SEQUENCES = (str, bytes, bytearray, memoryview, Set, Mapping)
+
+
 def ints(role: str, given: Any) -> tuple[int, ...]:
     """One or several ints, as a tuple; the message for anything else names `role`."""
     if type(given) is int:
         return (given,)
     if type(given) is tuple and {int}.issuperset(map(type, given)):  # as most are
         return given
-    is_text = isinstance(given, str | bytes | bytearray | memoryview)  # bytes are ints to Python
-    several = not is_text and (isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0)
+    ndim = getattr(given, "ndim", int(isinstance(given, Iterable)))
+    several = ndim > 0 and not isinstance(given, _NO_SEQUENCES)
     try:
         return tuple([int(operator.index(x)) for x in (given if several else (given,))])
     except ConcretizationTypeError as error:

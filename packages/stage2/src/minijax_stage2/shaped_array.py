@@ -323,7 +323,8 @@ aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
 
 def has_type(x: Any) -> bool:
     """Return True if the class of `x` is one of arrays or numbers."""
-    return type(x) in aval_rules or isinstance(x, _numbers) or hasattr(x, "aval")
+    aval = getattr(x, "aval", None)
+    return type(x) in aval_rules or isinstance(x, _numbers) or isinstance(aval, ShapedArray)
 
 
 python_scalars = (bool, int, float, complex)

@@ -32,6 +32,8 @@ from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.not_given import not_given
 from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
 from minijax.runtime.recursion import refusing_recursion
+from minijax.runtime.refs import OuterRef, Ref, call_with_refs, program_with_refs
+from minijax.runtime.refs import Places as RefPlaces
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
 from minijax.settings.config import Switch, config
@@ -88,6 +90,8 @@ class PjitFunction:
         self._given_shardings = shardings
         self._place = place
         self._inside = fun if inline else None  # what is called inside a transformation
+        self.outer_refs: list[Ref] = []  # those that the function uses without being given them
+        self._programs_with_refs: dict[Any, Any] = {}
         _jitted.add(self)
 
     # --8<-- [start:call]
@@ -145,6 +149,12 @@ class PjitFunction:
                         return execute(buffers)
             execute, buffers = self._prepare(args, kwargs)
             return execute(buffers)
+        except OuterRef as outer:
+            if outer.ref in self.outer_refs:
+                raise
+            outer.ref.read()  # or else the function around this call has to pass it on
+            self.outer_refs.append(outer.ref)
+            return self(*args, **kwargs)
         except Exception as error:
             try:
                 self._explain(args, kwargs, error)
@@ -160,10 +170,37 @@ class PjitFunction:
         """The result, in a tuple, if a debugging switch changes how the call is made."""
         if self.is_users and disable_jit_option.value:
             return (self._fun(*args, **kwargs),)
+        if self.is_users and (with_refs := call_with_refs(self, args, kwargs)):
+            return with_refs
         result = call_by_hook(self, args, kwargs)
         if result is None and default_placement() is not None and is_evaluating():
             return (self._call_flat(args, kwargs),)
         return result
+
+    @property
+    def static_arguments(self) -> StaticArguments:
+        """The static arguments."""
+        return self._static
+
+    def program_with_refs(self, static: Any, places: RefPlaces) -> Any:
+        """The jitted function of the arrays of references and the other leaves of arguments.
+
+        Raises:
+            NotImplementedError: shardings are given for the arguments or results.
+        """
+        if self._given_shardings is not None:
+            raise NotImplementedError(
+                f"jit of `{self._name}`: in_shardings and out_shardings are not there for "
+                "functions that use references; use lax.with_sharding_constraint inside"
+            )
+        key = static, places, len(self.outer_refs)
+        program = self._programs_with_refs.get(key)
+        if program is None:
+            with_values = program_with_refs(self._static.fill(static), places, [*self.outer_refs])
+            options = dict(self._options.compiler_options)
+            program = jit(with_values, inline=self._inside is not None, compiler_options=options)
+            self._programs_with_refs[key] = program
+        return program
 
     def _call_flat(self, args: Any, kwargs: Any) -> Any:
         """The result of a call that no fast path knows."""

@@ -1,12 +1,20 @@
 """Staging under JAX's names: programs and result types, without computing anything."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import Any, Literal, NoReturn, overload
 
 import minijax_stage3 as stage3
 from minijax.errors.argument_errors import require_flags
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.refs import (
+    Ref,
+    lending,
+    program_with_refs,
+    split_refs,
+    values_of,
+    with_outer_refs,
+)
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import Sharding
@@ -210,7 +218,26 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
-    """The program of a call, and its result with types in place of arrays."""
+    """The program of a call, and its result with types in place of arrays.
+
+    What the references hold that it uses are arguments and results of the program.
+    """
+    given, rest, places = split_refs("make_jaxpr", (args, kwargs))
+
+    def stage(outer: Sequence[Ref]) -> tuple[ClosedJaxpr, Any]:
+        if not (given or outer):
+            return _stage_alone(fun, args, kwargs)
+        with_values = program_with_refs(fun, places, outer)
+        with lending(given) as values:
+            arguments = [*values, *values_of(outer)], rest
+            closed, (_, out) = _stage_alone(with_values, arguments, {})
+        return closed, out
+
+    return with_outer_refs(stage)
+
+
+def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
+    """The program of a call that uses no references, and its result with types."""
     seen: list[Any] = []
 
     @wraps(fun)

@@ -105,7 +105,7 @@ class LibraryNumberTypes(NumberTypes):
             )
         if isinstance(x, list | tuple) and any(isinstance(item, Tracer) for item in x):
             return " jnp.array(...) of minijax makes an array of it."
-        return super().remedy_for(x)
+        return getattr(type(x), "remedy_for_arrays", "") or super().remedy_for(x)
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
         """Warn if a 64-bit dtype is explicitly requested but not available."""

@@ -38,7 +38,7 @@ class Tracer(stage2.Tracer):
     Array(True, dtype=bool)
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
         """The remedy of an error, in the names of this library."""

@@ -21,8 +21,16 @@ from minijax.primitives.decomposition import calls
 from minijax.primitives.loops import call_text, region, stage_body
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.refs import (
+    Ref,
+    lending,
+    program_with_refs,
+    split_refs,
+    values_of,
+    with_outer_refs,
+    write_all,
+)
 from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, name_p
-from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -113,18 +121,34 @@ def checkpoint(
         dynamic = tuple([None if i in fixed else arg for i, arg in enumerate(args)])
         named = {name: kwargs.pop(name) for name in names_of_static & {*kwargs}}
 
+        @wraps(fun)
         def of_dynamic(*args: Any, **kwargs: Any) -> Any:
             return fun(*[fixed.get(i, arg) for i, arg in enumerate(args)], **kwargs, **named)
 
-        of_dynamic.__name__ = name_of(fun)
-        leaves, in_tree = tree_flatten((dynamic, kwargs))
+        given, rest, places = split_refs("checkpoint", (dynamic, kwargs))
+
+        def stage(outer: Sequence[Ref]) -> Any:
+            if not (given or outer):
+                return again_in_reverse(of_dynamic, dynamic, kwargs)
+            with_values = program_with_refs(of_dynamic, places, outer)
+            with lending(given) as values:
+                values, out = again_in_reverse(
+                    with_values, ([*values, *values_of(outer)], rest), {}
+                )
+            write_all([*given, *outer], values)
+            return out
+
+        return with_outer_refs(stage)
+
+    def again_in_reverse(inner: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        leaves, in_tree = tree_flatten((args, kwargs))
 
         def names() -> list[str]:
-            return argument_names(fun, dynamic, kwargs)
+            return argument_names(inner, args, kwargs)
 
-        in_avals = abstractify("checkpoint", fun, names, leaves)
-        flat = FlatFunction(of_dynamic, in_tree, has_kwargs=True)
-        closed = stage_body(flat, in_avals, "checkpoint", fun, names)
+        in_avals = abstractify("checkpoint", inner, names, leaves)
+        flat = FlatFunction(inner, in_tree, has_kwargs=True)
+        closed = stage_body(flat, in_avals, "checkpoint", inner, names)
         outs = bind(
             checkpoint_p,
             *closed.consts,

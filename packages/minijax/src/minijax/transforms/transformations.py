@@ -19,6 +19,8 @@ from minijax.primitives.axis_names import MeshAxesOfBatch, named_axes
 from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.refs import Ref, require_no_refs, split_refs, values_of, write_all
+from minijax.settings.config import Switch
 from minijax.shardings.resharding import divided_as
 from minijax.transforms.differentiable import (
     one_like,
@@ -34,7 +36,7 @@ from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import as_weak_as, is_inexact
-from minijax_stage2.tree import broadcast_prefix
+from minijax_stage2.tree import broadcast_prefix, tree_leaves
 from minijax_stage2.vmap import BatchTrace
 from minijax_stage4.jacobian import jacobian_by_rows
 
@@ -464,10 +466,49 @@ def vmap(
     @evaluated_by_library
     @_described(fun, f"`{name_of(fun)}`, mapped over an axis of its arguments.")
     def on_arrays(*args: Any, **kwargs: Any) -> Any:
+        if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves((args, kwargs))):
+            axes = broadcast_prefix(in_axes, args, lambda x: x is None)
+            axes += [0] * len(tree_leaves(kwargs))
+            mapping = functools.partial(
+                vmap,
+                in_axes=in_axes,
+                axis_name=axis_name,
+                axis_size=axis_size,
+                spmd_axis_name=spmd_axis_name,
+                sum_match=sum_match,
+            )
+            return _map_refs(mapping, fun, axes, out_axes, args, kwargs)
         args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
         return tree_to_arrays(mapped(*args, **kwargs))
 
     return on_arrays
+
+
+def _map_refs(
+    mapping: Callable[..., Any],
+    fun: Function,
+    axes: Sequence[Any],
+    out_axes: Any,
+    args: Any,
+    kwargs: Any,
+) -> Any:
+    """The result of `vmap` of a function that is given references: their arrays are mapped."""
+    refs, rest, places = split_refs("vmap", (args, kwargs))
+    args, kwargs = places.join(values_of(refs), rest)
+
+    def with_values(*args: Any, **kwargs: Any) -> Any:
+        leaves = tree_leaves((args, kwargs))
+        marked = [*zip(leaves, places.are_refs, strict=True)]
+        inner = [Ref(leaf) for leaf, is_ref in marked if is_ref]
+        args, kwargs = places.join(inner, [leaf for leaf, is_ref in marked if not is_ref])
+        out = fun(*args, **kwargs)
+        require_no_refs(fun, out)
+        return values_of(inner), out
+
+    axes_of_refs = [axis for axis, is_ref in zip(axes, places.are_refs, strict=True) if is_ref]
+    values, out = mapping(with_values, out_axes=(axes_of_refs, out_axes))(*args, **kwargs)
+    write_all(refs, values)
+    return out
 
 
 def _summed(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
@@ -708,4 +749,14 @@ def _with_aux(caller: str, fun: Function, has_aux: bool) -> WithAux | None:
     return WithAux(fun) if has_aux else None
 
 
-typeof = evaluated_by_library(stage2.typeof)
+@evaluated_by_library
+def typeof(x: Any) -> Any:
+    """The type of an array, a number or a reference.
+
+    Raises:
+        TypeError: `x` is none of these.
+
+    >>> minijax.typeof(jnp.ones((2, 3)))
+    ShapedArray(f32[2,3])
+    """
+    return x.aval if isinstance(x, Ref) else stage2.typeof(x)

@@ -1,6 +1,7 @@
 """`cond` and `switch`: one of several functions, chosen at run time."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,14 @@ from minijax.primitives.varying import VaryingArray, vary, vma_of
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.not_given import not_given
+from minijax.runtime.refs import (
+    Ref,
+    closing_over_refs,
+    passing,
+    values_of,
+    with_outer_refs,
+    write_all,
+)
 from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import result_type
 from minijax.shardings.types import division_of, sharded_type, with_division
@@ -71,13 +80,36 @@ def cond(
             return cond(
                 pred, lambda x, y: apply_true(x), lambda x, y: apply_false(y), on_true, on_false
             )
-    operands = tree_to_arrays(_operands("cond", operands, operand))
+    operands = _operands("cond", operands, operand)
+    if without := closing_over_refs("cond", (true_fun, false_fun), operands):
+        return cond(pred, *without[0], *without[1])
+    operands = tree_to_arrays(operands)
     if typeof_named("cond: pred", pred).dtype.kind == "c":
         raise TypeError(f"cond: pred must be a boolean or a real number, found {typeof(pred)}")
     if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
         return (true_fun if chosen else false_fun)(*operands)
-    pred, leaves, programs, out_tree = stage_cond(pred, true_fun, false_fun, operands)
-    return tree_to_arrays(tree_unflatten(out_tree, _choose(pred, leaves, programs)))
+
+    def stage(branches: Sequence[Callable[..., Any]], operands: Any) -> Any:
+        on_true, on_false = branches
+        which, leaves, programs, out_tree = stage_cond(pred, on_true, on_false, operands)
+        return tree_to_arrays(tree_unflatten(out_tree, _choose(which, leaves, programs)))
+
+    return _passing_outer_refs(stage, (true_fun, false_fun), operands)
+
+
+def _passing_outer_refs(
+    stage: Callable[..., Any], branches: Sequence[Callable[..., Any]], operands: Sequence[Any]
+) -> Any:
+    """`stage(branches, operands)`, in which all branches pass on the references that any uses."""
+
+    def with_refs(refs: Sequence[Ref]) -> Any:
+        if not refs:
+            return stage(branches, operands)
+        values, out = stage([passing(refs, f) for f in branches], (values_of(refs), *operands))
+        write_all(refs, values)
+        return out
+
+    return with_outer_refs(with_refs)
 
 
 def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> list[Any]:
@@ -192,14 +224,17 @@ def switch(
             f"switch: index must be an integer scalar, found {aval}. To choose element by element "
             "use select or where; to choose for each example of a batch use vmap."
         )
-    operands = tree_to_arrays(_operands("switch", operands, operand))
+    operands = _operands("switch", operands, operand)
+    if without := closing_over_refs("switch", branches, operands):
+        return switch(index, without[0], *without[1])
+    operands = tree_to_arrays(operands)
     if jit_is_disabled() and (known := known_number(index)) is not None:
         return branches[min(max(known, 0), len(branches) - 1)](*operands)
     if len(branches) == 1:
         return branches[0](*operands)
     last = len(branches) - 1
     index = astype(where(lt(index, 0), 0, where(lt(index, last), index, last)), np.int32)
-    return choose("switch", index, branches, operands)
+    return _passing_outer_refs(partial(choose, "switch", index), branches, operands)
 
 
 def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any) -> Any:

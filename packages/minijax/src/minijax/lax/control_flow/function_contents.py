@@ -32,6 +32,7 @@ import numpy as np
 
 from minijax.runtime.array import Array
 from minijax.runtime.jit import PjitFunction
+from minijax.runtime.refs import Ref
 from minijax_stage2 import Tracer
 
 
@@ -100,6 +101,9 @@ class Contents:
             raise UnknownContents  # a call says what became of it
         self._add_identity(x)
         self.arrays.add(id(x))
+
+    def _add_ref(self, x: Ref) -> None:
+        raise UnknownContents
 
     def _add_numpy(self, x: np.ndarray[Any, Any]) -> None:
         if x.nbytes > _MOST_BYTES or x.dtype.hasobject:
@@ -250,6 +254,7 @@ class _Named(NamedTuple):
 _DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType, type(vars(_Named)["field"]))
 
 _rules: dict[type, Callable[[Contents, Any], None]] = {
+    Ref: Contents._add_ref,
     **dict.fromkeys(
         (int, bool, str, bytes, type(None), type(...), type(NotImplemented)),
         lambda contents, x: contents.key.extend((type(x), x)),

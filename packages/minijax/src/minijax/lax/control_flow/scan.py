@@ -1,7 +1,7 @@
 """`scan`: a loop over the elements of arrays, and the loops built on it."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from minijax.primitives.loops import stage_body, stage_with_carry
 from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.refs import Ref, passing, values_of, with_outer_refs, write_all
 from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import promote
 from minijax.transforms.transformations import vmap
@@ -95,6 +96,34 @@ def _scan(
 ) -> Any:
     """`scan`, or with `counts` a `fori_loop`, whose users see only the last entry of the carry."""
     require_function("scan", f)
+
+    def stage(refs: Sequence[Ref]) -> Any:
+        if not refs:
+            return _scan_alone(f, init, xs, length, reverse, unroll, counts)
+
+        def body(state: Any, x: Any) -> Any:
+            values, (carry, y) = passing(refs, f)(state[0], state[1], x)
+            return (values, carry), y
+
+        body.__name__ = name_of(f)
+        state = values_of(refs), init
+        (values, last), ys = _scan_alone(body, state, xs, length, reverse, unroll, counts)
+        write_all(refs, values)
+        return last, ys
+
+    return with_outer_refs(stage)
+
+
+def _scan_alone(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool,
+    unroll: int | bool,
+    counts: bool,
+) -> Any:
+    """`_scan` of a function that uses no references of the code around it."""
     if type(reverse) is not bool:
         require_fit("scan", "reverse", reverse, bool)
     carry, carry_tree = tree_flatten(init)

@@ -1,6 +1,6 @@
 """`while_loop`: a body that runs while a condition holds, decided at run time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from minijax.primitives.varying import plain_type
 from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.refs import Ref, passing, values_of, with_outer_refs, write_all
 from minijax.settings.debugging import jit_is_disabled
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
@@ -67,6 +68,27 @@ def repeat_while(
     """`while_loop`, or with `counts` a `fori_loop`, whose users see only its last carry entry."""
     for function in (cond_fun, body_fun):
         require_function("while_loop", function)
+
+    def stage(refs: Sequence[Ref]) -> Any:
+        if not refs:
+            return _repeat_alone(cond_fun, body_fun, init_val, counts)
+        body = passing(refs, body_fun)
+        state = _repeat_alone(
+            lambda state: passing(refs, cond_fun)(*state)[1],
+            lambda state: body(*state),
+            (values_of(refs), init_val),
+            counts,
+        )
+        write_all(refs, state[0])
+        return state[1]
+
+    return with_outer_refs(stage)
+
+
+def _repeat_alone(
+    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, counts: bool
+) -> Any:
+    """`repeat_while` of functions that use no references of the code around them."""
     if jit_is_disabled():
         done = while_in_python(cond_fun, body_fun, tree_to_arrays(init_val))
         if done:

@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from minijax.errors.classes import TreeMismatchError
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.refs import Ref
 from minijax.transforms.custom_derivatives.rules import custom_call
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
@@ -90,7 +91,9 @@ class Call:
             )
         self.fun = fun
         self.args = args
-        self.varying = [i for i in range(len(args)) if i not in nondiff]
+        given = [i for i in range(len(args)) if i not in nondiff]
+        self.are_refs = [isinstance(args[i], Ref) for i in given]  # which have no derivative
+        self.varying = [i for i in given if not isinstance(args[i], Ref)]
         self.nondiff = [args[i] for i in nondiff]
         # By itself the function is given what the user gave, and its result is its own.
         self.is_plain = is_evaluating()
@@ -105,6 +108,12 @@ class Call:
 
     def function(self, *leaves: Any) -> list[Any]:
         return self.flat(*leaves)
+
+    def without_refs(self, cotangents: Any) -> Any:
+        """A tuple of what a rule returns for each argument, without those for references."""
+        if not any(self.are_refs) or len(cotangents) != len(self.are_refs):
+            return cotangents
+        return tuple([x for x, is_ref in zip(cotangents, self.are_refs, strict=True) if not is_ref])
 
     def all_args(self, primals: Sequence[Any]) -> list[Any]:
         whole = list(self.args)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from minijax.errors.classes import TreeMismatchError, UnexpectedTracerError
+from minijax.runtime.refs import split_refs
 from minijax.transforms.custom_derivatives.call import Call, CustomFunction, P, R
 from minijax.transforms.custom_derivatives.custom_jvp import jvp_rule_of
 from minijax.transforms.custom_derivatives.rules import VjpRule
@@ -137,15 +138,15 @@ class custom_vjp(CustomFunction[P, R]):
                 )
             outs, out_tree = flatten_result(fwd_fun, pair[0])
             call.check_out_tree(role, out_tree)
-            residuals, tree = tree_flatten(pair[1])
-            return outs, residuals, (out_tree, tree)
+            refs, residuals, places = split_refs(role, pair[1])
+            return outs, residuals, (out_tree, places, refs)
 
         def bwd(knowledge: Any, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            out_tree, tree = knowledge
+            out_tree, places, refs = knowledge
             shown = [shown_to_rule(ct, symbolic_zeros) for ct in cts]
             with _naming_what_varies(f"custom_vjp: the backward rule `{name_of(bwd_fun)}`", call):
                 result = bwd_fun(
-                    *call.nondiff, tree_unflatten(tree, residuals), tree_unflatten(out_tree, shown)
+                    *call.nondiff, places.join(refs, residuals), tree_unflatten(out_tree, shown)
                 )
             return _check_cotangents(call, bwd_fun, result)
 
@@ -175,6 +176,7 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
             f"{role} must return a tuple with a cotangent for each argument, found "
             f"{shown(result)} of type {type(result).__name__}; for a single argument write (ct,)"
         )
+    result = call.without_refs(result)
     found: list[Any] = []
     if not _fill(call.in_tree, result, found):
         raise TreeMismatchError(

@@ -1,0 +1,346 @@
+"""References: variables whose arrays functions may replace, inside of transformations, too.
+
+A `Ref` is a Python object that holds an array. A function that is traced runs once, in the order of
+its program, so reading and writing need no primitives: inside of the function the reference holds a
+tracer. There is one exception. The body of a loop runs many times, and a jitted program is kept, so
+neither may touch a variable of the code around it. Such an access raises `OuterRef`; the function
+that stages the body catches it, makes the array an argument and a result of the program, and begins
+again (`with_outer_refs`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+from minijax.settings.config import Switch
+from minijax_stage1.interpreter import Interpreter, current_interpreter
+from minijax_stage1.source import name_of, user_source
+from minijax_stage2 import ShapedArray, Tracer, typeof
+from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
+from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.partial_eval import PartialEvalTrace
+
+Result = TypeVar("Result")
+
+
+class Ref:
+    """A variable that holds an array of one shape and dtype, made by `new_ref`.
+
+    `ref[...]` is its array, `ref[i]` a part of it, `ref[i] = x` replaces one.
+
+    >>> ref = minijax.new_ref(jnp.zeros(3))
+    >>> ref[1] = 5.0
+    >>> ref
+    Ref([0., 5., 0.], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_home", "_source", "_value")
+
+    remedy_for_arrays = " ref[...] reads its array."  # where an array is expected
+
+    def __init__(self, value: Any):
+        self._value = value
+        self._home = current_interpreter()
+        self._source = user_source()
+        Switch.used = True  # jitted functions have to look for references among their arguments
+
+    @property
+    def aval(self) -> "AbstractRef":
+        """The type of the reference."""
+        return AbstractRef(typeof(self._value))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes of its array."""
+        return typeof(self._value).shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of its array."""
+        return typeof(self._value).dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of its array."""
+        return typeof(self._value).ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements of its array."""
+        return typeof(self._value).size
+
+    def read(self) -> Any:
+        """The array.
+
+        Raises:
+            OuterRef: the code that runs here may run again, and the reference is not its own.
+        """
+        self._require_here()
+        return self._value
+
+    def write(self, value: Any) -> None:
+        """Replace the array by one of the same type.
+
+        Raises:
+            OuterRef: as for `read`.
+            ValueError: `value` belongs to a transformation that does not know the reference.
+        """
+        self._require_here()
+        if isinstance(value, Tracer):
+            owner, home = value.interpreter, self._home
+            if owner is not home and not owner.encloses(home):
+                raise ValueError(
+                    f"{self.described()}: the value that is written belongs to the {owner}, and "
+                    "the reference was made outside of that. Make the reference in the function, "
+                    "pass it as an argument, or write lax.stop_gradient of the value where it is "
+                    "differentiated."
+                )
+        self._value = value
+
+    def end(self) -> None:
+        """Let go of the array; nothing can be read or written any more."""
+        self._require_here()
+        self._value = _NOTHING
+
+    def described(self) -> str:
+        """The reference, for messages."""
+        return f"the reference of type {self.aval} that was made at {self._source}"
+
+    def _require_here(self) -> None:
+        if self._value is _NOTHING:
+            raise ValueError(f"a reference made at {self._source} was ended by free_ref")
+        if self._value is _LENT:
+            raise ValueError(
+                f"a reference made at {self._source} is an argument of a function that also closes "
+                "over it; use one of both"
+            )
+        here, home = staging_of(current_interpreter()), staging_of(self._home)
+        if here is home:
+            return
+        if home is not None and (home.ended or here is None or not home.encloses(here)):
+            raise ValueError(
+                f"{self.described()} belongs to the {home}, which has ended or does not run here. "
+                "Return the array, ref[...], in place of the reference."
+            )
+        raise OuterRef(self, str(here))
+
+
+_NOTHING, _LENT = object(), object()  # held by references that cannot be read
+
+
+class AbstractRef:
+    """The type of a reference: that of its array, as `inner_aval`."""
+
+    def __init__(self, inner_aval: ShapedArray):
+        self.inner_aval = inner_aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes of the array."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the array."""
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of the array."""
+        return self.inner_aval.ndim
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is AbstractRef and self.inner_aval == other.inner_aval
+
+    def __hash__(self) -> int:
+        return hash((AbstractRef, self.inner_aval))
+
+    def __repr__(self) -> str:
+        aval = self.inner_aval
+        return f"Ref{{{aval.dtype.name}[{','.join(map(str, aval.shape))}]}}"
+
+
+class OuterRef(ValueError):
+    """A function that is staged touched a reference of the code around it."""
+
+    def __init__(self, ref: Ref, staging: str):
+        super().__init__(
+            f"{ref.described()} is used inside of the {staging}, which cannot return what becomes "
+            "of it. Pass ref[...] to the function, and return its new value."
+        )
+        self.ref = ref
+
+
+def staging_of(interpreter: Interpreter | None) -> Interpreter | None:
+    """The innermost interpreter that stages a program to be run later, among an interpreter and
+    those below it; None if there is none."""
+    while interpreter is not None:
+        if isinstance(interpreter, JaxprTrace) and not isinstance(interpreter, PartialEvalTrace):
+            return interpreter
+        interpreter = interpreter.parent
+    return None
+
+
+def values_of(refs: Sequence[Ref]) -> list[Any]:
+    """The arrays that the references hold."""
+    return [ref.read() for ref in refs]
+
+
+def write_all(refs: Sequence[Ref], values: Sequence[Any]) -> None:
+    """Let the references hold these arrays."""
+    for ref, value in zip(refs, values, strict=True):
+        ref.write(value)
+
+
+@contextmanager
+def holding(refs: Sequence[Ref], values: Sequence[Any]) -> Iterator[None]:
+    """A context in which the references belong to the code that runs here, and hold `values`."""
+    before = [(ref._value, ref._home) for ref in refs]
+    here = current_interpreter()
+    try:
+        for ref, value in zip(refs, values, strict=True):
+            ref._value, ref._home = value, here
+        yield
+    finally:
+        for ref, (value, home) in zip(refs, before, strict=True):
+            ref._value, ref._home = value, home
+
+
+@contextmanager
+def lending(refs: Sequence[Ref]) -> Iterator[list[Any]]:
+    """A context in which a function that was given what the references hold has it alone."""
+    values = values_of(refs)
+    try:
+        for ref in refs:
+            ref._value = _LENT
+        yield values
+    finally:
+        for ref, value in zip(refs, values, strict=True):
+            ref._value = value
+
+
+def passing(refs: Sequence[Ref], fun: Callable[..., Any]) -> Callable[..., tuple[list[Any], Any]]:
+    """`fun`, which takes what the references hold as first argument, and returns that, too."""
+
+    def with_values(values: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
+        with holding(refs, values):
+            out = fun(*args, **kwargs)
+            require_no_refs(fun, out)
+            return values_of(refs), out
+
+    with_values.__name__ = name_of(fun)
+    return with_values
+
+
+def with_outer_refs(stage: Callable[[Sequence[Ref]], Result]) -> Result:
+    """The result of `stage(refs)`, which stages functions that use no other outer references."""
+    refs: list[Ref] = []
+    while True:
+        try:
+            return stage(refs)
+        except OuterRef as outer:
+            ref = outer.ref
+            if ref in refs:
+                raise
+        ref.read()  # or else the next function around this one has to pass it on
+        refs.append(ref)
+
+
+def require_no_refs(fun: Callable[..., Any], out: Any) -> None:
+    """Raise an error if the result of a function holds a reference."""
+    for leaf in tree_leaves(out):
+        if isinstance(leaf, Ref):
+            raise ValueError(
+                f"`{name_of(fun)}` returns {leaf.described()}, and a reference cannot be returned. "
+                "Return its array, ref[...]."
+            )
+
+
+class Places(NamedTuple):
+    """The positions of references among the leaves of a tree."""
+
+    structure: PyTreeDef
+    are_refs: tuple[bool, ...]
+
+    def join(self, refs: Iterable[Any], rest: Iterable[Any]) -> Any:
+        """The tree with these references, and these other leaves."""
+        refs, rest = iter(refs), iter(rest)
+        leaves = [next(refs if is_ref else rest) for is_ref in self.are_refs]
+        return tree_unflatten(self.structure, leaves)
+
+
+def split_refs(caller: str, tree: Any) -> tuple[list[Ref], list[Any], Places]:
+    """The references among the leaves of a tree, the other leaves, and where each was.
+
+    Raises:
+        ValueError: a reference is there twice.
+    """
+    leaves, structure = tree_flatten(tree)
+    places = Places(structure, tuple([isinstance(leaf, Ref) for leaf in leaves]))
+    refs = [leaf for leaf in leaves if isinstance(leaf, Ref)]
+    for number, ref in enumerate(refs):
+        if ref in refs[:number]:
+            raise ValueError(f"{caller}: {ref.described()} is passed twice; pass it once")
+    return refs, [leaf for leaf in leaves if not isinstance(leaf, Ref)], places
+
+
+def closing_over_refs(
+    caller: str, functions: Sequence[Callable[..., Any]], args: Sequence[Any]
+) -> tuple[list[Callable[..., Any]], list[Any]] | None:
+    """The functions and arguments of which none is a reference; None if it is so already."""
+    refs, rest, places = split_refs(caller, tuple(args))
+    if not refs:
+        return None
+
+    def closing_over(fun: Callable[..., Any]) -> Callable[..., Any]:
+        def with_refs(*rest: Any) -> Any:
+            return fun(*places.join(refs, rest))
+
+        with_refs.__name__ = name_of(fun)
+        return with_refs
+
+    return [closing_over(fun) for fun in functions], rest
+
+
+def call_with_refs(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """The result of a jitted function that is given references or uses outer ones, in a tuple.
+
+    Arguments:
+        function: the jitted function, with a list of its `outer_refs`.
+
+    Raises:
+        ValueError: a reference is given twice, or is given and an outer one, too.
+    """
+    static, args, kwargs = function.static_arguments.split(args, kwargs)
+    caller = f"jit of `{name_of(function)}`"
+    given, rest, places = split_refs(caller, (args, kwargs))
+    outer: list[Ref] = function.outer_refs
+    if not given and not outer:
+        return None
+    program = function.program_with_refs(static, places)
+    with lending(given) as values:
+        values, out = program([*values, *values_of(outer)], rest)
+    write_all([*given, *outer], values)
+    return (out,)
+
+
+def program_with_refs(
+    fun: Callable[..., Any], places: Places, outer: Sequence[Ref]
+) -> Callable[..., Any]:
+    """`fun` as a function of what its references hold, given and outer ones, and other arguments.
+
+    It returns what they hold in the end, too.
+    """
+
+    def with_values(values: Sequence[Any], rest: Sequence[Any]) -> tuple[list[Any], Any]:
+        count = sum(places.are_refs)
+        given = [Ref(value) for value in values[:count]]
+        args, kwargs = places.join(given, rest)
+        held, out = passing(outer, fun)(values[count:], *args, **kwargs)
+        return [*values_of(given), *held], out
+
+    with_values.__name__ = name_of(fun)
+    return with_values
+
+
+__all__ = ["AbstractRef", "OuterRef", "Ref"]

@@ -1,0 +1,300 @@
+"""References: programs that read and write them, with JAX's results; and what is refused."""
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minijax
+from minijax.runtime.refs import AbstractRef
+
+
+def results(library, program):
+    """What a program returns, and what its reference holds in the end, as lists."""
+    jnp = library.numpy
+    ref = library.new_ref(jnp.arange(3.0))
+    out = program(library, jnp, ref)
+    return [np.asarray(leaf).tolist() for leaf in (*library.tree.leaves(out), ref[...])]
+
+
+def stash_of(library):
+    """A function that keeps its cotangent."""
+
+    @library.custom_vjp
+    def stash(ref, x):
+        return x
+
+    def backward(ref, ct):
+        ref[...] = ct
+        return None, ct
+
+    stash.defvjp(lambda ref, x: (x, ref), backward)
+    return stash
+
+
+def written(ref, index, x):
+    ref[index] = x
+    return ref[index]
+
+
+def powers(library, x):
+    """A sum that a reference collects in a loop."""
+    total = library.new_ref(0.0 * x)
+
+    def step(i, carry):
+        total[...] = total[...] * x + library.numpy.sin(x * i)
+        return carry
+
+    library.lax.fori_loop(0, 4, step, 0)
+    return total[...]
+
+
+def deep(library, ref, start):
+    lax, jnp = library.lax, library.numpy
+
+    def outer(carry, x):
+        def inner(i, carry):
+            ref[1] = ref[1] + x
+            return carry
+
+        carry = lax.fori_loop(0, 2, inner, carry)
+        lax.cond(x > 1, lambda: written(ref, 2, 9.0), lambda: 0.0)
+        return carry, ref[1]
+
+    return lax.scan(outer, start, jnp.arange(3.0))
+
+
+def counting(library, ref):
+    class Counter:
+        def __call__(self, x):
+            ref[0] += 1
+            return x * ref[0]
+
+    counter = Counter()
+    return [library.jit(counter)(2.0), library.jit(counter)(2.0)]
+
+
+PROGRAMS = {
+    "eager": lambda lib, jnp, r: [written(r, 1, 5.0), r[0], r[1:], written(r, ..., r[...] + 1)],
+    "at": lambda lib, jnp, r: [r.at[1:][0], written(r.at[1:], 1, 7.0)],
+    "functions": lambda lib, jnp, r: [
+        lib.ref.swap(r, 1, 7.0), lib.ref.get(r, 1), lib.ref.get(r),
+        lib.ref.addupdate(r, jnp.array([0, 0, 2]), jnp.ones(3)), lib.ref.set(r, 1, 4.0),
+    ],
+    "argument": lambda lib, jnp, r: lib.jit(lambda r, x: written(r, 0, x) * r[2])(r, 7.0),
+    "closed over": lambda lib, jnp, r: [
+        f(x) for f in [lib.jit(lambda x: written(r, 0, r[0] + x))] for x in (1.0, 2.0, 3.0)
+    ],
+    "both kinds": lambda lib, jnp, r: lib.jit(
+        lambda q: written(q, ..., r[0] + 1) + written(r, 0, 2.0)
+    )(lib.new_ref(jnp.ones(()))),
+    "traced index": lambda lib, jnp, r: lib.jit(lambda i: written(r, i, 8.0))(2),
+    "static index": lambda lib, jnp, r: lib.jit(
+        lambda r, n: written(r, n, 1.5), static_argnums=1
+    )(r, 2),
+    "jit in jit": lambda lib, jnp, r: lib.jit(
+        lambda x: lib.jit(lambda y: written(r, 0, y))(x) + r[0]
+    )(3.0),
+    "scan": lambda lib, jnp, r: lib.lax.scan(
+        lambda c, x: (c, written(r, 0, r[0] + x)), 0.0, jnp.arange(4.0)
+    ),
+    "while": lambda lib, jnp, r: lib.lax.while_loop(
+        lambda i: i < 3, lambda i: written(r, 0, r[0] + 1) * 0 + i + 1, 0.0
+    ),
+    "traced bounds": lambda lib, jnp, r: lib.jit(
+        lambda n: lib.lax.fori_loop(0, n, lambda i, c: written(r, 0, r[0] + c), 1.0)
+    )(3),
+    "map": lambda lib, jnp, r: lib.lax.map(
+        lambda i: written(r, i, i.astype(r.dtype) * 2), jnp.arange(3)
+    ),
+    "cond": lambda lib, jnp, r: [
+        lib.lax.cond(flag, lambda: written(r, 0, 3.0), lambda: r[1]) for flag in (True, False)
+    ],
+    "cond of one": lambda lib, jnp, r: lib.lax.cond(
+        True, lambda r, x: written(r, 0, x), lambda r, x: x, r, 4.0
+    ),
+    "switch": lambda lib, jnp, r: lib.lax.switch(
+        1, [lambda: 0.0, lambda: written(r, 0, -1.0), lambda: written(r, 0, 2.0)]
+    ),
+    "deep": lambda lib, jnp, r: [
+        f(x) for f in [lib.jit(lambda x: deep(lib, r, x))] for x in (0.0, 1.0)
+    ],
+    "jvp": lambda lib, jnp, r: lib.jvp(lambda x: powers(lib, x), (1.3,), (1.0,)),
+    "grad": lambda lib, jnp, r: [
+        lib.grad(lambda x: powers(lib, x))(1.3),
+        lib.jit(lib.grad(lambda x: powers(lib, x)))(1.3),
+    ],
+    "grad that reads": lambda lib, jnp, r: lib.grad(lambda x: x * r[2] ** 2)(1.0),
+    "grad that writes": lambda lib, jnp, r: lib.grad(
+        lambda x: 0 * written(r, 0, lib.lax.stop_gradient(2 * x)) + x * x
+    )(3.0),
+    "grad of some": lambda lib, jnp, r: lib.grad(lambda x, r: x * r[1] ** 2)(3.0, r),
+    "cotangents": lambda lib, jnp, r: [
+        transform(lib.grad(lambda x: jnp.sum(jnp.sin(stash_of(lib)(r, jnp.sin(x))) * x)))(
+            jnp.arange(3.0) + 1
+        )
+        for transform in (lambda f: f, lib.jit)
+    ],
+    "vmap": lambda lib, jnp, r: lib.vmap(lambda r, x: written(r, ..., x))(r, jnp.arange(3.0) * 2),
+    "vmap along another axis": lambda lib, jnp, r: lib.vmap(
+        lambda q, x: written(q, 0, x) + q[2], in_axes=(1, 0)
+    )(lib.new_ref(jnp.ones((3, 2))), jnp.arange(2.0)),
+    "vmap inside": lambda lib, jnp, r: lib.vmap(
+        lambda x: written(lib.new_ref(0.0 * x), ..., x) + r[1]
+    )(jnp.arange(3.0)),
+    "vmap of jit": lambda lib, jnp, r: lib.vmap(lib.jit(lambda x: x + r[0]))(jnp.arange(2.0)),
+    "checkpoint": lambda lib, jnp, r: lib.checkpoint(lambda x: written(r, 0, 7.0) * x)(1.5),
+    "callable object": lambda lib, jnp, r: counting(lib, r),
+    "freeze": lambda lib, jnp, r: lib.freeze(r),
+    "shapes": lambda lib, jnp, r: [
+        r.shape, r.ndim, r.size, len(r), lib.eval_shape(lambda r: written(r, 0, 1.0), r).shape
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_jax(name):
+    found, expected = (results(library, PROGRAMS[name]) for library in (minijax, jax))
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 3)), max_size=6),
+    st.sampled_from(["python", "jit", "scan", "grad"]),
+)
+def test_a_law_writes_happen_in_order(steps, how):
+    """A program on a reference is the program on a list of numbers."""
+    numbers = [0.0, 1.0, 2.0]
+    ref = minijax.new_ref(minijax.numpy.arange(3.0))
+
+    def run(target, scale):
+        for to, source, kind in steps:
+            if kind == 0:
+                target[to] = target[source] * scale
+            elif kind == 1:
+                target[to] = target[to] + target[source]
+            elif kind == 2:
+                target[to] = scale
+            else:
+                target[source], target[to] = target[to], target[source]
+        return scale
+
+    run(numbers, 3.0)
+    if how == "jit":
+        minijax.jit(lambda scale: run(ref, scale))(3.0)
+    elif how == "scan":
+        minijax.lax.scan(lambda c, x: (c, run(ref, x)), 0, np.array([3.0]))
+    elif how == "grad":
+        minijax.grad(lambda x: run(ref, 3.0) * x)(1.0)
+    else:
+        run(ref, 3.0)
+    assert ref[...].tolist() == numbers
+
+
+def test_second_derivatives_and_batches_of_loops():
+    """JAX cannot map the gradient of a loop that writes."""
+
+    def plain(x):
+        total = 0.0
+        for i in range(4):
+            total = total * x + minijax.numpy.sin(x * i)
+        return total
+
+    xs = np.linspace(0.1, 1, 4, dtype=np.float32)
+    for transform in (minijax.grad, minijax.hessian):
+        found = minijax.vmap(transform(lambda x: powers(minijax, x)))(xs)
+        expected = minijax.vmap(transform(plain))(xs)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_how_it_looks():
+    for library in (minijax, jax):
+        ref = library.new_ref(library.numpy.ones((2, 2), "float32"))
+        assert repr(ref) == "Ref([[1., 1.],\n     [1., 1.]], dtype=float32)".replace(
+            "\n     ", "\n       "
+        )
+        assert str(library.typeof(ref)) == "Ref{float32[2,2]}"
+        assert isinstance(ref, library.Ref)
+        assert library.jit(lambda ref, lib=library: isinstance(ref, lib.Ref))(ref)
+        assert library.tree.leaves({"a": ref}) == [ref]
+    assert minijax.typeof(minijax.new_ref(1.0)) == AbstractRef(minijax.typeof(np.float64(1)))
+    assert repr(minijax.new_ref(1.0).at[()]).startswith("RefView(Ref(1.")
+
+
+def test_jaxprs_take_and_return_the_arrays():
+    ref = minijax.new_ref(minijax.numpy.ones(()))
+    closed = minijax.make_jaxpr(lambda ref, x: written(ref, ..., ref[...] + x))(ref, np.ones(()))
+    assert str(closed) == "{ lambda ; a:f64[] b:f64[]. let c:f64[] = add a b in (c, c) }"
+
+
+def leaked():
+    kept = []
+    minijax.jit(lambda: kept.append(minijax.new_ref(1.0)))()
+    return kept[0][...]
+
+
+def with_ref(f):
+    return lambda: f(minijax.new_ref(minijax.numpy.zeros((2, 3))))
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "message"),
+    [
+        (with_ref(lambda r: minijax.jit(lambda a, b: a[0])(r, r)), ValueError, "passed twice"),
+        (with_ref(lambda r: minijax.jit(lambda a: a[0] + r[0])(r)), ValueError, "closes over it"),
+        (with_ref(lambda r: minijax.jit(lambda r: r)(r)), ValueError, "cannot be returned"),
+        (with_ref(lambda r: minijax.jit(lambda: minijax.new_ref(1.0))()), TypeError, r"ref\[...\]"),
+        (
+            with_ref(lambda r: minijax.grad(lambda x: written(r, (0, 0), x))(1.0)),
+            ValueError,
+            "stop_g",
+        ),
+        (
+            with_ref(lambda r: minijax.vmap(lambda x: written(r, (0, 0), x))(np.ones(2))),
+            ValueError,
+            "belongs to the vmap",
+        ),
+        (with_ref(lambda r: minijax.grad(lambda r: r[0, 0])(r)), TypeError, r"ref\[...\] reads"),
+        (with_ref(lambda r: minijax.numpy.sin(r)), TypeError, r"ref\[...\] reads its array"),
+        (with_ref(lambda r: np.asarray(r)), TypeError, r"ref\[...\] reads its array"),
+        (
+            with_ref(lambda r: minijax.lax.scan(lambda c, x: (c, x), r, np.ones(2))),
+            TypeError,
+            "ref",
+        ),
+        (with_ref(lambda r: written(r, 0, np.ones(4))), ValueError, r"\(3,\), the value \(4,\)"),
+        (with_ref(lambda r: written(r, 0, 1.0)), ValueError, r"\(3,\), the value \(\)"),
+        (with_ref(lambda r: written(r, ..., np.ones((2, 3), "int32"))), ValueError, "astype"),
+        (with_ref(lambda r: written(r, 0, "a")), TypeError, "'a' of type str"),
+        (with_ref(lambda r: written(r, 5, np.ones(3))), IndexError, "index 5 is out of bounds"),
+        (with_ref(lambda r: r[0, -4]), IndexError, "index -4 is out of bounds for axis 1"),
+        (with_ref(lambda r: minijax.free_ref(r) or r[...]), ValueError, "ended by free_ref"),
+        (with_ref(lambda r: minijax.new_ref(r)), TypeError, "of type Ref"),
+        (lambda: minijax.new_ref(1.0, kind="other"), NotImplementedError, "kind"),
+        (lambda: minijax.empty_ref(3), TypeError, "ShapeDtypeStruct"),
+        (lambda: minijax.freeze(3), TypeError, "expected a Ref"),
+        (lambda: minijax.free_ref(3), TypeError, "expected a Ref"),
+        (leaked, ValueError, "has ended"),
+    ],
+)
+def test_what_is_refused(program, error, message):
+    with pytest.raises(error, match=message):
+        program()
+
+
+@pytest.mark.parametrize("transform", ["jit", "checkpoint", "vmap", "grad"])
+def test_after_an_error_a_reference_holds_what_it_held(transform):
+    ref = minijax.new_ref(minijax.numpy.zeros(2))
+
+    def fails(ref, x):
+        ref[0] = 1.0
+        raise RuntimeError("stop")
+
+    given = {"vmap": {"in_axes": (None, 0)}, "grad": {"argnums": 1}}.get(transform, {})
+    with pytest.raises(RuntimeError, match="stop"):
+        getattr(minijax, transform)(fails, **given)(ref, np.ones(3) if given else 1.0)
+    assert ref[...].tolist() == ([1.0, 0.0] if transform == "grad" else [0.0, 0.0])
