@@ -81,6 +81,10 @@ PAGES = (
         more=("minijax.sharding", "minijax.distributed", "minijax.dlpack"),
     ),
     family(
+        "minijax/references", "References", TOP, "runtime.refs", "numpy.references",
+        more=("minijax.ref",),
+    ),
+    family(
         "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
         "errors", "explaining", "runtime.evaluation", "~minijax_stage1.recorder",
         more=("minijax.debug", "minijax.compilation_cache", "minijax.test_util"),

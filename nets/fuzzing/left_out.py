@@ -35,6 +35,8 @@ REASONS = {
         numpy.from_dlpack numpy.fromfile numpy.load export.deserialize""",
     "JAX lacks them, knows them only in `shard_map`, or gives other numbers each time.": """
         lax.linalg.geqrf lax.pbroadcast lax.pcast lax.rng_uniform numpy.fromiter""",
+    "They replace arrays in references; a law compares such programs with programs on lists.": """
+        empty_ref free_ref freeze new_ref""",
     "They change what `import jax` means, and say what of JAX is here.": """
         coverage install_as_jax""",
     "Programs do not draw them yet; tests of their own hold them against JAX.": """
