@@ -168,10 +168,11 @@ PAGES = (
     family(
         "lax/products", "Products, convolutions, fft", LAX, "lax.dot", "lax.convolution", "lax.fft",
         "lax.precision", "~types", "~builtins", ".conv_general_dilated_p", "lax.scaled_dot",
+        "lax.ragged_dot",
     ),
     family(
         "lax/collectives", "Collectives, sharding, random bits", LAX, "lax.collectives",
-        "lax.sharding", "lax.rng_bit_generator",
+        "lax.ragged_all_to_all", "lax.sharding", "lax.rng_bit_generator",
     ),
     Page("lax/linalg", "lax.linalg", ("minijax.lax.linalg",)),
     # random, nn, image, ops

@@ -8,11 +8,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from minijax.lax import promoting as lax
+from minijax.lax.linalg import promoting as linalg
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import lower_by, results_of, types_by
 from minijax_stage2 import Primitive, typeof
 from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.vmap import vmap_flat
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr
@@ -60,6 +64,40 @@ def _stack(*xs: Any, axis: int) -> Any:
     return lax.concatenate([lax.expand_dims(x, [axis]) for x in xs], axis)
 
 
+def _approx_top_k(
+    x: Any, *, k: int, is_max_k: bool, reduction_dimension: int = -1, **how: Any
+) -> tuple[Any, Any]:
+    function = lax.approx_max_k if is_max_k else lax.approx_min_k
+    return function(x, k, reduction_dimension, **how)
+
+
+def _total_order(x: Any) -> Any:
+    """Integers in the order of numbers in which -NaN < -inf, -0 < +0 and inf < NaN."""
+    dtype = typeof(x).dtype
+    if not is_inexact(dtype):
+        return x
+    if dtype.kind == "c":
+        raise TypeError(f"a total order is one of real numbers, found {typeof(x)}")
+    signed = np.dtype(f"int{8 * dtype.itemsize}")
+    bits = lax.bitcast_convert_type(x, signed)
+    return lax.select(bits < 0, bits ^ np.iinfo(signed).max, bits)
+
+
+def _in_total_order(compare: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, y: compare(_total_order(x), _total_order(y))
+
+
+def _polynomial(x: Any, *coefficients: Any, unroll: int | None = None) -> Any:
+    return lax.polynomial(x, coefficients, unroll=unroll)
+
+
+def _scatter_sub(operand: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    numbers, how = params.pop("dimension_numbers"), dict(params)
+    for program in ("update_jaxpr", "update_consts"):
+        how.pop(program, None)
+    return lax.scatter_sub(operand, indices, updates, numbers, **how)
+
+
 def _unstack(x: Any, *, axis: int) -> list[Any]:
     count = typeof(x).shape[axis]
     return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(count)]
@@ -67,10 +105,20 @@ def _unstack(x: Any, *, axis: int) -> list[Any]:
 
 # By the name of the primitive.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "approx_top_k": _approx_top_k,
+    "cholesky_update": lambda r, w: linalg.cholesky_update(r, w),
     "conj": lambda x, **params: lax.conj(x),
     "copy": lambda x: lax.reshape(x, typeof(x).shape),
+    "eq_to": _in_total_order(lax.eq),
+    "le_to": _in_total_order(lax.le),
+    "lt_to": _in_total_order(lax.lt),
+    "polynomial": _polynomial,
+    "scatter_sub": _scatter_sub,
     "square": lambda x: lax.square(x),
     "squeeze": _squeeze,
     "stack": _stack,
+    "stage": lambda x: lax.reshape(x, typeof(x).shape),
+    "symmetric_product": lambda a, c, **params: linalg.symmetric_product(a, c, **params),
+    "tile": lambda x, *, reps: lax.tile(x, reps),
     "unstack": _unstack,
 }

@@ -12,6 +12,7 @@ add_p: Primitive
 all_gather_p: Primitive
 all_to_all_p: Primitive
 and_p: Primitive
+approx_top_k_p: Primitive
 argmax_p: Primitive
 argmin_p: Primitive
 asin_p: Primitive
@@ -48,6 +49,7 @@ dot_general_p: Primitive
 dynamic_slice_p: Primitive
 dynamic_update_slice_p: Primitive
 eq_p: Primitive
+eq_to_p: Primitive
 erf_inv_p: Primitive
 erf_p: Primitive
 erfc_p: Primitive
@@ -67,12 +69,14 @@ integer_pow_p: Primitive
 iota_p: Primitive
 is_finite_p: Primitive
 le_p: Primitive
+le_to_p: Primitive
 lgamma_p: Primitive
 linear_solve_p: Primitive
 log1p_p: Primitive
 log_p: Primitive
 logistic_p: Primitive
 lt_p: Primitive
+lt_to_p: Primitive
 max_p: Primitive
 min_p: Primitive
 mul_p: Primitive
@@ -87,6 +91,7 @@ pad_p: Primitive
 pmax_p: Primitive
 pmin_p: Primitive
 polygamma_p: Primitive
+polynomial_p: Primitive
 population_count_p: Primitive
 pow_p: Primitive
 ppermute_p: Primitive
@@ -119,6 +124,7 @@ scatter_max_p: Primitive
 scatter_min_p: Primitive
 scatter_mul_p: Primitive
 scatter_p: Primitive
+scatter_sub_p: Primitive
 select_and_gather_add_p: Primitive
 select_and_scatter_add_p: Primitive
 select_n_p: Primitive
@@ -136,10 +142,12 @@ sqrt_p: Primitive
 square_p: Primitive
 squeeze_p: Primitive
 stack_p: Primitive
+stage_p: Primitive
 stop_gradient_p: Primitive
 sub_p: Primitive
 tan_p: Primitive
 tanh_p: Primitive
+tile_p: Primitive
 top_k_p: Primitive
 transpose_p: Primitive
 unstack_p: Primitive

@@ -8,12 +8,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.lax.elementwise.conversion import convert_element_type
-from minijax.lax.elementwise.selection import select
 from minijax.lax.precision import PrecisionLike, attributes_of
-from minijax.lax.reductions.cumulative import cumsum
-from minijax.lax.shapes.broadcasting import broadcast_in_dim
-from minijax.lax.shapes.creation import broadcasted_iota, full_like
-from minijax.lax.shapes.reshaping import expand_dims
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
@@ -157,70 +152,4 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     return dot_general(lhs, rhs, (((a.ndim - 1,), (a.ndim - 2,)), (lead, lead)), precision)
 
 
-@operation(static=("precision", "preferred_element_type", "group_offset", "out_sharding"))
-def ragged_dot(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    group_sizes: ArrayLike,
-    precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-    group_offset: None = None,
-    out_sharding: Any = None,
-) -> Array:
-    """The products of the rows of a matrix, in groups, with one of several matrices for each group.
-
-    It is one product, in which the rows of other groups are zeros: time and memory grow with the
-    number of groups.
-
-    Arguments:
-        lhs: the rows, of shape (m, k): first those of the first group.
-        rhs: a matrix for each group, of shape (g, k, n).
-        group_sizes: the number of rows of each group, g integers. Rows after these give zeros.
-        precision: as for `dot`.
-        preferred_element_type: the dtype of the result.
-        group_offset: must be None.
-        out_sharding: the division of the result along axes of type `Explicit`.
-
-    Returns:
-        An array of shape (m, n).
-
-    Raises:
-        NotImplementedError: `group_offset` is given.
-        TypeError: the shapes do not match, or `group_sizes` are not integers.
-
-    >>> import minijax.numpy as jnp
-    >>> scales = jnp.array([[[1.0]], [[10.0]]])
-    >>> print(ragged_dot(jnp.ones((4, 1)), scales, jnp.array([1, 2])).ravel())
-    [ 1. 10. 10.  0.]
-    """
-    if group_offset is not None:
-        raise NotImplementedError("ragged_dot: group_offset must be None")
-    a, b, sizes = typeof(lhs), typeof(rhs), typeof(group_sizes)
-    if a.ndim != 2 or b.ndim != 3 or a.shape[1] != b.shape[1]:
-        raise TypeError(
-            f"ragged_dot: lhs must have the shape (m, k) and rhs (g, k, n), found {a} and {b}"
-        )
-    if sizes.shape != b.shape[:1] or sizes.dtype.kind not in "iu":
-        raise TypeError(
-            f"ragged_dot: group_sizes must be {b.shape[0]} integers, one for each matrix of rhs; "
-            f"found {sizes}"
-        )
-    shape = (b.shape[0], *a.shape)
-    ends = expand_dims(cumsum(group_sizes), [1, 2])
-    starts = ends - expand_dims(group_sizes, [1, 2])
-    rows = broadcasted_iota(sizes.dtype, shape, 1)
-    every = broadcast_in_dim(lhs, shape, (1, 2))
-    parts = select((rows >= starts) & (rows < ends), every, full_like(every, 0))
-    return dot_general(
-        parts,
-        rhs,
-        (((0, 2), (0, 1)), ((), ())),
-        precision,
-        preferred_element_type,
-        out_sharding=out_sharding,
-    )
-
-
-__all__ = [
-    "DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "ragged_dot",
-]  # fmt: skip
+__all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general"]

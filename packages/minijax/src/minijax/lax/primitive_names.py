@@ -23,6 +23,7 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
     from minijax.lax.composites import FUNCTIONS, composite  # which needs all of lax
 
     name_of_function = name.removesuffix("_p")
-    if name.endswith("_p") and name_of_function in FUNCTIONS:
+    named = among is None or name_of_function in among
+    if name.endswith("_p") and name_of_function in FUNCTIONS and named:
         return composite(name_of_function, FUNCTIONS[name_of_function])
     raise AttributeError(f"module {module!r} has no attribute {name!r}")

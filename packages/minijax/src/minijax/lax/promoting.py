@@ -42,6 +42,8 @@ from minijax.lax.indexing.scatter import *
 from minijax.lax.indexing.slice_pad_concatenate import *
 from minijax.lax.optimization_barrier import *
 from minijax.lax.precision import *
+from minijax.lax.ragged_all_to_all import *
+from minijax.lax.ragged_dot import *
 from minijax.lax.reductions.argmax import *
 from minijax.lax.reductions.cumulative import *
 from minijax.lax.reductions.reduce import *

@@ -3,6 +3,7 @@
 from minijax_stage2 import Primitive
 
 cholesky_p: Primitive
+cholesky_update_p: Primitive
 eig_p: Primitive
 eigh_p: Primitive
 hessenberg_p: Primitive
@@ -13,6 +14,7 @@ ormqr_p: Primitive
 qr_p: Primitive
 schur_p: Primitive
 svd_p: Primitive
+symmetric_product_p: Primitive
 triangular_solve_p: Primitive
 tridiagonal_p: Primitive
 tridiagonal_solve_p: Primitive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,23 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tangent import instantiate
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
+
+class EighImplementation(Enum):
+    """How to compute eigenvalues of symmetric matrices: only `QR` on a CPU."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class EigImplementation(Enum):
+    """What computes eigenvalues: only `LAPACK` on a CPU."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
 eigh_p = Primitive("eigh")
 eig_p = Primitive("eig")
 schur_p = Primitive("schur")
@@ -54,7 +72,7 @@ def eigh(
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
-    implementation: None = None,
+    implementation: EighImplementation | None = None,
 ) -> tuple[Array, Array]:
     """The eigenvectors and eigenvalues of symmetric (Hermitian) matrices.
 
@@ -64,18 +82,24 @@ def eigh(
         symmetrize_input: whether to take the mean of each matrix and its transpose.
         sort_eigenvalues: makes no difference: they are in ascending order.
         subset_by_index: the first and the last eigenvalue, the latter exclusive; all by default.
-        implementation: must be None.
+        implementation: None or `EighImplementation.QR`.
 
     Returns:
         The eigenvectors, in columns, and the eigenvalues. NaN where LAPACK fails.
+
+    Raises:
+        NotImplementedError: there is no other `implementation`.
+        ValueError: `subset_by_index` is out of bounds.
 
     >>> a = jnp.array([[2.0, 1.0], [1.0, 2.0]])
     >>> v, w = lax.linalg.eigh(a)
     >>> [f"{x:.2f}" for x in w], bool(jnp.allclose(v * w @ v.T, a, atol=1e-5))
     (['1.00', '3.00'], True)
     """
-    if implementation is not None:
-        raise NotImplementedError("eigh: implementation must be None")
+    if implementation not in (None, EighImplementation.QR):
+        raise NotImplementedError(
+            f"eigh: implementation must be None or EighImplementation.QR, found {implementation!r}"
+        )
     x = matrices_of("eigh", x, square=True)
     if symmetrize_input:
         x = symmetrized(x)
@@ -160,7 +184,7 @@ def eig(
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = False,
-    implementation: None = None,
+    implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Array]:
     """The eigenvalues of square matrices, which are complex, and their eigenvectors.
@@ -169,20 +193,27 @@ def eig(
         x: the matrices.
         compute_left_eigenvectors, compute_right_eigenvectors: which of them to return.
         enable_eigvec_derivs: whether right eigenvectors, too, have derivatives.
-        implementation: must be None.
+        implementation: None or `EigImplementation.LAPACK`.
         use_magma: must be None or False.
 
     Returns:
         The eigenvalues, then the left, then the right eigenvectors, each in columns. NaN where
         LAPACK fails.
 
+    Raises:
+        ValueError: there is no other `implementation`.
+        NotImplementedError: `use_magma` is True.
+
     >>> a = jnp.array([[0.0, 1.0], [-1.0, 0.0]])
     >>> w, v = lax.linalg.eig(a, compute_left_eigenvectors=False)
     >>> bool(jnp.allclose(a @ v, v * w, atol=1e-5))
     True
     """
-    if implementation is not None:
-        raise NotImplementedError("eig: implementation must be None")
+    if implementation not in (None, EigImplementation.LAPACK):
+        raise ValueError(
+            "eig: implementation must be None or EigImplementation.LAPACK, found "
+            f"{implementation!r}"
+        )
     for name, flag in (
         ("compute_left_eigenvectors", compute_left_eigenvectors),
         ("compute_right_eigenvectors", compute_right_eigenvectors),
@@ -346,6 +377,4 @@ declare(
     jvp=_jvp_schur,
 )
 
-__all__ = [
-    "eig", "eigh", "schur",
-]  # fmt: skip
+__all__ = ["EigImplementation", "EighImplementation", "eig", "eigh", "schur"]

@@ -8,6 +8,7 @@ from minijax.lax.linalg.cholesky import *
 from minijax.lax.linalg.eigen import *
 from minijax.lax.linalg.householder import *
 from minijax.lax.linalg.lu import *
+from minijax.lax.linalg.qdwh import *
 from minijax.lax.linalg.qr import *
 from minijax.lax.linalg.svd import *
 from minijax.lax.linalg.triangular_solve import *

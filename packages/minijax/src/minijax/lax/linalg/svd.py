@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import minijax.primitives.lapack as lapack
@@ -42,6 +43,27 @@ from minijax_stage3.lowering import FunctionBuilder, Value, signature
 svd_p = Primitive("svd")
 
 
+class SvdAlgorithm(Enum):
+    """How to compute singular values.
+
+    `DEFAULT` is `DIVIDE_AND_CONQUER` on a CPU; `QR` is slower there, and takes less memory. A CPU
+    has no routine for `JACOBI` and `POLAR`.
+    """
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+_ROUTINES = {
+    SvdAlgorithm.DEFAULT: "gesdd",
+    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
+    SvdAlgorithm.QR: "gesvd",
+}
+
+
 @operation(static=("full_matrices", "compute_uv", "subset_by_index", "algorithm"))
 def svd(
     x: ArrayLike,
@@ -49,7 +71,7 @@ def svd(
     full_matrices: bool = True,
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
-    algorithm: None = None,
+    algorithm: SvdAlgorithm | None = None,
 ) -> Any:
     """The decomposition of matrices `x` into `u @ diag(s) @ vh`, with orthonormal `u` and `vh`.
 
@@ -59,21 +81,25 @@ def svd(
         compute_uv: whether to return them.
         subset_by_index: the first and the last singular value, the latter exclusive; all by
             default. Needs `full_matrices` to be False.
-        algorithm: must be None.
+        algorithm: how to compute them, a `SvdAlgorithm`.
 
     Returns:
         `u`, `s`, `vh`, or `s` alone. The singular values `s` descend. NaN where LAPACK fails.
+
+    Raises:
+        TypeError: `algorithm` is not a `SvdAlgorithm`.
+        NotImplementedError: it is `JACOBI` or `POLAR`.
+        ValueError: `subset_by_index` is out of bounds, or given with `full_matrices`.
 
     >>> u, s, vt = lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]))
     >>> [f"{x:.2f}" for x in s]
     ['3.00', '2.00']
     """
-    if algorithm is not None:
-        raise NotImplementedError("svd: algorithm must be None")
+    how = _how(algorithm)
     x = matrices_of("svd", x)
     *lead, m, n = typeof(x).shape
     if min(m, n):
-        outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv)
+        outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv, **how)
     else:
         outs = _of_nothing(x, full_matrices, compute_uv)
     s, u, vh = outs if compute_uv else (*outs, None, None)
@@ -91,7 +117,26 @@ def svd(
     return (u, s, vh) if compute_uv else s
 
 
-def _types_of_svd(x: ShapedArray, *, full_matrices: bool, compute_uv: bool) -> list[ShapedArray]:
+def _how(algorithm: Any) -> dict[str, Any]:
+    """The parameters that choose an algorithm, none for the default.
+
+    Raises:
+        TypeError, NotImplementedError: there is no such algorithm, or not here.
+    """
+    if not isinstance(algorithm, SvdAlgorithm | None):
+        raise TypeError(f"svd: algorithm must be a SvdAlgorithm, found {algorithm!r}")
+    if algorithm is None or algorithm is SvdAlgorithm.DEFAULT:
+        return {}
+    if algorithm not in _ROUTINES:
+        raise NotImplementedError(
+            f"svd: {algorithm} is not available; SvdAlgorithm.DIVIDE_AND_CONQUER and QR are"
+        )
+    return {"algorithm": algorithm}
+
+
+def _types_of_svd(
+    x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **how: Any
+) -> list[ShapedArray]:
     check_matrices("svd", x)
     *lead, m, n = x.shape
     k = min(m, n)
@@ -115,6 +160,7 @@ def _lower_svd(
     *,
     full_matrices: bool,
     compute_uv: bool,
+    algorithm: SvdAlgorithm = SvdAlgorithm.DEFAULT,
 ) -> list[Value]:
     if b.module.platform == "cuda":
         return _lower_on_cuda(b, out_avals, x, full_matrices, compute_uv)
@@ -123,8 +169,8 @@ def _lower_svd(
     u, vh = out_avals[1:] if compute_uv else square
     outs = [x.aval, out_avals[0], u, vh, routines.info_type(lead)]
     mode = ("A" if full_matrices else "S") if compute_uv else "N"
-    gesdd = lapack.routine("gesdd", x, mode=mode)
-    found = routines.call(b, "svd", [x], outs, len(lead), in_place={0: 0}, cpu=gesdd)
+    routine = lapack.routine(_ROUTINES[algorithm], x, mode=mode)
+    found = routines.call(b, "svd", [x], outs, len(lead), in_place={0: 0}, cpu=routine)
     _, *factors, failed = found
     return routines.nan_unless_done(b, failed, factors[: len(out_avals)])
 
@@ -194,7 +240,12 @@ def _part(b: FunctionBuilder, x: Value, out: ShapedArray) -> Value:
 
 
 def _jvp_svd(
-    primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool, compute_uv: bool
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    **how: Any,
 ) -> tuple[list[Any], list[Any]]:
     """In the basis of singular vectors the diagonal of the tangent changes the singular values.
 
@@ -208,7 +259,7 @@ def _jvp_svd(
             f"svd: has no derivative with full_matrices=True for matrices that are not square, "
             f"found {typeof(x)}; say full_matrices=False"
         )
-    s, u, vh = bind(svd_p, x, full_matrices=False, compute_uv=True)
+    s, u, vh = bind(svd_p, x, full_matrices=False, compute_uv=True, **how)
     t = instantiate(tangents[0])
     v = mH(vh)
     in_basis = matmul(mH(u), matmul(t, v))
@@ -252,6 +303,4 @@ declare(
     jvp=_jvp_svd,
 )
 
-__all__ = [
-    "svd",
-]
+__all__ = ["SvdAlgorithm", "svd"]
