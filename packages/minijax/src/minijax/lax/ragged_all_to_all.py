@@ -60,12 +60,12 @@ def ragged_all_to_all(
         NotImplementedError: `axis_index_groups` is given under vmap.
 
     >>> send = lambda x, to: lax.ragged_all_to_all(
-    ...     x, jnp.zeros(3, int), jnp.array([0, 1]), jnp.array([1, 2]), to,
+    ...     x, jnp.zeros(4, int), jnp.array([0, 1]), jnp.array([1, 2]), to,
     ...     jnp.where(lax.axis_index("i") == 0, 1, jnp.array([2, 2])), axis_name="i")
-    >>> places = jnp.array([[0, 0], [1, 1]])
+    >>> places = jnp.array([[0, 0], [1, 2]])
     >>> print(minijax.vmap(send, axis_name="i")(jnp.array([[1, 2, 3], [4, 5, 6]]), places))
-    [[1 4 0]
-     [2 5 6]]
+    [[1 4 0 0]
+     [2 3 5 6]]
     """
     caller = "ragged_all_to_all"
     operand, output = to_array(operand), to_array(output)

@@ -28,6 +28,10 @@ class RaggedDotDimensionNumbers:
         lhs_ragged_dimensions: the axis of `lhs` that is divided into groups, in a sequence of one.
         rhs_group_dimensions: the axis of `rhs` that counts the groups, in a sequence of one if the
             ragged axis is neither contracting nor batch; empty otherwise.
+
+    >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+    >>> numbers.lhs_ragged_dimensions
+    (0,)
     """
 
     dot_dimension_numbers: DotDimensionNumbers

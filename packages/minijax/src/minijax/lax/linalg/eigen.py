@@ -40,7 +40,12 @@ from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 
 class EighImplementation(Enum):
-    """How to compute eigenvalues of symmetric matrices: only `QR` on a CPU."""
+    """Algorithms for eigenvalues of symmetric matrices. A CPU has `QR` alone.
+
+    >>> w = lax.linalg.eigh(jnp.eye(2), implementation=lax.linalg.EighImplementation.QR)[1]
+    >>> print(w)
+    [1. 1.]
+    """
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -48,7 +53,11 @@ class EighImplementation(Enum):
 
 
 class EigImplementation(Enum):
-    """What computes eigenvalues: only `LAPACK` on a CPU."""
+    """Libraries that compute eigenvalues. A CPU has `LAPACK` alone.
+
+    >>> lax.linalg.EigImplementation("lapack")
+    <EigImplementation.LAPACK: 'lapack'>
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"

@@ -44,10 +44,15 @@ svd_p = Primitive("svd")
 
 
 class SvdAlgorithm(Enum):
-    """How to compute singular values.
+    """Algorithms for singular values.
 
     `DEFAULT` is `DIVIDE_AND_CONQUER` on a CPU; `QR` is slower there, and takes less memory. A CPU
     has no routine for `JACOBI` and `POLAR`.
+
+    >>> x = jnp.array([[3.0, 0.0], [0.0, -2.0]])
+    >>> qr = lax.linalg.SvdAlgorithm.QR
+    >>> [f"{s:.2f}" for s in lax.linalg.svd(x, compute_uv=False, algorithm=qr)]
+    ['3.00', '2.00']
     """
 
     DEFAULT = "default"
