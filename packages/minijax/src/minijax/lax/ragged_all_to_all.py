@@ -68,8 +68,8 @@ def ragged_all_to_all(
      [2 3 5 6]]
     """
     caller = "ragged_all_to_all"
-    operand, output = to_array(operand), to_array(output)
-    x, out = typeof(operand), typeof(output)
+    rows_sent, unchanged = to_array(operand), to_array(output)
+    x, out = typeof(rows_sent), typeof(unchanged)
     if x.dtype != out.dtype or not x.ndim or x.ndim != out.ndim or x.shape[1:] != out.shape[1:]:
         raise TypeError(
             f"{caller}: operand and output must have one dtype and rows of one shape, found {x} "
@@ -90,13 +90,11 @@ def ragged_all_to_all(
         return all_to_all(v, axis_name, 0, 0, tiled=True, **groups)
 
     sources, starts = exchanged(slices[0]), exchanged(slices[2])
-    everyone = all_gather(operand, axis_name, axis_index_groups=axis_index_groups, tiled=True)
+    everyone = all_gather(rows_sent, axis_name, axis_index_groups=axis_index_groups, tiled=True)
     count, rows = types[0].shape[0], out.shape[0]
-    if not count or not rows:
-        return output
-    senders = typeof(everyone).shape[0] // max(x.shape[0], 1)
-    if not x.shape[0]:
-        return output
+    if not count or not rows or not x.shape[0]:
+        return unchanged
+    senders = typeof(everyone).shape[0] // x.shape[0]
     sender = iota("int32", count) // (count // senders)
     first = sender * x.shape[0] + sources - starts  # where row 0 of `output` would come from
     row = expand_dims(iota("int32", rows), [0])
@@ -106,7 +104,7 @@ def ragged_all_to_all(
     index = _rows(expand_dims(first, [1]), which)[:, 0] + iota("int32", rows)
     received = _rows(everyone, index)
     replaced = broadcast_in_dim(reduce_max(arrives, (0,)), out.shape, (0,))
-    return select(replaced, received, output)
+    return select(replaced, received, unchanged)
 
 
 def _rows(x: Any, indices: Any) -> Any:

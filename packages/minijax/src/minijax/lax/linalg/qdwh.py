@@ -96,7 +96,7 @@ def qdwh(
         return moving & (k < limit)
 
     halley = (3.0, 1.0, 3.0)
-    state = (len(weights), u, moving)
+    state: Any = (len(weights), u, moving)
     count, u, moving = while_loop(again, lambda s: (s[0] + 1, *step(s[1], halley)), state)
     u = 1.5 * u - 0.5 * matmul(u, matmul(mH(u), u))  # one of Newton and Schulz, for the last digits
     h = matmul(mH(u), x)
@@ -105,7 +105,8 @@ def qdwh(
 
 def _weights(eps: float, limit: int) -> list[tuple[float, float, float]]:
     """The weights (a, b, c) of iterations until singular values that were at least `eps` are 1."""
-    least, weights = eps, []
+    least = eps
+    weights: list[tuple[float, float, float]] = []
     while least + 5 * eps < 1 and len(weights) < limit:
         square = least * least
         d = (4 * (1 / square - 1) / square) ** (1 / 3)
