@@ -96,7 +96,7 @@ PAGES = (
     Page(
         "minijax/extend", "Extensions by JAX's conventions",
         ("minijax.extend.core", "minijax.extend.linear_util", "minijax.extend.backend",
-         "minijax.extend.source_info_util", "minijax.interpreters.ad",
+         "minijax.extend.random", "minijax.extend.source_info_util", "minijax.interpreters.ad",
          "minijax.interpreters.batching", "minijax.interpreters.mlir",
          "minijax.interpreters.partial_eval", "minijax.interpreters.xla", "minijax.api_util"),
     ),
@@ -179,7 +179,9 @@ PAGES = (
     family(
         "random/keys", "Keys and bits", "minijax.random", "random.keys", "random.bits",
     ),
-    family("random/distributions", "Distributions", "minijax.random", "random"),
+    family(
+        "random/distributions", "Distributions", "minijax.random", "random", ".random_gamma_p",
+    ),
     Page("nn/functions", "Activations and attention", ("minijax.nn",)),
     Page("nn/initializers", "Initializers", ("minijax.nn.initializers",)),
     Page("nn/image", "Images and segments", ("minijax.image", "minijax.ops")),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare
-from minijax.primitives.decomposition import lower_by
-from minijax.primitives.sharding_rules import by_elements
+from minijax.primitives.decomposition import leading_batch, lower_by
+from minijax.primitives.sharding_rules import agreed
 from minijax.random.arguments import (
     Shape,
     as_dtype,
@@ -28,11 +30,8 @@ from minijax.random.uniform import rademacher, uniform_numbers
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
-from minijax_stage2 import Primitive, ShapedArray, bind1, broadcast_to, typeof
-from minijax_stage2.primitives import spread_shape
-from minijax_stage2.promotion import broadcast_shapes
-from minijax_stage2.vmap_rules import elementwise
+from minijax.shardings.types import Division, division_of
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
@@ -90,14 +89,14 @@ def loggamma(
 def _gamma(caller: str, key: Any, a: Any, shape: Shape | None, dtype: Any, log_space: bool) -> Any:
     key, dtype = single_key(caller, key), float_dtype(caller, dtype)
     sizes = result_shape(caller, shape, a)
-    keys = bind1(random_split_p, key, shape=sizes)
-    return bind1(random_gamma_p, keys, spread(a, sizes, dtype), log_space=log_space)
+    return bind1(random_gamma_p, key, spread(a, sizes, dtype), log_space=log_space)
 
 
 def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
-    """A number for each key and shape parameter, which are arrays of one shape, or scalars."""
-    shape = broadcast_shapes(typeof(keys).shape, typeof(a).shape)
-    keys, alphas = (lax.reshape(broadcast_to(x, shape), (-1,)) for x in (keys, a))
+    """A number for each shape parameter; those of the last axes share a key, which is split."""
+    shape, count = typeof(a).shape, typeof(keys).ndim
+    keys = bind1(random_split_p, keys, shape=shape[count:])
+    keys, alphas = (lax.reshape(x, (-1,)) for x in (keys, a))
     # One after the other: each is rejected as often as chance will have it.
     out = lax.map(lambda pair: _one_gamma(pair[0], pair[1], log_space), (keys, alphas))
     return [lax.reshape(out, shape)]
@@ -162,15 +161,27 @@ def _jvp_gamma(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
     return lax.mul(t, lax.div(lax.random_gamma_grad(a, number), number))
 
 
+def _division_of_gamma(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Division]:
+    keys, a = in_avals
+    columns = zip_longest(division_of(keys), division_of(a), fillvalue=())
+    return [agreed(random_gamma_p, in_avals, columns)]
+
+
+def _type_of_gamma(keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> list[ShapedArray]:
+    if a.shape[: keys.ndim] != keys.shape:
+        raise TypeError(f"random_gamma: parameters begin with the axes of keys, found {keys}, {a}")
+    return [ShapedArray(a.shape, a.dtype)]
+
+
 random_gamma_p = Primitive("random_gamma")
 declare(
     random_gamma_p,
-    abstract_eval=lambda keys, a, *, log_space: [
-        ShapedArray(spread_shape(random_gamma_p, keys, a), a.dtype)
-    ],
+    abstract_eval=_type_of_gamma,
     lower=lower_by(_gamma_numbers),
-    vmap=elementwise(random_gamma_p),
-    sharding=by_elements(random_gamma_p),
+    vmap=leading_batch(random_gamma_p),
+    sharding=_division_of_gamma,
     jvp=(None, _jvp_gamma),
 )
 
@@ -431,4 +442,7 @@ def ball(
     return lax.div(points, jnp.expand_dims(norm, -1))
 
 
-set_all(globals())
+__all__ = [
+    "ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma",
+    "random_gamma_p", "t",
+]  # fmt: skip

@@ -8,7 +8,7 @@ Every function takes both kinds, and returns keys of the same kind.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
@@ -37,6 +37,13 @@ from minijax_stage2.shaped_array import is_value
 from minijax_stage2.shown import shown
 
 UINT32 = np.dtype(np.uint32)
+Key = NewType("Key", Array)
+Key.__doc__ = """An array of keys, in annotations.
+
+>>> from minijax import random
+>>> def draw(key: random.Key) -> Array:
+...     return random.normal(key)
+"""
 
 for _each in (threefry, rbg, unsafe_rbg):
     register(_each)
@@ -67,7 +74,7 @@ def key(seed: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     Array((), dtype=key<rbg>) overlaying:
     [0 0 0 0]
     """
-    return _seeded(_seed("key", seed), impl=_implementation("key", impl, dtype))
+    return seeded(_seed("key", seed), impl=_implementation("key", impl, dtype))
 
 
 @hiding_frames
@@ -79,12 +86,13 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
     >>> random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
-    key = _seeded(_seed("PRNGKey", seed), impl=_implementation("PRNGKey", impl))
+    key = seeded(_seed("PRNGKey", seed), impl=_implementation("PRNGKey", impl))
     return key if custom_prng.value else random_unwrap(key)
 
 
 @operation(static="impl")
-def _seeded(seed: Any, *, impl: Implementation) -> Any:
+def seeded(seed: Any, *, impl: Implementation) -> Any:
+    """Keys of the implementation from an array of integers, one for each."""
     return bind1(random_seed_p, seed, impl=impl)
 
 
@@ -306,6 +314,6 @@ def clone(key: ArrayLike) -> Array:
 
 
 __all__ = [
-    "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
+    "Key", "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
     "wrap_key_data",
 ]  # fmt: skip
