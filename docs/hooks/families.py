@@ -213,7 +213,7 @@ PAGES = (
             "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
             "minijax.experimental.sparse.linalg", "minijax.experimental.mesh_utils",
             "minijax.experimental.multihost_utils", "minijax.experimental.rnn",
-            "minijax.experimental.roofline",
+            "minijax.experimental.roofline", "minijax.experimental.source_mapper",
         ),
     ),
     Page(
