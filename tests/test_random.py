@@ -160,6 +160,35 @@ def test_nearly_the_same_numbers(name, calls):
             np.testing.assert_allclose(ours, theirs, rtol=20 * eps, atol=20 * eps * scale)
 
 
+APPROXIMATE = {
+    "gamma": [np.float32([0.01, 0.5, 3, 50, 1e4])],
+    "loggamma": [np.float32([0.01, 0.5, 3, 50, 1e4])],
+    "beta": [np.float32([0.5, 3]), np.float32([[2.0], [30.0]])],
+    "chisquare": [np.float32([0.5, 3, 50])],
+    "poisson": [np.float32([0, 0.1, 3, 6.9, 7, 10, 100, 1e5, np.nan])],
+}
+
+
+@every_width
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_approximate_methods(name, x64):
+    def program(numpy, lib):
+        def draw(key, *args, dtype=None):
+            shape = (40, *np.broadcast_shapes(*map(np.shape, args)))
+            return getattr(lib.random, name)(key, *args, shape, dtype, method="approximate")
+
+        args, key = APPROXIMATE[name], lib.random.key(3)
+        dtypes = {"poisson": "int16", "gamma": "float16", "loggamma": "float16"}
+        narrow = draw(key, *args, dtype=dtypes.get(name))
+        if name == "poisson":
+            return draw(key, *args), narrow
+        slope = lib.grad(lambda a: draw(key, a, *args[1:]).sum())(args[0])
+        return draw(key, *args), narrow, slope
+
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        assert_alike(*(result_of(program, m.numpy, m) for m in (minijax, jax)), rtol=2e-5)
+
+
 # The others are formulas of these: with 64 bits, one call of each of these shows the types.
 WITH_64_BITS = ["bits", "uniform", "normal", "bernoulli", "randint", "gamma", "permutation"]
 RUNS = [(name, calls, False) for name, calls in CASES] + [

@@ -65,17 +65,15 @@ def broadcast_sizes(caller: str, shape: Shape | None, *shapes: tuple[int, ...]) 
     return sizes
 
 
-def require_exact(caller: str, method: str) -> None:
-    """Raise an error if another sampling method is requested.
+def is_exact(caller: str, method: str) -> bool:
+    """Return True if `method` is "exact", not "approximate".
 
     Raises:
-        NotImplementedError: `method` is "approximate".
         ValueError: there is no such method.
     """
-    if method == "approximate":
-        raise NotImplementedError(f'{caller}: method must be "exact", found "approximate"')
-    if method != "exact":
-        raise ValueError(f'{caller}: method must be "exact", found {shown(method)}')
+    if method not in ("exact", "approximate"):
+        raise ValueError(f'{caller}: method is "exact" or "approximate", found {shown(method)}')
+    return method == "exact"
 
 
 def as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

@@ -12,13 +12,14 @@ from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.primitives.sharding_rules import agreed
+from minijax.random.approximate import gamma_numbers
 from minijax.random.arguments import (
     Shape,
     as_dtype,
     finfo,
     float_dtype,
+    is_exact,
     new_keys,
-    require_exact,
     result_shape,
     spread,
 )
@@ -51,7 +52,7 @@ def gamma(
         a: the positive shape parameter, or an array that broadcasts to `shape`.
         shape: the shape of the result; that of `a` if not given.
         dtype: a real dtype; the default float dtype if not given.
-        method: "exact".
+        method: "exact", or "approximate", which is faster, for it needs no loops.
 
     Raises:
         ValueError: `a` does not broadcast to `shape`, or `dtype` is not real.
@@ -60,8 +61,7 @@ def gamma(
     >>> f"{jnp.mean(x):.0f}"
     '3'
     """
-    require_exact("gamma", method)
-    return _gamma("gamma", key, a, shape, dtype, log_space=False)
+    return _gamma("gamma", key, a, shape, dtype, method, log_space=False)
 
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
@@ -82,13 +82,16 @@ def loggamma(
     >>> bool(jnp.all(jnp.isfinite(small))), bool(jnp.any(jnp.exp(small) == 0))
     (True, True)
     """
-    require_exact("loggamma", method)
-    return _gamma("loggamma", key, a, shape, dtype, log_space=True)
+    return _gamma("loggamma", key, a, shape, dtype, method, log_space=True)
 
 
-def _gamma(caller: str, key: Any, a: Any, shape: Shape | None, dtype: Any, log_space: bool) -> Any:
+def _gamma(
+    caller: str, key: Any, a: Any, shape: Shape | None, dtype: Any, method: str, *, log_space: bool
+) -> Any:
     key, dtype = single_key(caller, key), float_dtype(caller, dtype)
     sizes = result_shape(caller, shape, a)
+    if not is_exact(caller, method):
+        return gamma_numbers(key, a, sizes, dtype, log_space)
     return bind1(random_gamma_p, key, spread(a, sizes, dtype), log_space=log_space)
 
 
@@ -205,7 +208,7 @@ def beta(
         b: the positive second parameter, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
         dtype: a real dtype; the default float dtype if not given.
-        method: "exact".
+        method: "exact", or "approximate", which is faster, for it needs no loops.
 
     Raises:
         TypeError: `key` is not a key.
@@ -216,11 +219,11 @@ def beta(
     >>> f"{jnp.mean(x):.1f}"
     '0.4'
     """
-    require_exact("beta", method)
     key, dtype = single_key("beta", key), float_dtype("beta", dtype)
     sizes = result_shape("beta", shape, a, b)
     log_a, log_b = (
-        loggamma(new, x, sizes, dtype) for new, x in zip(new_keys(key, 2), (a, b), strict=True)
+        loggamma(new, x, sizes, dtype, method=method)
+        for new, x in zip(new_keys(key, 2), (a, b), strict=True)
     )
     largest = lax.max(log_a, log_b)
     share_a, share_b = (lax.exp(lax.sub(x, largest)) for x in (log_a, log_b))
@@ -279,7 +282,7 @@ def chisquare(
         df: the positive degrees of freedom, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
         dtype: a real dtype; the default float dtype if not given.
-        method: "exact".
+        method: "exact", or "approximate", which is faster, for it needs no loops.
 
     Raises:
         TypeError: `key` is not a key.
@@ -290,11 +293,10 @@ def chisquare(
     >>> f"{jnp.mean(x):.0f}"
     '4'
     """
-    require_exact("chisquare", method)
     key, dtype = single_key("chisquare", key), float_dtype("chisquare", dtype)
     sizes, two = result_shape("chisquare", shape, df), dtype.type(2)
     half = lax.div(as_dtype(df, dtype), two)
-    return lax.mul(lax.exp(loggamma(key, half, sizes, dtype)), two)
+    return lax.mul(lax.exp(loggamma(key, half, sizes, dtype, method=method)), two)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
