@@ -24,9 +24,6 @@ NAMES = tuple(sorted(path.stem.removeprefix("with_") for path in HERE.glob("with
 QUICK = ("chex", "diffrax", "equinox", "flax_linen", "optax")
 SECONDS = 600  # for one program
 
-# Programs that do not run on minijax yet, and what they lack.
-NOT_YET = {"flax_nnx": "importing it takes references and jax.experimental.hijax"}
-
 
 def program(name):
     """The module of a program, with its distribution and tolerance."""
@@ -136,10 +133,8 @@ def main():
             print(f"{name:12} {report.get('error', 'ok')}", flush=True)
         else:
             report = on_minijax[name] = compared(report, on_jax.get(name))
-            if "error" in report and name in NOT_YET:
-                report["error"] = f"not yet: {NOT_YET[name]}"
             print(line_of(name, report), flush=True)
-        if ("error" in report) != (name in NOT_YET and not is_on_jax):
+        if "error" in report:
             failed.append(name)
     if is_on_jax:
         ON_JAX.write_text(json.dumps(on_jax, indent=1, sort_keys=True) + "\n")

@@ -10,13 +10,32 @@ DISTRIBUTION = "flax"
 
 class Network(nnx.Module):
     def __init__(self, rngs):
-        self.first = nnx.Linear(4, 16, rngs=rngs)
+        self.first = nnx.Linear(4, 16, use_bias=False, rngs=rngs)  # the norm subtracts the mean
         self.norm = nnx.BatchNorm(16, rngs=rngs)
         self.dropout = nnx.Dropout(0.2, rngs=rngs)
         self.last = nnx.Linear(16, 1, rngs=rngs)
 
     def __call__(self, x):
         return self.last(self.dropout(nnx.relu(self.norm(self.first(x)))))[:, 0]
+
+
+class Stack(nnx.Module):
+    """Layers of one shape, whose parameters are stacked, one after the other."""
+
+    def __init__(self, rngs):
+        @nnx.split_rngs(splits=3)
+        @nnx.vmap(in_axes=0, out_axes=0)
+        def layers(rngs):
+            return nnx.Linear(4, 4, rngs=rngs)
+
+        self.layers = layers(rngs)
+
+    def __call__(self, x):
+        @nnx.scan(in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)
+        def apply(x, layer):
+            return jnp.tanh(layer(x))
+
+        return apply(x, self.layers)
 
 
 def main():
@@ -35,4 +54,11 @@ def main():
     network.eval()
     graph, state = nnx.split(network)
     merged = nnx.merge(graph, state)
-    return {"losses": losses, "out": merged(x)}
+    stack = Stack(nnx.Rngs(2))
+    of_stack = nnx.grad(lambda stack: stack(x).sum())(stack)
+    return {
+        "losses": losses,
+        "out": merged(x),
+        "stack": stack(x),
+        "gradient": nnx.to_pure_dict(of_stack)["layers"],
+    }

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
 import minijax
@@ -201,3 +202,20 @@ def test_taking_it_back_twice_is_once():
     remove_as_jax()
     remove_as_jax()
     assert sys.modules["jax"] is jax
+
+
+def test_hijax_can_be_imported_and_says_what_it_lacks():
+    from minijax.experimental import hijax
+
+    class Point(hijax.HiType):
+        norm = hijax.aval_method(len)
+        x = hijax.aval_property(fget=len)
+
+    with pytest.raises(NotImplementedError, match="Point: types and primitives of hijax"):
+        Point()
+    zero = hijax.Zero(hijax.ShapedArray((2,), np.dtype("float32")))
+    assert np.asarray(hijax.instantiate_zeros(zero)).tolist() == [0.0, 0.0]
+    assert hijax.instantiate_zeros(1.5) == 1.5
+    missing = missing_names("jax.experimental.hijax")
+    assert {"HiPrim", "HiType", "register_hitype"} <= set(missing)
+    assert "Zero" not in missing

@@ -28,6 +28,8 @@ def names_of(module: str) -> list[str] | None:
 class AbsentName:
     """A name of JAX that this library does not have: any use of it is an error."""
 
+    is_absent = True
+
     def __init__(self, name: str):
         self.__name__ = name
 
