@@ -7,9 +7,8 @@ Methods and properties of types, and zeros as arrays, are here. Types and primit
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from minijax.interpreters.ad import Zero, is_undefined_primal
 from minijax.runtime.refs import AbstractRef
-from minijax_stage2 import ShapedArray
+from minijax_stage2 import ShapedArray, Zero
 from minijax_stage2.tangent import instantiate
 
 AbstractValue = ShapedArray
@@ -77,5 +76,5 @@ register_hitype.is_absent = True  # type: ignore[attr-defined]
 
 __all__ = [
     "AbstractRef", "AbstractValue", "HiPrim", "HiType", "ShapedArray", "Zero", "aval_method",
-    "aval_property", "instantiate_zeros", "is_undefined_primal", "register_hitype",
+    "aval_property", "instantiate_zeros", "register_hitype",
 ]  # fmt: skip
