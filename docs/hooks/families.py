@@ -213,7 +213,8 @@ PAGES = (
             "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
             "minijax.experimental.sparse.linalg", "minijax.experimental.mesh_utils",
             "minijax.experimental.multihost_utils", "minijax.experimental.rnn",
-            "minijax.experimental.roofline", "minijax.experimental.source_mapper",
+            "minijax.experimental.buffer_callback", "minijax.experimental.roofline",
+            "minijax.experimental.source_mapper",
         ),
     ),
     Page(
