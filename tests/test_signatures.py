@@ -59,7 +59,6 @@ MODULES += [
 
 # Parameters of JAX's functions that ours do not take yet, by the functions that lack them.
 NOT_YET = {
-    "host_id": "local_devices",
     "slice_index": "distributed.initialize",
     "partition_index": "distributed.initialize",
     "concrete": "checkpoint remat",
@@ -98,7 +97,6 @@ OF_SETTINGS = {
     "debug_infs",
     "debug_nans",
     "default_device",
-    "default_matmul_precision",
     "default_prng_impl",
     "enable_custom_prng",
     "explain_cache_misses",

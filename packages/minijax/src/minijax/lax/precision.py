@@ -113,11 +113,11 @@ _default = config.declare(
 
 
 @reusable_context
-def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
+def default_matmul_precision(new_val: str | Precision | None) -> Iterator[None]:
     """Set `config.default_matmul_precision` for the block of a `with`, in this thread only.
 
     Arguments:
-        value: the precision of products that do not specify their own: a `lax.Precision`, one of
+        new_val: the precision of products that do not specify their own: a `lax.Precision`, one of
             its names, or None.
 
     Raises:
@@ -130,9 +130,9 @@ def default_matmul_precision(value: str | Precision | None) -> Iterator[None]:
       precision=[HIGHEST, HIGHEST]
     ] a b
     """
-    if value is not None:
-        value = precision_of("default_matmul_precision", value)[0].name.lower()
-    with _default.override(value):
+    if new_val is not None:
+        new_val = precision_of("default_matmul_precision", new_val)[0].name.lower()
+    with _default.override(new_val):
         yield
 
 

@@ -14,6 +14,7 @@ from minijax.numpy.indexing.at import at
 from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
 from minijax.runtime.array import Array, ArrayLike, public_names_of
+from minijax.runtime.dtypes import DTypeLike
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
@@ -107,9 +108,15 @@ def _compress(
     return jnp.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-def _reshape(self: Any, *shape: Any, order: str = "C") -> Array:
+def _reshape(self: Any, *shape: Any, order: str = "C", out_sharding: Any = None) -> Array:
     """The array with another shape of the same size; one size may be -1."""
-    return jnp.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+    to = shape[0] if len(shape) == 1 else shape
+    return jnp.reshape(self, to, order, out_sharding=out_sharding)
+
+
+def _astype(self: Any, dtype: DTypeLike | None, copy: bool = False, device: Any = None) -> Array:
+    """The array with another dtype. `copy` makes no difference, since Arrays are immutable."""
+    return jnp.astype(self, dtype, copy=copy, device=device)
 
 
 def _contains(self: Any, x: ArrayLike) -> Array:
@@ -186,7 +193,7 @@ METHODS: dict[str, Any] = {
     "argsort": jnp.argsort,
     "argmax": jnp.argmax,
     "argmin": jnp.argmin,
-    "astype": jnp.astype,
+    "astype": _astype,
     "at": at,
     "byteswap": byteswap,
     "choose": jnp.choose,
@@ -243,7 +250,7 @@ OF_TRACERS: dict[str, Any] = {
     "__iter__": iterate,
     "__reduce_ex__": _reduce_ex,
     "astype": lambda x, *args, **how: (
-        jnp.astype if how or x.aval.dtype.kind == "c" else functions.astype
+        _astype if how or len(args) > 1 or x.aval.dtype.kind == "c" else functions.astype
     )(x, *args, **how),
     "copy": jnp.copy,
     "item": _item,

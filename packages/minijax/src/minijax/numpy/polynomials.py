@@ -35,13 +35,14 @@ MOST_WRITTEN_OUT = 16  # steps; XLA makes a faster program of few steps than of 
 
 
 @operation(static="unroll")
-def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     """The value of the polynomial `p` at each element of `x`.
 
     Arguments:
         p: the coefficients, highest power first; further axes are several polynomials.
         x: an array of any shape that broadcasts with the other axes of `p`.
-        unroll: the number of coefficients that one step of the loop takes, if there are many.
+        unroll: the number of coefficients that one step of the loop takes, if there are many; 16
+            by default.
 
     Raises:
         ValueError: `p` is a scalar.
@@ -49,6 +50,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     >>> jnp.polyval(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 10.0]))
     Array([  3., 123.], dtype=float32)
     """
+    unroll = MOST_WRITTEN_OUT if unroll is None else unroll
     if unroll < 0:
         raise ValueError(f"polyval: unroll must not be negative, found {unroll}")
     p, x = of_one_dtype(p, x)

@@ -15,6 +15,7 @@ from minijax.numpy.dtypes import dtype_of_mean
 from minijax.numpy.reductions import any, sum
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
+from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import broadcast_to
@@ -48,11 +49,13 @@ def quantile(
         method: the interpolation between two elements: "linear", "lower", "higher", "midpoint" or
             "nearest"; or "inverted_cdf", the inverse of the empirical distribution function.
         keepdims: whether to keep the axes, with size 1.
-        weights: must be None.
+        weights: how often each element counts, for the method "inverted_cdf": an array of the
+            shape of `a`, or of that of the axes. One that is negative or NaN makes the result NaN.
 
     Raises:
-        ValueError: `method` is not known, `q` has more than one axis, `a` is complex, or
-            `overwrite_input` is given.
+        ValueError: `method` is not known, `q` has more than one axis, `a` or `weights` are complex,
+            `weights` have another shape, or `overwrite_input` is given.
+        NotImplementedError: `weights` are given with another method.
 
     >>> jnp.quantile(jnp.array([0.0, 4.0, 8.0]), jnp.array([0.25, 0.5]))
     Array([2., 4.], dtype=float32)
@@ -181,26 +184,32 @@ def _quantile(
         raise ValueError(
             f"{name}: out must be None and overwrite_input False: an Array is never written to"
         )
-    if weights is not None:
-        raise NotImplementedError(f"{name}: weights must be None; average takes weights")
     if method not in METHODS:
         raise ValueError(f"{name}: method must be one of {METHODS}, found {method!r}")
     if typeof(a).dtype.kind == "c":
         raise ValueError(f"{name}: complex numbers have no order, found {typeof(a)}")
     if typeof(q).ndim > 1:
         raise ValueError(f"{name}: q must be a number or have one axis, found {typeof(q)}")
-    dtype = dtype_of_mean(a)
-    a = lax.convert_element_type(a, dtype)
     shape = typeof(a).shape
     axes = canonical_axes(name, axis, len(shape))
+    if weights is not None:
+        a, weights = promote(a, _of_each_element(name, weights, shape, axes, method))
+    dtype = dtype_of_mean(a)
+    a = lax.convert_element_type(a, dtype)
     kept = [i for i in range(len(shape)) if i not in axes]
     rest, size = tuple(shape[i] for i in kept), math.prod(shape[i] for i in axes)
-    a = lax.reshape(lax.transpose(a, (*kept, *axes)), (*rest, size))
+
+    def in_rows(x: Any) -> Any:
+        return lax.reshape(lax.transpose(x, (*kept, *axes)), (*rest, size))
+
+    a = in_rows(a)
+    weights = None if weights is None else lax.convert_element_type(in_rows(weights), dtype)
     q_shape = typeof(q).shape
     if not size and not passes_over_nan and 0 not in q_shape:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
     if not size:  # of no elements nothing but NaN is left, as of one that is NaN
         a, size = lax.full((*rest, 1), np.nan, typeof(a).dtype), 1
+        weights = None if weights is None else lax.full((*rest, 1), 0, dtype)
     sizes = tuple(
         1 if i in axes else shape[i] for i in range(len(shape)) if keepdims or i not in axes
     )
@@ -210,6 +219,10 @@ def _quantile(
     of_places = dtype_of_mean(q)
     shares = lax.convert_element_type(lax.reshape(q, (-1,)), of_places)
     along = len(rest)
+    if weights is not None:
+        picked = _weighted(a, weights, shares, along, passes_over_nan)
+        out_first = lax.transpose(picked, (along, *range(along)))
+        return lax.reshape(out_first, (*q_shape, *sizes))
     if passes_over_nan:
         ordered = lax.sort(a, along)
         count = sum(lax.eq(a, a), along, of_places, keepdims=True)
@@ -228,6 +241,49 @@ def _quantile(
         picked = where(broadcast_to(lax.eq(count, 0), wide), np.nan, picked)
     out_first = lax.transpose(picked, (along, *range(along)))
     return lax.reshape(out_first, (*q_shape, *sizes))
+
+
+def _of_each_element(
+    name: str, weights: Any, shape: Sequence[int], axes: Sequence[int], method: str
+) -> Any:
+    """Weights in the shape of the elements.
+
+    Raises:
+        ValueError, NotImplementedError: as `quantile` says.
+    """
+    aval = typeof(weights)
+    if aval.dtype.kind == "c":
+        raise ValueError(f"{name}: weights must be real, found {aval}")
+    if method != "inverted_cdf":
+        raise NotImplementedError(
+            f"{name}: weights need the method 'inverted_cdf', found {method!r}"
+        )
+    if aval.shape == tuple(shape):
+        return weights
+    if aval.shape != tuple(shape[i] for i in axes) or len(axes) == len(shape):
+        raise ValueError(
+            f"{name}: weights must have the shape of the array, {tuple(shape)}, or that of its "
+            f"axes {tuple(axes)}, found {aval}"
+        )
+    return lax.broadcast_in_dim(weights, shape, axes)
+
+
+def _weighted(a: Any, weights: Any, shares: Any, along: int, passes_over_nan: bool) -> Any:
+    """The first elements, in order, at which shares of the sum of all weights are reached."""
+    ordered, weights = lax.sort_key_val(where(lax.ne(a, a), np.nan, a), weights, along)
+    is_nan = lax.ne(ordered, ordered)
+    bad = lax.bitwise_or(lax.lt(weights, 0), lax.ne(weights, weights))
+    reached = lax.cumsum(where(lax.bitwise_or(bad, is_nan), 0, weights), along)
+    size = typeof(a).shape[along]
+    total = lax.slice_in_dim(reached, size - 1, size, axis=along)
+    targets = lax.mul(total, lax.convert_element_type(shares, typeof(a).dtype))
+    below = lax.lt(lax.expand_dims(reached, [along + 1]), lax.expand_dims(targets, [along]))
+    count = sum(lax.eq(ordered, ordered), along, np.int32, keepdims=True)
+    last = lax.max(lax.sub(count, 1), 0) if passes_over_nan else size - 1
+    picked = take_along(ordered, lax.min(sum(below, along, np.int32), last), along)
+    hopeless = lax.eq(count, 0) if passes_over_nan else lax.lt(count, size)
+    hopeless = lax.bitwise_or(hopeless, any(bad, along, keepdims=True))
+    return where(broadcast_to(hopeless, typeof(picked).shape), np.nan, picked)
 
 
 def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:

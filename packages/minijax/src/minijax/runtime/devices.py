@@ -93,12 +93,15 @@ def devices(backend: str | None = None) -> list[Device]:
     return xla.devices(backend)
 
 
-def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
     """The devices of this process, or of the one with the given number.
 
     Arguments:
         process_index: the number of a process; by default this one's.
         backend: the platform, "cpu" or "gpu"; by default that of `default_backend`.
+        host_id: the older name of `process_index`.
 
     Raises:
         ValueError: there is no such process.
@@ -107,6 +110,8 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     >>> minijax.local_devices() == [d for d in minijax.devices() if d.process_index == 0]
     True
     """
+    if host_id is not None:
+        process_index = host_id
     require_fit("local_devices", "process_index", process_index, int | None)
     if process_index is None:
         process_index = xla.process_index()

@@ -49,30 +49,26 @@ _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 
 @hiding_frames
-def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Return True if dtype `arg1` is dtype `arg2`, or of that kind, as `jnp.issubdtype` does.
+def issubdtype(a: Any, b: Any) -> bool:
+    """Return True if dtype `a` is dtype `b`, or of that kind, as `jnp.issubdtype` does.
 
     >>> minijax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
     True
     """
-    arg1, arg2 = (
-        prng_key if isinstance(x, np.dtype) and is_key_type(x) else x for x in (arg1, arg2)
-    )
-    if isinstance(arg1, type) and issubclass(arg1, extended):
-        return isinstance(arg2, type) and issubclass(arg1, arg2)
-    if isinstance(arg2, type) and issubclass(arg2, extended):
+    a, b = (prng_key if isinstance(x, np.dtype) and is_key_type(x) else x for x in (a, b))
+    if isinstance(a, type) and issubclass(a, extended):
+        return isinstance(b, type) and issubclass(a, b)
+    if isinstance(b, type) and issubclass(b, extended):
         return False
-    if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1 in _ABSTRACT:
-        return bool(np.issubdtype(arg1, arg2))
-    dtype = parse_dtype("issubdtype", arg1)
+    if isinstance(a, type) and issubclass(a, np.generic) and a in _ABSTRACT:
+        return bool(np.issubdtype(a, b))
+    dtype = parse_dtype("issubdtype", a)
     if dtype.isbuiltin != 2:
-        return bool(
-            np.issubdtype(dtype, arg2 if _is_kind(arg2) else parse_dtype("issubdtype", arg2))
-        )
-    if not _is_kind(arg2):
-        return bool(dtype == parse_dtype("issubdtype", arg2))
+        return bool(np.issubdtype(dtype, b if _is_kind(b) else parse_dtype("issubdtype", b)))
+    if not _is_kind(b):
+        return bool(dtype == parse_dtype("issubdtype", b))
     kind = np.floating if kind_of(dtype) == 2 else _KINDS_OF_INTEGERS[dtype.name[0]]
-    return issubclass(kind, arg2)
+    return issubclass(kind, b)
 
 
 _ABSTRACT = (
