@@ -265,7 +265,7 @@ def _of_each_element(
             f"{name}: weights must have the shape of the array, {tuple(shape)}, or that of its "
             f"axes {tuple(axes)}, found {aval}"
         )
-    return lax.broadcast_in_dim(weights, shape, axes)
+    return lax.broadcast_in_dim(weights, tuple(shape), tuple(axes))
 
 
 def _weighted(a: Any, weights: Any, shares: Any, along: int, passes_over_nan: bool) -> Any:
