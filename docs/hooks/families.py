@@ -212,9 +212,9 @@ PAGES = (
         (
             "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
             "minijax.experimental.sparse.linalg", "minijax.experimental.mesh_utils",
-            "minijax.experimental.multihost_utils", "minijax.experimental.rnn",
-            "minijax.experimental.buffer_callback", "minijax.experimental.roofline",
-            "minijax.experimental.source_mapper",
+            "minijax.experimental.multihost_utils", "minijax.experimental.random",
+            "minijax.experimental.rnn", "minijax.experimental.buffer_callback",
+            "minijax.experimental.roofline", "minijax.experimental.source_mapper",
         ),
     ),
     Page(
