@@ -14,12 +14,11 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.dtypes import issubdtype, prng_key
 from minijax.errors.tracebacks import hiding_frames
 from minijax.numpy.references import addupdate, get, new_ref
+from minijax.pytrees.registration import register_dataclass
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
-from minijax.tree_util import register_dataclass
+from minijax.runtime.dtypes import DTypeLike, issubdtype, prng_key
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import typeof
 
