@@ -74,3 +74,43 @@ def test_bad_arguments():
             lib.scipy.optimize.minimize(matyas, np.zeros(2), method="Newton")
         with pytest.raises(TypeError, match="tuple"):
             lib.scipy.optimize.minimize(matyas, np.zeros(2), [1.0], method="BFGS")
+
+
+LBFGS = "l-bfgs-experimental-do-not-rely-on-this"
+
+
+@pytest.mark.parametrize("start", [[-1.2, 3.0], [10.0, 10.0]])
+@pytest.mark.parametrize(
+    ("fun", "options"),
+    [
+        (himmelblau, {}),
+        (matyas, {"maxcor": 2, "gtol": 1e-3, "norm": 2}),
+        (himmelblau, {"maxiter": 3}),
+        (himmelblau, {"maxfun": 4}),
+        (himmelblau, {"maxgrad": 4, "maxls": 5}),
+        (himmelblau, {"ftol": 1e3}),
+    ],
+)
+def test_iterations_that_remember_the_last_moves(fun, options, start):
+    def run(lib):
+        minimize = lib.scipy.optimize.minimize
+        return lib.jit(lambda x: minimize(fun, x, method=LBFGS, options=options))(np.array(start))
+
+    found, expected = run(minijax), run(jax)
+    assert found.hess_inv is expected.hess_inv is None
+    for x, y in zip(found, expected, strict=True):
+        if x is not None:
+            assert (x.shape, x.dtype) == (y.shape, y.dtype)
+            np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-5, atol=1e-8)
+
+
+def test_the_last_moves_of_complex_numbers():
+    def far(z):
+        return (abs(z - np.array([1 + 2j, -3j])) ** 2).sum() + (abs(z) ** 4).sum()
+
+    start = np.array([1j, 2.0 + 0j])
+    found, expected = (
+        lib.scipy.optimize.minimize(far, start, method=LBFGS) for lib in (minijax, jax)
+    )
+    assert bool(found.success)
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-6)

@@ -153,15 +153,17 @@ def line_search(
         direction: a vector along which the function falls.
         value: the function there.
         value_before: its value before the last search, which determines the length of the first
-            step.
+            step; None for a first step of 1.
         gradient: its gradient there.
         maxiter: the maximum number of steps to try.
     """
     start = Point(
         jnp.zeros_like(value), value, jnp.dot(gradient, direction, precision=HIGHEST).real
     )
-    expected = 1.01 * 2 * (value - value_before) / start.slope
-    first_step = jnp.where(expected > 1, 1, expected)
+    first_step = jnp.ones_like(value)
+    if value_before is not None:
+        expected = 1.01 * 2 * (value - value_before) / start.slope
+        first_step = jnp.where(expected > 1, 1, expected)
 
     def at(step: Any) -> Found:
         out, slope = value_and_grad(function)(place + step * direction)

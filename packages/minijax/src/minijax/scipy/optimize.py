@@ -15,6 +15,7 @@ from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import inexact_arrays
 from minijax.runtime.array import ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.scipy.lbfgs import lbfgs
 from minijax.scipy.line_search import line_search
 from minijax.transforms.transformations import value_and_grad
 from minijax_stage1.source import name_of
@@ -22,6 +23,7 @@ from minijax_stage2 import typeof
 from minijax_stage2.shown import counted, shown
 
 HIGHEST = lax.Precision.HIGHEST
+LBFGS = "l-bfgs-experimental-do-not-rely-on-this"
 
 
 class OptimizeResults(NamedTuple):
@@ -141,6 +143,22 @@ def _bfgs(
     )
 
 
+def _lbfgs(function: Callable[[Any], Any], x0: Any, **options: Any) -> OptimizeResults:
+    """The L-BFGS method, which has no inverse of the Hessian to return."""
+    end = lbfgs(function, x0, **options)
+    return OptimizeResults(
+        x=end.x,
+        success=end.converged,
+        status=end.status,
+        fun=end.value,
+        jac=end.gradient,
+        hess_inv=None,
+        nfev=end.evaluations,
+        njev=end.evaluations,
+        nit=end.count,
+    )
+
+
 @evaluated_by_library
 def minimize(
     fun: Callable[..., Any],
@@ -157,10 +175,14 @@ def minimize(
         fun: function of a vector, and of `args`, that returns a number.
         x0: the vector to start from.
         args: further arguments of `fun`.
-        method: "BFGS".
+        method: "BFGS", or by its full name in JAX the L-BFGS method,
+            "l-bfgs-experimental-do-not-rely-on-this", which remembers the last moves alone.
         tol: makes no difference; the option `gtol` does.
         options: `maxiter`, the maximum number of iterations; `gtol`, the tolerance of the gradient,
-            measured by the `norm`; `line_search_maxiter`.
+            measured by the `norm`; `line_search_maxiter`. Of L-BFGS `maxiter`, `norm`, `gtol`;
+            `ftol`, the least progress of an iteration; `maxcor`, the number of moves; `maxfun` and
+            `maxgrad`, the maximum numbers of evaluations and gradients; `maxls`, that of steps of a
+            line search.
 
     Raises:
         ValueError: there is no such method.
@@ -174,12 +196,16 @@ def minimize(
     """
     if not isinstance(args, tuple):
         raise TypeError(f"minimize: args must be a tuple, found {shown(args)}")
-    if method.lower() != "bfgs":
-        raise ValueError(f"minimize: method {method!r} is not recognized; 'BFGS' is")
+    methods: dict[str, Callable[..., OptimizeResults]] = {"bfgs": _bfgs, LBFGS: _lbfgs}
+    if method.lower() not in methods:
+        raise ValueError(f"minimize: method {method!r} is not recognized; 'BFGS' and {LBFGS!r} are")
+    by_method, of_options = methods[method.lower()], lbfgs if method.lower() == LBFGS else _bfgs
     if options is not None:
         require_fit("minimize", "options", options, Mapping[str, Any])
         known = [
-            name for name in inspect.signature(_bfgs).parameters if name not in ("function", "x0")
+            name
+            for name in inspect.signature(of_options).parameters
+            if name not in ("function", "x0")
         ]
         for name in options:
             if name not in known:
@@ -197,7 +223,7 @@ def minimize(
                 f"minimize: `{name_of(fun)}` cannot be called with x and "
                 f"{counted(len(args), 'argument')} of args: {error}"
             ) from None
-    return _bfgs(lambda x: fun(x, *args), x, **(options or {}))
+    return by_method(lambda x: fun(x, *args), x, **(options or {}))
 
 
 __all__ = ["OptimizeResults", "minimize"]
