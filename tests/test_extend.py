@@ -254,3 +254,29 @@ def test_states_of_traces_are_compared():
         return [float(same), *map(float, inside)]
 
     both(program)
+
+
+@pytest.mark.parametrize("instantiate", [False, True])
+def test_programs_of_tangents(instantiate):
+    def program(w):
+        row = w.jnp.asarray(ROW)
+        closed = w.jax.make_jaxpr(lambda x, y, z: (x * w.jnp.sin(y), z * 2, row * x))(
+            row, row, w.jnp.float32(1)
+        )
+        forward, nonzeros = w.ad.jvp_jaxpr(closed, [True, False, False], instantiate)
+        outs = w.core.jaxpr_as_fun(forward)(row, 2 * row, w.jnp.float32(3), row)
+        return [*outs, *map(float, nonzeros)]
+
+    both(program)
+
+
+def test_types_of_results():
+    def program(w):
+        pe = import_module(f"{w.jax.__name__}.interpreters.partial_eval")
+        info = w.api_util.debug_info("test", len, (), {})
+        aval = w.jax.core.ShapedArray((2, 3), np.dtype("float32"))
+        f = lambda x, *, axis: [x.sum(axis), x > 0]  # noqa: E731
+        outs = pe.abstract_eval_fun(f, aval, debug_info=info, axis=1)
+        return [np.zeros(out.shape, out.dtype) for out in outs]
+
+    both(program)

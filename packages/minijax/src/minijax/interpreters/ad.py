@@ -11,15 +11,19 @@ from typing import Any
 
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
+from minijax.core import ClosedJaxpr, jaxpr_as_fun
 from minijax.extend.core.primitives import add_jaxvals_p
 from minijax.extend.rules import Rule, RulesByJAX
 from minijax.primitives.methods import as_list, as_result
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.tracers import of_library
 from minijax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
 from minijax_stage2.functions import add as add_jaxvals
-from minijax_stage2.jvp import JVPTrace
+from minijax_stage2.jvp import JVPTrace, jvp_flat
 from minijax_stage2.jvp import JVPTracer as _JVPTracer
 from minijax_stage2.tangent import instantiate as instantiate_zeros
+from minijax_stage2.tangent import tangent_type
+from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import transpose_rules
 from minijax_stage4.transpose import UndefPrimal as UndefinedPrimal
 from minijax_stage4.transpose import backward_pass as _backward_pass
@@ -171,9 +175,49 @@ def backward_pass(
     return in_cts[len(consts) :]
 
 
+@evaluated_by_library
+def jvp_jaxpr(
+    jaxpr: ClosedJaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """The program of forward-mode differentiation of a program.
+
+    Arguments:
+        jaxpr: the program.
+        nonzeros: for each argument whether it has a tangent; the others' are zero.
+        instantiate: for each result, or for all, whether to return its tangent even if it is zero.
+
+    Returns:
+        A program of the arguments and then the tangents that `nonzeros` says, which returns the
+        results and then their tangents; and for each result whether its tangent is among these.
+    """
+    count = len(jaxpr.out_avals)
+    forced = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)
+    tangent_avals = [tangent_type(aval) for aval in jaxpr.in_avals]
+    found: list[bool] = []
+
+    def with_tangents(*args: Any) -> list[Any]:
+        given = iter(args[len(tangent_avals) :])
+        tangents = [
+            next(given) if nonzero else Zero(aval)
+            for nonzero, aval in zip(nonzeros, tangent_avals, strict=True)
+        ]
+        function = jaxpr_as_fun(jaxpr)
+        outs, dots = jvp_flat(function, args[: len(tangent_avals)], tangents, "jvp_jaxpr")
+        dots = [
+            instantiate_zeros(dot) if force else dot
+            for dot, force in zip(dots, forced, strict=True)
+        ]
+        found[:] = [type(dot) is not Zero for dot in dots]
+        return [*outs, *[dot for dot in dots if type(dot) is not Zero]]
+
+    given_avals = [aval for aval, given in zip(tangent_avals, nonzeros, strict=True) if given]
+    in_avals = [*jaxpr.in_avals, *given_avals]
+    return trace_to_jaxpr(with_tangents, in_avals, "jvp_jaxpr", with_tangents), found
+
+
 __all__ = [
     "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p",
     "add_tangents", "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear",
     "deflinear2", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal",
-    "primitive_jvps", "primitive_transposes", "zeros_like_aval",
+    "jvp_jaxpr", "primitive_jvps", "primitive_transposes", "zeros_like_aval",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Partial evaluation and jaxprs, under the names of `jax.interpreters.partial_eval`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minijax.core import ClosedJaxpr, Jaxpr, ShapedArray, dce_rules, partial_eval_rules
@@ -50,6 +51,21 @@ def trace_to_jaxpr_nounits(
         the jaxpr's constants.
     """
     return partial_eval(fun.call_wrapped, pvals, fun.f)
+
+
+@evaluated_by_library
+def abstract_eval_fun(
+    fun: Callable[..., Sequence[Any]], *avals: ShapedArray, debug_info: Any = None, **params: Any
+) -> list[ShapedArray]:
+    """The types of the results of a function of arrays that returns a list of arrays.
+
+    Arguments:
+        fun: the function.
+        avals: the types of its arguments.
+        debug_info: of no effect.
+        params: its keyword arguments.
+    """
+    return _trace_to_jaxpr(partial(fun, **params), avals, "abstract_eval_fun", fun).out_avals
 
 
 def dce_jaxpr(
@@ -119,7 +135,8 @@ def partial_eval_jaxpr_nounits(
 
 
 __all__ = [
-    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "close_jaxpr", "convert_constvars_jaxpr",
+    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "abstract_eval_fun", "close_jaxpr",
+    "convert_constvars_jaxpr",
     "dce_jaxpr", "dce_rules", "move_binders_to_back", "partial_eval_jaxpr_custom_rules",
     "partial_eval_jaxpr_nounits", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
 ]  # fmt: skip
