@@ -225,8 +225,9 @@ class Arguments:
         return self.defined(source, (), dtype)
 
     def key(self) -> Array:
-        make = self.one_of("key", "key", "PRNGKey")
-        return self.defined(f"jax.random.{make}({self.number(0, 3)})", (), "key")
+        seed = self.number(0, 3)
+        make = self.one_of(f"key({seed})", f"key({seed}, impl='rbg')", f"PRNGKey({seed})")
+        return self.defined(f"jax.random.{make}", (), "key")
 
     def broadcastable(self, x: Array, kinds: str = ALL, domain: str | None = None) -> Array:
         """An array whose shape goes with that of `x`."""

@@ -23,8 +23,8 @@ REASONS = {
         explain explain_error debug.breakpoint debug.callback debug.inspect_array_sharding debug.log
         debug.print debug.step debug.visualize_array_sharding debug.visualize_sharding record""",
     "They give types, programs and rules, of classes that are each library's own.": """
-        typeof core.* custom_derivatives.zero_from_primal dtypes.scalar_type_of random.key_dtype
-        tree.static tree_util.treedef_children tree_util.treedef_is_leaf
+        typeof core.* custom_derivatives.zero_from_primal dtypes.scalar_type_of random.Key
+        random.key_dtype tree.static tree_util.treedef_children tree_util.treedef_is_leaf
         tree_util.treedef_tuple""",
     "They register classes of the user's, once in a process.": """
         export.register_namedtuple_serialization export.register_pytree_node_serialization

@@ -4,8 +4,8 @@ from nets.fuzzing.arguments import Arguments, Array, call
 from nets.fuzzing.recipes.forms import Recipe, recipes
 
 
-def sample(*parameters: str, shape: bool = True) -> Recipe:
-    """Of a key and parameters, each of a domain."""
+def sample(*parameters: str, shape: bool = True, methods: bool = False) -> Recipe:
+    """Of a key and parameters, each of a domain; `methods` says whether there are two."""
 
     def recipe(a: Arguments, name: str) -> str:
         arrays: list[Array] = []
@@ -19,6 +19,8 @@ def sample(*parameters: str, shape: bool = True) -> Recipe:
         elif a.chance(3) and shape:
             full = max((x.shape for x in arrays), key=len)
             options = {"shape": (2, *full)}
+        if methods:
+            options |= a.some(method="'approximate'")
         return call(name, a.key(), *arrays, **options)
 
     return recipe
@@ -122,10 +124,12 @@ RECIPES: dict[str, Recipe] = {
                 """cauchy exponential gumbel laplace logistic normal maxwell rademacher
                 lognormal""",
             ),
-            (sample("positive"), "chisquare gamma loggamma pareto rayleigh poisson wald"),
+            (sample("positive"), "pareto rayleigh wald"),
+            (sample("positive", methods=True), "chisquare gamma loggamma poisson"),
             (sample("positive", shape=False), "generalized_normal t"),
             (sample("unit"), "bernoulli geometric"),
-            (sample("positive", "positive"), "beta f"),
+            (sample("positive", "positive"), "f"),
+            (sample("positive", "positive", methods=True), "beta"),
             (sample("tame", "positive", shape=False), "double_sided_maxwell"),
             (sample("positive", "positive", shape=False), "weibull_min"),
             (sample("whole", "unit"), "binomial"),
