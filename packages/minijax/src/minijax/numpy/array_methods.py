@@ -14,6 +14,7 @@ from minijax.numpy.indexing.at import at
 from minijax.numpy.indexing.getitem import getitem, iterate
 from minijax.numpy.views import byteswap, view
 from minijax.runtime.array import Array, ArrayLike, public_names_of
+from minijax.runtime.conversion import converts_itself
 from minijax.runtime.dtypes import DTypeLike
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
@@ -52,7 +53,7 @@ def _operator(function: Callable[[Any, Any], Any], is_reflected: bool = False) -
     """`x.__op__(y)` or `y.__rop__(x)`, as in stage 2; its errors hide our frames."""
 
     def operate(self: Any, other: Any) -> Any:
-        if not has_type(other):
+        if not has_type(other) and not converts_itself(other):
             return NotImplemented
         try:
             return function(other, self) if is_reflected else function(self, other)
@@ -64,12 +65,15 @@ def _operator(function: Callable[[Any, Any], Any], is_reflected: bool = False) -
 
 
 def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
-    """`operate`, unless the operands are of these kinds, of the array and of the other one."""
+    """`operate`, unless the operands are of these kinds, of the array and of the other one.
+
+    Or unless the other one converts itself, of which the stages do not know.
+    """
     own, others = kinds
 
     def method(self: Any, other: Any) -> Any:
-        applies = has_type(other) and (
-            self.aval.dtype.kind in own or typeof(other).dtype.kind in others
+        applies = converts_itself(other) or (
+            has_type(other) and (self.aval.dtype.kind in own or typeof(other).dtype.kind in others)
         )
         return (METHODS[name] if applies else operate)(self, other)
 
@@ -268,6 +272,11 @@ for name in ("lt", "le", "gt", "ge"):
     OF_TRACERS[f"__{name}__"] = _unless(_COMPLEX, f"__{name}__", operate)
 OF_TRACERS["__pow__"] = _unless(_WHOLE, "__pow__", operator_of(functions.power))
 OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", reflected_operator_of(functions.power))
+_NONE = "", ""
+for symbol in ("add", "sub", "mul", "truediv", "matmul", "eq", "ne"):
+    for name in (f"__{symbol}__", f"__r{symbol}__"):
+        if name in METHODS:
+            OF_TRACERS[name] = _unless(_NONE, name, getattr(Tracer, name))
 
 for name, function in METHODS.items():
     setattr(Array, name, function)

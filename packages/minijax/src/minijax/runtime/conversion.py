@@ -38,3 +38,29 @@ def require_no_out(name: str, out: None) -> None:
     """Raise an error if numpy's argument `out` is used."""
     if out is not None:
         raise NotImplementedError(f"{name}: out must be None: an Array is never written to")
+
+
+def converts_itself(x: Any) -> bool:
+    """Return True if the class of `x` says itself how its objects become arrays."""
+    return hasattr(type(x), "__jax_array__")
+
+
+def with_own_conversions(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments, with the array of each that converts itself, also in lists and tuples."""
+    if any(map(_has_own_conversion, args)):
+        args = tuple(map(_own_conversion, args))
+    if kwargs and any(map(_has_own_conversion, kwargs.values())):
+        kwargs = {name: _own_conversion(x) for name, x in kwargs.items()}
+    return args, kwargs
+
+
+def _has_own_conversion(x: Any) -> bool:
+    return any(map(converts_itself, x)) if type(x) in (list, tuple) else converts_itself(x)
+
+
+def _own_conversion(x: Any) -> Any:
+    if type(x) in (list, tuple):
+        return type(x)(map(_own_conversion, x))
+    return x.__jax_array__() if converts_itself(x) else x

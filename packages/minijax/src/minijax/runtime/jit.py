@@ -23,7 +23,7 @@ from minijax.runtime.compilation import (
     CompileOptions,
     DonatingExecutor,
 )
-from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.conversion import tree_to_arrays, with_own_conversions
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.runtime.executor import Executor
@@ -104,6 +104,8 @@ class PjitFunction:
                 inside, here = self._inside, number_types()
                 if inside is None:
                     return tree_to_arrays(self._bind(args, kwargs))
+                if not self.is_users:
+                    args, kwargs = with_own_conversions(args, kwargs)
                 is_in_function = here is not numpys_types and here.in_function is here  # type: ignore[attr-defined]
                 if self.is_users or is_in_function:
                     return inside(*args, **kwargs)

@@ -13,6 +13,7 @@ import numpy as np
 from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
 from minijax.runtime.array import Array, PlacedArray, place
 from minijax.runtime.compilation import CompileOptions
+from minijax.runtime.conversion import with_own_conversions
 from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.executor import Executor
@@ -52,6 +53,7 @@ class Operation(PjitFunction):
         blame_argument(self._fun, args, kwargs, error)
 
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        args, kwargs = with_own_conversions(args, kwargs)
         if self.takes_types:
             first = args[0] if args else next(iter(kwargs.values()), None)
             if as_type(first):  # there is nothing to pass to a program

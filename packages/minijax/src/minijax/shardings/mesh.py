@@ -94,6 +94,24 @@ class _Axes:
         """The names of axes of type `Manual`."""
         return self._of_type(AxisType.Manual)
 
+    def _are_all(self, axis_type: AxisType) -> bool:
+        return not self.empty and set(self.axis_types) == {axis_type}
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """True if there are axes, and all are of type `Auto`."""
+        return self._are_all(AxisType.Auto)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """True if there are axes, and all are of type `Explicit`."""
+        return self._are_all(AxisType.Explicit)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """True if there are axes, and all are of type `Manual`."""
+        return self._are_all(AxisType.Manual)
+
     def __str__(self) -> str:
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
         return f"{type(self).__name__}({sizes}, axis_types={self.axis_types})"

@@ -1,0 +1,101 @@
+"""Objects of other libraries that say with `__jax_array__` how they become arrays."""
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax
+
+x = np.arange(1.0, 4.0, dtype=np.float32)
+
+
+class Wrapper:
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+
+class Forwarding(Wrapper):
+    """One whose attributes are those of the array, as flax's variables are."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.value, name)
+
+
+class Node(Forwarding):
+    """One that is also a node of pytrees."""
+
+
+def _parts(node):
+    return (node.value,), None
+
+
+def _of_parts(_, parts):
+    return Node(*parts)
+
+
+minijax.tree_util.register_pytree_node(Node, _parts, _of_parts)
+jax.tree_util.register_pytree_node(Node, _parts, _of_parts)
+
+# Functions of an array `y` and a class of wrappers.
+FUNCTIONS = {
+    "sin": lambda jnp, y, wrap: jnp.sin(wrap(y)),
+    "multiply": lambda jnp, y, wrap: jnp.multiply(y, wrap(y)),
+    "dot": lambda jnp, y, wrap: jnp.dot(wrap(y), wrap(y)),
+    "sum": lambda jnp, y, wrap: jnp.sum(wrap(y)),
+    "stack": lambda jnp, y, wrap: jnp.stack([wrap(y), y]),
+    "keyword": lambda jnp, y, wrap: jnp.clip(y, min=wrap(y + 1)),
+    "operator": lambda jnp, y, wrap: y * wrap(y) + wrap(y),
+    "comparison": lambda jnp, y, wrap: jnp.where(y < wrap(y), 1.0, 2.0),
+    "asarray": lambda jnp, y, wrap: jnp.asarray(wrap(y)) * 2,
+}
+TRANSFORMED = {
+    "eagerly": lambda lib, f, y: f(y),
+    "jit": lambda lib, f, y: lib.jit(f)(y),
+    "grad": lambda lib, f, y: lib.grad(lambda y: f(y).sum())(y),
+    "vmap": lambda lib, f, y: lib.vmap(f)(lib.numpy.stack([y, 2 * y])),
+    "scan": lambda lib, f, y: lib.lax.scan(lambda c, y: (c, f(y)), 0.0, lib.numpy.stack([y, y])),
+}
+
+
+@pytest.mark.parametrize("wrap", [Wrapper, Forwarding, Node])
+@pytest.mark.parametrize("how", TRANSFORMED)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_take_the_array(name, how, wrap):
+    """As JAX takes nodes of pytrees everywhere; the arrays themselves are its expected results."""
+    found = TRANSFORMED[how](minijax, lambda y: FUNCTIONS[name](jnp, y, wrap), jnp.asarray(x))
+    expected = TRANSFORMED[how](
+        jax, lambda y: FUNCTIONS[name](jax.numpy, y, lambda y: y), jax.numpy.asarray(x)
+    )
+    for own, theirs in zip(minijax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(own, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sin", "multiply", "dot", "sum", "stack", "operator", "asarray"])
+def test_jax_takes_nodes_so_too(name):
+    found = FUNCTIONS[name](jax.numpy, jax.numpy.asarray(x), Node)
+    expected = FUNCTIONS[name](jnp, jnp.asarray(x), Node)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_primitives_take_the_array():
+    np.testing.assert_allclose(lax.sin(Wrapper(jnp.asarray(x))), np.sin(x), rtol=1e-6)
+
+
+def test_types_of_axes_of_a_mesh():
+    for types in ("Auto", "Explicit", "Manual"):
+        own, theirs = (
+            lib.sharding.AbstractMesh(
+                (2, 1), ("a", "b"), axis_types=(getattr(lib.sharding.AxisType, types),) * 2
+            )
+            for lib in (minijax, jax)
+        )
+        for name in ("auto", "explicit", "manual"):
+            asked = f"are_all_axes_{name}"
+            assert getattr(own, asked) == getattr(theirs, asked) == (name == types.lower())
