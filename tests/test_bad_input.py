@@ -158,7 +158,6 @@ TABLE = {
         (lambda: vjp(lambda x: (x, x), 1.0)[1](1.0), TypeError, "cotangent must have the tree structure of the result: at the root: expected tuple of 2"),
         (lambda: vjp(square, ones3)[1](ones2), TypeError, r"cotangent of the result.*must have type f64\[3\]; found f64\[2\]"),
         (lambda: vjp(square, ones3)[1](f32), TypeError, r"must have type f64\[3\]; found f32\[3\]. Make the cotangent an array of the shape and dtype of the result"),
-        (lambda: vjp(lambda x: 3, 1.0)[1](1), TypeError, r"Integers have no cotangents: give numpy.zeros\(\(\), float0\)"),
         (lambda: linearize(3, 1.0), TypeError, f"linearize: {NOT_FUNCTION}"),
         (lambda: linearize(square, ones3)[1](ones2), TypeError, r"must have type f64\[3\]; found f64\[2\]"),
         (lambda: linearize(square, 1.0)[1](1.0, 2.0), TypeError, "tangents must have the tree structure of the arguments"),

@@ -217,3 +217,17 @@ def test_exported_functions_compute_the_same():
         )
 
     same(program)
+
+
+def test_static_arguments_by_both_are_taken_at_their_word():
+    for lib in (minijax, jax):
+        seen = []
+        f = lib.jit(
+            lambda a, b, seen=seen: seen.append((type(a), type(b))) or 0,
+            static_argnums=0,
+            static_argnames="b",
+        )
+        f(1, b="x"), f(1, 2)
+        assert seen[0] == (int, str)
+        assert seen[1][0] is int
+        assert seen[1][1] is not int

@@ -169,3 +169,10 @@ WRONG = {
 def test_what_is_refused_with_jaxs_class_of_error(name):
     with jax.enable_x64(False), minijax.enable_x64(False):
         compare(refused(lambda n, lib: WRONG[name](lib.random, n)))
+
+
+def test_keys_are_compared_exactly():
+    for lib in (minijax, jax):
+        a, b = lib.random.split(lib.random.key(0))
+        assert not lib.numpy.allclose(a, b)
+        assert lib.numpy.isclose(a, a)

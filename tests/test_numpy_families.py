@@ -235,3 +235,10 @@ def test_arrays_are_made_on_devices_only():
         mnp.arange(3, device="nowhere")
     with pytest.raises(TypeError, match="zeros: out_sharding must be a NamedSharding or"):
         mnp.zeros(3, out_sharding="nowhere")
+
+
+def test_none_counts_as_a_scalar_with_a_warning():
+    for lib in (minijax, jax):
+        for name, expected in (("shape", ()), ("ndim", 0), ("size", 1)):
+            with pytest.warns(DeprecationWarning, match=name):
+                assert getattr(lib.numpy, name)(None) == expected

@@ -391,3 +391,11 @@ def test_fields_that_belong_to_the_structure():
         return layer.weight, layer.name, Layer(1.0).name, dict(metadata), lib.tree.leaves(layer)
 
     assert of(minijax) == of(jax)
+
+
+def test_a_partial_of_a_partial_has_the_outer_arguments_as_leaves():
+    for lib in (minijax, jax):
+        partial = lib.tree_util.Partial(functools.partial(max, 5.0), 2.0)
+        assert lib.tree.leaves(partial) == [2.0]
+        assert partial(3.0) == 5.0
+        assert float(lib.jit(lambda f: f.args[0])(partial)) == 2.0

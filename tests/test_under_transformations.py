@@ -282,3 +282,10 @@ def test_a_callable_may_have_no_proper_name(transform):
     derivative = getattr(minijax, transform)(Unnamed())
     assert derivative(1.0) == (1.0 if transform in ("checkpoint", "jit") else 2.0)
     assert minijax.vmap(derivative)(np.ones(2)).shape == (2,)
+
+
+def test_cotangents_of_integers_count_as_zero():
+    for lib in (minijax, jax):
+        _, pull_back = lib.vjp(lambda x, lib=lib: (2 * x, lib.numpy.int32(3)), 1.0)
+        for ct in (np.int32(1), np.float32(2), np.zeros((), jax.dtypes.float0)):
+            assert float(pull_back((1.0, ct))[0]) == 2.0

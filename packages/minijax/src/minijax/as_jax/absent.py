@@ -44,6 +44,10 @@ class AbsentName:
             raise AttributeError(name)
         self._refuse()
 
+    def __or__(self, other: Any) -> Any:  # in an annotation, which nobody asks
+        return self
+
+    __ror__ = __or__
     __call__ = __getitem__ = __iter__ = __enter__ = __mro_entries__ = _refuse
 
     def __repr__(self) -> str:

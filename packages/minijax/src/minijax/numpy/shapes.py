@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
-from minijax_stage2 import typeof
+from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 
 Axes = int | Sequence[int]
@@ -28,7 +29,7 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.zeros((2, 3))), jnp.shape(1.0)
     ((2, 3), ())
     """
-    return typeof(a).shape
+    return _typeof("shape", a).shape
 
 
 def ndim(a: Any) -> int:
@@ -37,7 +38,7 @@ def ndim(a: Any) -> int:
     >>> jnp.ndim(jnp.zeros((2, 3))), jnp.ndim(1.0)
     (2, 0)
     """
-    return typeof(a).ndim
+    return _typeof("ndim", a).ndim
 
 
 def size(a: Any, axis: Axes | None = None) -> int:
@@ -46,8 +47,19 @@ def size(a: Any, axis: Axes | None = None) -> int:
     >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), axis=1)
     (6, 3)
     """
-    of_a = shape(a)
+    of_a = _typeof("size", a).shape
     return math.prod([of_a[i] for i in canonical_axes("size", axis, len(of_a))])
+
+
+def _typeof(caller: str, a: Any) -> ShapedArray:
+    if a is None:  # to numpy, a scalar that is an object
+        warnings.warn(
+            f"{caller}: None is no array; it counts as a scalar, and will not for long",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        a = 0
+    return typeof(a)
 
 
 @hiding_frames

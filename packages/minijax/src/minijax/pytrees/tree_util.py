@@ -1,5 +1,7 @@
 """Pytrees, under the names of `jax.tree_util`."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -55,6 +57,29 @@ class Partial(functools.partial[Any]):
     >>> minijax.jit(lambda f, x: f(x))(scale, 2.0).item()
     6.0
     """
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
+        whole = _Whole(func) if isinstance(func, functools.partial) else func
+        return super().__new__(cls, whole, *args, **keywords)
+
+
+class _Whole:
+    """A `functools.partial` that is one function: another one does not take it apart."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Whole) and self.fun == other.fun
+
+    def __hash__(self) -> int:
+        return hash(self.fun)
+
+    def __repr__(self) -> str:
+        return repr(self.fun)
 
 
 register_pytree_node(

@@ -191,4 +191,6 @@ def _as_tuple(x: Any) -> Any:
         return x._make(items) if hasattr(x, "_make") else tuple(items)  # of a NamedTuple, one
     if isinstance(x, np.ndarray | np.integer | Array) and x.dtype.kind in "iu":
         return _as_tuple(x.tolist())
+    if hasattr(x, "as_list"):  # a shape of TensorFlow's
+        return _as_tuple(x.as_list())
     return x

@@ -125,7 +125,7 @@ def resolve_arguments(
     argnames_role: str,
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of arguments, each inferred from the other by the signature of `fun`.
+    """Positions and names of arguments; if one is not given, it follows from the other.
 
     Raises:
         TypeError: a position is not an int, or a name is not a string.
@@ -156,6 +156,8 @@ def resolve_arguments(
                 f"jit: {argnames_role} names {name!r}, which is not a parameter of `{name_of(fun)}`"
             )
     numbers = tuple(number % count if -count <= number < 0 else number for number in numbers)
+    if argnums is not None and argnames is not None:
+        return tuple(sorted({*numbers})), tuple(sorted({*names}))
     all_numbers = {*numbers, *(positional.index(name) for name in names if name in positional)}
     all_names = {*names, *(positional[number] for number in numbers if number < count)}
     return tuple(sorted(all_numbers)), tuple(sorted(all_names))

@@ -36,7 +36,8 @@ from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import as_weak_as, is_inexact
-from minijax_stage2.tree import broadcast_prefix, tree_leaves
+from minijax_stage2.shaped_array import float0
+from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage2.vmap import BatchTrace
 from minijax_stage4.jacobian import jacobian_by_rows
 
@@ -268,7 +269,7 @@ def vjp(
     _require_no_axes("vjp", reduce_axes)
     with_aux = _with_aux("vjp", fun, has_aux)
     out, f_vjp = stage4.vjp(with_aux or fun, *tree_to_arrays(primals))
-    pair = tree_to_arrays(out), _on_arrays(f_vjp)
+    pair = tree_to_arrays(out), _on_arrays(f_vjp, _without_integers(out))
     return (*pair, with_aux.aux()) if with_aux else pair
 
 
@@ -386,16 +387,40 @@ def linear_transpose(
     return _on_arrays(stage4.linear_transpose(fun, *primals))
 
 
-def _on_arrays(linear: functools.partial[Any]) -> Partial:
+def _on_arrays(
+    linear: functools.partial[Any], prepared: Callable[..., Any] = lambda *args: args
+) -> Partial:
     """A linear function as a pytree of its residuals, so that programs can return it."""
     function, (residuals,) = linear.func, linear.args
 
     @evaluated_by_library
     @wraps(function)
     def on_arrays(residuals: Sequence[Any], *args: Any) -> Any:
-        return tree_to_arrays(function(residuals, *tree_to_arrays(args)))
+        return tree_to_arrays(function(residuals, *tree_to_arrays(prepared(*args))))
 
     return Partial(on_arrays, tree_to_arrays(residuals))
+
+
+def _without_integers(out: Any) -> Callable[..., Any]:
+    """A function of cotangents of `out` that puts zeros in the place of those of integers."""
+    leaves, tree = tree_flatten(out)
+    avals = list(map(stage2.typeof, leaves))
+
+    def prepared(*args: Any) -> Any:
+        cts, found = tree_flatten(args[0] if len(args) == 1 else args)
+        if len(args) != 1 or found != tree:
+            return args  # the call says what is wrong
+        return (
+            tree_unflatten(
+                tree,
+                [
+                    ct if is_inexact(aval.dtype) else np.zeros(aval.shape, float0)
+                    for ct, aval in zip(cts, avals, strict=True)
+                ],
+            ),
+        )
+
+    return prepared
 
 
 def vmap(
