@@ -23,6 +23,27 @@ def abstract(lib, *spec):
     return lib.sharding.NamedSharding(abstract_mesh(lib), lib.sharding.PartitionSpec(*spec))
 
 
+def by_axes_alone(lib, *spec):
+    return lib.sharding.NamedSharding(mesh_of(lib).abstract_mesh, lib.sharding.PartitionSpec(*spec))
+
+
+def with_devices(lib, function):
+    with lib.set_mesh(mesh_of(lib)):
+        return function(lib.numpy.asarray(X))
+
+
+def on_one_device(lib):
+    """As flax places its variables in a jitted function."""
+    mesh = lib.sharding.Mesh(lib.devices()[:1], "x")
+
+    def made():
+        where = lib.sharding.NamedSharding(lib.sharding.get_abstract_mesh(), lib.P("x"))
+        return lib.lax.with_sharding_constraint(lib.numpy.ones(3), where)
+
+    with lib.set_mesh(mesh):
+        return np.asarray(lib.jit(made)())
+
+
 def under_abstract_mesh(lib, function):
     with lib.sharding.use_abstract_mesh(abstract_mesh(lib)):
         return function()
@@ -136,6 +157,16 @@ PROGRAMS = {
     "a constraint outside": lambda lib: lib.lax.with_sharding_constraint(
         put(lib, "x"), sharding(lib, None, "y")
     ),
+    "a constraint without devices": lambda lib: lib.lax.with_sharding_constraint(
+        put(lib, "x"), by_axes_alone(lib, None, "y")
+    ),
+    "a constraint of the axes in context": lambda lib: with_devices(
+        lib, lambda x: lib.lax.with_sharding_constraint(2 * x, by_axes_alone(lib, "y"))
+    ),
+    "a constraint of the axes in context, jitted": lambda lib: with_devices(
+        lib, lib.jit(lambda x: lib.lax.with_sharding_constraint(2 * x, by_axes_alone(lib, "y")))
+    ),
+    "a constraint of one device in context": on_one_device,
     "a constraint that does not divide": lambda lib: lib.jit(
         lambda x: lib.lax.with_sharding_constraint(x, sharding(lib, "x"))
     )(X[:7]),

@@ -25,6 +25,7 @@ from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.trees import chosen_sharding, shardings_for
 from minijax.shardings.types import (
     division_of,
+    on_known_devices,
     reshard_p,
     type_at,
     unsharded,
@@ -98,6 +99,7 @@ def _decided(spec: PartitionSpec) -> PartitionSpec:
 
 def _evaluate(x: Any, *, sharding: Sharding) -> list[Any]:
     x = to_array(x)
+    sharding = _with_devices(x, sharding)
     if isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in [*sharding.spec]:
         sharding = NamedSharding(sharding.mesh, _decided(sharding.spec))
     try:
@@ -106,6 +108,16 @@ def _evaluate(x: Any, *, sharding: Sharding) -> list[Any]:
         if not isinstance(sharding, NamedSharding):
             raise
         return [place(x, NamedSharding(sharding.mesh, PartitionSpec()))]
+
+
+def _with_devices(x: Any, sharding: Sharding) -> Sharding:
+    """A sharding on the devices of `x`, or of the mesh in context, if its own mesh has none."""
+    lies = getattr(x, "sharding", None)
+    if not isinstance(sharding, NamedSharding) or not isinstance(lies, NamedSharding):
+        return on_known_devices(sharding)
+    if lies.mesh.abstract_mesh != sharding.mesh:
+        return on_known_devices(sharding)
+    return NamedSharding(lies.mesh, sharding.spec)
 
 
 evaluators[sharding_constraint_p] = _evaluate

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.errors.classes import ShardingTypeError
-from minijax.shardings.mesh import AbstractMesh, Mesh
+from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -209,9 +209,15 @@ _meshes_of_types: dict[AbstractMesh, set[Mesh]] = {}
 
 
 def on_known_devices(sharding: Sharding) -> Sharding:
-    """A sharding that a type says, on the only devices where such arrays lie, if there are any."""
+    """A sharding that says no devices, on those of the mesh in context, if its axes are the same.
+
+    Otherwise, on the only devices where arrays of such types lie, if there are any.
+    """
     if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
         return sharding
+    here = mesh_in_context.get()
+    if isinstance(here, Mesh) and here.abstract_mesh == sharding.mesh:
+        return NamedSharding(here, sharding.spec)
     known = _meshes_of_types.get(sharding.mesh, set())
     return NamedSharding(next(iter(known)), sharding.spec) if len(known) == 1 else sharding
 
