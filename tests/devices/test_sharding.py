@@ -411,3 +411,25 @@ MAPPED = {
 @pytest.mark.parametrize("name", MAPPED)
 def test_axes_of_the_mesh_divide_examples(name):
     assert_same(MAPPED[name])
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda keys: keys[0],
+        lambda keys: keys[minijax.numpy.arange(64) * 7 % 64],
+        lambda keys: keys.at[3].set(keys[0]),
+        lambda keys: minijax.numpy.concatenate([keys[5:9], keys[::-1]]),
+        lambda keys: minijax.lax.dynamic_slice(keys, (minijax.numpy.array(5),), (9,)),
+    ],
+)
+def test_divided_keys_of_four_words_keep_their_bits(move):
+    """XLA adds chosen elements to zeros, which is wrong for floats such as signaling NaN."""
+    patterns = np.uint32([0, 1, 0x80000000, 0x7FF00000, 0x7FF00001, 0x000FFFFF])
+    chosen = patterns[np.random.default_rng(0).integers(0, len(patterns), (64, 4))]
+    keys = minijax.random.wrap_key_data(chosen, impl="rbg")
+    mesh = minijax.make_mesh((8,), ("x",), axis_types=(minijax.sharding.AxisType.Auto,))
+    divided = minijax.device_put(keys, minijax.NamedSharding(mesh, minijax.P("x")))
+    np.testing.assert_array_equal(
+        *(minijax.random.key_data(minijax.jit(move)(each)) for each in (divided, keys))
+    )

@@ -10,7 +10,7 @@ from minijax.primitives.sharding_rules import by_batch, require_whole
 from minijax.settings.key_types import Implementation, implementation_of, is_key_type
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1
-from minijax_stage2.primitives import eq_p, ne_p
+from minijax_stage2.primitives import broadcast_in_dim_p, eq_p, ne_p, reshape_p, transpose_p
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
 
@@ -120,6 +120,39 @@ def _lower_unwrap(b: FunctionBuilder, out_avals: Avals, keys: Value) -> list[Val
     return [_converted(b, "reshape", _reversed_words(b, words), out)]
 
 
+def by_halves(rule: Any) -> Any:
+    """A lowering rule that moves each half of such keys as integers of 64 bits.
+
+    Where an array is divided among devices, XLA brings chosen elements together by adding them to
+    zeros, which keeps integers, but not the bits of all floats.
+    """
+
+    def moved(
+        b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any
+    ) -> Sequence[Value]:
+        (out,) = out_avals
+        if not is_key_type(out.dtype) or out.dtype[0].kind != "c":
+            return rule(b, out_avals, *operands, **params)  # type: ignore[no-any-return]
+        halves = []
+        for at in range(2):
+            given = [
+                _converted(b, "bitcast_convert", _halves(b, x)[at], _like(x.aval, np.uint64))
+                if x.aval.dtype == out.dtype
+                else x
+                for x in operands
+            ]
+            (half,) = rule(b, [_like(out, np.uint64)], *given, **params)
+            halves.append(_converted(b, "bitcast_convert", half, _like(out, FLOAT64)))
+        names = ", ".join(half.name for half in halves)
+        return b.emit(f"stablehlo.complex {names} : {mlir_type(out)}", out)
+
+    return moved
+
+
+def _like(aval: ShapedArray, dtype: Any) -> ShapedArray:
+    return ShapedArray(aval.shape, dtype)
+
+
 def _lower_comparison(direction: str, of_numbers: Any, meeting: str) -> Any:
     """The lowering rule of eq or ne: keys are equal if all of their bits are."""
 
@@ -141,6 +174,8 @@ def _lower_comparison(direction: str, of_numbers: Any, meeting: str) -> Any:
     return rule
 
 
+for _each in (broadcast_in_dim_p, reshape_p, transpose_p):
+    lowering_rules[_each] = by_halves(lowering_rules[_each])
 lowering_rules[eq_p] = _lower_comparison("EQ", lowering_rules[eq_p], "and")
 lowering_rules[ne_p] = _lower_comparison("NE", lowering_rules[ne_p], "or")
 

@@ -17,6 +17,7 @@ from minijax.lax.indexing.dimension_numbers import (
 )
 from minijax.lax.indexing.scatter import fitting, scatter_p
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice_in_dim
+from minijax.lax.key_arrays import by_halves
 from minijax.lax.shapes.creation import full, full_like
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.declare import declare
@@ -222,7 +223,7 @@ def _transpose_dynamic_slice(
 declare(
     dynamic_slice_p,
     abstract_eval=_dynamic_slice_type,
-    lower=_lower_dynamic_slice,
+    lower=by_halves(_lower_dynamic_slice),
     vmap=_vmap_dynamic_slice,
     sharding=as_first,
     jvp=_jvp_dynamic_slice,
@@ -333,7 +334,7 @@ def _transpose_dynamic_update_slice(cts: Values, x: Any, update: Any, *starts: A
 declare(
     dynamic_update_slice_p,
     abstract_eval=_dynamic_update_slice_type,
-    lower=_lower_dynamic_update_slice,
+    lower=by_halves(_lower_dynamic_update_slice),
     vmap=_vmap_dynamic_update_slice,
     sharding=as_any(dynamic_update_slice_p),
     jvp=_jvp_dynamic_update_slice,

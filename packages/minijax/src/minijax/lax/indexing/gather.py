@@ -26,6 +26,7 @@ from minijax.lax.indexing.dimension_numbers import (
     scatter_add_p,
 )
 from minijax.lax.indexing.slice_pad_concatenate import concatenate
+from minijax.lax.key_arrays import by_halves
 from minijax.lax.shapes.creation import full
 from minijax.lax.shapes.reshaping import expand_dims
 from minijax.primitives.declare import declare
@@ -401,7 +402,7 @@ def _transpose_gather(
 declare(
     gather_p,
     abstract_eval=_gather_type,
-    lower=_lower_gather,
+    lower=by_halves(_lower_gather),
     vmap=_vmap_gather,
     sharding=_division_of_gathered,
     jvp=[

@@ -29,6 +29,7 @@ from minijax.lax.indexing.gather import (
     is_increasing,
     wide_indices,
 )
+from minijax.lax.key_arrays import by_halves
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import broadcasted_iota, full, full_like
 from minijax.lax.shapes.reshaping import reshape
@@ -288,7 +289,7 @@ def _scatter(primitive: Primitive, doc: str, combine: str, **rules: Any) -> Any:
     declare(
         primitive,
         abstract_eval=scatter_type,
-        lower=lower_scatter(combine),
+        lower=by_halves(lower_scatter(combine)),
         vmap=vmap_scatter(primitive),
         sharding=_division_of_scattered,
         **rules,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.lax.elementwise.selection import select
+from minijax.lax.key_arrays import by_halves
 from minijax.lax.reductions.standard import reduce_sum
 from minijax.lax.shapes.broadcasting import broadcast_in_dim
 from minijax.lax.shapes.creation import full, full_like
@@ -174,7 +175,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 declare(
     slice_p,
     abstract_eval=_slice_type,
-    lower=_lower_slice,
+    lower=by_halves(_lower_slice),
     vmap=_vmap_slice,
     sharding=as_first,
     jvp=[lambda t, out, x, **params: bind1(slice_p, t, **params)],
@@ -283,7 +284,7 @@ def _sum_of_padding(
 declare(
     pad_p,
     abstract_eval=_pad_type,
-    lower=_lower_pad,
+    lower=by_halves(_lower_pad),
     vmap=_vmap_pad,
     sharding=as_first,
     jvp=[
@@ -379,7 +380,7 @@ def _transpose_concatenate(cts: Values, *operands: Any, dimension: int) -> list[
 declare(
     concatenate_p,
     abstract_eval=_concatenate_type,
-    lower=_lower_concatenate,
+    lower=by_halves(_lower_concatenate),
     vmap=_vmap_concatenate,
     sharding=as_any(concatenate_p),
     jvp=_jvp_concatenate,
