@@ -132,7 +132,7 @@ def by_halves(rule: Any) -> Any:
     ) -> Sequence[Value]:
         (out,) = out_avals
         if not is_key_type(out.dtype) or out.dtype[0].kind != "c":
-            return rule(b, out_avals, *operands, **params)  # type: ignore[no-any-return]
+            return rule(b, out_avals, *operands, **params)
         halves = []
         for at in range(2):
             given = [
