@@ -87,7 +87,9 @@ PAGES = (
     family(
         "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
         "errors", "explaining", "runtime.evaluation", "~minijax_stage1.recorder",
-        more=("minijax.debug", "minijax.compilation_cache", "minijax.test_util"),
+        more=(
+            "minijax.debug", "minijax.profiler", "minijax.compilation_cache", "minijax.test_util",
+        ),
     ),
     Page(
         "minijax/programs", "Compiled and exported programs", ("minijax.stages", "minijax.export")
