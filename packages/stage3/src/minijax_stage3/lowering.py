@@ -154,6 +154,10 @@ class ModuleBuilder:
         builder.finish(name, visibility, params, outs, attributes, out_attributes)
 
 
+# Rules of a later package that treat further dtypes, and leave the others to `lowering_rules`.
+extended_rules: dict[Primitive, Callable[..., Any]] = {}
+
+
 class FunctionBuilder:
     """Writes the lines of one function.
 
@@ -249,7 +253,8 @@ class FunctionBuilder:
 
     def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> list[Value]:
         out_avals = [var.aval for var in eqn.outvars]
-        return lowering_rules[eqn.primitive](self, out_avals, *operands, **eqn.params)  # type: ignore[no-any-return]
+        rule = extended_rules.get(eqn.primitive) or lowering_rules[eqn.primitive]
+        return rule(self, out_avals, *operands, **eqn.params)  # type: ignore[no-any-return]
 
 
 # Passes over the jaxpr of a module, from first to last, before it is written.

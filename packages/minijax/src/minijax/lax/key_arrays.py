@@ -12,7 +12,14 @@ from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.primitives import broadcast_in_dim_p, eq_p, ne_p, reshape_p, transpose_p
 from minijax_stage2.vmap import BatchDim, move_batch_dim
-from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
+from minijax_stage3.lowering import (
+    FunctionBuilder,
+    Value,
+    extended_rules,
+    lowering_rules,
+    mlir_type,
+    signature,
+)
 
 Avals = Sequence[ShapedArray]
 UINT32, FLOAT64 = np.dtype(np.uint32), np.dtype(np.float64)
@@ -175,9 +182,9 @@ def _lower_comparison(direction: str, of_numbers: Any, meeting: str) -> Any:
 
 
 for _each in (broadcast_in_dim_p, reshape_p, transpose_p):
-    lowering_rules[_each] = by_halves(lowering_rules[_each])
-lowering_rules[eq_p] = _lower_comparison("EQ", lowering_rules[eq_p], "and")
-lowering_rules[ne_p] = _lower_comparison("NE", lowering_rules[ne_p], "or")
+    extended_rules[_each] = by_halves(lowering_rules[_each])
+extended_rules[eq_p] = _lower_comparison("EQ", lowering_rules[eq_p], "and")
+extended_rules[ne_p] = _lower_comparison("NE", lowering_rules[ne_p], "or")
 
 
 def _vmap_first(primitive: Primitive) -> Any:
