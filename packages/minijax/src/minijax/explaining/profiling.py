@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from minijax.xla.platforms import client_of
+from minijax.xla.profiler import profile_data, recorder
 from minijax_stage2.shown import shown
-from minijax_stage3.backend import import_module
 
-_profiler: Any = import_module("jaxlib._profiler")
-_profile_data: Any = import_module("jaxlib._profile_data")
+_profiler = recorder()
+_classes = profile_data()
 
 ProfileOptions: Any = _profiler.ProfileOptions
-ProfileData: Any = _profile_data.ProfileData
-ProfilePlane: Any = _profile_data.ProfilePlane
-ProfileLine: Any = _profile_data.ProfileLine
-ProfileEvent: Any = _profile_data.ProfileEvent
+ProfileData: Any = _classes.ProfileData
+ProfilePlane: Any = _classes.ProfilePlane
+ProfileLine: Any = _classes.ProfileLine
+ProfileEvent: Any = _classes.ProfileEvent
 
 
 class TraceAnnotation(_profiler.TraceMe):  # type: ignore[misc]
@@ -110,7 +110,7 @@ class ProfileSession:
 
     @property
     def is_running(self) -> bool:
-        """Whether it records."""
+        """True while it records."""
         return self._session is not None
 
     @property

@@ -1,0 +1,15 @@
+"""jaxlib's profiler."""
+
+from typing import Any
+
+from minijax_stage3.backend import import_module
+
+
+def recorder() -> Any:
+    """The module of sessions, annotations and servers."""
+    return import_module("jaxlib._profiler")
+
+
+def profile_data() -> Any:
+    """The module of the classes of profiles."""
+    return import_module("jaxlib._profile_data")
