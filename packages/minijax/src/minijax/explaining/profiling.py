@@ -24,7 +24,7 @@ ProfileLine: Any = _classes.ProfileLine
 ProfileEvent: Any = _classes.ProfileEvent
 
 
-class TraceAnnotation(_profiler.TraceMe):  # type: ignore[misc]
+class TraceAnnotation(_profiler.TraceMe):  # type: ignore[misc, name-defined]
     """A context that profiles show as an event, under a name.
 
     >>> with minijax.profiler.TraceAnnotation("loading"):
