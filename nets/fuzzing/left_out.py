@@ -12,13 +12,14 @@ REASONS = {
         ensure_compile_time_eval explain_cache_misses legacy_prng_key log_compiles named_scope
         numpy_dtype_promotion numpy_rank_promotion threefry_partitionable""",
     "They are about the process, its devices and its arrays, not about values.": """
-        block_until_ready clear_caches default_backend device_count device_get device_put devices
-        effects_barrier live_arrays local_device_count local_devices
+        block_until_ready clear_caches copy_to_host_async default_backend device_count device_get
+        device_put devices effects_barrier get_abstract_mesh get_mesh host_count host_id host_ids
+        live_arrays local_device_count local_devices
         make_array_from_* make_mesh
         print_environment_info process_count process_index process_indices
         lax.with_sharding_constraint""",
     "They run programs on several devices; tests on eight devices hold them against JAX.": """
-        pmap shard_map""",
+        pmap reshard shard_map use_abstract_mesh""",
     "They print, log or stop; what a program gives does not depend on them.": """
         explain explain_error debug.breakpoint debug.callback debug.inspect_array_sharding debug.log
         debug.print debug.step debug.visualize_array_sharding debug.visualize_sharding record""",

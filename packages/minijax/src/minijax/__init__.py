@@ -43,21 +43,27 @@ from minijax.custom_derivatives import (
     custom_jvp,
     custom_vjp,
 )
+from minijax.dtypes import float0
 from minijax.errors.explain_error import explain_error
 from minijax.explaining.explain import explain
 from minijax.explaining.recorder import record
 from minijax.lax.precision import default_matmul_precision
+from minijax.lax.resharding import reshard
 from minijax.lax.sharding import device_put
 from minijax.numpy import array_methods as _array_methods
 from minijax.numpy.references import empty_ref, free_ref, freeze, new_ref
 from minijax.runtime.array import Array
 from minijax.runtime.devices import (
     block_until_ready,
+    copy_to_host_async,
     default_backend,
     default_device,
     device_count,
     device_get,
     devices,
+    host_count,
+    host_id,
+    host_ids,
     live_arrays,
     local_device_count,
     local_devices,
@@ -91,7 +97,7 @@ from minijax.settings.prng import (
     legacy_prng_key,
     threefry_partitionable,
 )
-from minijax.shardings.context import set_mesh
+from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from minijax.shardings.mesh import make_mesh
 from minijax.shardings.partition_spec import PartitionSpec as P
 from minijax.shardings.sharding import NamedSharding
@@ -114,26 +120,27 @@ from minijax.transforms.transformations import (
 from minijax_stage1.source import hide_frames_of
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "ad_checkpoint",
-    "api_util", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
+    "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "ad_checkpoint", "api_util",
+    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "compilation_cache",
-    "config", "core", "coverage", "custom_batching", "custom_derivatives", "custom_gradient",
-    "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse", "debug_nans",
-    "default_backend", "default_device", "default_matmul_precision", "default_prng_impl",
-    "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack",
-    "dtypes", "effects_barrier", "empty_ref", "enable_custom_prng", "enable_x64",
-    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain",
-    "explain_cache_misses", "explain_error", "export", "extend", "flatten_util", "free_ref",
-    "freeze", "grad", "hessian", "image", "install_as_jax", "interpreters", "jacfwd", "jacobian",
+    "config", "copy_to_host_async", "core", "coverage", "custom_batching", "custom_derivatives",
+    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",
+    "debug_nans", "default_backend", "default_device", "default_matmul_precision",
+    "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
+    "distributed", "dlpack", "dtypes", "effects_barrier", "empty_ref", "enable_custom_prng",
+    "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain",
+    "explain_cache_misses", "explain_error", "export", "extend", "flatten_util", "float0",
+    "free_ref", "freeze", "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count",
+    "host_id", "host_ids", "image", "install_as_jax", "interpreters", "jacfwd", "jacobian",
     "jacrev", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize",
     "live_arrays", "local_device_count", "local_devices", "log_compiles",
     "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
     "new_ref", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices", "pure_callback",
-    "random", "record", "ref", "remat", "scipy", "set_mesh", "shard_map", "sharding", "stages",
-    "test_util", "threefry_partitionable", "tree", "tree_util", "typeof", "typing",
-    "value_and_grad", "version", "vjp", "vmap",
+    "random", "record", "ref", "remat", "reshard", "scipy", "set_mesh", "shard_map", "sharding",
+    "stages", "test_util", "threefry_partitionable", "tree", "tree_util", "typeof", "typing",
+    "use_abstract_mesh", "value_and_grad", "version", "vjp", "vmap",
 ]  # fmt: skip
 
 hide_frames_of(__file__)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ from minijax.runtime.default_placement import default_device_option
 from minijax.settings.config import Option, config
 from minijax.settings.key_types import is_key_type
 from minijax.settings.reusable_contexts import reusable_context
-from minijax_stage2 import tree_map
+from minijax_stage2 import tree_leaves, tree_map
 from minijax_stage3 import backend
 
 Tree = TypeVar("Tree")
@@ -253,6 +254,55 @@ def process_indices(backend: str | None = None) -> list[int]:
     [0]
     """
     return sorted({device.process_index for device in devices(backend)})
+
+
+def _renamed(now: Callable[..., Any], name: str) -> None:
+    warnings.warn(f"{name} is now called {now.__name__}", UserWarning, stacklevel=3)
+
+
+def host_id(backend: str | None = None) -> int:
+    """`process_index` by its old name, with a warning.
+
+    Raises:
+        PlatformError: there are no devices of that platform.
+    """
+    _renamed(process_index, "host_id")
+    return process_index(backend)
+
+
+def host_count(backend: str | None = None) -> int:
+    """`process_count` by its old name, with a warning.
+
+    Raises:
+        PlatformError: there are no devices of that platform.
+    """
+    _renamed(process_count, "host_count")
+    return process_count(backend)
+
+
+def host_ids(backend: str | None = None) -> list[int]:
+    """`process_indices` by its old name, with a warning.
+
+    Raises:
+        PlatformError: there are no devices of that platform.
+    """
+    _renamed(process_indices, "host_ids")
+    return process_indices(backend)
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start copies of the arrays of a pytree to the host, and return the pytree.
+
+    Leaves without a method `copy_to_host_async` are left alone.
+
+    >>> copy_to_host_async({"loss": jnp.ones(2), "step": 3})
+    {'loss': Array([1., 1.], dtype=float32), 'step': 3}
+    """
+    for leaf in tree_leaves(x):
+        copy = getattr(leaf, "copy_to_host_async", None)
+        if copy is not None:
+            copy()
+    return x
 
 
 def device_get(x: Any) -> Any:
