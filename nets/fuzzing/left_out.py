@@ -19,7 +19,7 @@ REASONS = {
         print_environment_info process_count process_index process_indices
         lax.with_sharding_constraint""",
     "They run programs on several devices; tests on eight devices hold them against JAX.": """
-        pmap reshard shard_map use_abstract_mesh""",
+        pmap shard_map use_abstract_mesh""",
     "They print, log or stop; what a program gives does not depend on them.": """
         explain explain_error debug.breakpoint debug.callback debug.inspect_array_sharding debug.log
         debug.print debug.step debug.visualize_array_sharding debug.visualize_sharding record""",

@@ -43,12 +43,10 @@ from minijax.custom_derivatives import (
     custom_jvp,
     custom_vjp,
 )
-from minijax.dtypes import float0
 from minijax.errors.explain_error import explain_error
 from minijax.explaining.explain import explain
 from minijax.explaining.recorder import record
 from minijax.lax.precision import default_matmul_precision
-from minijax.lax.resharding import reshard
 from minijax.lax.sharding import device_put
 from minijax.numpy import array_methods as _array_methods
 from minijax.numpy.references import empty_ref, free_ref, freeze, new_ref
@@ -129,7 +127,7 @@ __all__ = [
     "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
     "distributed", "dlpack", "dtypes", "effects_barrier", "empty_ref", "enable_custom_prng",
     "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain",
-    "explain_cache_misses", "explain_error", "export", "extend", "flatten_util", "float0",
+    "explain_cache_misses", "explain_error", "export", "extend", "flatten_util",
     "free_ref", "freeze", "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count",
     "host_id", "host_ids", "image", "install_as_jax", "interpreters", "jacfwd", "jacobian",
     "jacrev", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize",
@@ -138,7 +136,7 @@ __all__ = [
     "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
     "new_ref", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices", "pure_callback",
-    "random", "record", "ref", "remat", "reshard", "scipy", "set_mesh", "shard_map", "sharding",
+    "random", "record", "ref", "remat", "scipy", "set_mesh", "shard_map", "sharding",
     "stages", "test_util", "threefry_partitionable", "tree", "tree_util", "typeof", "typing",
     "use_abstract_mesh", "value_and_grad", "version", "vjp", "vmap",
 ]  # fmt: skip
