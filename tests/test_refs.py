@@ -231,6 +231,13 @@ def test_jaxprs_take_and_return_the_arrays():
     assert str(closed) == "{ lambda ; a:f64[] b:f64[]. let c:f64[] = add a b in (c, c) }"
 
 
+def custom(ref):
+    """A function with a derivative of its own that writes."""
+    f = minijax.custom_jvp(lambda x: written(ref, (0, 0), x))
+    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
+    return f
+
+
 def leaked():
     kept = []
     minijax.jit(lambda: kept.append(minijax.new_ref(1.0)))()
@@ -279,6 +286,12 @@ def with_ref(f):
         (lambda: minijax.freeze(3), TypeError, "expected a Ref"),
         (lambda: minijax.free_ref(3), TypeError, "expected a Ref"),
         (leaked, ValueError, "has ended"),
+        (with_ref(lambda r: minijax.jit(custom(r))(1.0)), ValueError, "a custom derivative of"),
+        (
+            with_ref(lambda r: minijax.jit(lambda x: custom(r)(x) + r[0, 0])(1.0)),
+            ValueError,
+            "cannot return what becomes of it",
+        ),
     ],
 )
 def test_what_is_refused(program, error, message):

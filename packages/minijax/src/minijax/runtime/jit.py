@@ -32,7 +32,7 @@ from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.not_given import not_given
 from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
 from minijax.runtime.recursion import refusing_recursion
-from minijax.runtime.refs import OuterRef, Ref, call_with_refs, program_with_refs
+from minijax.runtime.refs import OuterRefError, Ref, call_with_refs, program_with_refs
 from minijax.runtime.refs import Places as RefPlaces
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
@@ -65,6 +65,7 @@ class PjitFunction:
 
     caller = "jit"  # in messages; empty where users do not know that a function is jitted
     is_users = True  # and so of interest to those who ask about it
+    is_of_refs = False  # of what references hold, for another one, which finds the references
 
     def __init__(
         self,
@@ -151,8 +152,8 @@ class PjitFunction:
                         return execute(buffers)
             execute, buffers = self._prepare(args, kwargs)
             return execute(buffers)
-        except OuterRef as outer:
-            if outer.ref in self.outer_refs:
+        except OuterRefError as outer:
+            if self.is_of_refs or outer.ref in self.outer_refs:
                 raise
             outer.ref.read()  # or else the function around this call has to pass it on
             self.outer_refs.append(outer.ref)
@@ -201,6 +202,7 @@ class PjitFunction:
             with_values = program_with_refs(self._static.fill(static), places, [*self.outer_refs])
             options = dict(self._options.compiler_options)
             program = jit(with_values, inline=self._inside is not None, compiler_options=options)
+            program.is_of_refs = True
             self._programs_with_refs[key] = program
         return program
 

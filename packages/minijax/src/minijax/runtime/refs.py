@@ -3,7 +3,7 @@
 A `Ref` is a Python object that holds an array. A function that is traced runs once, in the order of
 its program, so reading and writing need no primitives: inside of the function the reference holds a
 tracer. There is one exception. The body of a loop runs many times, and a jitted program is kept, so
-neither may touch a variable of the code around it. Such an access raises `OuterRef`; the function
+neither may touch a variable of the code around it. Such an access raises `OuterRefError`; the function
 that stages the body catches it, makes the array an argument and a result of the program, and begins
 again (`with_outer_refs`).
 """
@@ -73,7 +73,7 @@ class Ref:
         """The array.
 
         Raises:
-            OuterRef: the code that runs here may run again, and the reference is not its own.
+            OuterRefError: the code that runs here may run again, and the reference is not its own.
         """
         self._require_here()
         return self._value
@@ -82,7 +82,7 @@ class Ref:
         """Replace the array by one of the same type.
 
         Raises:
-            OuterRef: as for `read`.
+            OuterRefError: as for `read`.
             ValueError: `value` belongs to a transformation that does not know the reference.
         """
         self._require_here()
@@ -122,7 +122,7 @@ class Ref:
                 f"{self.described()} belongs to the {home}, which has ended or does not run here. "
                 "Return the array, ref[...], in place of the reference."
             )
-        raise OuterRef(self, str(here))
+        raise OuterRefError(self, str(here))
 
 
 _NOTHING, _LENT = object(), object()  # held by references that cannot be read
@@ -160,13 +160,13 @@ class AbstractRef:
         return f"Ref{{{aval.dtype.name}[{','.join(map(str, aval.shape))}]}}"
 
 
-class OuterRef(ValueError):
+class OuterRefError(ValueError):
     """A function that is staged touched a reference of the code around it."""
 
     def __init__(self, ref: Ref, staging: str):
         super().__init__(
-            f"{ref.described()} is used inside of the {staging}, which cannot return what becomes "
-            "of it. Pass ref[...] to the function, and return its new value."
+            f"{ref.described()} is used inside of another function ({staging}), which cannot return "
+            "what becomes of it. Pass ref[...] to the function, and return its new value."
         )
         self.ref = ref
 
@@ -238,7 +238,7 @@ def with_outer_refs(stage: Callable[[Sequence[Ref]], Result]) -> Result:
     while True:
         try:
             return stage(refs)
-        except OuterRef as outer:
+        except OuterRefError as outer:
             ref = outer.ref
             if ref in refs:
                 raise
@@ -343,4 +343,4 @@ def program_with_refs(
     return with_values
 
 
-__all__ = ["AbstractRef", "OuterRef", "Ref"]
+__all__ = ["AbstractRef", "OuterRefError", "Ref"]
