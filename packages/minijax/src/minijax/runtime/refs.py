@@ -3,9 +3,9 @@
 A `Ref` is a Python object that holds an array. A function that is traced runs once, in the order of
 its program, so reading and writing need no primitives: inside of the function the reference holds a
 tracer. There is one exception. The body of a loop runs many times, and a jitted program is kept, so
-neither may touch a variable of the code around it. Such an access raises `OuterRefError`; the function
-that stages the body catches it, makes the array an argument and a result of the program, and begins
-again (`with_outer_refs`).
+neither may touch a variable of the code around it. Such an access raises `OuterRefError`; the
+function that stages the body catches it, makes the array an argument and a result of the program,
+and begins again (`with_outer_refs`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -165,8 +165,8 @@ class OuterRefError(ValueError):
 
     def __init__(self, ref: Ref, staging: str):
         super().__init__(
-            f"{ref.described()} is used inside of another function ({staging}), which cannot return "
-            "what becomes of it. Pass ref[...] to the function, and return its new value."
+            f"{ref.described()} is used inside of another function ({staging}), which cannot "
+            "return what becomes of it. Pass ref[...] to the function, and return its new value."
         )
         self.ref = ref
 
