@@ -173,8 +173,10 @@ class PjitFunction:
         """The result, in a tuple, if a debugging switch changes how the call is made."""
         if self.is_users and disable_jit_option.value:
             return (self._fun(*args, **kwargs),)
-        if self.is_users and (with_refs := call_with_refs(self, args, kwargs)):
-            return with_refs
+        if self.is_users and (self.outer_refs or kwargs or not _ARRAYS.issuperset(map(type, args))):
+            with_refs = call_with_refs(self, args, kwargs)
+            if with_refs:
+                return with_refs
         result = call_by_hook(self, args, kwargs)
         if result is None and default_placement() is not None and is_evaluating():
             return (self._call_flat(args, kwargs),)
@@ -553,6 +555,8 @@ def clear_jitted() -> None:
     for function in list(_jitted):
         function.clear_cache()
 
+
+_ARRAYS = frozenset((Array, PlacedArray))
 
 # Classes of which equal values are the same.
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
