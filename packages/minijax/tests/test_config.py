@@ -390,7 +390,7 @@ def test_what_programs_for_jax_set(name, value):
             "platform_name is of .* found 'tpu'",
         ),
         ("python_client_mem_fraction", 0.5, RuntimeError, "MINIJAX_PYTHON_CLIENT_MEM_FRACTION"),
-        ("default_device", "tpu", RuntimeError, "no devices of the kind 'tpu'"),
+        ("default_device", "tpu", RuntimeError, "Unknown backend 'tpu', there are no devices"),
         ("default_device", 0, ValueError, "one of minijax.devices.*found 0 of type int"),
         ("default_prng_impl", "fastest", ValueError, "is one of 'threefry2x32', 'rbg'"),
         ("threefry_partitionable", 0, TypeError, "true or false, found 0"),

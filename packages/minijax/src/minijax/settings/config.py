@@ -190,6 +190,10 @@ class Config:
         options: dict[str, Option] = self.options
         option = options.get(name.removeprefix(_JAX_PREFIX))
         if option is None:
+            from minijax.settings.jax_options import options_of_jax  # few programs name these
+
+            option = options_of_jax().get(name.removeprefix(_JAX_PREFIX))
+        if option is None:
             import difflib
 
             near = difflib.get_close_matches(name.removeprefix(_JAX_PREFIX), options, 1, 0.5)
