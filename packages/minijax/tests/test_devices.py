@@ -73,7 +73,7 @@ def test_the_default_device_is_where_arrays_are():
             assert minijax.config.jax_default_device == device
             assert jnp.ones(2).device == devices()[0]
     assert minijax.config.default_device is None
-    with pytest.raises(RuntimeError, match="kind 'abacus'"), minijax.default_device("abacus"):
+    with pytest.raises(RuntimeError, match="backend 'abacus'"), minijax.default_device("abacus"):
         pass
 
 
@@ -87,7 +87,7 @@ def test_live_arrays_are_those_that_somebody_has():
     assert all(type(x) is Array for x in minijax.live_arrays(minijax.default_backend()))
     del tree
     assert len(minijax.live_arrays()) == len(ids) - 1
-    with pytest.raises(RuntimeError, match="kind 'abacus'"):
+    with pytest.raises(RuntimeError, match="backend 'abacus'"):
         minijax.live_arrays("abacus")
 
 

@@ -199,7 +199,7 @@ class PjitFunction:
                 "functions that use references; use lax.with_sharding_constraint inside"
             )
         key = static, places, len(self.outer_refs)
-        program = self._programs_with_refs.get(key)
+        program: Any = self._programs_with_refs.get(key)
         if program is None:
             with_values = program_with_refs(self._static.fill(static), places, [*self.outer_refs])
             options = dict(self._options.compiler_options)
