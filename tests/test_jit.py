@@ -1,5 +1,6 @@
 """`jit`, its options and its stages answer as those of JAX do."""
 
+import functools
 import warnings
 
 import jax
@@ -219,15 +220,18 @@ def test_exported_functions_compute_the_same():
     same(program)
 
 
-def test_static_arguments_by_both_are_taken_at_their_word():
+def test_static_arguments_of_a_wrapper_by_both_are_taken_at_their_word():
     for lib in (minijax, jax):
         seen = []
-        f = lib.jit(
-            lambda a, b, seen=seen: seen.append((type(a), type(b))) or 0,
-            static_argnums=0,
-            static_argnames="b",
-        )
-        f(1, b="x"), f(1, 2)
-        assert seen[0] == (int, str)
-        assert seen[1][0] is int
-        assert seen[1][1] is not int
+
+        def inner(a, b):
+            return a
+
+        @functools.partial(lib.jit, static_argnums=0, static_argnames="b")
+        @functools.wraps(inner)
+        def shifted(kind, a, b, seen=seen):
+            seen.append((kind, type(b)))
+            return a
+
+        assert float(shifted("kind", 2.0, b="x")) == 2.0
+        assert seen == [("kind", str)]

@@ -62,7 +62,7 @@ OF_KEYS = {
 OF_AXES = {
     *("psum", "pmax", "pmin", "all_gather", "all_gather_invariant"),
     *("psum_scatter", "all_to_all", "ppermute"),
-    *("axis_index", "pvary"),
+    *("axis_index", "pvary", "shard_map"),
 }
 # Nor does this mean the same on each platform: tests/test_platforms.py.
 OF_PLATFORMS = {"platform_index"}

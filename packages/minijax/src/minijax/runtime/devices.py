@@ -265,6 +265,11 @@ def host_id(backend: str | None = None) -> int:
 
     Raises:
         PlatformError: there are no devices of that platform.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     minijax.host_id()
+    0
     """
     _renamed(process_index, "host_id")
     return process_index(backend)
@@ -275,6 +280,11 @@ def host_count(backend: str | None = None) -> int:
 
     Raises:
         PlatformError: there are no devices of that platform.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     minijax.host_count()
+    1
     """
     _renamed(process_count, "host_count")
     return process_count(backend)
@@ -285,6 +295,11 @@ def host_ids(backend: str | None = None) -> list[int]:
 
     Raises:
         PlatformError: there are no devices of that platform.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     minijax.host_ids()
+    [0]
     """
     _renamed(process_indices, "host_ids")
     return process_indices(backend)

@@ -125,7 +125,10 @@ def resolve_arguments(
     argnames_role: str,
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of arguments; if one is not given, it follows from the other.
+    """Positions and names of arguments, each inferred from the other by the signature of `fun`.
+
+    A wrapper with parameters of its own has the signature of another function. Where both are given
+    for one, nothing is inferred.
 
     Raises:
         TypeError: a position is not an int, or a name is not a string.
@@ -156,11 +159,18 @@ def resolve_arguments(
                 f"jit: {argnames_role} names {name!r}, which is not a parameter of `{name_of(fun)}`"
             )
     numbers = tuple(number % count if -count <= number < 0 else number for number in numbers)
-    if argnums is not None and argnames is not None:
+    if argnums is not None and argnames is not None and _has_its_own_parameters(fun):
         return tuple(sorted({*numbers})), tuple(sorted({*names}))
     all_numbers = {*numbers, *(positional.index(name) for name in names if name in positional)}
     all_names = {*names, *(positional[number] for number in numbers if number < count)}
     return tuple(sorted(all_numbers)), tuple(sorted(all_names))
+
+
+def _has_its_own_parameters(wrapper: Callable[..., Any]) -> bool:
+    if not hasattr(wrapper, "__wrapped__"):
+        return False
+    own = inspect.signature(wrapper, follow_wrapped=False).parameters.values()
+    return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in own)
 
 
 def _as_tuple(role: str, given: Any, kind: type) -> tuple[Any, ...]:
