@@ -123,6 +123,9 @@ def _astype(self: Any, dtype: DTypeLike | None, copy: bool = False, device: Any 
     return jnp.astype(self, dtype, copy=copy, device=device)
 
 
+_astype.__name__ = _astype.__qualname__ = "astype"
+
+
 def _contains(self: Any, x: ArrayLike) -> Array:
     """Return True if one of the elements is `x`."""
     if self.ndim != 1 or jnp.ndim(x):
