@@ -80,6 +80,7 @@ from minijax.runtime.make_array import (
 from minijax.runtime.named_scope import named_call, named_scope
 from minijax.runtime.refs import Ref
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+from minijax.settings import jax_options as _jax_options
 from minijax.settings.config import config
 from minijax.settings.debugging import (
     debug_infs,

@@ -152,6 +152,10 @@ def _kind_of(kind: type | tuple[str | None, ...]) -> _Kind:
     return _Kind(described, accepts, parse, ValueError)
 
 
+# Settings that can be named, and are not listed: the last of these returns them.
+unlisted_options: list[Callable[[], dict[str, Option]]] = []
+
+
 class Config:
     """All settings. `config.name` is the value of one, and `print(config)` lists them."""
 
@@ -189,10 +193,8 @@ class Config:
         """
         options: dict[str, Option] = self.options
         option = options.get(name.removeprefix(_JAX_PREFIX))
-        if option is None:
-            from minijax.settings.jax_options import options_of_jax  # few programs name these
-
-            option = options_of_jax().get(name.removeprefix(_JAX_PREFIX))
+        if option is None and unlisted_options:
+            option = unlisted_options[-1]().get(name.removeprefix(_JAX_PREFIX))
         if option is None:
             import difflib
 

@@ -7,7 +7,7 @@ kind only the default is, for another value would ask for something that is not 
 import functools
 from typing import Any
 
-from minijax.settings.config import Option
+from minijax.settings.config import Option, unlisted_options
 from minijax_stage2.shown import shown
 
 # By reason, the settings that change nothing here, each with JAX's default.
@@ -139,3 +139,6 @@ def options_of_jax() -> dict[str, Option]:
             doc = f"Only {default!r} is there; another value would ask for {request}."
             options[name] = Fixed(name, type(default), default, doc)
     return options
+
+
+unlisted_options.append(options_of_jax)
