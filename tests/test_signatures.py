@@ -64,7 +64,6 @@ NOT_YET = {
     "concrete": "checkpoint remat",
     "axis_env": "make_jaxpr",
     "in_nzs": "linearize vjp",
-    "saveable_args": "vjp",
     "with_logs": "custom_gradient",
     "remat": "custom_gradient",
     "with_accums": "custom_gradient",

@@ -71,13 +71,14 @@ PAGES = (
     # minijax
     family(
         "minijax/transformations", "Transformations", TOP, "transforms", "runtime.jit",
-        "runtime.staging", "runtime.ensure_compile_time_eval", "parallel", ".ShapeDtypeStruct",
-        ".checkpoint_policies", "runtime.named_scope", ".typeof",
+        "runtime.staging", "runtime.inline", "runtime.ensure_compile_time_eval",
+        "parallel", ".ShapeDtypeStruct", ".checkpoint_policies", "runtime.named_scope", ".typeof",
         more=("minijax.custom_derivatives", "minijax.custom_batching", "minijax.ad_checkpoint"),
     ),
     family(
         "minijax/arrays_and_devices", "Arrays and devices", TOP, "runtime.array", "runtime.devices",
         "runtime.make_array", "shardings", "~jaxlib", ".device_put", ".default_matmul_precision",
+        ".ds", ".float0", ".reshard",
         more=("minijax.sharding", "minijax.distributed", "minijax.dlpack"),
     ),
     family(
@@ -86,7 +87,7 @@ PAGES = (
     ),
     family(
         "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
-        "errors", "explaining", "runtime.evaluation", "~minijax_stage1.recorder",
+        "errors", "explaining", "runtime.evaluation", "runtime.guards", "~minijax_stage1.recorder",
         more=(
             "minijax.debug", "minijax.profiler", "minijax.compilation_cache", "minijax.test_util",
         ),

@@ -5,12 +5,16 @@ import fnmatch
 # By reason, the functions by their full names, or patterns of these.
 REASONS = {
     "They transform functions: programs are put under them, and under pairs of them.": """
-        checkpoint disable_jit eval_shape jacfwd jit jvp linearize make_jaxpr vjp vmap""",
+        checkpoint disable_jit eval_shape fwd_and_bwd jacfwd jit jvp linearize make_jaxpr
+        vjp vmap""",
     "They change settings; programs are run under the defaults, in 32 and in 64 bits.": """
         check_tracer_leaks checking_leaks debug_infs debug_key_reuse debug_nans default_device
         default_matmul_precision default_prng_impl enable_custom_prng enable_x64
         ensure_compile_time_eval explain_cache_misses legacy_prng_key log_compiles named_scope
-        numpy_dtype_promotion numpy_rank_promotion threefry_partitionable""",
+        numpy_dtype_promotion numpy_rank_promotion threefry_partitionable
+        allow_f16_reductions array_garbage_collection_guard auto_pcast enable_checks
+        jax2tf_associative_scan_reductions make_user_context no_execution no_tracing
+        remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard transfer_guard*""",
     "They are about the process, its devices and its arrays, not about values.": """
         block_until_ready clear_caches copy_to_host_async default_backend device_count device_get
         device_put devices effects_barrier get_abstract_mesh get_mesh host_count host_id host_ids
@@ -19,14 +23,15 @@ REASONS = {
         print_environment_info process_count process_index process_indices
         lax.with_sharding_constraint""",
     "They run programs on several devices; tests on eight devices hold them against JAX.": """
-        pmap shard_map use_abstract_mesh""",
+        pmap reshard shard_map smap use_abstract_mesh""",
     "They print, log or stop; what a program gives does not depend on them.": """
-        explain explain_error debug.breakpoint debug.callback debug.inspect_array_sharding debug.log
+        ad_checkpoint.print_saved_residuals explain explain_error debug.breakpoint
+        debug.callback debug.inspect_array_sharding debug.log
         debug.print debug.step debug.visualize_array_sharding debug.visualize_sharding record""",
     "They give types, programs and rules, of classes that are each library's own.": """
-        typeof core.* custom_derivatives.zero_from_primal dtypes.scalar_type_of random.Key
-        random.key_dtype tree.static tree_util.treedef_children tree_util.treedef_is_leaf
-        tree_util.treedef_tuple""",
+        custom_derivatives.custom_vjp_primal_tree_values typeof core.* custom_derivatives.zero_from_primal
+        dtypes.scalar_type_of random.Key random.key_dtype tree.static
+        tree_util.treedef_children tree_util.treedef_is_leaf tree_util.treedef_tuple""",
     "They register classes of the user's, once in a process.": """
         export.register_namedtuple_serialization export.register_pytree_node_serialization
         tree_util.register_dataclass tree_util.register_pytree_node
@@ -41,7 +46,7 @@ REASONS = {
     "They change what `import jax` means, and say what of JAX is here.": """
         coverage install_as_jax""",
     "Programs do not draw them yet; tests of their own hold them against JAX.": """
-        lax.dce_sink lax.linalg.qdwh lax.log2 lax.mulhi lax.one_minus_square lax.polynomial
+        ds lax.dce_sink lax.linalg.qdwh lax.log2 lax.mulhi lax.one_minus_square lax.polynomial
         lax.ragged_all_to_all lax.ragged_dot_general lax.scaled_dot lax.stage
         nn.get_scaled_dot_general_config nn.scaled_dot_general nn.scaled_matmul
         numpy.minmax numpy.top_k scipy.linalg.convolution_matrix

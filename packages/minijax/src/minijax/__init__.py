@@ -47,10 +47,12 @@ from minijax.errors.explain_error import explain_error
 from minijax.explaining.explain import explain
 from minijax.explaining.recorder import record
 from minijax.lax.precision import default_matmul_precision
+from minijax.lax.resharding import reshard
 from minijax.lax.sharding import device_put
 from minijax.numpy import array_methods as _array_methods
+from minijax.numpy.indexing.dynamic_slices import ds
 from minijax.numpy.references import empty_ref, free_ref, freeze, new_ref
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, Shard
 from minijax.runtime.devices import (
     block_until_ready,
     copy_to_host_async,
@@ -71,6 +73,15 @@ from minijax.runtime.devices import (
 )
 from minijax.runtime.ensure_compile_time_eval import ensure_compile_time_eval
 from minijax.runtime.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
+from minijax.runtime.guards import (
+    array_garbage_collection_guard,
+    thread_guard,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
+from minijax.runtime.inline import Inline
 from minijax.runtime.jit import jit
 from minijax.runtime.make_array import (
     make_array_from_callback,
@@ -80,7 +91,6 @@ from minijax.runtime.make_array import (
 from minijax.runtime.named_scope import named_call, named_scope
 from minijax.runtime.refs import Ref
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
-from minijax.settings import jax_options as _jax_options
 from minijax.settings.config import config
 from minijax.settings.debugging import (
     debug_infs,
@@ -89,6 +99,16 @@ from minijax.settings.debugging import (
     disable_jit,
     explain_cache_misses,
     log_compiles,
+    no_execution,
+    no_tracing,
+)
+from minijax.settings.jax_options import (
+    allow_f16_reductions,
+    auto_pcast,
+    enable_checks,
+    jax2tf_associative_scan_reductions,
+    remove_size_one_mesh_axis_from_type,
+    softmax_custom_jvp,
 )
 from minijax.settings.prng import (
     default_prng_impl,
@@ -96,6 +116,7 @@ from minijax.settings.prng import (
     legacy_prng_key,
     threefry_partitionable,
 )
+from minijax.settings.user_context import make_user_context
 from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from minijax.shardings.mesh import make_mesh
 from minijax.shardings.partition_spec import PartitionSpec as P
@@ -103,6 +124,7 @@ from minijax.shardings.sharding import NamedSharding
 from minijax.transforms.checkpoint import checkpoint, checkpoint_policies
 from minijax.transforms.checkpoint import checkpoint as remat
 from minijax.transforms.transformations import (
+    fwd_and_bwd,
     grad,
     hessian,
     jacfwd,
@@ -117,29 +139,34 @@ from minijax.transforms.transformations import (
     vmap,
 )
 from minijax_stage1.source import hide_frames_of
+from minijax_stage2.shaped_array import float0
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "ad_checkpoint", "api_util",
-    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
+    "Array", "Device", "Inline", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "Shard",
+    "ad_checkpoint", "allow_f16_reductions", "api_util", "array_garbage_collection_guard",
+    "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "compilation_cache",
     "config", "copy_to_host_async", "core", "coverage", "custom_batching", "custom_derivatives",
     "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",
     "debug_nans", "default_backend", "default_device", "default_matmul_precision",
     "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
-    "distributed", "dlpack", "dtypes", "effects_barrier", "empty_ref", "enable_custom_prng",
-    "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain",
-    "explain_cache_misses", "explain_error", "export", "extend", "flatten_util",
-    "free_ref", "freeze", "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count",
-    "host_id", "host_ids", "image", "install_as_jax", "interpreters", "jacfwd", "jacobian",
-    "jacrev", "jit", "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize",
-    "live_arrays", "local_device_count", "local_devices", "log_compiles",
-    "make_array_from_callback", "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "named_call", "named_scope",
-    "new_ref", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
+    "distributed", "dlpack", "ds", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
+    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
+    "experimental", "explain", "explain_cache_misses", "explain_error", "export", "extend",
+    "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "get_abstract_mesh", "get_mesh",
+    "grad", "hessian", "host_count", "host_id", "host_ids", "image", "install_as_jax",
+    "interpreters", "jacfwd", "jacobian", "jacrev", "jax2tf_associative_scan_reductions", "jit",
+    "jvp", "lax", "legacy_prng_key", "linear_transpose", "linearize", "live_arrays",
+    "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
+    "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr",
+    "make_mesh", "make_user_context", "named_call", "named_scope", "new_ref", "nn", "no_execution",
+    "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
     "print_environment_info", "process_count", "process_index", "process_indices", "pure_callback",
-    "random", "record", "ref", "remat", "scipy", "set_mesh", "shard_map", "sharding",
-    "stages", "test_util", "threefry_partitionable", "tree", "tree_util", "typeof", "typing",
-    "use_abstract_mesh", "value_and_grad", "version", "vjp", "vmap",
+    "random", "record", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard", "scipy",
+    "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages", "test_util",
+    "thread_guard", "threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree", "tree_util", "typeof",
+    "typing", "use_abstract_mesh", "value_and_grad", "version", "vjp", "vmap",
 ]  # fmt: skip
 
 hide_frames_of(__file__)
@@ -186,6 +213,7 @@ if TYPE_CHECKING:
     from minijax.as_jax import coverage, install_as_jax
     from minijax.parallel.pmap import pmap
     from minijax.parallel.shard_map import shard_map
+    from minijax.parallel.smap import smap
     from minijax.runtime.devices import Device
     from minijax.version import __version__ as __version__
     from minijax.version import __version_info__ as __version_info__
@@ -195,7 +223,7 @@ else:  # for a type checker, every attribute would exist
     def __getattr__(name: str) -> Any:
         if name in _LATER:
             return importlib.import_module(f"minijax.{name}")
-        if name in ("pmap", "shard_map"):
+        if name in ("pmap", "shard_map", "smap"):
             return getattr(importlib.import_module(f"minijax.parallel.{name}"), name)
         if name in ("coverage", "install_as_jax"):
             return getattr(importlib.import_module("minijax.as_jax"), name)

@@ -1,7 +1,16 @@
 """`checkpoint`: reverse mode that keeps few residuals and recomputes the rest."""
 
-# ruff: noqa: F403
-from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
-from minijax.transforms.checkpoint import *
+from minijax.explaining.saved_residuals import print_saved_residuals
+from minijax.transforms.checkpoint import checkpoint, checkpoint_name
+from minijax.transforms.checkpoint_policies import (
+    Offloadable,
+    Recompute,
+    Saveable,
+    checkpoint_policies,
+    name_p,
+)
 
-_set_all_of_facade(globals())
+__all__ = [
+    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
+    "name_p", "print_saved_residuals",
+]  # fmt: skip

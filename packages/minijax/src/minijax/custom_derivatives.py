@@ -8,10 +8,12 @@ from minijax.transforms.custom_derivatives.rules import custom_call_p as custom_
 from minijax.transforms.custom_derivatives.symbolic_zero import (
     CustomVJPPrimal,
     SymbolicZero,
+    custom_vjp_primal_tree_values,
     zero_from_primal,
 )
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
-    "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "zero_from_primal",
+    "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "custom_vjp_primal_tree_values",
+    "zero_from_primal",
 ]  # fmt: skip

@@ -5,10 +5,15 @@ from minijax.parallel.explicit import auto_axes, explicit_axes
 from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh
 from minijax.shardings.partition_spec import Infer, PartitionSpec
-from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
+from minijax.shardings.sharding import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    make_single_device_sharding,
+)
 
 __all__ = [
     "AbstractMesh", "AxisType", "Infer", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
     "SingleDeviceSharding", "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",
-    "reshard", "set_mesh", "use_abstract_mesh",
+    "make_single_device_sharding", "reshard", "set_mesh", "use_abstract_mesh",
 ]  # fmt: skip

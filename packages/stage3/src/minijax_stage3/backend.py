@@ -137,6 +137,9 @@ def _open(**options: Any) -> _Backend:
         def _to_xla_hlo_sharding(self, ndim: int) -> Any:
             return whole
 
+        def __repr__(self) -> str:  # in messages of jaxlib
+            return str(device)
+
     sharding = OnDevice(device_list, whole, memory_kind=None)
     sharding.device = device
     return _Backend(jaxlib, client, device, device_list, sharding, xla_flags, flags)

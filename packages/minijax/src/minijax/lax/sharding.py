@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax import xla
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ShardingTypeError
 from minijax.primitives.axis_names import axis_of, mesh_axes_of_batch
@@ -217,10 +218,11 @@ def device_put(
         shardings_for("device_put", "src", src, x)
     paths, treedef = tree_flatten_with_path(x)
     shardings = shardings_for("device_put", "device", device, x)
-    put_leaves = [
-        _put(keystr(path), leaf, sharding, donate, may_alias)
-        for (path, leaf), sharding in zip(paths, shardings, strict=True)
-    ]
+    with xla.explicit_transfers():
+        put_leaves = [
+            _put(keystr(path), leaf, sharding, donate, may_alias)
+            for (path, leaf), sharding in zip(paths, shardings, strict=True)
+        ]
     return tree_unflatten(treedef, put_leaves)
 
 

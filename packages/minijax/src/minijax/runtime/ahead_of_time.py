@@ -18,6 +18,7 @@ from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_o
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.staging import struct_of
+from minijax.settings.debugging import require_execution
 from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Sharding, SingleDeviceSharding
 from minijax.xla.mlir import parsed
@@ -29,6 +30,7 @@ from minijax_stage3.array import to_buffer
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
+CompilerOptions = dict[str, Any]  # names of options of XLA, and their values
 
 
 @runtime_checkable
@@ -337,6 +339,7 @@ class Compiled(_Stage):
         Raises:
             TypeError: structure or types of the arguments differ from those at compilation.
         """
+        require_execution(self.fun_name)
         leaves, in_tree = tree_flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             raise TypeError(
@@ -438,4 +441,4 @@ class Compiled(_Stage):
         return SimpleNamespace(**xla.memory_analysis(self.compiled.executable))
 
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

@@ -670,9 +670,9 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
         if not is_readable(x):
             moved: PlacedArray = hooks.moves_of_placed[-1](x, sharding, array_type)
             return moved
-        x = backend.get(x.placed)
-    elif isinstance(x, Array):
-        x = backend.get(x.buffer)
+    if isinstance(x, Array):
+        with xla.moving_between_devices(aval, x.devices(), sharding.device_set):
+            return put(backend.get(x.held), aval, sharding, committed)
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
     parts = [x[index] for index in indices] if x.ndim else [x] * len(indices)

@@ -16,6 +16,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.runtime.array import Array, array, place
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.trees import as_sharding
+from minijax_stage2.shaped_array import parse_dtype
 from minijax_stage2.shown import shown
 
 
@@ -38,6 +39,29 @@ class _Tensor(ctypes.Structure):
 
 _CPU = 1
 _BFLOAT16 = 4  # a code of the protocol
+
+
+_SUPPORTED = frozenset(
+    map(
+        np.dtype,
+        [
+            *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+            *("float16", "float32", "float64", "complex64", "complex128", ml_dtypes.bfloat16),
+        ],
+    )
+)
+
+
+def is_supported_dtype(dtype: Any) -> bool:
+    """Return True if arrays of a dtype can be exchanged through DLPack.
+
+    Raises:
+        TypeError: `dtype` is no dtype.
+
+    >>> is_supported_dtype("float32"), is_supported_dtype("float8_e4m3fn")
+    (True, False)
+    """
+    return parse_dtype("is_supported_dtype", dtype) in _SUPPORTED
 
 
 @evaluated_by_library

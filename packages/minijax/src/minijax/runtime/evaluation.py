@@ -24,6 +24,7 @@ from minijax.runtime.partitioning import (
     places_of,
 )
 from minijax.settings.config import Switch
+from minijax.settings.debugging import require_execution
 from minijax.settings.number_types import (
     dtype_promotion,
     library_number_types,
@@ -151,6 +152,8 @@ class DeviceTrace(EvalTrace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
+        if Switch.used:
+            require_execution(primitive)
         types = [*map(type, args)]
         is_placed = Switch.used or PlacedArray in types or UncommittedArray in types
         if primitive is jit_p and (is_placed or has_shardings(params["jaxpr"])):

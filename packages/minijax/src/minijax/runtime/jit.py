@@ -29,6 +29,7 @@ from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library
 from minijax.runtime.executor import Executor
 from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.hooks import call_by_hook
+from minijax.runtime.inline import Inline, is_early
 from minijax.runtime.not_given import not_given
 from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
 from minijax.runtime.recursion import refusing_recursion
@@ -37,7 +38,12 @@ from minijax.runtime.refs import Places as RefPlaces
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
 from minijax.settings.config import Switch, config
-from minijax.settings.debugging import disable_jit_option, logging_time
+from minijax.settings.debugging import (
+    disable_jit_option,
+    logging_time,
+    require_execution,
+    require_tracing,
+)
 from minijax.settings.monitoring import TRACED
 from minijax.settings.number_types import set_number_types, types_here, types_in_function
 from minijax.settings.tracers import adopted
@@ -173,6 +179,8 @@ class PjitFunction:
         """The result, in a tuple, if a debugging switch changes how the call is made."""
         if self.is_users and disable_jit_option.value:
             return (self._fun(*args, **kwargs),)
+        if is_evaluating():
+            require_execution(self._name)
         if self.is_users and (self.outer_refs or kwargs or not _ARRAYS.issuperset(map(type, args))):
             with_refs = call_with_refs(self, args, kwargs)
             if with_refs:
@@ -391,6 +399,7 @@ class PjitFunction:
         in_tree = tree_structure((args, kwargs))
         flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
         names = functools.partial(self._names, args, kwargs)
+        require_tracing(self.caller, self._name)
         if self.is_users and config.explain_cache_misses:
             self._explain_trace(signature, args, kwargs)
         logging = logging_time(f"tracing `{self._name}`", TRACED, self._name)
@@ -576,7 +585,7 @@ def jit(
     keep_unused: bool = ...,
     device: Any = ...,
     backend: str | None = ...,
-    inline: bool = ...,
+    inline: bool | Inline = ...,
     compiler_options: Mapping[str, Any] | None = ...,
 ) -> stages.JitWrapped[stages.P, stages.R]: ...
 @overload
@@ -591,7 +600,7 @@ def jit(
     keep_unused: bool = ...,
     device: Any = ...,
     backend: str | None = ...,
-    inline: bool = ...,
+    inline: bool | Inline = ...,
     compiler_options: Mapping[str, Any] | None = ...,
 ) -> Callable[[Callable[stages.P, stages.R]], stages.JitWrapped[stages.P, stages.R]]: ...
 def jit(
@@ -607,7 +616,7 @@ def jit(
     keep_unused: bool = False,
     device: Any = None,
     backend: str | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Compile `fun` with XLA, once for each signature that it is called with.
@@ -632,7 +641,7 @@ def jit(
         device: None, or the device where `fun` runs, wherever its arguments lie.
         backend: None, or the platform where `fun` runs: "cpu", "gpu".
         inline: inside another transformation, run `fun` itself, so that its operations become part
-            of the surrounding program, instead of a call.
+            of the surrounding program, instead of a call. True or `Inline.JAX_EARLY` does so.
         compiler_options: options of XLA for this function, such as
             `{"xla_cpu_enable_fast_math": True}`.
 
@@ -665,9 +674,9 @@ def jit(
         raise ValueError(
             "jit: device is given, and so are in_shardings or out_shardings, which say it, too"
         )
-    for name, flag in (("keep_unused", keep_unused), ("inline", inline)):
-        if type(flag) is not bool:
-            raise TypeError(f"jit: {name} must be a bool, found {shown(flag)}")
+    if type(keep_unused) is not bool:
+        raise TypeError(f"jit: keep_unused must be a bool, found {shown(keep_unused)}")
+    is_inlined = is_early(inline)
 
     def jitted(fun: Callable[..., Any]) -> PjitFunction:
         require_function("jit", fun)
@@ -678,7 +687,7 @@ def jit(
         donates = options.donate_argnums or options.donate_argnames
         traced = cache_of(fun, (static.argnums, static.argnames))
         function = DonatingPjitFunction if donates else PjitFunction
-        return function(fun, static, options, traced, inline, given, place)
+        return function(fun, static, options, traced, is_inlined, given, place)
 
     return jitted if fun is not_given else jitted(fun)
 

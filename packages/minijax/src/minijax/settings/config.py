@@ -124,6 +124,7 @@ def _is_int(x: Any) -> bool:
 
 
 _KINDS: dict[type, _Kind] = {
+    object: _Kind("any value", lambda x: True, str),
     bool: _Kind("true or false", lambda x: isinstance(x, bool), _parse_bool),
     int: _Kind("an int", _is_int, int),
     float: _Kind("a float", lambda x: _is_int(x) or isinstance(x, float), float),

@@ -47,6 +47,12 @@ tracer_leaks_option = config.declare(
     "Whether it is an error if a tracer outlives the call that it belongs to.",
     Switch,
 )
+_no_tracing = config.declare(
+    "no_tracing", bool, False, "Whether it is an error to trace a jitted function.", Switch
+)
+_no_execution = config.declare(
+    "no_execution", bool, False, "Whether it is an error to compute anything.", Switch
+)
 _log_compiles = config.option("log_compiles")
 _explain_cache_misses = config.option("explain_cache_misses")
 _logger = logging.getLogger("minijax.compilation")
@@ -173,6 +179,67 @@ def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
     """
     with key_reuse_option.override(new_val):
         yield
+
+
+@reusable_context
+def no_tracing(new_val: bool = True) -> Iterator[None]:
+    """Make it an error to trace a jitted function, for the block of a `with`, in this thread only.
+
+    So a loop is known not to compile anew at some step.
+
+    Raises:
+        TypeError: `new_val` is not a bool.
+
+    >>> double = minijax.jit(lambda x: 2.0 * x)
+    >>> y = double(jnp.ones(3))
+    >>> with minijax.no_tracing():
+    ...     y = double(jnp.ones(3))
+    ...     try:
+    ...         double(np.ones(4))
+    ...     except RuntimeError as error:
+    ...         print(error)
+    re-tracing function <lambda> for `jit`, but 'no_tracing' is set: it was not called before with \
+arguments of these types. config.explain_cache_misses tells what differs
+    """
+    with _no_tracing.override(new_val):
+        yield
+
+
+def require_tracing(caller: str, name: str) -> None:
+    """Raise RuntimeError if a function may not be traced here."""
+    if Switch.used and _no_tracing.value:
+        raise RuntimeError(
+            f"re-tracing function {name} for `{caller or 'jit'}`, but 'no_tracing' is set: it was "
+            "not called before with arguments of these types. config.explain_cache_misses tells "
+            "what differs"
+        )
+
+
+@reusable_context
+def no_execution(new_val: bool = True) -> Iterator[None]:
+    """Make it an error to compute anything, for the block of a `with`, in this thread only.
+
+    Functions can be traced, lowered and compiled.
+
+    Raises:
+        TypeError: `new_val` is not a bool.
+
+    >>> with minijax.no_execution():
+    ...     jaxpr = minijax.make_jaxpr(jnp.sin)(1.0)
+    ...     try:
+    ...         jnp.sin(1.0)
+    ...     except RuntimeError as error:
+    ...         print(error)
+    minijax tried to execute `sin`, but 'no_execution' is set
+    """
+    with _no_execution.override(new_val):
+        yield
+
+
+def require_execution(name: object) -> None:
+    """Raise RuntimeError if nothing may be computed here."""
+    if Switch.used and _no_execution.value:
+        raise RuntimeError(f"minijax tried to execute `{name}`, but 'no_execution' is set")
 
 
 def jit_is_disabled() -> bool:

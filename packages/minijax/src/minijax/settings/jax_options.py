@@ -5,9 +5,11 @@ kind only the default is, for another value would ask for something that is not 
 """
 
 import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from minijax.settings.config import Option, unlisted_options
+from minijax.settings.reusable_contexts import ReusableContext, reusable_context
 from minijax_stage2.shown import shown
 
 # By reason, the settings that change nothing here, each with JAX's default.
@@ -88,16 +90,7 @@ WITH_ONE_VALUE: dict[str, dict[str, Any]] = {
         "error_checking_behavior_nan": "ignore", "error_checking_behavior_oob": "ignore",
         "experimental_unsafe_xla_runtime_errors": False,
     },
-    "errors where a program is traced, executed or moved to another device or thread": {
-        "no_execution": False, "no_tracing": False, "thread_guard": False,
-    },
     "processes that fail and come back": {"enable_recoverability": False},
-    "errors where arrays are moved between a device and the host, or devices": {
-        "transfer_guard": "allow",
-        "transfer_guard_device_to_device": "allow",
-        "transfer_guard_device_to_host": "allow",
-        "transfer_guard_host_to_device": "allow",
-    },
     "64-bit dtypes that are errors, or kept, in programs of 32 bits": {
         "explicit_x64_dtypes": "warn"
     },
@@ -142,3 +135,31 @@ def options_of_jax() -> dict[str, Option]:
 
 
 unlisted_options.append(options_of_jax)
+
+
+def _context(name: str) -> Callable[[Any], ReusableContext]:
+    """The context manager that sets one of these settings for a block."""
+
+    @reusable_context
+    def context(new_val: Any) -> Iterator[None]:
+        with options_of_jax()[name].override(new_val):
+            yield
+
+    context.__name__ = context.__qualname__ = name
+    context.__doc__ = f"""Set `config.{name}` for the block of a `with`, in this thread only.
+
+    {options_of_jax()[name].doc}
+
+    Raises:
+        NotImplementedError: the setting has only one value here, and `new_val` is another.
+        TypeError: `new_val` is not of the type of the setting.
+    """
+    return context
+
+
+allow_f16_reductions = _context("allow_f16_reductions")
+auto_pcast = _context("auto_pcast")
+enable_checks = _context("enable_checks")
+jax2tf_associative_scan_reductions = _context("jax2tf_associative_scan_reductions")
+remove_size_one_mesh_axis_from_type = _context("remove_size_one_mesh_axis_from_type")
+softmax_custom_jvp = _context("softmax_custom_jvp")

@@ -42,6 +42,7 @@ class Settings(NamedTuple):
     default_prng_impl: str = "threefry2x32"
     threefry_partitionable: bool = True
     legacy_prng_key: str = "allow"
+    user_contexts: frozenset[tuple[Any, Any]] = frozenset()
 
 
 _WIDE = map(np.dtype, ("int64", "uint64", "float64", "complex128"))

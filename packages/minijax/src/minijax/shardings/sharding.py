@@ -201,6 +201,20 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
 
 
+def make_single_device_sharding(
+    device: Device, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """The sharding of arrays that lie on one device.
+
+    Raises:
+        TypeError: `device` is something else.
+
+    >>> minijax.sharding.make_single_device_sharding(minijax.devices()[0]).num_devices
+    1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
 def _single_device_of_id(number: int, platform: str | None = None) -> SingleDeviceSharding:
     by_id: dict[int, Device] = {device.id: device for device in xla.devices(platform)}
     return SingleDeviceSharding(by_id[number])

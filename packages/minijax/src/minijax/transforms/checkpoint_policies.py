@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import by_elements
@@ -10,8 +10,42 @@ from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.primitives import dot_general_p
 from minijax_stage2.vmap_rules import elementwise
 
+
+class _Decision:
+    """A result of policies, in the place of True or False."""
+
+    def __init__(self, name: str, keeps: bool):
+        self._name = name
+        self._keeps = keeps
+
+    def __bool__(self) -> bool:
+        return self._keeps
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+Saveable = _Decision("Saveable", True)
+Recompute = _Decision("Recompute", False)
+
+
+class Offloadable(NamedTuple):
+    """A result of policies, in the place of True: results are kept, where they are.
+
+    Attributes:
+        src, dst: the kinds of memory; of no effect.
+
+    >>> policy = lambda prim, *avals, **params: Offloadable("device", "pinned_host")
+    >>> minijax.grad(minijax.checkpoint(jnp.sin, policy=policy))(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+
+    src: str
+    dst: str
+
+
 # Of a primitive, the types of its operands, and its parameters: whether to keep its results.
-Policy = Callable[..., bool]
+Policy = Callable[..., bool | _Decision | Offloadable]
 
 name_p = Primitive("name")
 declare(

@@ -19,6 +19,7 @@ from minijax.primitives.axis_names import MeshAxesOfBatch, named_axes
 from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.jit import jit
 from minijax.runtime.refs import Ref, require_no_refs, split_refs, values_of, write_all
 from minijax.settings.config import Switch
 from minijax.shardings.resharding import divided_as
@@ -29,6 +30,7 @@ from minijax.transforms.differentiable import (
     require_results,
 )
 from minijax.transforms.has_aux import WithAux
+from minijax.transforms.vjp_function import VJP, vjp_function
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import current_trace, tree_map
@@ -228,6 +230,7 @@ def vjp(
     *primals: Any,
     has_aux: Literal[False] = False,
     reduce_axes: Sequence[Hashable] = (),
+    saveable_args: Any = True,
 ) -> tuple[R, Callable[..., Any]]: ...
 @overload
 def vjp(
@@ -235,10 +238,15 @@ def vjp(
     *primals: Any,
     has_aux: Literal[True],
     reduce_axes: Sequence[Hashable] = (),
+    saveable_args: Any = True,
 ) -> tuple[R, Callable[..., Any], Aux]: ...
 @evaluated_by_library
 def vjp(
-    fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()
+    fun: Function,
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+    saveable_args: Any = True,
 ) -> Any:
     """Evaluate `fun` and return the function that pulls cotangents back through it.
 
@@ -246,6 +254,9 @@ def vjp(
         fun: function of arrays and pytrees of arrays.
         primals: the arguments at which to evaluate.
         has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        saveable_args: whether arguments may be kept as residuals: True or False for each, or a
+            pytree prefix of them. The caller puts those that may not back into `args_res` of the
+            function that is returned, before the call.
 
     Returns:
         The result of `fun`, and a function from a cotangent of the result to the tuple of
@@ -253,10 +264,13 @@ def vjp(
         part of the result of `fun` comes third.
 
     Raises:
-        TypeError: a cotangent does not have the structure, shapes and dtypes of the result.
+        TypeError: a cotangent does not have the structure, shapes and dtypes of the result;
+            `saveable_args` holds something else than bools.
+        ValueError: `saveable_args` is no prefix of the arguments.
 
     The returned linear function is a pytree of its residuals, so it can be a result, or an
-    argument, of other transformed functions.
+    argument, of other transformed functions. Its attribute `args_res` has those that are arguments,
+    `opaque_residuals` the others.
 
     >>> def to_polar(x, y):
     ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
@@ -268,9 +282,53 @@ def vjp(
     """
     _require_no_axes("vjp", reduce_axes)
     with_aux = _with_aux("vjp", fun, has_aux)
-    out, f_vjp = stage4.vjp(with_aux or fun, *tree_to_arrays(primals))
-    pair = tree_to_arrays(out), _on_arrays(f_vjp, _without_integers(out))
+    primals = tree_to_arrays(primals)
+    out, f_vjp = stage4.vjp(with_aux or fun, *primals)
+    on_arrays, residuals = _on_arrays(f_vjp, _without_integers(out))
+    pair = tree_to_arrays(out), vjp_function(on_arrays, residuals, primals, saveable_args)
     return (*pair, with_aux.aux()) if with_aux else pair
+
+
+def fwd_and_bwd(
+    fun: Function, argnums: Argnums, has_aux: bool = False, jitted: bool = True
+) -> tuple[Function, Function]:
+    """Make the functions of the forward and the backward pass of `fun`.
+
+    They are as the two parts of `vjp`, and the backward pass is compiled once for all calls.
+
+    Arguments:
+        fun: function of arrays and pytrees of arrays.
+        argnums: the number or numbers of the positional arguments to differentiate by.
+        has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        jitted: whether to compile both.
+
+    Returns:
+        A function of the arguments that returns the result of `fun` and the residuals, and the
+        second part of the result third if `has_aux`; and a function of the residuals and a
+        cotangent of the result that returns the cotangent of the argument, or the tuple of those of
+        the arguments if `argnums` is a sequence.
+
+    Raises:
+        TypeError: `argnums` is no int or sequence of ints.
+        ValueError: there is no such argument.
+
+    >>> fwd, bwd = minijax.fwd_and_bwd(jnp.dot, argnums=(0, 1))
+    >>> y, residuals = fwd(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]))
+    >>> bwd(residuals, 1.0)
+    (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32))
+    """
+    chosen = ChosenArguments("fwd_and_bwd", fun, argnums)
+    require_flags("fwd_and_bwd", has_aux=has_aux, jitted=jitted)
+
+    @wraps(fun)
+    def fwd(*args: Any, **kwargs: Any) -> Any:
+        inputs, of_inputs = chosen.split(args, kwargs)
+        return vjp(of_inputs, *inputs, has_aux=has_aux)  # type: ignore[call-overload]
+
+    def bwd(residuals: VJP, cotangent: Any) -> Any:
+        return chosen.one_or_all(residuals(cotangent))
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
 @overload
@@ -352,7 +410,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     """
     with_aux = _with_aux("linearize", fun, has_aux)
     out, f_jvp = stage4.linearize(with_aux or fun, *tree_to_arrays(primals))
-    pair = tree_to_arrays(out), _on_arrays(f_jvp)
+    pair = tree_to_arrays(out), Partial(*_on_arrays(f_jvp))
     return (*pair, with_aux.aux()) if with_aux else pair
 
 
@@ -384,13 +442,13 @@ def linear_transpose(
     (Array([  1.,  11., 110., 100.], dtype=float32),)
     """
     _require_no_axes("linear_transpose", reduce_axes)
-    return _on_arrays(stage4.linear_transpose(fun, *primals))
+    return Partial(*_on_arrays(stage4.linear_transpose(fun, *primals)))
 
 
 def _on_arrays(
     linear: functools.partial[Any], prepared: Callable[..., Any] = lambda *args: args
-) -> Partial:
-    """A linear function as a pytree of its residuals, so that programs can return it."""
+) -> tuple[Function, Any]:
+    """A linear function as one of residuals and arguments, and the residuals."""
     function, (residuals,) = linear.func, linear.args
 
     @evaluated_by_library
@@ -398,7 +456,7 @@ def _on_arrays(
     def on_arrays(residuals: Sequence[Any], *args: Any) -> Any:
         return tree_to_arrays(function(residuals, *tree_to_arrays(prepared(*args))))
 
-    return Partial(on_arrays, tree_to_arrays(residuals))
+    return on_arrays, tree_to_arrays(residuals)
 
 
 def _without_integers(out: Any) -> Callable[..., Any]:

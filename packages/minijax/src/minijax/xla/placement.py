@@ -68,6 +68,9 @@ def _placement_class() -> Any:
         def _to_xla_hlo_sharding(self, ndim: int) -> Any:
             return self.hlo_sharding
 
+        def __repr__(self) -> str:  # in messages of jaxlib
+            return ", ".join(map(str, self.devices))
+
     return PlacementOnDevices
 
 

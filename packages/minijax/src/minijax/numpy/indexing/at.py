@@ -16,10 +16,12 @@ from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
 from minijax.numpy.casting import warn_if_lossy
+from minijax.numpy.indexing.dynamic_slices import StartIsUnknown
 from minijax.numpy.indexing.getitem import get, reverse, shape_of_cut, take_window, window_of
 from minijax.numpy.indexing.parsing import (
     Pattern,
     Slice,
+    axes_of,
     ints_as_operands,
     is_inside,
     parse_index,
@@ -225,6 +227,20 @@ def _update(
             indices_are_sorted=indices_are_sorted,
         )
         return out if with_axes == shape else lax.reshape(out, shape)
+    except StartIsUnknown as found:
+        window, left, starts = found.window(x, axes_of)
+        updated = _update(
+            kind,
+            window,
+            left,
+            values,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            mode=mode,
+            wrap_negative_indices=wrap_negative_indices,
+        )
+        put = lax.dynamic_update_slice(x, updated, starts)
+        return jnp.where(found.is_inside(x, axes_of), put, x) if scatter_mode is DROP else put
     except Exception as error:
         hide_frames(error)
         raise

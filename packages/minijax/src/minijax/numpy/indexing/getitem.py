@@ -15,12 +15,14 @@ from minijax.errors.tracebacks import hide_frames
 from minijax.lax import promoting as lax
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
 from minijax.lax.indexing.dynamic_slice import wrapped_index
+from minijax.numpy.indexing.dynamic_slices import StartIsUnknown
 from minijax.numpy.indexing.parsing import (
     NEW_AXIS,
     Moving,
     Operand,
     Pattern,
     Slice,
+    axes_of,
     bounded,
     ints_as_operands,
     is_inside,
@@ -71,7 +73,11 @@ def get(
     **promises: bool,
 ) -> Any:
     """`x[index]`, with the options of `x.at[index].get`."""
-    x, entries, operands = parse_index(x, index)
+    try:
+        x, entries, operands = parse_index(x, index)
+    except StartIsUnknown as found:
+        x, index, _ = found.window(x, axes_of)
+        return get(x, index, mode=mode, fill_value=fill_value, wraps=wraps, **promises)
     shape = typeof(x).shape
     if not operands:
         require_elements(entries, shape)

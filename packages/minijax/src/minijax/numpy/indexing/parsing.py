@@ -17,6 +17,8 @@ from minijax.errors.classes import (
     NonConcreteSliceError,
 )
 from minijax.numpy.creation import array
+from minijax.numpy.indexing.dynamic_slices import Slice as DynamicSlice
+from minijax.numpy.indexing.dynamic_slices import StartIsUnknown, as_slice
 from minijax.numpy.shapes import expand_dims
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer, typeof
@@ -97,6 +99,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
 
     Raises:
         TypeError: the index holds something that is not an index.
+        StartIsUnknown: a slice of it starts where an array says.
         IndexError: it does not fit the array, or is traced where it must be static.
     """
     shape = typeof(x).shape
@@ -113,6 +116,8 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
         elif type(part) is int:
             entries.append(part)
             axis += 1
+        elif isinstance(part, DynamicSlice):
+            raise StartIsUnknown(parts)
         elif typeof(part).dtype == np.bool_:
             mask = _known_mask(part)
             if not mask.ndim:
@@ -150,6 +155,8 @@ def _canonical(part: Any) -> Any:
         return part
     if isinstance(part, np.integer):
         return int(part)
+    if isinstance(part, DynamicSlice):
+        return as_slice(part)
     if isinstance(part, list | tuple | range):
         part = _array_of(part)
     if isinstance(part, str) or not is_value(part):
@@ -171,11 +178,11 @@ def _array_of(part: Any) -> Any:
     return array(list(part))
 
 
-def _axes_of(part: Any) -> int:
+def axes_of(part: Any) -> int:
     """Return the number of axes that a part of an index consumes."""
     if part is None or part is Ellipsis:
         return 0
-    if isinstance(part, slice | int) and not isinstance(part, bool):
+    if isinstance(part, slice | int | DynamicSlice) and not isinstance(part, bool):
         return 1
     aval = typeof(part)
     return aval.ndim if aval.dtype == np.bool_ else 1
@@ -183,7 +190,7 @@ def _axes_of(part: Any) -> int:
 
 def _expand_ellipsis(parts: list[Any], shape: Shape) -> list[Any]:
     """The parts with a full slice for each axis that is not mentioned."""
-    taken = sum(map(_axes_of, parts))
+    taken = sum(map(axes_of, parts))
     if taken > len(shape):
         raise IndexError(
             f"too many indices: an array of shape {shape} has {counted(len(shape), 'axis')}, but "

@@ -10,6 +10,7 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Zero, tree_leaves, typeof
 from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.shown import shown
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import (
     tree_map,
@@ -92,6 +93,31 @@ class CustomVJPPrimal:
 
     value: Any
     perturbed: bool
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The arguments of a forward rule that requests `symbolic_zeros`, as plain values.
+
+    Arguments:
+        tree: a pytree of `CustomVJPPrimal`.
+
+    Raises:
+        TypeError: a leaf is something else.
+
+    >>> from minijax.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
+    >>> custom_vjp_primal_tree_values({"a": CustomVJPPrimal(1.0, perturbed=True)})
+    {'a': 1.0}
+    """
+
+    def value_of(leaf: Any) -> Any:
+        if not isinstance(leaf, CustomVJPPrimal):
+            raise TypeError(
+                "custom_vjp_primal_tree_values: leaves must be CustomVJPPrimal, found "
+                f"{shown(leaf)} of type {type(leaf).__name__}"
+            )
+        return leaf.value
+
+    return tree_map(value_of, tree)
 
 
 @evaluated_by_library

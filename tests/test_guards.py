@@ -1,0 +1,164 @@
+"""Guards: errors where arrays are moved, a function is traced, or anything is computed."""
+
+import gc
+import threading
+
+import jax
+import jax.numpy
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+
+BOTH = pytest.mark.parametrize("library", [minijax, jax], ids=["minijax", "jax"])
+ARRAY = np.arange(3, dtype=np.float32)
+LEVELS = ["allow", "log", "disallow", "log_explicit", "disallow_explicit"]
+MOVES = {
+    "operand": lambda library, x: x + ARRAY,
+    "argument": lambda library, x: library.jit(lambda x: x + 1)(ARRAY),
+    "array": lambda library, x: library.numpy.asarray(ARRAY),
+    "list": lambda library, x: library.numpy.array([1.0, 2.0]),
+    "device_put": lambda library, x: library.device_put(ARRAY),
+    "to the host": lambda library, x: np.asarray(x * 2),
+    "device_get": lambda library, x: library.device_get(x * x),
+}
+
+
+def is_refused(function, library, level):
+    x = library.numpy.ones(3, "float32")
+    function(library, x)
+    try:
+        with library.transfer_guard(level):
+            function(library, x)
+    except RuntimeError as error:
+        return "Disallowed host-to-device transfer" in str(error)
+    return False
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("move", MOVES)
+def test_transfers_are_refused_as_in_jax(move, level):
+    refused = is_refused(MOVES[move], minijax, level)
+    if move not in ("to the host", "device_get"):  # the number in it is a part of our program
+        assert refused == is_refused(MOVES[move], jax, level)
+    assert refused == (
+        move not in ("to the host", "device_get")
+        and level in ("disallow", "disallow_explicit")
+        and (move != "device_put" or level == "disallow_explicit")
+    )
+
+
+def test_guards_are_of_one_direction_and_one_thread():
+    with minijax.transfer_guard_device_to_host("disallow"):
+        jnp.asarray(ARRAY)
+    with minijax.transfer_guard_host_to_device("disallow"):
+        with pytest.raises(RuntimeError, match="Disallowed host-to-device"):
+            jnp.asarray(ARRAY)
+        done = []
+        thread = threading.Thread(target=lambda: done.append(jnp.asarray(ARRAY)))
+        thread.start()
+        thread.join()
+        assert done
+        with minijax.transfer_guard_host_to_device("allow"):
+            jnp.asarray(ARRAY)
+    jnp.asarray(ARRAY)
+
+
+def test_guards_of_the_process():
+    minijax.config.update("jax_transfer_guard", "disallow")
+    try:
+        with pytest.raises(RuntimeError, match="Disallowed"):
+            jnp.asarray(ARRAY)
+        assert minijax.config.jax_transfer_guard_host_to_device == "disallow"
+    finally:
+        minijax.config.update("jax_transfer_guard", "allow")
+    jnp.asarray(ARRAY)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in dir(minijax) if n.startswith("transfer_guard")]
+    + ["array_garbage_collection_guard"],
+)
+def test_unknown_levels(name):
+    with pytest.raises(ValueError, match=name), getattr(minijax, name)("never"):
+        pass
+
+
+def test_arrays_freed_by_the_garbage_collector(capfd):
+    with minijax.array_garbage_collection_guard("log"):
+        cycle = [jnp.ones(5) + 1]
+        cycle.append(cycle)
+        del cycle
+        gc.collect()
+    assert "garbage collect" in capfd.readouterr().err.lower()
+
+
+@BOTH
+def test_no_tracing(library):
+    double = library.jit(lambda x: 2 * x)
+    double(ARRAY)
+    with library.no_tracing():
+        np.testing.assert_array_equal(double(ARRAY), 2 * ARRAY)
+        with pytest.raises(
+            RuntimeError, match=r"re-tracing function .* for `jit`, but 'no_tracing'"
+        ):
+            double(np.ones(4, np.float32))
+        with library.no_tracing(False):
+            double(np.ones(4, np.float32))
+    double(np.ones(5, np.float32))
+
+
+@BOTH
+def test_no_execution(library):
+    x = library.numpy.ones(3)
+    double = library.jit(lambda x: 2 * x)
+    compiled = double.lower(x).compile()
+    double(x)
+    with library.no_execution():
+        for call in (lambda: double(x), lambda: x + x, lambda: compiled(x)):
+            with pytest.raises(RuntimeError, match="no_execution"):
+                call()
+        library.make_jaxpr(lambda x: library.numpy.sin(x) + double(x))(x)
+        library.jit(lambda x: x + 1).lower(x).compile()
+    double(x)
+
+
+@BOTH
+def test_user_contexts(library):
+    seen = []
+    context = library.make_user_context(default_value=1)
+
+    @library.jit
+    def scaled(x):
+        seen.append(context.value)
+        return x * context.value
+
+    for _ in range(2):
+        assert scaled(2.0) == 2.0
+        with context(5):
+            assert scaled(2.0) == 10.0
+            with context(7):
+                assert scaled(2.0) == 14.0
+        with context(5):
+            assert scaled(2.0) == 10.0
+    assert seen == [1, 5, 7]
+
+
+def test_user_contexts_are_independent():
+    a, b = minijax.make_user_context("a"), minijax.make_user_context()
+    with a("x"), b("y"):
+        assert (a.value, b.value) == ("x", "y")
+    assert (a.value, b.value) == ("a", None)
+    with pytest.raises(TypeError, match="hashable"), a([]):
+        pass
+
+
+@pytest.mark.parametrize("name", ["allow_f16_reductions", "auto_pcast", "enable_checks"])
+def test_contexts_of_settings(name):
+    default = minijax.config.read(name)
+    with getattr(minijax, name)(default):
+        assert minijax.config.read(name) == default
+    with pytest.raises((NotImplementedError, TypeError), match=name), getattr(minijax, name)("yes"):
+        pass
