@@ -29,7 +29,8 @@ REASONS = {
         debug.callback debug.inspect_array_sharding debug.log
         debug.print debug.step debug.visualize_array_sharding debug.visualize_sharding record""",
     "They give types, programs and rules, of classes that are each library's own.": """
-        custom_derivatives.custom_vjp_primal_tree_values typeof core.* custom_derivatives.zero_from_primal
+        custom_derivatives.custom_vjp_primal_tree_values custom_derivatives.zero_from_primal
+        typeof core.*
         dtypes.scalar_type_of random.Key random.key_dtype tree.static
         tree_util.treedef_children tree_util.treedef_is_leaf tree_util.treedef_tuple""",
     "They register classes of the user's, once in a process.": """
