@@ -89,7 +89,7 @@ PAGES = (
         "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
         "errors", "explaining", "runtime.evaluation", "runtime.guards", "~minijax_stage1.recorder",
         more=(
-            "minijax.debug", "minijax.profiler", "minijax.compilation_cache", "minijax.test_util",
+            "minijax.debug", "minijax.profiler", "minijax.test_util",
         ),
     ),
     Page(

@@ -111,3 +111,24 @@ def test_all_stop_at_one_step_after_a_notice(processes):
     ours, theirs = of_both_libraries(processes, NOTICE)
     assert ours == theirs
     assert all("True True True" in text for text in ours)
+
+
+LIVE = """
+from {lib}.experimental import multihost_utils as utils
+
+others = [each for each in lib.devices() if each.process_index != rank]
+attempt("nothing here", lambda: utils.live_devices(others).__enter__())
+for chosen in [lib.devices(), lib.devices()[::-1]]:
+    with utils.live_devices(chosen) as devices:
+        print([each.id for each in devices])
+def failing():
+    with utils.live_devices(lib.devices()):
+        raise KeyError("mine")
+attempt("an error within", failing)
+print(utils.ProcessFailureError({1}).failed_devices)
+"""
+
+
+def test_devices_of_processes_that_live(processes):
+    ours, theirs = of_both_libraries(processes, LIVE)
+    assert ours == theirs

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from minijax import (
     ad_checkpoint,
-    compilation_cache,
     core,
     custom_batching,
     custom_derivatives,
@@ -145,7 +144,7 @@ __all__ = [
     "Array", "Device", "Inline", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "Shard",
     "ad_checkpoint", "allow_f16_reductions", "api_util", "array_garbage_collection_guard",
     "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "compilation_cache",
+    "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert",
     "config", "copy_to_host_async", "core", "coverage", "custom_batching", "custom_derivatives",
     "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",
     "debug_nans", "default_backend", "default_device", "default_matmul_precision",

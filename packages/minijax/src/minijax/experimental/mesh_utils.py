@@ -1,7 +1,7 @@
 """Arrays of devices for meshes (`jax.experimental.mesh_utils`)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,10 @@ from minijax.shardings.mesh import Device
 from minijax_stage2.shown import counted, shown
 
 Devices = np.ndarray[Any, Any]
+
+# By the kind of devices, `handler(mesh_shape, devices, contiguous_submeshes=)` that arranges them,
+# or returns None where the order in which they are given will do. There are none for CPUs and GPUs.
+device_kind_handler_dict: dict[str, Callable[..., Devices | None]] = {}
 
 
 def create_device_mesh(
@@ -25,7 +29,8 @@ def create_device_mesh(
     Arguments:
         mesh_shape: the shape of the array.
         devices: the devices; all of `minijax.devices()` if not given.
-        contiguous_submeshes: of no effect: it is about TPUs.
+        contiguous_submeshes: passed on to the handler of `device_kind_handler_dict` for the kind of
+            the devices; otherwise of no effect: it is about TPUs.
         allow_split_physical_axes: of no effect: it is about TPUs.
 
     Raises:
@@ -44,7 +49,9 @@ def create_device_mesh(
             f"{'is' if len(devices) == 1 else 'are'} {counted(len(devices), 'device')}. "
             "Give as many as it needs as `devices`."
         )
-    return _array(devices).reshape(shape)
+    handler = device_kind_handler_dict.get(devices[-1].device_kind) if devices else None
+    found = handler and handler(shape, devices, contiguous_submeshes=contiguous_submeshes)
+    return _array(devices).reshape(shape) if found is None else found
 
 
 def create_hybrid_device_mesh(
@@ -137,4 +144,4 @@ def _array(devices: Sequence[Device]) -> Devices:
     return found
 
 
-__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from minijax.runtime.devices import devices, process_count, process_index
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.make_array import make_array_from_process_local_data
-from minijax.shardings.mesh import Mesh
+from minijax.shardings.mesh import Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
 from minijax.shardings.types import type_at
@@ -196,6 +198,71 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     return coordination is not None and coordination.reached_preemption_sync_point(step)
 
 
+class ProcessFailureError(Exception):
+    """Processes failed in a block of `live_devices`.
+
+    Attributes:
+        failed_devices: the set of their devices.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> multihost_utils.ProcessFailureError({"device 8"}).failed_devices
+    {'device 8'}
+    """
+
+    def __init__(self, failed_devices: set[Device]):
+        self.failed_devices = failed_devices
+        super().__init__(f"live_devices: the processes of {failed_devices} failed")
+
+
+@contextmanager
+def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
+    """The devices whose processes live, for the block of a `with`.
+
+    The processes that live enter the block together, with the same devices, and leave it together.
+    A process that fails ends the others after `heartbeat_timeout_seconds` of
+    `distributed.initialize`, so they have to be done with what remains by then.
+
+    Arguments:
+        devices: devices of these processes, this one among them.
+
+    Raises:
+        ProcessFailureError: a process has failed in the block.
+        RuntimeError: this process has not called `distributed.initialize`.
+        ValueError: there are no devices of this process among them.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> with multihost_utils.live_devices(minijax.devices()) as devices:  # doctest: +SKIP
+    ...     train_on(devices)
+    """
+    before = _lives(devices)
+    error: Exception | None = None
+    try:
+        yield sorted(before, key=lambda device: device.id)
+    except Exception as raised:
+        error = raised
+    now = _lives(devices)
+    failed = {device for device, life in before.items() if now.get(device) != life}
+    if failed:
+        raise ProcessFailureError(failed) from error
+    if error is not None:
+        raise error
+
+
+def _lives(devices: Sequence[Device]) -> dict[Device, int]:
+    """The devices whose processes live, and a number that a process which restarts has anew."""
+    coordination = xla.coordination()
+    if coordination is None:
+        raise RuntimeError("live_devices: call minijax.distributed.initialize first")
+    processes = {device.process_index for device in devices}
+    if process_index() not in processes:
+        raise ValueError(
+            f"live_devices: expected devices of this process, {process_index()}, among others, "
+            f"found devices of the processes {sorted(processes)}"
+        )
+    lives = coordination.lives(sorted(processes))
+    return {x: lives[x.process_index] for x in devices if x.process_index in lives}
+
+
 @evaluated_by_library
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Join arrays that each process has for itself into arrays that are divided among them.
@@ -338,10 +405,7 @@ def _stacked(x: Any) -> np.ndarray[Any, Any]:
 
 
 __all__ = [
-    "assert_equal",
-    "broadcast_one_to_all",
-    "global_array_to_host_local_array",
-    "host_local_array_to_global_array",
-    "process_allgather",
-    "sync_global_devices",
-]
+    "ProcessFailureError", "assert_equal", "broadcast_one_to_all",
+    "global_array_to_host_local_array", "host_local_array_to_global_array", "live_devices",
+    "process_allgather", "reached_preemption_sync_point", "sync_global_devices",
+]  # fmt: skip

@@ -53,6 +53,12 @@ _no_tracing = config.declare(
 _no_execution = config.declare(
     "no_execution", bool, False, "Whether it is an error to compute anything.", Switch
 )
+config.declare(
+    "hlo_source_file_canonicalization_regex",
+    str,
+    "",
+    "A pattern; what it matches is left out of the names of files in source maps.",
+)
 _log_compiles = config.option("log_compiles")
 _explain_cache_misses = config.option("explain_cache_misses")
 _logger = logging.getLogger("minijax.compilation")

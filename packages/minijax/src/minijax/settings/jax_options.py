@@ -40,7 +40,7 @@ WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
     "Messages, locations and logs here are made in another way": {
         "captured_constants_report_frames": 0, "captured_constants_warn_bytes": 2_000_000_000,
         "compiler_detailed_logging_min_ops": 10, "debug_log_modules": "",
-        "hlo_source_file_canonicalization_regex": "", "include_debug_info_in_dumps": True,
+        "include_debug_info_in_dumps": True,
         "include_full_tracebacks_in_locations": True, "log_checkpoint_residuals": False,
         "logging_level": "NOTSET", "pprint_use_color": True, "send_traceback_to_runtime": "off",
         "source_url_schema": "", "traceback_in_locations_limit": 100,

@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -118,6 +118,14 @@ class Coordination:
     def wait(self, name: str, seconds: float) -> None:
         """Wait until all processes wait under this name; RuntimeError if some do not in time."""
         self._client.wait_at_barrier(f"minijax/{name}", int(seconds * 1000))
+
+    def lives(self, processes: Sequence[int]) -> dict[int, int]:
+        """The processes among these that live, each with a number of its life.
+
+        Waits until all of them that live ask about the same processes.
+        """
+        found: dict[int, int] = self._client.get_live_nodes([*processes])
+        return found
 
     # Processes that are gone
 

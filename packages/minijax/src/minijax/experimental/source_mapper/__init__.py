@@ -15,12 +15,14 @@ from minijax.experimental.source_mapper.common import (
     register_pass,
 )
 from minijax.experimental.source_mapper.generate_map import generate_sourcemaps
+from minijax.experimental.source_mapper.jaxpr import canonicalize_filename
 from minijax.experimental.source_mapper.mlir import create_mlir_sourcemap
 from minijax.experimental.source_mapper.source_map import MappingsGenerator, SourceMap
 
 __all__ = [
-    "MappingsGenerator", "Pass", "SourceMap", "SourceMapDump", "all_passes", "compile_with_env",
-    "create_mlir_sourcemap", "filter_passes", "generate_sourcemaps", "register_pass",
+    "MappingsGenerator", "Pass", "SourceMap", "SourceMapDump", "all_passes",
+    "canonicalize_filename", "compile_with_env", "create_mlir_sourcemap", "filter_passes",
+    "generate_sourcemaps", "register_pass",
 ]  # fmt: skip
 
 _passes = _hlo, _jaxpr

@@ -7,6 +7,7 @@ from typing import Any
 from minijax.experimental.source_mapper.common import Pass, SourceMapDump, register_pass
 from minijax.experimental.source_mapper.source_map import Lines
 from minijax.runtime.staging import make_jaxpr
+from minijax.settings.config import config
 from minijax_stage1.source import Source
 from minijax_stage3 import ClosedJaxpr, JaxprEqn
 from minijax_stage3.printing import Printer
@@ -29,6 +30,20 @@ class MarkingPrinter(Printer):
         self.eqns.append(eqn)
         first, *rest = super().eqn_lines(eqn, used)
         return [f"\ue000{number}\ue001{first}", *rest]
+
+
+def canonicalize_filename(file_name: str) -> str:
+    """The name of a source file as maps have it.
+
+    That is the name without what the setting `hlo_source_file_canonicalization_regex` matches.
+
+    >>> from minijax.experimental import source_mapper
+    >>> with minijax.config.override(hlo_source_file_canonicalization_regex="^/home/[^/]*/"):
+    ...     source_mapper.canonicalize_filename("/home/ada/train.py")
+    'train.py'
+    """
+    pattern: str = config.hlo_source_file_canonicalization_regex
+    return re.sub(pattern, "", file_name) if pattern else file_name
 
 
 def _position(source: Source) -> tuple[int, int]:
@@ -54,7 +69,8 @@ def _dump(closed: ClosedJaxpr, **_: Any) -> SourceMapDump:
         for match in _MARK.finditer(line):
             source = printer.eqns[int(match[1])].source
             if source is not None:
-                places.append((match.start() - shift, source.file, *_position(source)))
+                file = canonicalize_filename(source.file)
+                places.append((match.start() - shift, file, *_position(source)))
             shift += len(match[0])
         found.add(*places)
     text = "\n".join(_MARK.sub("", line) for line in marked)

@@ -1,4 +1,4 @@
-"""The compile cache on disk, under the names of `jax.experimental.compilation_cache`."""
+"""The compile cache on disk, under the names of JAX."""
 
 from minijax.runtime.compilation_cache import reset_cache, set_cache_dir
 
