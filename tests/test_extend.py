@@ -280,3 +280,76 @@ def test_types_of_results():
         return [np.zeros(out.shape, out.dtype) for out in outs]
 
     both(program)
+
+
+def test_contexts_of_evaluation():
+    def program(w):
+        core, seen = w.jax.core, []
+
+        @w.jax.jit
+        def f(x):
+            with core.eval_context():
+                seen.append(int(w.jnp.arange(4).sum()))
+            with core.ensure_compile_time_eval():
+                seen.append(int(w.jnp.arange(3).sum()))
+            return x * seen[-1]
+
+        return [f(2.0), *seen, core.max_dim(2, 3), core.min_dim(2, 3)]
+
+    both(program)
+
+
+def axis_of(w, name, size):
+    """The description of a mapped axis, which is private in JAX."""
+    private = "_src." if w.jax.__name__ == "jax" else ""
+    batching = import_module(f"{w.jax.__name__}.{private}interpreters.batching")
+    return batching.AxisData(name, size, None, None)
+
+
+@pytest.mark.parametrize("places", [[0, 1, None], ["zero", "zero", "zero"], [1, 0, 0], [0]])
+def test_programs_of_batches(places):
+    def program(w):
+        closed = w.jax.make_jaxpr(lambda x, y: (x * y, w.jnp.sin(x), y + 1))(ROW, ROW)
+        axis = axis_of(w, None, 2)
+        wanted = [w.batching.zero_if_mapped if x == "zero" else x for x in places]
+        mapped, batched = w.batching.batch_jaxpr_axes(closed, axis, [1, None], wanted)
+        outs = w.core.jaxpr_as_fun(mapped)(np.stack([ROW, 2 * ROW], 1), ROW)
+        return [*outs, *map(float, batched)]
+
+    both(program)
+
+
+def test_functions_of_batches():
+    def program(w):
+        info = w.core.DebugInfo("test", "f at here", ("x", "y"), ("out",))
+        assert info.func_name == "f"
+        f = w.linear_util.wrap_init(lambda x, y: [x * y, y, w.jnp.sin(x)], debug_info=info)
+        tag, axis = w.core.TraceTag(), axis_of(w, None, 2)
+        mapped, out_dims = w.batching.batch_subtrace(f, tag, axis, [0, None])
+        outs = mapped.call_wrapped(np.stack([ROW, 2 * ROW]), ROW)
+        return [*outs, *[float(dim is None) for dim in out_dims()]]
+
+    both(program)
+
+
+def test_parts_of_programs():
+    def program(w):
+        pe = import_module(f"{w.jax.__name__}.interpreters.partial_eval")
+        one, two = w.jnp.asarray(ROW), w.jnp.asarray(2 * ROW)
+        closed = w.jax.make_jaxpr(lambda x, y: (x * one, y * two, x + y))(one, one)
+        pruned = pe.prune_closed_jaxpr_outputs(closed, [True, False, True])
+        smaller, *kept = pe.dce_jaxpr_consts(closed, [False, True, False])
+        _, *forced = pe.dce_jaxpr_consts(closed, [False, True, False], instantiate=True)
+        run = w.core.jaxpr_as_fun
+        flags = [float(flag) for flags in (*kept, *forced) for flag in flags]
+        return [*run(pruned)(ROW, ROW), *run(smaller)(ROW), *flags]
+
+    both(program)
+
+
+def test_the_class_of_clients():
+    def program(w):
+        backend = import_module(f"{w.jax.__name__}.interpreters.xla").Backend
+        return [float(isinstance(w.jax.devices()[0].client, backend))]
+
+    both(program)

@@ -4,6 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from jaxlib._jax import ArrayCopySemantics
 
 ROW = np.array([-2.5, -0.0, 0.0, 1.5, 3.0, np.inf], np.float32)
 NANS = np.array([np.nan, 1.0, -np.nan, np.nan, -np.inf, np.inf], np.float32)
@@ -23,6 +24,9 @@ def scatter_sub(w, x):
 
 TOP = {"recall_target": 0.9, "reduction_input_size_override": -1, "aggregate_to_topk": True}
 
+REUSE = ArrayCopySemantics.REUSE_INPUT
+NOWHERE = {"devices": (None,) * 2, "srcs": (None,) * 2, "copy_semantics": (REUSE,) * 2}
+
 PROGRAMS = {
     "approx_top_k, largest": (
         lambda w, x: w.approx_top_k_p.bind(x, k=2, is_max_k=True, reduction_dimension=0, **TOP),
@@ -32,6 +36,7 @@ PROGRAMS = {
         lambda w, x: w.approx_top_k_p.bind(x, k=2, is_max_k=False, reduction_dimension=0, **TOP),
         SQUARE[:, 0],
     ),
+    "device_put": (lambda w, x: w.device_put_p.bind(x, 2 * x, **NOWHERE), ROW),
     "eq_to": (lambda w, x: w.eq_to_p.bind(x, x[::-1]), ROW),
     "le_to": (lambda w, x: w.le_to_p.bind(x, x[::-1]), NANS),
     "lt_to": (lambda w, x: w.lt_to_p.bind(x, x[::-1]), NANS),

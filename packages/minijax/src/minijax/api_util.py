@@ -1,10 +1,10 @@
 """Functions of trees as functions of leaves, under the names of `jax.api_util`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from minijax.extend import linear_util as lu
-from minijax.extend.linear_util import WrappedFun
+from minijax.extend.linear_util import DebugInfo, WrappedFun
 from minijax.runtime.conversion import type_of
 from minijax.settings.number_types import library_number_types, set_number_types
 from minijax_stage1.source import name_of
@@ -75,22 +75,6 @@ def argnums_partial(
                 f"hashable, found {x!r} of type {type(x).__name__}"
             )
     return _with_arguments(f, fixed), tuple(args[i] for i in dynamic)
-
-
-class DebugInfo(NamedTuple):
-    """A description of a function that is traced, for messages.
-
-    Attributes:
-        traced_for: the transformation.
-        func_name: the name of the function.
-        arg_names: the names of its arguments, if they are known.
-        result_paths: the names of its results, if they are known.
-    """
-
-    traced_for: str
-    func_name: str
-    arg_names: tuple[str, ...] | None = None
-    result_paths: tuple[str, ...] | None = None
 
 
 def debug_info(

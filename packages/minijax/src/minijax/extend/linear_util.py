@@ -6,7 +6,28 @@ are the results of that function, and what it yields then are its own results.
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class DebugInfo(NamedTuple):
+    """A description of a function that is traced, for messages.
+
+    Attributes:
+        traced_for: the transformation.
+        func_src_info: the name of the function, which what is known of its source may follow.
+        arg_names: the names of its arguments, if they are known.
+        result_paths: the names of its results, if they are known.
+    """
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None = None
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_name(self) -> str:
+        """The name of the function."""
+        return self.func_src_info.partition(" ")[0]
 
 
 class StoreException(Exception):

@@ -7,14 +7,20 @@ keyword; it returns results and their batch axes, in lists if `primitive.multipl
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from minijax.core import ClosedJaxpr, jaxpr_as_fun
+from minijax.extend import linear_util as lu
 from minijax.extend.rules import Rule, RulesByJAX
-from minijax.primitives.axis_names import mesh_axes_of_batch
+from minijax.primitives.axis_names import MappedAxis, map_flat, mesh_axes_of_batch
 from minijax.primitives.methods import as_list, as_result
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Primitive, bind, vmap_rules
-from minijax_stage2.vmap import move_batch_dim
+from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise
+from minijax_stage3.jit_rules import unmapped_aval
+from minijax_stage3.staging import trace_to_jaxpr
 
 not_mapped = None
+zero_if_mapped = object()  # a place for the batch axis: first, or none if the result has none
 
 
 class AxisData(NamedTuple):
@@ -116,7 +122,90 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
     return move_batch_dim(x, sz, None, axis)
 
 
+@lu.transformation_with_aux2
+def batch_subtrace(
+    f: Callable[..., Sequence[Any]],
+    store: lu.Store,
+    tag: Any,
+    axis_data: AxisData,
+    in_dims: Any,
+    *in_vals: Any,
+) -> list[Any]:
+    """Map a `WrappedFun` of arrays that returns a list over batch axes.
+
+    Arguments:
+        f: the function.
+        tag: of no effect: the values of the mapped axis know their interpreter.
+        axis_data: the axis.
+        in_dims: the batch axis of each argument, None where it has none; or a function that
+            returns these.
+
+    Returns:
+        The mapped function, and a function that gives the batch axes of the results once it ran.
+    """
+    dims = in_dims() if callable(in_dims) else in_dims
+    outs, out_dims = _mapped(f, axis_data, in_vals, dims)
+    store.store(out_dims)
+    return outs
+
+
+@evaluated_by_library
+def _mapped(
+    f: Callable[..., Sequence[Any]], axis: AxisData, values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], list[BatchDim]]:
+    names = MappedAxis({} if axis.name is None else {axis.name: axis.size}, None)
+    out_dims: list[BatchDim] = []
+    outs = map_flat(lambda *args: list(f(*args)), values, dims, axis.size, names, out_dims)
+    return outs, out_dims
+
+
+@evaluated_by_library
+def batch_jaxpr_axes(
+    closed_jaxpr: ClosedJaxpr,
+    axis_data: AxisData,
+    in_axes: Sequence[BatchDim],
+    out_axes_dest: Sequence[Any],
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """The program of whole batches.
+
+    Arguments:
+        closed_jaxpr: the program of one example.
+        axis_data: the axis of the examples.
+        in_axes: the batch axis of each argument; None where all examples share it.
+        out_axes_dest: for each result, or in a list of one for all, where to put its batch axis;
+            `zero_if_mapped`; or None if it must have none.
+
+    Returns:
+        The program, and for each result whether it has a batch axis.
+
+    Raises:
+        ValueError: a result has a batch axis that must have none.
+    """
+    size = axis_data.size
+    batched: list[bool] = []
+
+    def placed(out: Any, dim: BatchDim, wanted: Any) -> Any:
+        place = (None if dim is None else 0) if wanted is zero_if_mapped else wanted
+        if place is None and dim is not None:
+            raise ValueError("batch_jaxpr_axes: a result depends on the example, and has an axis")
+        batched.append(place is not None)
+        return out if place is None else move_batch_dim(out, size, dim, place)
+
+    def program(*args: Any) -> list[Any]:
+        outs, dims = _mapped(jaxpr_as_fun(closed_jaxpr), axis_data, args, in_axes)
+        wanted = list(out_axes_dest)
+        wanted = wanted if len(wanted) == len(outs) else wanted * len(outs)
+        return [placed(*each) for each in zip(outs, dims, wanted, strict=True)]
+
+    in_avals = [
+        unmapped_aval(aval, dim, size)
+        for aval, dim in zip(closed_jaxpr.in_avals, in_axes, strict=True)
+    ]
+    return trace_to_jaxpr(program, in_avals, "batch_jaxpr_axes", program), batched
+
+
 __all__ = [
-    "AxisData", "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting",
-    "defreducer", "defvectorized", "fancy_primitive_batchers", "not_mapped", "primitive_batchers",
+    "AxisData", "axis_primitive_batchers", "batch_jaxpr_axes", "batch_subtrace", "bdim_at_front",
+    "broadcast", "defbroadcasting", "defreducer", "defvectorized", "fancy_primitive_batchers",
+    "not_mapped", "primitive_batchers", "zero_if_mapped",
 ]  # fmt: skip

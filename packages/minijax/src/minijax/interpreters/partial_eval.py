@@ -14,6 +14,7 @@ from minijax_stage3.staging import trace_to_jaxpr as _trace_to_jaxpr
 from minijax_stage4.partial_eval import PartialVal, partial_eval, partial_eval_jaxpr
 
 DynamicJaxprTracer = JaxprTracer
+Val = Any  # a value or a tracer
 partial_eval_jaxpr_custom_rules = partial_eval_rules
 
 
@@ -93,6 +94,35 @@ def dce_jaxpr(
     return Jaxpr(smaller.constvars, invars, smaller.eqns, smaller.outvars), used
 
 
+def dce_jaxpr_consts(
+    jaxpr: Jaxpr | ClosedJaxpr,
+    used_outputs: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[Jaxpr | ClosedJaxpr, list[bool], list[bool]]:
+    """As `dce_jaxpr`, for the constants and then the arguments.
+
+    Returns:
+        The smaller jaxpr, closed if the given one is; for each constant whether it is kept; and the
+        same for each argument.
+    """
+    inner = jaxpr if isinstance(jaxpr, Jaxpr) else jaxpr.jaxpr
+    count, whole = len(inner.constvars), consts_as_invars(inner)
+    smaller, used = dce_jaxpr(whole, used_outputs, instantiate)
+    kept = sum(used[:count])
+    opened = Jaxpr(smaller.invars[:kept], smaller.invars[kept:], smaller.eqns, smaller.outvars)
+    if isinstance(jaxpr, Jaxpr):
+        return opened, used[:count], used[count:]
+    consts = [const for const, keep in zip(jaxpr.consts, used[:count], strict=True) if keep]
+    return ClosedJaxpr(opened, consts), used[:count], used[count:]
+
+
+def prune_closed_jaxpr_outputs(jaxpr: ClosedJaxpr, used_outputs: Sequence[bool]) -> ClosedJaxpr:
+    """The same program with only the chosen results."""
+    inner = jaxpr.jaxpr
+    outvars = [out for out, used in zip(inner.outvars, used_outputs, strict=True) if used]
+    return ClosedJaxpr(Jaxpr(inner.constvars, inner.invars, inner.eqns, outvars), jaxpr.consts)
+
+
 def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
     """A jaxpr without constants, as a `ClosedJaxpr`."""
     return ClosedJaxpr(jaxpr, [])
@@ -135,8 +165,8 @@ def partial_eval_jaxpr_nounits(
 
 
 __all__ = [
-    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "abstract_eval_fun", "close_jaxpr",
-    "convert_constvars_jaxpr",
-    "dce_jaxpr", "dce_rules", "move_binders_to_back", "partial_eval_jaxpr_custom_rules",
-    "partial_eval_jaxpr_nounits", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
+    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "abstract_eval_fun", "close_jaxpr",
+    "convert_constvars_jaxpr", "dce_jaxpr", "dce_jaxpr_consts", "dce_rules",
+    "move_binders_to_back", "partial_eval_jaxpr_custom_rules", "partial_eval_jaxpr_nounits",
+    "prune_closed_jaxpr_outputs", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
 ]  # fmt: skip

@@ -8,9 +8,12 @@ from minijax.primitives.methods import as_result
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.xla.client import client_class
 from minijax_stage2 import Primitive, typeof
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_primitive
+
+Backend = client_class()
 
 # Functions that convert values of a class on their way into a program. Entries are of no effect:
 # a class counts as an array once `core.pytype_aval_mappings` knows its type.
@@ -38,4 +41,4 @@ def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
     return as_result(prim, list(call(compile_primitive(prim, in_avals, params), args, Array)))
 
 
-__all__ = ["apply_primitive", "canonicalize_dtype_handlers"]
+__all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]

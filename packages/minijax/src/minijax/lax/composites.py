@@ -12,8 +12,10 @@ import numpy as np
 
 from minijax.lax import promoting as lax
 from minijax.lax.linalg import promoting as linalg
+from minijax.lax.sharding import device_put
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import lower_by, results_of, types_by
+from minijax.runtime.evaluation import evaluators
 from minijax_stage2 import Primitive, typeof
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
@@ -53,6 +55,8 @@ def composite(name: str, function: Callable[..., Any]) -> Primitive:
         jvp=jvp,
         transpose=transpose,
     )
+    if function is _device_put:  # a program runs on the devices of its operands
+        evaluators[primitive] = results
     return primitive
 
 
@@ -83,6 +87,12 @@ def _total_order(x: Any) -> Any:
     return lax.select(bits < 0, bits ^ np.iinfo(signed).max, bits)
 
 
+def _device_put(
+    *xs: Any, devices: Sequence[Any], srcs: Sequence[Any], copy_semantics: Any
+) -> list[Any]:
+    return [device_put(x, device) for x, device in zip(xs, devices, strict=True)]
+
+
 def _in_total_order(compare: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: compare(_total_order(x), _total_order(y))
 
@@ -109,6 +119,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cholesky_update": lambda r, w: linalg.cholesky_update(r, w),
     "conj": lambda x, **params: lax.conj(x),
     "copy": lambda x: lax.reshape(x, typeof(x).shape),
+    "device_put": _device_put,
+    "empty2": lambda *, dtype, memory_space=None: lax.full((), 0, dtype),
     "eq_to": _in_total_order(lax.eq),
     "le_to": _in_total_order(lax.le),
     "lt_to": _in_total_order(lax.lt),

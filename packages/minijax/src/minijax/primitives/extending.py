@@ -1,6 +1,7 @@
 """Extending the library: primitives, traces, types, jaxprs, and tables of rules."""
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -100,7 +101,19 @@ typecheck_jaxpr = hiding_frames(stage3.typecheck_jaxpr)
 set_methods()
 
 pytype_aval_mappings = aval_rules  # the types of values, by their class: a function for each
+ParamDict = dict[str, Any]  # the parameters of an equation
+Value = Any  # an array, a number or a tracer
 AbstractValue = ShapedArray  # the base class of types in JAX, where here all are of this one
+
+
+def max_dim(d1: int, d2: int) -> int:
+    """The larger of two sizes of axes."""
+    return max(operator.index(d1), operator.index(d2))
+
+
+def min_dim(d1: int, d2: int) -> int:
+    """The smaller of two sizes of axes."""
+    return min(operator.index(d1), operator.index(d2))
 
 
 @checking_arguments
@@ -111,14 +124,14 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
 
 __all__ = [
     "AbstractValue", "Atom", "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr",
-    "JaxprEqn", "Literal", "Primitive",
-    "ProgramRules", "Rules", "ShapedArray", "Trace", "Tracer", "UndefPrimal", "Var", "Zero",
+    "JaxprEqn", "Literal", "ParamDict", "Primitive", "ProgramRules", "Rules", "ShapedArray",
+    "Trace", "Tracer", "UndefPrimal", "Value", "Var", "Zero",
     "abstract_eval_rules", "binary", "bind", "by_batch", "by_elements", "by_lines", "by_reduction",
     "current_trace", "dce_jaxpr", "dce_rules", "declare",
     "declare_program", "defjvp", "deflinear", "deftranspose", "defzero", "dependence_rules",
     "draw_stack", "eval_jaxpr", "impl_rules", "inner_jaxprs", "jaxpr_as_fun", "jvp_flat",
-    "jvp_rules", "key_rules", "leading_batch", "lower_by", "lowering_rules", "mlir_type",
-    "move_batch_dim", "order_rules", "partial_eval_rules", "pytype_aval_mappings",
+    "jvp_rules", "key_rules", "leading_batch", "lower_by", "lowering_rules", "max_dim", "min_dim",
+    "mlir_type", "move_batch_dim", "order_rules", "partial_eval_rules", "pytype_aval_mappings",
     "reduction", "signature", "step_rules",
     "trace_stack", "trace_to_jaxpr", "transformation", "transpose_rules", "typecheck_jaxpr",
     "typeof", "types_by", "unary", "vmap_elementwise", "vmap_flat", "vmap_rules",

@@ -20,7 +20,7 @@ Rule = Callable[..., Any]
 
 # Those with a list of results that are not higher-order, all of which have one.
 _WITH_LIST = {
-    "approx_top_k", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "lu", "qr",
+    "approx_top_k", "device_put", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "lu", "qr",
     "rng_bit_generator", "schur", "sort", "svd", "threefry2x32", "top_k", "tridiagonal",
     "unstack",
 }  # fmt: skip

@@ -1,11 +1,11 @@
-"""`ensure_compile_time_eval`: known values are computed at once instead of staged."""
+"""Contexts in which operations on known values are computed at once instead of staged."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from minijax.runtime.evaluation import device_trace
 from minijax.settings.reusable_contexts import reusable_context
-from minijax_stage1.interpreter import is_evaluating
+from minijax_stage1.interpreter import evaluator, is_evaluating, set_interpreter
 from minijax_stage2 import Primitive, Trace, Tracer
 
 
@@ -42,4 +42,21 @@ def ensure_compile_time_eval() -> Iterator[None]:
         yield
         return
     with CompileTimeTrace().run():
+        yield
+
+
+@reusable_context
+def eval_context() -> Iterator[None]:
+    """A context in which no transformation is at work: operations on tracers are errors.
+
+    >>> from minijax.core import eval_context
+    >>> @minijax.jit
+    ... def f(x):
+    ...     with eval_context():
+    ...         steps = int(jnp.arange(3).sum())
+    ...     return x * steps
+    >>> f(2)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    with set_interpreter(evaluator):
         yield

@@ -34,6 +34,11 @@ def device_class() -> type:
     return import_module("jaxlib._jax").Device
 
 
+def client_class() -> type:
+    """The class of all clients, available without making one."""
+    return import_module("jaxlib._jax").Client
+
+
 def pytree_registry() -> Any:
     """A new registry of pytree nodes in C++, with None, tuples, lists, and dicts."""
     make = import_module("jaxlib._jax").pytree.PyTreeRegistry

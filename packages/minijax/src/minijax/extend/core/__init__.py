@@ -24,6 +24,7 @@ from minijax.core import (
 from minijax.errors.classes import ConcretizationTypeError, JaxprTypeError
 from minijax.extend.core import primitives
 from minijax.extend.core.trace_state import (
+    TraceTag,
     find_top_trace,
     get_opaque_trace_state,
     set_current_trace,
@@ -31,6 +32,7 @@ from minijax.extend.core.trace_state import (
     unsafe_am_i_under_a_jit_DO_NOT_USE,
     unsafe_am_i_under_a_vmap_DO_NOT_USE,
 )
+from minijax.extend.linear_util import DebugInfo
 from minijax.settings.tracers import Tracer
 from minijax_stage1.source import user_source
 from minijax_stage2.shaped_array import is_value
@@ -42,6 +44,10 @@ array_types = {np.ndarray, np.generic}
 
 class DropVar(Var):
     """The variable of a result that nothing uses. Equations here name all of their results."""
+
+
+class InconclusiveDimensionOperation(Exception):
+    """An error of computing with sizes that are not known; here all sizes are ints."""
 
 
 class Effect:
@@ -146,8 +152,9 @@ def valid_jaxtype(x: Any) -> bool:
 
 
 __all__ = [
-    "ClosedJaxpr", "DropVar", "Effect", "Effects", "Jaxpr", "JaxprEqn", "JaxprTypeError",
-    "Literal", "Primitive", "Var", "array_types", "check_jaxpr", "concrete_or_error",
+    "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects", "InconclusiveDimensionOperation",
+    "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "TraceTag", "Var",
+    "array_types", "check_jaxpr", "concrete_or_error",
     "find_top_trace", "gensym", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params",
     "mapped_aval", "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "primitives",
     "set_current_trace", "subjaxprs", "take_current_trace", "unmapped_aval",

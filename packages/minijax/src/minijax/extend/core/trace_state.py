@@ -25,6 +25,10 @@ class OpaqueTraceState:
         return id(self._trace)
 
 
+class TraceTag:
+    """A name for an interpreter that is about to begin, equal to itself only."""
+
+
 def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
     """The interpreters that are at work.
 
