@@ -121,7 +121,7 @@ def test_every_function_of_a_module_has_an_example_that_runs(module):
         if not value.__module__.startswith("minijax"):  # jnp.save is numpy's, Device is jaxlib's
             continue
         its_module = importlib.import_module(value.__module__)
-        names = {**vars(its_module), **vars(namespace), **GIVEN}
+        names = {**vars(namespace), **vars(its_module), **GIVEN}
         test = parser.get_doctest(inspect.getdoc(value) or "", names, name, None, None)
         if not test.examples:
             bare.append(name)

@@ -107,12 +107,20 @@ AbstractValue = ShapedArray  # the base class of types in JAX, where here all ar
 
 
 def max_dim(d1: int, d2: int) -> int:
-    """The larger of two sizes of axes."""
+    """The larger of two sizes of axes.
+
+    >>> max_dim(2, 3)
+    3
+    """
     return max(operator.index(d1), operator.index(d2))
 
 
 def min_dim(d1: int, d2: int) -> int:
-    """The smaller of two sizes of axes."""
+    """The smaller of two sizes of axes.
+
+    >>> min_dim(2, 3)
+    2
+    """
     return min(operator.index(d1), operator.index(d2))
 
 
