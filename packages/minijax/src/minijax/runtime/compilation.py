@@ -92,6 +92,9 @@ def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any],
 class Compilation:
     """A traced function as XLA compiles it.
 
+    Attributes:
+        program_class: the class of its program for other devices than the default one.
+
     Arguments:
         traced: the function.
         options: options of compilation.
@@ -99,6 +102,8 @@ class Compilation:
         out_shardings: the shardings of its results.
         platform: the platform that it is lowered for; None: that of its devices.
     """
+
+    program_class: Callable[..., PartitionedProgram] = PartitionedProgram
 
     def __init__(
         self,
@@ -213,7 +218,7 @@ class Compilation:
             len(consts) + kept.index(position): "{jax.buffer_donor = true}"
             for position in self.donated
         }
-        return PartitionedProgram(
+        return self.program_class(
             f"jit_{self.name}",
             self.jaxpr,
             [*(shardings_of(consts) or [None] * len(consts)), *[shardings[i] for i in kept]],

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from minijax import xla
 from minijax.runtime.host_functions import functions_called
@@ -41,6 +42,9 @@ _DIGEST_SIZE = 32
 # the string's quotation mark after it, so no more is matched than what is meant.
 # What somebody calls the place, in front of it, is kept, for the program that is loaded shows it.
 _LOCATION = re.compile(r' loc\((?:unknown|(?:("[^"\n]*")\()?"[^"\n]*":\d+:\d+\)?)\)$', re.MULTILINE)
+
+# Those that come from the disk, which XLA cannot serialize once more.
+loaded_executables: "WeakSet[Executable]" = WeakSet()
 
 _warned: set[str] = set()  # directories, about which the user has been told what is wrong
 _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and written since
@@ -119,6 +123,7 @@ def _kept(
     if data is not None:
         with contextlib.suppress(RuntimeError):  # then the entry is replaced
             loaded = loaded_from(data)
+            loaded_executables.add(loaded)
             _log("hit", CACHE_HIT, text, file)
             return loaded
     _log("miss", CACHE_MISS, text, file)

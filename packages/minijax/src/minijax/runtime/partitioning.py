@@ -168,9 +168,7 @@ class PartitionedProgram:
         in_shardings, out_shardings = self.given
         require_platform(self.name, self.platform, xla.platform_of(self.devices))
         xla.register_routines(self.text, self.platform)
-        executable = self.executable = compile_or_load_partitioned(
-            self.text, self.devices, self.options
-        )
+        executable = self.executable = self._executable()
         divisions = executable.argument_divisions(len(self.in_avals))
         self.in_shardings = self._completed(in_shardings, divisions, self.in_avals)
         self.in_placements = placements(self.in_shardings, self.in_avals)
@@ -194,6 +192,9 @@ class PartitionedProgram:
             else:
                 self.shared = None
         return self
+
+    def _executable(self) -> xla.PartitionedExecutable:
+        return compile_or_load_partitioned(self.text, self.devices, self.options)
 
     @property
     def described(self) -> str:
