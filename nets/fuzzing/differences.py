@@ -221,6 +221,7 @@ DELIBERATE = [
             "is not supported by dot_general on CPU",
             "JVP rule for composite not implemented",
             "Integers cannot be raised to negative powers",
+            "^TypeError: Error interpreting argument to custom_linear_solve as a JAX value",
         ),
     ),
     Deliberate(
@@ -253,6 +254,41 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "It is one even where nothing is computed from its result; JAX finds that out first.",
+        before_others(
+            where_we_raise("^NotImplementedError: random_gamma_grad: there is no formula"),
+            r"lax\.random_gamma_grad",
+        ),
+    ),
+    Deliberate(
+        "The step to the next float has the derivative 0, also in what is not finite; JAX "
+        "multiplies by that 0.",
+        equates=where_called(r"jnp\.spacing", of_derivatives(number_for_nan)),
+    ),
+    Deliberate(
+        "Cosine transforms of infinite numbers are the infinite sums that they are, as in scipy; "
+        "JAX's, of other orders, are NaN.",
+        equates=where_given(
+            r"jax\.scipy\.fft\.i?dctn?",
+            lambda x, *args, **kwargs: not np.all(np.isfinite(np.asarray(x))),
+            of_each_leaf(infinite_for_nan),
+        ),
+    ),
+    Deliberate(
+        "Complex polynomials divided by one that begins with 0 are infinite; JAX's are NaN.",
+        equates=where_given(
+            r"jnp\.polydiv",
+            lambda u, v, *args, **kwargs: np.size(v) > 0 and np.ravel(np.asarray(v))[0] == 0,
+            of_each_leaf(infinite_for_nan),
+        ),
+    ),
+    Deliberate(
+        "Roots of polynomials have no order: those of complex ones differ by rounding alone.",
+        called_with(
+            "value", r"jnp\.roots", lambda p, *args, **kwargs: np.asarray(p).dtype.kind == "c"
+        ),
+    ),
+    Deliberate(
         "Where a result is filled because there is no element, its derivative is zero; JAX's is "
         "an error.",
         under(
@@ -266,6 +302,7 @@ DELIBERATE = [
         where_jax_raises(
             "^NotImplementedError: (Differentiation|Batching) rule for",
             "^ValueError: JVP rule for composite not implemented",
+            "^NotImplementedError: Singular value decomposition JVP",
             kinds=("class",),
         ),
     ),
