@@ -35,8 +35,8 @@ class AbsentName:
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
-            f"{self.__name__} is not in minijax: JAX has it, and the program that runs here in "
-            "JAX's place uses it. minijax.coverage() lists what is there"
+            f"{self.__name__} is not in minijax: JAX 0.12 has it, and the program that runs here "
+            "in JAX's place uses it. minijax.coverage() lists what is there"
         )
 
     def __getattr__(self, name: str) -> Any:
