@@ -276,7 +276,8 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     raise ValueError(
         "reverse-mode differentiation of while_loop, or of fori_loop with bounds that are traced, "
         "would have to keep something of every round, and nobody knows how many there will be. "
-        "Use scan, or fori_loop with bounds that are Python ints; forward mode (jvp, jacfwd) works."
+        "Use scan, fori_loop with bounds that are Python ints, or experimental.while_loop, which "
+        "takes a bound; forward mode (jvp, jacfwd) works."
     )
 
 
