@@ -137,7 +137,7 @@ def deserialize_and_load(
 
 
 class _Program(NamedTuple):
-    """What `serialize` writes down.
+    """The form in which `serialize` writes a program down.
 
     Attributes:
         name: that of the function.
