@@ -16,6 +16,7 @@ import jax.numpy
 import numpy as np
 import pytest
 from compositions import BODIES, TRANSFORMATIONS
+from shares import one_in
 
 import minijax
 import minijax.experimental
@@ -118,27 +119,28 @@ def test_evaluation_agrees_with_compilation(name):
     np.testing.assert_allclose(ours, results(OURS, [[name]])[0], rtol=1e-12)
 
 
-# A third of the pairs at every change, in which each is the outer and the inner one of some.
-thirds = pytest.mark.parametrize(
-    "third", [0, *(pytest.param(third, marks=pytest.mark.nightly) for third in (1, 2))]
-)
+# A part of the pairs at every change, in which each is the outer and the inner one of some.
+def parts(count):
+    return pytest.mark.parametrize(
+        ("part", "count"), one_in(count, [(i, count) for i in range(count)])
+    )
 
 
-def pairs(outer, third):
+def pairs(outer, part, count):
     names = list(TRANSFORMATIONS)
-    return [(outer, inner) for inner in names[(names.index(outer) + third) % 3 :: 3]]
+    return [(outer, inner) for inner in names[(names.index(outer) + part) % count :: count]]
 
 
-@thirds
+@parts(3)
 @pytest.mark.parametrize("outer", TRANSFORMATIONS)
-def test_types_of_pairs(outer, third):
-    compare_types(pairs(outer, third))
+def test_types_of_pairs(outer, part, count):
+    compare_types(pairs(outer, part, count))
 
 
-@thirds
+@parts(6)
 @pytest.mark.parametrize("outer", TRANSFORMATIONS)
-def test_values_of_pairs(outer, third):
-    compare_values(pairs(outer, third))
+def test_values_of_pairs(outer, part, count):
+    compare_values(pairs(outer, part, count))
 
 
 @pytest.mark.nightly

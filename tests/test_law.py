@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from law_examples import ALL_PRIMITIVES, EXAMPLES, Spec, cast, is_close, is_inexact, tangents_for
+from shares import one_in
 
 import minijax_stage2 as s2
 from minijax_stage2 import float0, jvp, mul, neg, reduce_sum, sin, typeof, vmap
@@ -286,7 +287,7 @@ REAL_EXAMPLES = [example for example in ALL_EXAMPLES if is_real(example)]
 ORDERS = list(itertools.permutations(["jit", "vmap", "grad"]))
 
 
-@pytest.mark.parametrize("example", REAL_EXAMPLES, ids=str)
+@pytest.mark.parametrize("example", one_in(2, REAL_EXAMPLES), ids=str)
 def test_jit_vmap_and_grad_in_every_order(example):
     draws = [example.draw(seed) for seed in range(BATCH)]
     batches = [np.stack(xs) for xs in zip(*draws, strict=True)]

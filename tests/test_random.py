@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from libraries import assert_alike, result_of
+from shares import one_in
 
 import minijax
 
@@ -170,7 +171,7 @@ APPROXIMATE = {
 
 
 @every_width
-@pytest.mark.parametrize("name", APPROXIMATE)
+@pytest.mark.parametrize("name", one_in(2, APPROXIMATE))
 def test_approximate_methods(name, x64):
     def program(numpy, lib):
         def draw(key, *args, dtype=None):

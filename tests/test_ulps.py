@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+from shares import one_in
 
 from nets.ulps import jets
 from nets.ulps.differences import DIFFERENCES, SHORTFALLS
@@ -22,7 +23,9 @@ CASES = [(f, by) for f in FUNCTIONS for by in f.derivatives() if len(by) < 2]
 
 
 @newest
-@pytest.mark.parametrize(("function", "by"), CASES, ids=lambda x: getattr(x, "name", str(x)))
+@pytest.mark.parametrize(
+    ("function", "by"), one_in(3, CASES), ids=lambda x: getattr(x, "name", str(x))
+)
 def test_no_function_is_less_exact_than_jax(function, by):
     line = measure(function, by, "float32", count=40, seed=0, seconds=1.0, cache=None)
     assert line.is_good or line.name in DIFFERENCES or line.name in SHORTFALLS, line
