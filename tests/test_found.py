@@ -462,6 +462,9 @@ FOUND = {
         )
         for theta in (4.0, 2.0, -0.5)
     ],
+    "bits of a number of Python, read as what it is": lambda n, lib: lib.lax.bitcast_convert_type(
+        n.full(3, 1.0), n.result_type(float)
+    ),
     "zeros of nothing that is mapped over": lambda n, lib: [
         lib.vmap(lambda x: n.trim_zeros(n.nancumsum(x)))(n.zeros((rows, 0))) for rows in (0, 2)
     ],

@@ -623,6 +623,17 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "So what is computed from these samples differs, too.",
+        before_others(
+            called_with(
+                "value|shape", r"jax\.scipy\.signal\.istft",
+                lambda Zxx, *args, nperseg=None, noverlap=None, **kwargs: nperseg is not None
+                and noverlap is not None and 2 * noverlap > nperseg,
+            ),
+            r"jax\.scipy\.signal\.istft",
+        ),
+    ),
+    Deliberate(
         "All arguments of a mapped function are traced, numpy arrays included, which have no "
         "`at`.",
         where_jax_raises("^AttributeError: 'numpy.ndarray' object has no attribute 'at'"),
