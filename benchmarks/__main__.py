@@ -22,6 +22,7 @@ from benchmarks import (
     staging,
     startup,
 )
+from benchmarks.compare import compared, sides, summary
 from benchmarks.measure import Line, Row, Skip, machine
 
 Groups = dict[str, list[Line]]
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None, groups: Groups = GROUPS) -> Non
     parser.add_argument("--list", action="store_true", help="name the lines, measure nothing")
     parser.add_argument("--quick", action="store_true", help="fewer pairs, for a first look")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--compare", metavar="COMMIT", help="with a commit, and not with peers")
     options = parser.parse_args(arguments)
     try:
         chosen = lines_named(options.names, groups)
@@ -63,10 +65,22 @@ def main(arguments: Sequence[str] | None = None, groups: Groups = GROUPS) -> Non
     else:
         print(", ".join(f"{what} {value}" for what, value in about.items()))
         print(HEADER, flush=True)
-    for group, line in chosen:
-        row = measured(line, options.quick)
+
+    def show(group: str, row: Row) -> Row:
         as_json = {"group": group, **asdict(row), "verdict": row.verdict}
         print(json.dumps(as_json) if options.json else table_line(row), flush=True)
+        return row
+
+    if options.compare is None:
+        for group, line in chosen:
+            show(group, measured(line, options.quick))
+        return
+    try:
+        with sides(options.compare) as (here, there):
+            rows = [show(g, compared(line, here, there, options.quick)) for g, line in chosen]
+    except LookupError as error:
+        parser.error(str(error))
+    print(summary(rows, options.compare), file=sys.stderr if options.json else sys.stdout)
 
 
 def lines_named(names: Sequence[str], groups: Groups) -> list[tuple[str, Line]]:

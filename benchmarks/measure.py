@@ -58,11 +58,18 @@ class Row:
 
 
 class Line(NamedTuple):
-    """A line of the table before it is measured; `measure(quick)` takes fewer pairs if quick."""
+    """A line of the table before it is measured; `measure(quick)` takes fewer pairs if quick.
+
+    Commits are compared where it is of a case, timed `number` times in a row, or of a program.
+    """
 
     name: str
     measure: Callable[[bool], Row]
     budget: float | None = None
+    case: Case | None = None
+    program: str | None = None
+    pairs: int = 0
+    number: int = 1
 
 
 class Skip(Exception):
@@ -85,7 +92,7 @@ def versus_jax(
         count = QUICK_PAIRS if quick else pairs
         return row_of(name, interleaved(ours, peer, count, number))
 
-    return Line(name, measure, budget)
+    return Line(name, measure, budget, case=case, pairs=pairs, number=number)
 
 
 def interleaved(ours: Action, peer: Action, pairs: int, number: int = 1) -> Pairs:
@@ -125,7 +132,7 @@ def fresh_processes(
         times = [(run_program(ours), run_program(peer)) for _ in range(count)]
         return row_of(name, times, note=note)
 
-    return Line(name, measure, budget)
+    return Line(name, measure, budget, program=ours, pairs=pairs)
 
 
 def run_program(source: str, env: dict[str, str] | None = None, before: str = "") -> float:

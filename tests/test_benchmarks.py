@@ -8,6 +8,7 @@ import pytest
 
 import benchmarks.__main__ as bench
 import minijax
+from benchmarks.compare import ROOT
 
 
 @pytest.fixture
@@ -149,3 +150,32 @@ def test_a_program_is_compiled_by_both_and_one_that_hangs_is_given_up(monkeypatc
         assert worker.process is None
     finally:
         worker.end()
+
+
+@pytest.mark.parametrize(
+    ("quartiles", "verdict"),
+    [((1.1, 1.2), "SLOWER"), ((0.9, 1.2), "alike"), ((0.5, 0.9), "faster")],
+)
+def test_what_is_within_noise_is_alike(quartiles, verdict):
+    from benchmarks.compare import Comparison, summary
+
+    row = Comparison("call", 1.0, 1.0, 1.0, quartiles=quartiles)
+    assert row.verdict == verdict
+    assert ("call" in summary([row], "main")) == (verdict == "SLOWER")
+
+
+def test_a_commit_takes_turns_with_the_files_that_are_here(capsys):
+    if not (ROOT / ".git").exists():
+        pytest.skip("without git there are no commits")
+    bench.main(["--compare", "HEAD", "--quick", "--json", "call, scalar", "memory: import"])
+    _, call, other = map(json.loads, capsys.readouterr().out.splitlines())
+    assert call["ours"] > 0 < call["peer"] and call["verdict"] in ("SLOWER", "alike", "faster")
+    assert (other["verdict"], other["ours"]) == ("skipped", None)
+
+
+def test_a_commit_that_is_not_there_is_an_error(capsys):
+    if not (ROOT / ".git").exists():
+        pytest.skip("without git there are no commits")
+    with pytest.raises(SystemExit):
+        bench.main(["--compare", "no-such-commit", "call, scalar"])
+    assert "git has no commit 'no-such-commit'" in capsys.readouterr().err
