@@ -61,7 +61,7 @@ class Side:
 
     def __exit__(self, *exception: object) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.communicate()
 
     def ask(self, **question: Any) -> float:
         """The answer to a question, in seconds.
