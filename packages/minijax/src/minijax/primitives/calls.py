@@ -5,10 +5,15 @@ from typing import Any
 
 from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags, call_text
-from minijax_stage2 import ShapedArray, Zero
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.vmap import BatchDim, of_batch_axis
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
+from minijax_stage3.dce import dce_rules
+from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.jit_rules import transpose_jaxpr
+from minijax_stage4.partial_eval import merge, partition
 from minijax_stage4.transpose import UndefPrimal
 
 WithToken = Callable[[Jaxpr], Jaxpr]
@@ -37,14 +42,61 @@ def lower_program(name: str) -> Callable[..., list[Value]]:
     return rule
 
 
-def transpose_program(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
-    linear = tuple(isinstance(x, UndefPrimal) for x in args)
-    nonzero = tuple(type(ct) is not Zero for ct in cts)
-    program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
-    known = [x for x in args if not isinstance(x, UndefPrimal)]
-    given = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(eval_jaxpr(program, [], *consts, *known, *given))
-    return [next(outs) if keep else None for keep in nonzero_ins]
+def jvp_program(primitive: Primitive) -> Callable[..., Any]:
+    """The jvp rule that has `primitive` call the jvp of the program."""
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        nonzero = tuple(type(t) is not Zero for t in tangents)
+        program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+        given = [t for t in tangents if type(t) is not Zero]
+        results = bind(primitive, *consts, *primals, *given, jaxpr=program, **params)
+        outs, dots = results[: len(jaxpr.outvars)], results[len(jaxpr.outvars) :]
+        zeros = [Zero(tangent_type(aval)) for aval in partition(out_nonzero, jaxpr.out_avals)[0]]
+        return outs, merge(out_nonzero, zeros, dots)
+
+    return rule
+
+
+def vmap_program(primitive: Primitive) -> Callable[..., Any]:
+    """The vmap rule that has `primitive` call the program of whole batches."""
+
+    def rule(
+        axis_size: int,
+        values: Sequence[Any],
+        dims: Sequence[BatchDim],
+        *,
+        jaxpr: Jaxpr,
+        **params: Any,
+    ) -> tuple[list[Any], list[BatchDim]]:
+        what = of_batch_axis(values, dims)
+        program, consts, out_dims = vmap_jaxpr(jaxpr, axis_size, tuple(dims), None, what)
+        return bind(primitive, *consts, *values, jaxpr=program, **params), out_dims
+
+    return rule
+
+
+def transpose_call(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]:
+    """The transposition rule that calls the transposed program.
+
+    It does so by `bind_program(*operands, jaxpr=, **params)`.
+    """
+
+    def rule(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+        linear = tuple(isinstance(x, UndefPrimal) for x in args)
+        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
+        known = [x for x in args if not isinstance(x, UndefPrimal)]
+        given = [ct for ct in cts if type(ct) is not Zero]
+        outs = iter(bind_program(*consts, *known, *given, jaxpr=program, **params))
+        return [next(outs) if keep else None for keep in nonzero_ins]
+
+    return rule
+
+
+transpose_program = transpose_call(evaluate_program)
+dce_program = dce_rules[jit_p]  # of any primitive
 
 
 def dependence_of_program(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax import xla
+from minijax.runtime.frontend_attributes import AttributedModule
 from minijax.runtime.sharding_text import constrained
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.types import of_types, sharded_type, sharding_of_type
 from minijax_stage3 import JaxprEqn
-from minijax_stage3.lowering import FunctionBuilder, ModuleBuilder, Value
+from minijax_stage3.lowering import FunctionBuilder, Value
 
 ShardingCallback = Callable[[Sharding], None]
 
@@ -32,7 +33,7 @@ class Inspection:
         self.address = xla.inspection_address(self.told)
 
 
-class PartitionedModule(ModuleBuilder):
+class PartitionedModule(AttributedModule):
     """A module for several devices, and what is to be found out as it is compiled."""
 
     def __init__(self, platform: str, num_devices: int) -> None:
@@ -47,6 +48,7 @@ class PartitionedModule(ModuleBuilder):
         self, b: FunctionBuilder, eqn: JaxprEqn, outs: Sequence[Value]
     ) -> Sequence[Value]:
         """The results of an equation, divided as their types say."""
+        outs = super().after_equation(b, eqn, outs)
         avals = [var.aval for var in eqn.outvars]
         found = map(sharded_type, [*[x.aval for x in eqn.invars], *avals])
         mesh = next((aval.mesh for aval in found if aval), None)

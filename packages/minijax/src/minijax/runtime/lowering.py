@@ -1,13 +1,24 @@
 """The text of programs, of which listeners hear how long it took to write."""
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
 
+from minijax.runtime.frontend_attributes import AttributedModule
 from minijax.settings.monitoring import LOWERED, recorded
 from minijax_stage3 import Jaxpr
 from minijax_stage3.lowering import lower_to_module
 
 
-def recorded_lower(jaxpr: Jaxpr, name: str, *args: Any, **options: Any) -> str:
+def recorded_lower(
+    jaxpr: Jaxpr,
+    name: str,
+    attributes: Mapping[int, str] = MappingProxyType({}),
+    out_attributes: Mapping[int, str] = MappingProxyType({}),
+    module: AttributedModule | None = None,
+    platform: str = "cpu",
+) -> str:
     """The StableHLO module of a program, as `lower_to_module` writes it."""
+    module = module or AttributedModule(platform)
     with recorded(LOWERED, f"jit({name.removeprefix('jit_')})"):
-        return lower_to_module(jaxpr, name, *args, **options)
+        text = lower_to_module(jaxpr, name, attributes, out_attributes, module)
+        return module.with_attributes(text)

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
+from minijax.runtime.frontend_attributes import attributes_in_context
 from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage1 import current_interpreter, source
 from minijax_stage1.source import Source, name_of
@@ -25,15 +26,16 @@ R = TypeVar("R")
 
 
 class ScopedSource(Source):
-    """A place in a program, and the names of the enclosing parts.
+    """A place in a program, the names of the enclosing parts, and attributes of its operations.
 
     A program inside another starts without names. XLA prepends the names around it.
     """
 
-    __slots__ = ("scope",)
+    __slots__ = ("attributes", "scope")
 
     def __init__(self, code: CodeType, offset: int):
         super().__init__(code, offset)
+        self.attributes = attributes_in_context.value
         scopes = _open.get()
         staging = _staging_trace() if scopes else None
         self.scope = "/".join([name for trace, name in scopes if trace is staging])
@@ -47,6 +49,12 @@ def _staging_trace() -> Any:
             return None
         trace = trace.parent
     return trace
+
+
+def record_scopes() -> None:
+    """Record names and attributes from now on: it takes time."""
+    if source.recorders[-1] is not ScopedSource:
+        source.recorders.append(ScopedSource)
 
 
 @reusable_context
@@ -73,8 +81,7 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope: name must be a string, found {shown(name)}")
-    if source.recorders[-1] is not ScopedSource:  # from the first use on: it takes time
-        source.recorders.append(ScopedSource)
+    record_scopes()
     token = _open.set((*_open.get(), (_staging_trace(), name)))
     try:
         yield

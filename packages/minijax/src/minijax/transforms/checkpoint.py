@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 from minijax.errors.argument_errors import checking_arguments, require_flags
 from minijax.primitives.calls import (
+    dce_program,
     dependence_of_program,
     evaluate_program,
+    jvp_program,
     keys_of_program,
     order_program,
     run_program,
+    transpose_call,
     type_of_program,
+    vmap_program,
 )
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.decomposition import calls
@@ -34,7 +39,6 @@ from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, 
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
-    Zero,
     bind,
     bind1,
     tree_map,
@@ -42,9 +46,7 @@ from minijax_stage2 import (
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.functions import ints
-from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage2.vmap import BatchDim, of_batch_axis
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
@@ -52,17 +54,14 @@ from minijax_stage3 import (
 )
 from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.jit_rules import jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage3.staging import abstractify
-from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
+from minijax_stage4.jit_rules import split_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
-    merge,
     partition,
     without_dead_code,
 )
-from minijax_stage4.transpose import UndefPrimal
 
 # Parameters: the program; the policy; whether XLA must not notice that it computes something
 # again; and whether it does, which the part of a split program that waited may do.
@@ -181,31 +180,6 @@ def checkpoint_name(x: Any, name: str) -> Any:
     Array(1., dtype=float32, weak_type=True)
     """
     return tree_map(lambda leaf: bind1(name_p, leaf, name=name), tree_to_arrays(x))
-
-
-def _bind(args: Sequence[Any], params: dict[str, Any], jaxpr: Jaxpr) -> list[Any]:
-    return bind(checkpoint_p, *args, **{**params, "jaxpr": jaxpr})
-
-
-def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Any], list[Any]]:
-    jaxpr = params["jaxpr"]
-    nonzero = tuple(type(t) is not Zero for t in tangents)
-    program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
-    given = [t for t in tangents if type(t) is not Zero]
-    results = _bind([*consts, *primals, *given], params, program)
-    outs, dots = results[: len(jaxpr.outvars)], results[len(jaxpr.outvars) :]
-    zeros = [Zero(tangent_type(aval)) for aval in partition(out_nonzero, jaxpr.out_avals)[0]]
-    return outs, merge(out_nonzero, zeros, dots)
-
-
-def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
-) -> tuple[list[Any], list[BatchDim]]:
-    what = of_batch_axis(values, dims)
-    program, consts, out_dims = vmap_jaxpr(params["jaxpr"], axis_size, tuple(dims), None, what)
-    return _bind([*consts, *values], params, program), out_dims
 
 
 def _lower(
@@ -328,37 +302,16 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     )
 
 
-def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
-    linear = tuple(isinstance(x, UndefPrimal) for x in args)
-    nonzero = tuple(type(ct) is not Zero for ct in cts)
-    program, consts, nonzero_ins = transpose_jaxpr(params["jaxpr"], linear, nonzero)
-    known = [x for x in args if not isinstance(x, UndefPrimal)]
-    given = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(_bind([*consts, *known, *given], params, program))
-    return [next(outs) if keep else None for keep in nonzero_ins]
-
-
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
-    found = smaller_jaxpr(eqn.params["jaxpr"], tuple(used_outs))
-    if found is None:
-        return [True] * len(eqn.invars), eqn
-    jaxpr, used_ins = found
-    _, invars = partition(used_ins, eqn.invars)
-    _, outvars = partition(used_outs, eqn.outvars)
-    params = {**eqn.params, "jaxpr": jaxpr}
-    return used_ins, JaxprEqn(checkpoint_p, invars, outvars, params, eqn.source)
-
-
 declare_program(
     checkpoint_p,
     evaluate=evaluate_program,
     abstract_eval=type_of_program,
     lower=_lower,
-    vmap=_vmap,
-    jvp=_jvp,
-    transpose=_transpose,
+    vmap=vmap_program(checkpoint_p),
+    jvp=jvp_program(checkpoint_p),
+    transpose=transpose_call(partial(bind, checkpoint_p)),
     partial_eval=_partial_eval,
-    dce=_dce,
+    dce=dce_program,
     dependence=dependence_of_program,
     order=order_program,
     keys=keys_of_program,

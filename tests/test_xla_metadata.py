@@ -1,0 +1,138 @@
+"""Frontend attributes of operations, compared with JAX."""
+
+import re
+
+import jax
+import jax.experimental.xla_metadata
+import numpy as np
+import pytest
+
+import minijax
+import minijax.experimental.xla_metadata
+from minijax.experimental.xla_metadata import fuse_limit
+
+X = np.arange(6, dtype=np.float32)
+
+
+def in_blocks(lib, set_xla_metadata):
+    def f(x):
+        with set_xla_metadata(a="b", n=3, yes=True):
+            y = lib.numpy.sin(x)
+            with set_xla_metadata(n=None, more=1.5):
+                z = lib.numpy.cos(y)
+            z = lib.jit(lib.numpy.tanh)(z)
+            z, _ = lib.lax.scan(lambda c, x: (lib.numpy.exp(c) + x, None), 0.0, z)
+        return lib.numpy.log(z) + set_xla_metadata(lib.numpy.sqrt(z), root="here")
+
+    return f
+
+
+def decorated(lib, set_xla_metadata):
+    return set_xla_metadata(outer=1)(lib.jit(in_blocks(lib, set_xla_metadata)))
+
+
+def called(lib, set_xla_metadata, **options):
+    module = lib.experimental.xla_metadata
+
+    @module.xla_metadata_call2({"block": "first", "number": 2, "yes": False}, **options)
+    def f(x):
+        return lib.numpy.sin(x) * x, {"y": lib.numpy.exp(x)}
+
+    def g(x):
+        y, rest = f(x)
+        return (module.must_fuse_call("7")(lib.numpy.cos)(y) + rest["y"]).sum()
+
+    return g
+
+
+PROGRAMS = {
+    "blocks": in_blocks,
+    "decorated": decorated,
+    "called": called,
+    "dropped": lambda *args: called(*args, ad_metadata="drop"),
+    "of its own": lambda *args: called(*args, ad_metadata={"block": "second"}),
+}
+TRANSFORMS = {
+    "plain": lambda lib, f: f,
+    "grad": lambda lib, f: lib.grad(f),
+    "jvp": lambda lib, f: lambda x: lib.jvp(f, (x,), (x,)),
+    "vmap": lambda lib, f: lambda x: lib.vmap(f)(x[None]),
+    "hessian": lambda lib, f: lib.jacfwd(lib.grad(f)),
+}
+
+
+def operations(text):
+    kinds = "sine|cosine|tanh|exponential|log|sqrt|call"
+    pattern = rf"\b({kinds}) [^\n]*?\{{mhlo.frontend_attributes = \{{(.*?)\}}"
+    return sorted(set(re.findall(pattern, text)))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_attributes_of_operations(program, transform):
+    texts, values = [], []
+    for lib in (minijax, jax):
+        f = PROGRAMS[program](lib, lib.experimental.xla_metadata.set_xla_metadata)
+        lowered = lib.jit(TRANSFORMS[transform](lib, f)).lower(X)
+        texts.append(lowered.as_text())
+        values.append(lib.tree.map(np.asarray, lowered.compile()(X)))
+    ours, theirs = map(operations, texts)
+    assert ours == theirs
+    assert ours
+    for x, y in zip(*map(jax.tree.leaves, values), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
+
+
+def test_a_function_is_traced_for_each_metadata():
+    module, seen = minijax.experimental.xla_metadata, []
+
+    @minijax.jit
+    def f(x):
+        seen.append(x)
+        return x + 1
+
+    for tags in ({}, {"tag": 1}, {}, {"tag": "1"}, {"tag": 2}):
+        with module.set_xla_metadata(**tags):
+            assert f(1.0) == 2
+    assert len(seen) == 3
+
+
+def test_metadata_of_callbacks_and_of_values():
+    module = minijax.experimental.xla_metadata
+
+    @module.set_xla_metadata(tag="it")
+    def f(x):
+        y = minijax.pure_callback(np.sin, x, x, vmap_method="expand_dims")
+        return module.set_xla_metadata({"y": y, "x": x, "n": 2.0}, other="this")
+
+    out = minijax.jit(f)(X)
+    np.testing.assert_allclose(out["y"], np.sin(X), rtol=1e-6)
+    np.testing.assert_array_equal(minijax.vmap(f)(X)["x"], X)
+    assert f(X)["n"] == 2
+    assert minijax.grad(lambda x: 3 * f(x)["x"])(1.0) == 3
+
+
+def test_locations_stay_beside_attributes():
+    text = minijax.jit(in_blocks(minijax, minijax.experimental.xla_metadata.set_xla_metadata))
+    lines = text.lower(X).as_text(debug_info=True).splitlines()
+    (line,) = [each for each in lines if "stablehlo.sine" in each]
+    assert re.search(r'a = "b".* loc\("[^"]*test_xla_metadata.py":\d+:1\)$', line)
+    assert "minijax attributes" not in "".join(lines)
+    with minijax.named_scope("waves"), fuse_limit():
+        text = minijax.jit(lambda x: minijax.numpy.sin(x)).lower(X).as_text(debug_info=True)
+    assert 'FUSE_LIMIT = "true"' in text
+
+
+@pytest.mark.parametrize("lib", [minijax, jax])
+def test_metadata_that_are_none(lib):
+    module = lib.experimental.xla_metadata
+    for make in [
+        lambda: module.xla_metadata_call(np.sin, tag=[1]),
+        lambda: module.xla_metadata_call2(np.sin, "tag"),
+        lambda: module.xla_metadata_call2(np.sin, {}, ad_metadata="other"),
+        lambda: module.xla_metadata_call2(np.sin, {}, ad_metadata={"tag": None}),
+        lambda: module.xla_metadata_call2(3, {}),
+    ]:
+        with pytest.raises(TypeError):
+            make()
+    assert float(module.xla_metadata_call2()(lib.numpy.cos)(0.0)) == 1
