@@ -538,7 +538,11 @@ DELIBERATE = [
     Deliberate(
         "Under `disable_jit` loops may return what is not an array; JAX checks it.",
         under(
-            where_jax_raises("^TypeError: Argument .* is not a valid JAX type"), "disable_jit"
+            where_jax_raises(
+                "^TypeError: Argument .* is not a valid JAX type",
+                "^TypeError: asarray: expected ArrayLike",
+            ),
+            "disable_jit",
         ),
     ),
     Deliberate(
