@@ -465,6 +465,11 @@ FOUND = {
     "bits of a number of Python, read as what it is": lambda n, lib: lib.lax.bitcast_convert_type(
         n.full(3, 1.0), n.result_type(float)
     ),
+    "slopes of a probability that is zero": lambda n, lib: lib.jvp(
+        lambda x: importlib.import_module(f"{lib.__name__}.scipy.stats").expon.logcdf(x, 1, 2),
+        (n.array([-1.0, 3.0]),),
+        (n.array([1.0, 1.0]),),
+    ),
     "zeros of nothing that is mapped over": lambda n, lib: [
         lib.vmap(lambda x: n.trim_zeros(n.nancumsum(x)))(n.zeros((rows, 0))) for rows in (0, 2)
     ],

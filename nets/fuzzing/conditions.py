@@ -10,7 +10,7 @@ import numpy as np
 from nets.fuzzing import comparing
 from nets.fuzzing.comparing import Difference, Leaf, Raised
 from nets.fuzzing.programs import Program
-from nets.fuzzing.running import arguments_of
+from nets.fuzzing.running import arguments_of, libraries, result_of
 
 DIFFERENTIATE = ("grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev")
 
@@ -240,6 +240,19 @@ def where_twice_differentiated(equates: Equates) -> Equates:
         return equates(program, ours, theirs) if is_second else theirs
 
     return changed
+
+
+def where_weights_differ(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+    """Whether a reverse derivative is of results that are of a weak type in one library alone.
+
+    The cotangents of those of a weak type are all one number, those of others are not.
+    """
+    is_reverse = bool({"grad", "vjp", "jacrev"}.intersection(program.transformations))
+    if found.kind != "value" or not is_reverse:
+        return False
+    plain = replace(program, transformations=())
+    results = [comparing.leaves(result_of(plain, library)) for library in libraries()]
+    return [each.weak for each in results[0]] != [each.weak for each in results[1]]
 
 
 def where_called(functions: str, equates: Equates) -> Equates:

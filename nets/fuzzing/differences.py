@@ -31,6 +31,7 @@ from nets.fuzzing.conditions import (
     where_under,
     where_values,
     where_we_raise,
+    where_weights_differ,
 )
 from nets.fuzzing.programs import Program
 from nets.fuzzing.running import libraries, made, quiet_numpy, result_of
@@ -466,6 +467,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "So the cotangents differ that programs give them.",
+        where_weights_differ,
+    ),
+    Deliberate(
         "The same holds for reductions of such arrays to scalars.",
         equates=where_given(
             REDUCTIONS_OF_WEAK_ARRAYS,
@@ -756,6 +761,13 @@ DELIBERATE = [
         "belongs where numpy counts it, and the integer below a number is the one below; JAX's "
         "edges may be neighbours.",
         as_numpy_gives(r"jnp\.(histogram(2d|dd)?|linspace)"),
+    ),
+    Deliberate(
+        "So what is computed from these numbers may differ, too.",
+        before_others(
+            lambda program, found, ours, theirs: found.kind == "value",
+            r"jnp\.(histogram(2d|dd)?|linspace)",
+        ),
     ),
     Deliberate(
         "The derivative of `poly` where a root is infinite is NaN, whatever the others; JAX's is 0 "

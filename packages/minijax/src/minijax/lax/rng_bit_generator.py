@@ -132,6 +132,8 @@ def _vmap_bits(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, shape: Shape, **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     keys = move_batch_dim(values[0], axis_size, dims[0], 0)
+    if not axis_size:
+        return [keys, np.zeros((0, *shape), params["dtype"])], [0, 0]
     first = index_in_dim(keys, 0, keepdims=False)
     state, bits = bind(rng_bit_generator_p, first, shape=(axis_size, *shape), **params)
     return [dynamic_update_index_in_dim(keys, state, 0, 0), bits], [0, 0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from minijax import nn
 from minijax import numpy as jnp
 from minijax.runtime.array import Array, ArrayLike
 from minijax.scipy.stats.distribution_functions import exp_of, of_reals
@@ -48,7 +49,8 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> f"{minijax.scipy.stats.expon.logcdf(1.0):.3f}"
     '-0.459'
     """
-    return jnp.log1p(-sf(x, loc, scale))
+    distance = jnp.where(x < loc, 1, (x - loc) / scale)  # where its derivative is finite
+    return jnp.where(x < loc, -math.inf, nn.log1mexp(distance))
 
 
 @of_reals
