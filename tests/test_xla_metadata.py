@@ -3,11 +3,13 @@
 import re
 
 import jax
+import jax.experimental.compute_on
 import jax.experimental.xla_metadata
 import numpy as np
 import pytest
 
 import minijax
+import minijax.experimental.compute_on
 import minijax.experimental.xla_metadata
 from minijax.experimental.xla_metadata import fuse_limit
 
@@ -137,3 +139,42 @@ def test_metadata_that_are_none(lib):
         with pytest.raises(TypeError):
             make()
     assert float(module.xla_metadata_call2()(lib.numpy.cos)(0.0)) == 1
+
+
+KINDS = ["device_host", "device", "tpu_sparsecore", "gpu_stream:3"]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_compute_on(kind, transform):
+    texts, values = [], []
+    for lib in (minijax, jax):
+        f = lib.experimental.compute_on.compute_on(
+            lambda x, lib=lib: lib.numpy.sin(lib.numpy.exp(x)).sum(),
+            compute_type=kind,
+            out_memory_spaces=lib.memory.Space.Device,
+            compiler_options={"a": 1} if kind == "device_host" else None,
+        )
+        lowered = lib.jit(TRANSFORMS[transform](lib, f)).lower(X)
+        texts.append(lowered.as_text())
+        values.append(lib.tree.map(np.asarray, lowered.compile()(X)))
+    ours, theirs = map(operations, texts)
+    assert ours == theirs
+    assert ours
+    assert ("annotate_device_placement" in texts[0]) == (kind != "tpu_sparsecore")
+    for x, y in zip(*map(jax.tree.leaves, values), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
+
+
+def test_compute_on_refuses():
+    module, device = minijax.experimental.compute_on, minijax.memory.Space.Device
+    f = module.compute_on(compute_type="device", out_memory_spaces=device)(minijax.numpy.sin)
+    with pytest.raises(ValueError, match="calls another one"):
+        module.compute_on(f, compute_type="device", out_memory_spaces=device)(1.0)
+    with pytest.raises(ValueError, match="found 'somewhere'"):
+        module.compute_on(f, compute_type="somewhere", out_memory_spaces=device)
+    with pytest.raises(TypeError, match="must be a string"):
+        module.compute_on(f, compute_type=None, out_memory_spaces=device)
+    with pytest.raises(NotImplementedError, match="in the memory of their devices"):
+        module.compute_on(f, compute_type="device", out_memory_spaces=minijax.memory.Space.Host)
+    assert f(0.0) == 0

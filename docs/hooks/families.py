@@ -79,7 +79,7 @@ PAGES = (
         "minijax/arrays_and_devices", "Arrays and devices", TOP, "runtime.array", "runtime.devices",
         "runtime.make_array", "shardings", "~jaxlib", ".device_put", ".default_matmul_precision",
         ".ds", ".float0", ".reshard",
-        more=("minijax.sharding", "minijax.distributed", "minijax.dlpack"),
+        more=("minijax.sharding", "minijax.distributed", "minijax.dlpack", "minijax.memory"),
     ),
     family(
         "minijax/references", "References", TOP, "runtime.refs", "numpy.references",
@@ -218,6 +218,8 @@ PAGES = (
             "minijax.experimental.multihost_utils", "minijax.experimental.random",
             "minijax.experimental.rnn", "minijax.experimental.buffer_callback",
             "minijax.experimental.roofline", "minijax.experimental.source_mapper",
+            "minijax.experimental.layout", "minijax.experimental.xla_metadata",
+            "minijax.experimental.compute_on", "minijax.experimental.serialize_executable",
         ),
     ),
     Page(

@@ -31,9 +31,13 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import abstractify
 from minijax_stage4.partial_eval import PartialEqns, partial_eval_rules
 
+Finish = Callable[[FunctionBuilder, Sequence[Value]], list[Value]]
 
-def attributed_call(name: str) -> Primitive:
+
+def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
     """Declare a primitive that calls its program with attributes.
+
+    `finish` writes what is done with its results.
 
     Parameters: the program; the attributes; and those of calls that are linear, and so come from
     differentiation.
@@ -52,7 +56,7 @@ def attributed_call(name: str) -> Primitive:
         outs = call_text(b, jaxpr, name, args)
         if isinstance(b.module, AttributedModule):
             b.module.attribute(b, outs, attributes)
-        return outs
+        return outs if finish is None else finish(b, outs)
 
     def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
         of_linear = eqn.params["of_linear"]

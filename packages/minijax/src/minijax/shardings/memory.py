@@ -1,0 +1,17 @@
+"""Kinds of memory."""
+
+from enum import Enum
+
+
+class Space(Enum):
+    """A memory of a device: its own, or that of its host.
+
+    Arrays here lie in the memory of their device, `Space.Device`.
+
+    >>> minijax.memory.Space.Device.name
+    'Device'
+    """
+
+    Device = 1
+    Host = 2
+    Any = 3
