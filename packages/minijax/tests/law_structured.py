@@ -7,10 +7,10 @@ for signs or phases, the function combines them to what is unique.
 import itertools
 
 import law_programs
+import law_sparse
 import numpy as np
 
-import minijax.experimental.checkify
-import minijax.experimental.sparse  # noqa: F401 - like the one before, it declares a primitive
+import minijax.experimental.checkify  # noqa: F401 - it declares a primitive
 import minijax.numpy as jnp
 from minijax import NamedSharding, P, devices, jvp, lax, make_mesh, vjp
 from minijax.lax import linalg
@@ -52,6 +52,7 @@ LINEAR_IN = {
     "tridiagonal_solve": (3,),
     "select_and_gather_add": (0,),
     "select_and_scatter_add": (0,),
+    "bcoo_dot_general": (0,),
 }
 NOT_SMOOTH = ("argmax", "argmin")
 # Of complex matrices, these are functions of the conjugates too.
@@ -139,6 +140,7 @@ ON_THE_ONLY_DEVICE = NamedSharding(Mesh(devices()[:1], "x"), P("x"))
 IN_THE_TYPE = NamedSharding(make_mesh((1,), ("x",)), P("x"))
 FUNCTIONS = {
     **law_programs.FUNCTIONS,
+    **law_sparse.FUNCTIONS,
     "argmax": (reductions_to_index("argmax"), [(2, 3)], (F64, I32)),
     "argmin": (reductions_to_index("argmin"), [(2, 3)], (F64, I32)),
     "cumsum": (scans("cumsum"), [(2, 3)], (*SMOOTH, I32)),

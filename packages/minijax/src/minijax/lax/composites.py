@@ -16,7 +16,8 @@ from minijax.lax.sharding import device_put
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import lower_by, results_of, types_by
 from minijax.runtime.evaluation import evaluators
-from minijax_stage2 import Primitive, typeof
+from minijax.shardings.types import Division, division_of
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.vmap import vmap_flat
@@ -25,15 +26,26 @@ from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4.transpose import UndefPrimal, backward_pass
 
 
-def composite(name: str, function: Callable[..., Any]) -> Primitive:
+def composite(
+    name: str, function: Callable[..., Any], linear: Sequence[bool] | None = ()
+) -> Primitive:
     """A primitive that computes a function of arrays.
 
     Arguments:
         name: its name.
         function: takes the operands, and the parameters by keyword.
+        linear: for each operand whether its one result is linear in that alone, so that its
+            derivative is the primitive again. If empty, the derivative is that of the function. If
+            None, that is not linear in any operand, and has no transpose.
     """
     primitive = Primitive(name)
     results = results_of(function)
+
+    def along(i: int) -> Callable[..., Any]:
+        def formula(t: Any, out: Any, *operands: Any, **params: Any) -> Any:
+            return bind1(primitive, *operands[:i], t, *operands[i + 1 :], **params)
+
+        return formula
 
     def vmap(axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         return vmap_flat(partial(results, **params), values, dims, axis_size, function)
@@ -47,13 +59,21 @@ def composite(name: str, function: Callable[..., Any]) -> Primitive:
         program = consts_as_invars(closed.jaxpr)
         return backward_pass(program, [*closed.consts, *operands], cts)[len(closed.consts) :]
 
+    types = types_by(results)
+
+    def sharding(
+        in_avals: Sequence[ShapedArray], out_avals: Any, params: dict[str, Any]
+    ) -> list[Division]:
+        return [division_of(out) for out in types(*in_avals, **params)]
+
     declare(
         primitive,
-        abstract_eval=types_by(results),
+        abstract_eval=types,
         lower=lower_by(results),
         vmap=vmap,
-        jvp=jvp,
-        transpose=transpose,
+        sharding=sharding,
+        jvp=[along(i) if each else None for i, each in enumerate(linear)] if linear else jvp,
+        transpose=() if linear is None else transpose,
     )
     if function is _device_put:  # a program runs on the devices of its operands
         evaluators[primitive] = results

@@ -102,7 +102,8 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     ) -> list[Value]:
         closed = _program(function, [x.aval for x in operands], params)
         location = b.location
-        consts = [lower_array(b, np.asarray(const)) for const in closed.consts]
+        typed = zip(closed.consts, closed.jaxpr.constvars, strict=True)  # numpy's may have 64 bits
+        consts = [lower_array(b, np.asarray(const, var.aval.dtype)) for const, var in typed]
         outs = b.lower_jaxpr(closed.jaxpr, [*consts, *operands])
         b.location = location
         return outs

@@ -1,8 +1,10 @@
 """The base class of sparse arrays."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
+from minijax.lax.composites import composite
 from minijax.pytrees.tree_util import register_pytree_node_class
 
 
@@ -16,6 +18,25 @@ class SparseEfficiencyWarning(UserWarning):
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
     """An operation does not run on cuSPARSE; here none does."""
+
+
+def sparse_primitive(
+    name: str,
+    function: Callable[..., Any],
+    linear: Sequence[bool] | None = (),
+    several: bool = False,
+) -> Any:
+    """The primitive of a function of the arrays that sparse arrays consist of.
+
+    Arguments:
+        name: its name.
+        function: takes the arrays, and the parameters by keyword.
+        linear: for each operand whether the result is linear in it, or None: see `composite`.
+        several: whether there are several results.
+    """
+    primitive: Any = composite(name, function, linear)
+    primitive.multiple_results = several
+    return primitive
 
 
 class JAXSparse:

@@ -18,6 +18,14 @@ class BCOOProperties(NamedTuple):
     nse: int
 
 
+class SparseInfo(NamedTuple):
+    """The properties of a sparse array other than its arrays."""
+
+    shape: tuple[int, ...]
+    indices_sorted: bool = False
+    unique_indices: bool = False
+
+
 class BCOO(JAXSparse):
     """A sparse array: its elements, and the coordinates of each.
 
@@ -59,6 +67,10 @@ class BCOO(JAXSparse):
         self.shape = tuple(int(n) for n in shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
         _check_shapes(self.data.shape, self.indices.shape, self.shape)
+
+    @property
+    def _info(self) -> SparseInfo:
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
 
     @property
     def nse(self) -> int:
@@ -151,4 +163,4 @@ def _check_shapes(
     return BCOOProperties(n_batch, n_sparse, n_dense, indices[-2])
 
 
-__all__ = ["BCOO", "BCOOProperties"]
+__all__ = ["BCOO", "BCOOProperties", "SparseInfo"]

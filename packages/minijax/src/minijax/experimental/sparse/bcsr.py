@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import JAXSparse
-from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.base import JAXSparse, sparse_primitive
+from minijax.experimental.sparse.bcoo_array import BCOO, SparseInfo
 from minijax.experimental.sparse.conversion import bcoo_fromdense, full_batches, nfold_vmap
 from minijax.experimental.sparse.layouts import (
     bcoo_eliminate_zeros,
@@ -17,7 +17,7 @@ from minijax.experimental.sparse.layouts import (
     bcoo_sort_indices,
     bcoo_sum_duplicates,
 )
-from minijax.experimental.sparse.products import bcoo_dot_general
+from minijax.experimental.sparse.products import bcoo_dot_general, plain_numbers
 from minijax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from minijax.lax.dot import DotDimensionNumbers
 from minijax.runtime.array import Array, ArrayLike
@@ -90,6 +90,10 @@ class BCSR(JAXSparse):
     def n_dense(self) -> int:
         """The number of axes of the elements."""
         return int(self.data.ndim - 1 - self.n_batch)
+
+    @property
+    def _info(self) -> SparseInfo:
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
 
     def _axes_of_arrays(self) -> int:
         return int(self.data.ndim + 1)
@@ -175,7 +179,7 @@ class BCSR(JAXSparse):
 
     def todense(self) -> Array:
         """The array with its zeros."""
-        return self.to_bcoo().todense()
+        return bcsr_todense(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """Elements of one place added up, and zeros left out."""
@@ -216,6 +220,14 @@ def _check_shapes(
     return BCSRProperties(n, len(shape) - n - 2, indices[-1])
 
 
+def _fromdense(mat: Any, **params: Any) -> list[Any]:
+    out = BCSR.from_bcoo(bcoo_fromdense(mat, **params))
+    return [out.data, out.indices, out.indptr]
+
+
+bcsr_fromdense_p = sparse_primitive("bcsr_fromdense", _fromdense, None, several=True)
+
+
 def bcsr_fromdense(
     mat: ArrayLike,
     *,
@@ -235,14 +247,25 @@ def bcsr_fromdense(
             f"bcsr_fromdense: of {ndim} axes two must be neither batch nor dense, found n_batch="
             f"{n_batch} and n_dense={n_dense}"
         )
-    return BCSR.from_bcoo(
-        bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
-    )
+    how = {"n_batch": n_batch, "n_dense": n_dense, "index_dtype": np.dtype(index_dtype)}
+    if nse is None:
+        return BCSR.from_bcoo(bcoo_fromdense(mat, **how))
+    array = jnp.asarray(mat)
+    arrays = bcsr_fromdense_p.bind(array, nse=int(nse), **how)
+    return BCSR(arrays, shape=array.shape, indices_sorted=True, unique_indices=True)
+
+
+def _todense(data: Any, indices: Any, indptr: Any, *, spinfo: SparseInfo) -> Any:
+    return BCSR((data, indices, indptr), shape=spinfo.shape).to_bcoo().todense()
+
+
+bcsr_todense_p = sparse_primitive("bcsr_todense", _todense, [True, False, False])
 
 
 def bcsr_todense(mat: BCSR) -> Array:
     """The array with its zeros."""
-    return mat.todense()
+    dense: Array = bcsr_todense_p.bind(mat.data, mat.indices, mat.indptr, spinfo=mat._info)
+    return dense
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
@@ -255,18 +278,33 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     return mat.sum_duplicates(nse)
 
 
+def _dot_general(
+    lhs_data: Any, lhs_indices: Any, lhs_indptr: Any, rhs: Any, *, lhs_spinfo: SparseInfo,
+    **params: Any,
+) -> Any:  # fmt: skip
+    lhs = BCSR((lhs_data, lhs_indices, lhs_indptr), shape=lhs_spinfo.shape)
+    return bcoo_dot_general(lhs.to_bcoo(), rhs, **params)
+
+
+bcsr_dot_general_p = sparse_primitive("bcsr_dot_general", _dot_general, [True, False, False, True])
+
+
 def bcsr_dot_general(
     lhs: BCSR | ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers,
     precision: None = None, preferred_element_type: Any = None, out_sharding: None = None,
 ) -> Array:  # fmt: skip
     """`lax.dot_general` of a sparse and a dense array; see `bcoo_dot_general`."""
-    product: Array = bcoo_dot_general(
-        lhs.to_bcoo() if isinstance(lhs, BCSR) else lhs,
-        rhs,
-        dimension_numbers=dimension_numbers,
-        preferred_element_type=preferred_element_type,
-        out_sharding=out_sharding,
-    )
+    if not isinstance(lhs, BCSR) or out_sharding is not None:
+        return bcoo_dot_general(
+            lhs, rhs,
+            dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type,
+            out_sharding=out_sharding,
+        )  # fmt: skip
+    product: Array = bcsr_dot_general_p.bind(
+        lhs.data, lhs.indices, lhs.indptr, jnp.asarray(rhs),
+        dimension_numbers=plain_numbers(dimension_numbers),
+        preferred_element_type=preferred_element_type, lhs_spinfo=lhs._info,
+    )  # fmt: skip
     return product
 
 
@@ -291,13 +329,19 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     )
 
 
+def _extract(indices: Any, indptr: Any, mat: Any) -> Any:
+    n = indices.ndim - 1
+    data = jnp.zeros((*indices.shape, *mat.shape[n + 2 :]), mat.dtype)
+    return places_of(BCSR((data, indices, indptr), shape=mat.shape).to_bcoo(), mat)
+
+
+bcsr_extract_p = sparse_primitive("bcsr_extract", _extract, [False, False, True])
+
+
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
     """The elements of a dense array at the places that `indices` and `indptr` of a BCSR give."""
-    columns, array = jnp.asarray(indices), jnp.asarray(mat)
-    n = columns.ndim - 1
-    data = jnp.zeros((*columns.shape, *array.shape[n + 2 :]), array.dtype)
-    places = BCSR((data, columns, indptr), shape=array.shape).to_bcoo()
-    return places_of(places, array)
+    elements: Array = bcsr_extract_p.bind(*map(jnp.asarray, (indices, indptr, mat)))
+    return elements
 
 
 def places_of(places: BCOO, array: Any) -> Any:
@@ -313,5 +357,6 @@ def places_of(places: BCOO, array: Any) -> Any:
 
 __all__ = [
     "BCSR", "BCSRProperties", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general",
-    "bcsr_eliminate_zeros", "bcsr_extract", "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense",
+    "bcsr_dot_general_p", "bcsr_eliminate_zeros", "bcsr_extract", "bcsr_extract_p",
+    "bcsr_fromdense", "bcsr_fromdense_p", "bcsr_sum_duplicates", "bcsr_todense", "bcsr_todense_p",
 ]  # fmt: skip

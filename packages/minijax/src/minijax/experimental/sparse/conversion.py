@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.base import sparse_primitive
+from minijax.experimental.sparse.bcoo_array import BCOO, SparseInfo
 from minijax.runtime.array import Array, ArrayLike
 from minijax.transforms.transformations import vmap
 from minijax_stage2 import Tracer
@@ -56,14 +57,8 @@ def concrete(caller: str, count: Any) -> int:
     return int(count)
 
 
-def bcoo_todense(mat: BCOO) -> Array:
-    """The array with its zeros.
-
-    >>> from minijax.experimental import sparse
-    >>> sparse.bcoo_todense(sparse.eye(2))
-    Array([[1., 0.],
-           [0., 1.]], dtype=float32)
-    """
+def _todense(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
+    mat = BCOO((data, indices), shape=spinfo.shape)
     sizes, dense = mat.sparse_shape, mat.shape[mat.n_batch + mat.n_sparse :]
 
     def one(data: Any, indices: Any) -> Any:
@@ -73,6 +68,45 @@ def bcoo_todense(mat: BCOO) -> Array:
         return out.at[place(indices)].add(data, mode="drop")
 
     return nfold_vmap(one, mat.n_batch)(*full_batches(mat))
+
+
+bcoo_todense_p = sparse_primitive("bcoo_todense", _todense, [True, False])
+
+
+def bcoo_todense(mat: BCOO) -> Array:
+    """The array with its zeros.
+
+    >>> from minijax.experimental import sparse
+    >>> sparse.bcoo_todense(sparse.eye(2))
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    dense: Array = bcoo_todense_p.bind(mat.data, mat.indices, spinfo=mat._info)
+    return dense
+
+
+def _stored(array: Any, n_batch: int, n_dense: int) -> Any:
+    """True for the elements of an array that are stored."""
+    mask = array != 0
+    return jnp.any(mask, tuple(range(array.ndim - n_dense, array.ndim))) if n_dense else mask
+
+
+def _fromdense(
+    mat: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any
+) -> tuple[Any, Any]:
+    sizes = mat.shape[n_batch : mat.ndim - n_dense]
+
+    def one(mask: Any) -> Any:
+        if not sizes:
+            return jnp.zeros((nse, 0), index_dtype)
+        found = jnp.nonzero(mask, size=nse, fill_value=sizes)
+        return jnp.stack(found, -1).astype(index_dtype)
+
+    indices = nfold_vmap(one, n_batch)(_stored(mat, n_batch, n_dense))
+    return _extract(indices, mat, assume_unique=True), indices
+
+
+bcoo_fromdense_p = sparse_primitive("bcoo_fromdense", _fromdense, None, several=True)
 
 
 def bcoo_fromdense(
@@ -107,28 +141,34 @@ def bcoo_fromdense(
             f"bcoo_fromdense: an array of {array.ndim} axes has not {n_batch} batch and {n_dense} "
             "dense ones"
         )
-    mask = array != 0
-    if n_dense:
-        mask = jnp.any(mask, tuple(range(n_batch + n_sparse, array.ndim)))
     if nse is None:
+        mask = _stored(array, n_batch, n_dense)
         counts = jnp.sum(mask, tuple(range(n_batch, mask.ndim)))
         nse = concrete("bcoo_fromdense", jnp.max(counts, initial=0))
-    sizes = array.shape[n_batch : n_batch + n_sparse]
-
-    def one(mask: Any) -> Any:
-        if not sizes:
-            return jnp.zeros((nse, 0), index_dtype)
-        found = jnp.nonzero(mask, size=nse, fill_value=sizes)
-        return jnp.stack(found, -1).astype(index_dtype)
-
-    indices = nfold_vmap(one, n_batch)(mask)
-    empty = BCOO(
-        (jnp.zeros((*array.shape[:n_batch], nse, *array.shape[n_batch + n_sparse :])), indices),
-        shape=array.shape,
-        indices_sorted=True,
-        unique_indices=True,
+    pair = bcoo_fromdense_p.bind(
+        array, nse=int(nse), n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
     )
-    return bcoo_extract(empty, array)
+    return BCOO(pair, shape=array.shape, indices_sorted=True, unique_indices=True)
+
+
+def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Any:
+    n_batch = indices.ndim - 2
+
+    def one(indices: Any, array: Any) -> Any:
+        if not indices.shape[1]:
+            rows = jnp.arange(indices.shape[0])
+            return masked(rows == 0, jnp.broadcast_to(array, (*rows.shape, *array.shape)))
+        data = array.at[place(indices)].get(mode="fill", fill_value=0)
+        if not assume_unique:
+            same = jnp.all(indices[:, None] == indices[None], -1)
+            data = masked(~jnp.any(jnp.tril(same, -1), 1), data)
+        return data
+
+    every = jnp.broadcast_to(indices, (*arr.shape[:n_batch], *indices.shape[n_batch:]))
+    return nfold_vmap(one, n_batch)(every, arr)
+
+
+bcoo_extract_p = sparse_primitive("bcoo_extract", _extract, [False, True])
 
 
 def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
@@ -148,18 +188,11 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
         raise ValueError(f"bcoo_extract: expected shape {sparr.shape}, found {array.shape}")
     unique = sparr.unique_indices if assume_unique is None else assume_unique
 
-    def one(indices: Any, array: Any) -> Any:
-        if not sparr.n_sparse:
-            rows = jnp.arange(indices.shape[0])
-            return masked(rows == 0, jnp.broadcast_to(array, (*rows.shape, *array.shape)))
-        data = array.at[place(indices)].get(mode="fill", fill_value=0)
-        if not unique:
-            same = jnp.all(indices[:, None] == indices[None], -1)
-            data = masked(~jnp.any(jnp.tril(same, -1), 1), data)
-        return data
-
-    indices = full_batches(sparr)[1]
-    return sparr._with_data(nfold_vmap(one, sparr.n_batch)(indices, array))
+    data = bcoo_extract_p.bind(sparr.indices, array, assume_unique=bool(unique))
+    return sparr._with_data(data)
 
 
-__all__ = ["bcoo_extract", "bcoo_fromdense", "bcoo_todense"]
+__all__ = [
+    "bcoo_extract", "bcoo_extract_p", "bcoo_fromdense", "bcoo_fromdense_p", "bcoo_todense",
+    "bcoo_todense_p",
+]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import JAXSparse
+from minijax.experimental.sparse.base import JAXSparse, sparse_primitive
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.conversion import bcoo_fromdense
 from minijax.experimental.sparse.layouts import bcoo_eye
@@ -86,7 +86,7 @@ class COO(JAXSparse):
 
     def todense(self) -> Array:
         """The matrix with its zeros."""
-        return self.to_bcoo().todense()
+        return coo_todense(self)
 
     def transpose(self, axes: Sequence[int] | None = None) -> COO:
         """The transpose.
@@ -106,7 +106,15 @@ class COO(JAXSparse):
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
             self._lacks("product of two sparse matrices")
-        return self.to_bcoo() @ other
+        return coo_matvec(self, other)
+
+
+def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> tuple[Any, Any, Any]:
+    out = COO.from_bcoo(bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype))
+    return out.data, out.row, out.col
+
+
+coo_fromdense_p = sparse_primitive("coo_fromdense", _fromdense, None, several=True)
 
 
 def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
@@ -115,17 +123,42 @@ def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: Any = 
     Raises:
         ValueError: `nse` is not given within a transformation.
     """
-    return COO.from_bcoo(bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype))
+    if nse is None:
+        return COO.from_bcoo(bcoo_fromdense(mat, index_dtype=index_dtype))
+    array = jnp.asarray(mat)
+    arrays = coo_fromdense_p.bind(array, nse=int(nse), index_dtype=np.dtype(index_dtype))
+    return COO(arrays, shape=array.shape, rows_sorted=True)
+
+
+def _todense(data: Any, row: Any, col: Any, *, spinfo: COOInfo) -> Any:
+    return COO((data, row, col), shape=spinfo.shape).to_bcoo().todense()
+
+
+coo_todense_p = sparse_primitive("coo_todense", _todense, [True, False, False])
 
 
 def coo_todense(mat: COO) -> Array:
     """The matrix with its zeros."""
-    return mat.todense()
+    dense: Array = coo_todense_p.bind(mat.data, mat.row, mat.col, spinfo=mat._info)
+    return dense
+
+
+def _product(data: Any, row: Any, col: Any, v: Any, *, spinfo: COOInfo, transpose: bool) -> Any:
+    mat = COO((data, row, col), shape=spinfo.shape)
+    return (mat.T if transpose else mat).to_bcoo() @ v
+
+
+coo_matvec_p = sparse_primitive("coo_matvec", _product, [True, False, False, True])
+coo_matmat_p = sparse_primitive("coo_matmat", _product, [True, False, False, True])
 
 
 def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of the matrix, or its transpose, with a vector."""
-    product: Array = (mat.T if transpose else mat) @ jnp.asarray(v)
+    array = jnp.asarray(v)
+    product_p = coo_matvec_p if array.ndim == 1 else coo_matmat_p
+    product: Array = product_p.bind(
+        mat.data, mat.row, mat.col, array, spinfo=mat._info, transpose=bool(transpose)
+    )
     return product
 
 
@@ -134,4 +167,7 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     return coo_matvec(mat, B, transpose)
 
 
-__all__ = ["COO", "coo_fromdense", "coo_matmat", "coo_matvec", "coo_todense"]
+__all__ = [
+    "COO", "coo_fromdense", "coo_fromdense_p", "coo_matmat", "coo_matmat_p", "coo_matvec",
+    "coo_matvec_p", "coo_todense", "coo_todense_p",
+]  # fmt: skip

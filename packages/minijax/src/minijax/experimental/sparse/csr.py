@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import JAXSparse
+from minijax.experimental.sparse.base import JAXSparse, sparse_primitive
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcsr import BCSR, bcsr_fromdense
+from minijax.experimental.sparse.products import bcoo_dot_general
 from minijax.runtime.array import Array, ArrayLike
 
 
@@ -59,7 +60,7 @@ class CSR(JAXSparse):
 
     def todense(self) -> Array:
         """The matrix with its zeros."""
-        return self.to_bcsr().todense()
+        return csr_todense(self)
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSC:
         """The transpose, of the same arrays.
@@ -74,7 +75,7 @@ class CSR(JAXSparse):
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
             self._lacks("product of two sparse matrices")
-        return self.to_bcsr() @ other
+        return csr_matvec(self, other)
 
 
 class CSC(JAXSparse):
@@ -131,23 +132,59 @@ class CSC(JAXSparse):
         return self.to_bcoo() @ other
 
 
+def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> tuple[Any, Any, Any]:
+    out = bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype)
+    return out.data, out.indices, out.indptr
+
+
+csr_fromdense_p = sparse_primitive("csr_fromdense", _fromdense, None, several=True)
+
+
 def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
     """The nonzero elements of a matrix, `nse` of them: all by default.
 
     Raises:
         ValueError: `nse` is not given within a transformation.
     """
-    return CSR.from_bcsr(bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype))
+    if nse is None:
+        return CSR.from_bcsr(bcsr_fromdense(mat, index_dtype=index_dtype))
+    array = jnp.asarray(mat)
+    arrays = csr_fromdense_p.bind(array, nse=int(nse), index_dtype=np.dtype(index_dtype))
+    return CSR(arrays, shape=array.shape)
+
+
+def _todense(data: Any, indices: Any, indptr: Any, *, shape: tuple[int, ...]) -> Any:
+    return CSR((data, indices, indptr), shape=shape).to_bcsr().todense()
+
+
+csr_todense_p = sparse_primitive("csr_todense", _todense, [True, False, False])
 
 
 def csr_todense(mat: CSR) -> Array:
     """The matrix with its zeros."""
-    return mat.todense()
+    dense: Array = csr_todense_p.bind(mat.data, mat.indices, mat.indptr, shape=mat.shape)
+    return dense
+
+
+def _product(
+    data: Any, indices: Any, indptr: Any, v: Any, *, shape: tuple[int, ...], transpose: bool
+) -> Any:
+    mat = CSR((data, indices, indptr), shape=shape).to_bcsr().to_bcoo()
+    numbers = (((0 if transpose else 1,), (0,)), ((), ()))
+    return bcoo_dot_general(mat, v, dimension_numbers=numbers)
+
+
+csr_matvec_p = sparse_primitive("csr_matvec", _product, [True, False, False, True])
+csr_matmat_p = sparse_primitive("csr_matmat", _product, [True, False, False, True])
 
 
 def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of the matrix, or its transpose, with a vector."""
-    product: Array = (mat.T if transpose else mat) @ jnp.asarray(v)
+    array = jnp.asarray(v)
+    product_p = csr_matvec_p if array.ndim == 1 else csr_matmat_p
+    product: Array = product_p.bind(
+        mat.data, mat.indices, mat.indptr, array, shape=mat.shape, transpose=bool(transpose)
+    )
     return product
 
 
@@ -156,4 +193,7 @@ def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     return csr_matvec(mat, B, transpose)
 
 
-__all__ = ["CSC", "CSR", "csr_fromdense", "csr_matmat", "csr_matvec", "csr_todense"]
+__all__ = [
+    "CSC", "CSR", "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p", "csr_matvec",
+    "csr_matvec_p", "csr_todense", "csr_todense_p",
+]  # fmt: skip

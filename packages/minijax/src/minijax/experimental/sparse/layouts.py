@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import SparseEfficiencyError, SparseEfficiencyWarning
-from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.base import (
+    SparseEfficiencyError,
+    SparseEfficiencyWarning,
+    sparse_primitive,
+)
+from minijax.experimental.sparse.bcoo_array import BCOO, SparseInfo
 from minijax.experimental.sparse.conversion import (
     concrete,
     full_batches,
@@ -18,8 +22,8 @@ from minijax.experimental.sparse.conversion import (
 )
 
 
-def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """The elements in lexicographic order of their coordinates."""
+def _sort_indices(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
+    mat = BCOO((data, indices), shape=spinfo.shape)
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         if not indices.shape[1]:
@@ -27,7 +31,15 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
         order = jnp.lexsort(indices.T[::-1])
         return data[order], indices[order]
 
-    pair = nfold_vmap(one, mat.n_batch)(*full_batches(mat))
+    return nfold_vmap(one, mat.n_batch)(*full_batches(mat))
+
+
+bcoo_sort_indices_p = sparse_primitive("bcoo_sort_indices", _sort_indices, several=True)
+
+
+def bcoo_sort_indices(mat: BCOO) -> BCOO:
+    """The elements in lexicographic order of their coordinates."""
+    pair = bcoo_sort_indices_p.bind(mat.data, mat.indices, spinfo=mat._info)
     return BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
 
 
@@ -46,7 +58,16 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     >>> sparse.bcoo_sum_duplicates(twice).data
     Array([2.], dtype=float32)
     """
-    mat = bcoo_sort_indices(mat)
+    if nse is None:
+        pair = sum_duplicates(mat.data, mat.indices, spinfo=mat._info, nse=None)
+    else:
+        pair = bcoo_sum_duplicates_p.bind(mat.data, mat.indices, spinfo=mat._info, nse=int(nse))
+    return BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+
+def sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int | None) -> Any:
+    """The function of `bcoo_sum_duplicates_p`, of which parts of other primitives consist."""
+    mat = BCOO(_sort_indices(data, indices, spinfo=spinfo), shape=spinfo.shape)
     sizes = mat.sparse_shape
 
     def number(indices: Any) -> tuple[Any, Any]:
@@ -74,8 +95,10 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
             outside.at[numbers].set(indices, mode="drop"),
         )
 
-    pair = nfold_vmap(one, mat.n_batch)(mat.data, mat.indices, numbers)
-    return BCOO(pair, shape=mat.shape, indices_sorted=True, unique_indices=True)
+    return nfold_vmap(one, mat.n_batch)(mat.data, mat.indices, numbers)
+
+
+bcoo_sum_duplicates_p = sparse_primitive("bcoo_sum_duplicates", sum_duplicates, several=True)
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
@@ -231,5 +254,6 @@ def _sparse_to_dense(mat: BCOO) -> BCOO:
 
 
 __all__ = [
-    "bcoo_eliminate_zeros", "bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_update_layout",
+    "bcoo_eliminate_zeros", "bcoo_sort_indices", "bcoo_sort_indices_p", "bcoo_sum_duplicates",
+    "bcoo_sum_duplicates_p", "bcoo_update_layout",
 ]  # fmt: skip

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import JAXSparse
-from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.base import JAXSparse, sparse_primitive
+from minijax.experimental.sparse.bcoo_array import BCOO, SparseInfo
 from minijax.experimental.sparse.conversion import (
     full_batches,
     is_inside,
@@ -16,7 +16,7 @@ from minijax.experimental.sparse.conversion import (
     nfold_vmap,
     place,
 )
-from minijax.experimental.sparse.layouts import bcoo_sum_duplicates, bcoo_update_layout
+from minijax.experimental.sparse.layouts import bcoo_update_layout, sum_duplicates
 from minijax.experimental.sparse.shapes import bcoo_broadcast_in_dim
 from minijax.lax import promoting as lax
 from minijax.lax.dot import DotDimensionNumbers
@@ -233,20 +233,72 @@ def bcoo_dot_general(
     operands: Any = [x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs)]
     left, right = operands
     _check_product("bcoo_dot_general", left, right, dimension_numbers)
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    numbers = plain_numbers(dimension_numbers)
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+    dtype = preferred_element_type
     if all(sparse):
-        out: Any = _sparse_by_sparse(left, right, dimension_numbers)
-    elif sparse[0]:
-        out = _sparse_by_dense(left, right, dimension_numbers)
-    elif sparse[1]:
+        pair = bcoo_spdot_general_p.bind(
+            left.data, left.indices, right.data, right.indices,
+            lhs_spinfo=left._info, rhs_spinfo=right._info, dimension_numbers=numbers,
+            preferred_element_type=dtype,
+        )  # fmt: skip
+        return BCOO(pair, shape=_shape_of_product(left.shape, right.shape, numbers))
+    if sparse[0]:
+        return _bind_product(left, right, numbers, dtype)
+    if sparse[1]:
         turned = ((rhs_contract, lhs_contract), (rhs_batch, lhs_batch))
-        out = _sparse_by_dense(right, left, turned)
+        out = _bind_product(right, left, turned, dtype)
         b = len(rhs_batch)
         own = right.ndim - b - len(rhs_contract)
-        out = jnp.transpose(out, (*range(b), *range(b + own, out.ndim), *range(b, b + own)))
-    else:
-        out = lax.dot_general(left, right, dimension_numbers)
+        return jnp.transpose(out, (*range(b), *range(b + own, out.ndim), *range(b, b + own)))
+    return lax.dot_general(left, right, numbers, preferred_element_type=dtype)
+
+
+def plain_numbers(dimension_numbers: Any) -> Any:
+    """The dimension numbers of a product, as tuples of ints."""
+    return tuple([tuple([tuple(map(int, axes)) for axes in pair]) for pair in dimension_numbers])
+
+
+def _shape_of_product(lhs: Any, rhs: Any, dimension_numbers: Any) -> tuple[int, ...]:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    return (
+        *(lhs[axis] for axis in lhs_batch),
+        *(n for axis, n in enumerate(lhs) if axis not in (*lhs_contract, *lhs_batch)),
+        *(n for axis, n in enumerate(rhs) if axis not in (*rhs_contract, *rhs_batch)),
+    )
+
+
+def _bind_product(lhs: BCOO, rhs: Any, numbers: Any, dtype: Any) -> Any:
+    return bcoo_dot_general_p.bind(
+        lhs.data, lhs.indices, rhs,
+        dimension_numbers=numbers, preferred_element_type=dtype, lhs_spinfo=lhs._info,
+    )  # fmt: skip
+
+
+def _dot_general(
+    lhs_data: Any, lhs_indices: Any, rhs: Any, *, dimension_numbers: Any,
+    preferred_element_type: Any, lhs_spinfo: SparseInfo,
+) -> Any:  # fmt: skip
+    lhs = BCOO((lhs_data, lhs_indices), shape=lhs_spinfo.shape)
+    out = _sparse_by_dense(lhs, rhs, dimension_numbers)
     return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+bcoo_dot_general_p = sparse_primitive("bcoo_dot_general", _dot_general, [True, False, True])
+
+
+def _spdot_general(
+    lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, *, lhs_spinfo: SparseInfo,
+    rhs_spinfo: SparseInfo, dimension_numbers: Any, preferred_element_type: Any,
+) -> tuple[Any, Any]:  # fmt: skip
+    lhs = BCOO((lhs_data, lhs_indices), shape=lhs_spinfo.shape)
+    rhs = BCOO((rhs_data, rhs_indices), shape=rhs_spinfo.shape)
+    data, indices = _sparse_by_sparse(lhs, rhs, dimension_numbers)
+    dtype = preferred_element_type
+    return data if dtype is None else data.astype(dtype), indices
+
+
+bcoo_spdot_general_p = sparse_primitive("bcoo_spdot_general", _spdot_general, several=True)
 
 
 def _plain(mat: BCOO) -> BCOO:
@@ -294,7 +346,7 @@ def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
     return out.at[tuple(lhs.indices[:, axis] for axis in kept)].add(terms, mode="drop")
 
 
-def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> BCOO:
+def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> tuple[Any, Any]:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     n_batch = min(lhs.n_batch, rhs.n_batch)
     is_batched = tuple(lhs_batch) == tuple(rhs_batch) == tuple(range(n_batch)) and n_batch
@@ -329,9 +381,23 @@ def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> BCOO:
         places = jnp.where(same[..., None], places, jnp.asarray(sizes, indices.dtype))
         return product, places.reshape(math.prod(count), len(sizes))
 
-    pair = nfold_vmap(one, n)(*full_batches(lhs), *full_batches(rhs))
-    out = BCOO(pair, shape=(*lhs.shape[:n], *sizes))
-    return bcoo_sum_duplicates(out, nse=min(out.nse, math.prod(sizes)))
+    data, indices = nfold_vmap(one, n)(*full_batches(lhs), *full_batches(rhs))
+    nse = min(indices.shape[-2], math.prod(sizes))
+    return sum_duplicates(data, indices, spinfo=SparseInfo((*lhs.shape[:n], *sizes)), nse=nse)
+
+
+def _dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
+    product = lax.dot_general(A, B, dimension_numbers)
+
+    def one(product: Any, indices: Any) -> Any:
+        return product.at[place(indices)].get(mode="fill", fill_value=0)
+
+    return nfold_vmap(one, indices.ndim - 2)(product, indices)
+
+
+bcoo_dot_general_sampled_p = sparse_primitive(
+    "bcoo_dot_general_sampled", _dot_general_sampled, [True, True, False]
+)
 
 
 def bcoo_dot_general_sampled(
@@ -345,16 +411,14 @@ def bcoo_dot_general_sampled(
         indices: the coordinates of the places, of shape `(*batch, nse, n_sparse)`.
         dimension_numbers: as for `lax.dot_general`.
     """
-    product = lax.dot_general(jnp.asarray(A), jnp.asarray(B), dimension_numbers)
-    indices = jnp.asarray(indices)
-
-    def one(product: Any, indices: Any) -> Any:
-        return product.at[place(indices)].get(mode="fill", fill_value=0)
-
-    return nfold_vmap(one, indices.ndim - 2)(product, indices)
+    elements: Array = bcoo_dot_general_sampled_p.bind(
+        *map(jnp.asarray, (A, B, indices)), dimension_numbers=plain_numbers(dimension_numbers)
+    )
+    return elements
 
 
 __all__ = [
-    "bcoo_dot_general", "bcoo_dot_general_sampled", "bcoo_multiply_dense", "bcoo_multiply_sparse",
-    "bcoo_reduce_sum",
+    "bcoo_dot_general", "bcoo_dot_general_p", "bcoo_dot_general_sampled",
+    "bcoo_dot_general_sampled_p", "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum",
+    "bcoo_spdot_general_p",
 ]  # fmt: skip

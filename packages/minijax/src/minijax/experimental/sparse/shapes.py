@@ -7,9 +7,23 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.base import sparse_primitive
+from minijax.experimental.sparse.bcoo_array import BCOO, SparseInfo
 from minijax.experimental.sparse.conversion import full_batches, is_inside, masked
 from minijax.experimental.sparse.layouts import bcoo_sum_duplicates, bcoo_update_layout
+
+
+def _transpose(
+    data: Any, indices: Any, *, permutation: Sequence[int], spinfo: SparseInfo
+) -> tuple[Any, Any]:
+    b, s = indices.ndim - 2, indices.shape[-1]
+    batch, sparse, dense = permutation[:b], permutation[b : b + s], permutation[b + s :]
+    elements = (*batch, b, *(axis - s + 1 for axis in dense))
+    indices = jnp.transpose(indices, (*batch, b, b + 1))
+    return jnp.transpose(data, elements), indices[..., [axis - b for axis in sparse]]
+
+
+bcoo_transpose_p = sparse_primitive("bcoo_transpose", _transpose, several=True)
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
@@ -25,16 +39,15 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
             f"bcoo_transpose: expected a permutation of {mat.ndim} axes, found {order}"
         )
     b, s = mat.n_batch, mat.n_sparse
-    batch, sparse, dense = order[:b], order[b : b + s], order[b + s :]
+    batch, sparse = order[:b], order[b : b + s]
     if sorted(batch) != list(range(b)) or sorted(sparse) != list(range(b, b + s)):
         raise NotImplementedError(
             f"bcoo_transpose: {order} mixes {b} batch, {s} sparse and {mat.n_dense} dense axes; "
             "update_layout changes what they are"
         )
-    elements = (*batch, b, *(axis - s + 1 for axis in dense))
-    indices = jnp.transpose(mat.indices, (*batch, b, b + 1))
+    pair = bcoo_transpose_p.bind(mat.data, mat.indices, permutation=order, spinfo=mat._info)
     return BCOO(
-        (jnp.transpose(mat.data, elements), indices[..., [axis - b for axis in sparse]]),
+        pair,
         shape=tuple(mat.shape[axis] for axis in order),
         indices_sorted=mat.indices_sorted and sparse == tuple(range(b, b + s)),
         unique_indices=mat.unique_indices,
@@ -398,5 +411,5 @@ def element(mat: BCOO, item: Any) -> BCOO:
 
 __all__ = [
     "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_dynamic_slice", "bcoo_reshape", "bcoo_rev",
-    "bcoo_slice", "bcoo_squeeze", "bcoo_transpose",
+    "bcoo_slice", "bcoo_squeeze", "bcoo_transpose", "bcoo_transpose_p",
 ]  # fmt: skip
