@@ -22,6 +22,31 @@ def jitted(f: Callable[[Library], Callable[..., Any]], *args: Any, on_device: bo
     return case
 
 
+def keyword_argument(lib: Library) -> Callable[[], Any]:
+    function, x = lib.core.jit(lambda x, y: x + y), lib.numpy.asarray(ONE)
+    return lambda: function(x, y=x)
+
+
+def donated_state(lib: Library) -> Callable[[], Any]:
+    """A state that each call replaces, and whose memory it takes over."""
+    put = lib.numpy.asarray
+    step = lib.core.jit(lambda s, x: {k: v + x for k, v in s.items()}, donate_argnums=0)
+    x = put(VECTOR)
+    states = [{str(i): put(VECTOR) + i for i in range(19)}]
+
+    def advance() -> Any:
+        states.append(step(states.pop(), x))
+        return states
+
+    return advance
+
+
+def static_argument(lib: Library) -> Callable[[], Any]:
+    function = lib.core.jit(lambda x, n: x + n, static_argnums=1)
+    x = lib.numpy.asarray(ONE)
+    return lambda: function(x, 2)
+
+
 def nested(lib: Library) -> Callable[..., Any]:
     inner = lib.core.jit(lambda x: lib.numpy.sin(x) + 1)
     return lambda x: inner(inner(x))
@@ -102,6 +127,14 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
         1.0,
         2_000,
     ),
+    "call, dict of 3 leaves": (
+        jitted(lambda lib: lambda d: d["x"] + d["y"] + d["z"], {"x": ONE, "y": ONE, "z": ONE}),
+        0.9,
+        2_000,
+    ),
+    "call, keyword argument": (keyword_argument, 0.9, 2_000),
+    "call, static argument": (static_argument, 0.9, 2_000),
+    "call, donated dict of 19 leaves": (donated_state, 1.0, 200),
     "call, dict of 50 leaves": (
         jitted(lambda lib: lambda d: {k: v + 1 for k, v in d.items()}, LEAVES),
         1.2,

@@ -45,7 +45,17 @@ if TYPE_CHECKING:
 
 
 # Methods of arrays and tracers that the library itself calls.
-_INTERNAL = frozenset(("buffer", "delete_because", "evaluate_primitive", "held", "numpy", "placed"))
+_INTERNAL = frozenset(
+    (
+        "buffer",
+        "delete_because",
+        "evaluate_primitive",
+        "held",
+        "let_go_of_buffer",
+        "numpy",
+        "placed",
+    )
+)
 
 
 def public_names_of(x: Any) -> list[str]:
@@ -248,6 +258,14 @@ class Array(stage3.Array, metaclass=_ArrayType):
         for name in (self._holder, "_host"):
             with suppress(AttributeError):  # it was never set, or another thread was faster
                 delattr(self, name)
+
+    def let_go_of_buffer(self, reason: object) -> None:
+        """As `delete_because`, for an array of which only the buffer is there."""
+        self._deleted = reason
+        try:  # noqa: SIM105  # the context that suppresses an error takes longer than the rest
+            del self.buffer
+        except AttributeError:  # another thread was faster
+            pass
 
     if not TYPE_CHECKING:  # for which every attribute would exist
 

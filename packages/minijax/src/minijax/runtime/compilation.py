@@ -402,6 +402,7 @@ class DonatingExecutor:
         self.constants = [
             to_buffer(x, aval) for x, aval in zip(compilation.consts(), avals, strict=False)
         ]
+        self.ids_of_constants = frozenset(map(id, self.constants))
 
     def __call__(self, leaves: Sequence[Any], in_avals: Sequence[ShapedArray]) -> Any:
         """The result for these arguments; donated ones are deleted."""
@@ -409,21 +410,28 @@ class DonatingExecutor:
             result = self.execute(list(leaves))
             self._delete([leaves[position] for position in self.donated])
             return result
-        buffers = [to_buffer(x, aval) for x, aval in zip(leaves, in_avals, strict=True)]
-        for position in self.donated:
-            if not isinstance(leaves[position], Array):  # numbers on the device may be shared
-                buffers[position] = new_buffer(leaves[position], in_avals[position])
-        if len({*map(id, buffers), *map(id, self.constants)}) < len(buffers) + len(self.constants):
+        buffers = [x.buffer for x in leaves if type(x) is Array]
+        if len(buffers) < len(leaves):
+            buffers = list(map(to_buffer, leaves, in_avals))
+            for position in self.donated:
+                if not isinstance(leaves[position], Array):  # numbers on the device may be shared
+                    buffers[position] = new_buffer(leaves[position], in_avals[position])
+        ids = {*map(id, buffers)}
+        if len(ids) < len(buffers) or not self.ids_of_constants.isdisjoint(ids):
             self._refuse_shared(buffers)
         result = self.execute(buffers)
-        self._delete([leaves[i] for i in self.donated if isinstance(leaves[i], Array)])
+        del buffers
+        self._delete([leaves[position] for position in self.donated])
         return result
 
     def _delete(self, arrays: Sequence[Any]) -> None:
         """Delete the donated Arrays whose memory XLA took."""
         reason = Donated(self.name)
         for x in arrays:
-            if isinstance(x, Array) and xla.is_deleted(x.held):
+            if type(x) is Array:  # which is quick, for a training step donates many
+                if xla.is_deleted(x.buffer):  # and so nothing views its memory, not even itself
+                    x.let_go_of_buffer(reason)
+            elif isinstance(x, Array) and xla.is_deleted(x.held):
                 x.delete_because(reason)
 
     def _refuse_shared(self, buffers: Sequence[Any]) -> None:

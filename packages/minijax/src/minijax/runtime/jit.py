@@ -51,7 +51,7 @@ from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import current_interpreter, is_evaluating
 from minijax_stage1.source import name_of
-from minijax_stage2 import bind, tree_map, typeof
+from minijax_stage2 import ShapedArray, bind, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import number_types, numpys_types
@@ -96,6 +96,7 @@ class PjitFunction:
         self._placements: list[Any] = []  # whose identities are in keys
         self._given_shardings = shardings
         self._place = place
+        self._is_plain = shardings is None and place is None and not static
         self._inside = fun if inline else None  # what is called inside a transformation
         self.outer_refs: list[Ref] = []  # those that the function uses without being given them
         self._programs_with_refs: dict[Any, Any] = {}
@@ -246,13 +247,15 @@ class PjitFunction:
                 if position in static_argnums:
                     key += cls if cls in _HAS_NO_PARTS else exact_type(x), x
                 else:
+                    if cls not in types:  # a tree, as it is no other array
+                        return self._prepare_trees(args, kwargs)
                     aval = types[cls](x)
                     key.append(aval)
                     avals.append(aval)
                     leaves.append(x)
             for name, x in kwargs.items():
                 if name not in self._static.argnames:
-                    raise KeyError
+                    return self._prepare_trees(args, kwargs)
                 cls = x.__class__
                 key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
             executors = self._executors_here()
@@ -278,6 +281,39 @@ class PjitFunction:
         return self._executors_with[numbers if mesh is None else (numbers, mesh)]
 
     def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        """As `_prepare`, where arguments are trees.
+
+        Where nothing but the types of leaves matters, structure and types are the key.
+        """
+        known = self._flattened(args, kwargs)
+        if known is None:
+            return self._prepare_signature(args, kwargs)
+        leaves, tree, avals = known
+        executors, key = self._executors_here(), (tree, *avals)
+        execute = executors.get(key)
+        if execute is None:
+            execute, buffers = self._prepare_signature(args, kwargs)
+            executors[key] = execute
+            return execute, buffers
+        buffers = [x.buffer for x in leaves if type(x) is Array]
+        if len(buffers) < len(leaves):
+            buffers = list(map(to_buffer, leaves, avals))
+        return execute, buffers
+
+    def _flattened(self, args: Any, kwargs: Any) -> tuple[list[Any], Any, list[ShapedArray]] | None:
+        """The leaves of a call, its structure, and its types; None if other things matter, too."""
+        if not self._is_plain or default_placement() is not None:
+            return None
+        leaves, tree = fast_flatten((args, kwargs))
+        types = leaf_types[types_here()]
+        try:
+            avals = [x.aval if type(x) is Array else types[type(x)](x) for x in leaves]
+        except (KeyError, TypeError, OverflowError):
+            return None
+        return leaves, tree, avals
+
+    def _prepare_signature(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+        """As `_prepare`, by the whole signature of a call, and where its arguments lie."""
         with library_evaluation():
             leaves, signature = self._signature_of(args, kwargs)
             if self._given_shardings is not None or PlacedArray in map(type, leaves):
@@ -549,9 +585,18 @@ class DonatingPjitFunction(PjitFunction):
             raise
 
     def _call_flat(self, args: Any, kwargs: Any) -> Any:
+        known = self._flattened(args, kwargs)
+        executors = self._executors_here()
+        if known is not None:
+            leaves, tree, avals = known
+            execute: Any = executors.get((tree, *avals))
+            if execute is not None:
+                return execute(leaves, avals)
         with library_evaluation():
             leaves, signature = self._signature_of(args, kwargs)
             execute, _ = self._placed_executor_of(leaves, signature, args, kwargs)
+            if known is not None:
+                executors[tree, *avals] = execute
             return execute(leaves, signature[1])
 
     def _executor(self, compilation: Compilation, args: Any, kwargs: Any) -> Any:
