@@ -96,6 +96,7 @@ PAGES = (
         "minijax/programs", "Compiled and exported programs", ("minijax.stages", "minijax.export")
     ),
     Page("minijax/core", "Your own primitives", ("minijax.core",)),
+    Page("minijax/ffi", "Foreign functions", ("minijax.ffi",)),
     Page(
         "minijax/extend", "Extensions by JAX's conventions",
         ("minijax.extend.core", "minijax.extend.linear_util", "minijax.extend.backend",

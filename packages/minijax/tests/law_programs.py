@@ -20,6 +20,8 @@ EXCUSED = {
     "reduce_window": "has a first value that must change nothing; tests/test_reductions.py",
     "pure_callback": "has no derivative; tests/test_callbacks.py",
     "io_callback": "has no derivative; tests/test_callbacks.py",
+    "ffi_call": "has no derivative; tests/test_ffi.py",
+    "effectful_ffi_call": "has no derivative; tests/test_ffi.py",
     "debug_callback": "has no results; tests/test_callbacks.py",
     "key_use": "takes keys; test_key_reuse.py",
     "call_exported": "has no derivative; test_export.py",

@@ -28,14 +28,8 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 
 pure_callback_p = Primitive("pure_callback", higher_order=True)
 
-_METHODS = (
-    "sequential",
-    "sequential_unrolled",
-    "expand_dims",
-    "broadcast_all",
-    "legacy_vectorized",
-    None,
-)
+ONE_BY_ONE = ("sequential", "sequential_unrolled")
+METHODS = (*ONE_BY_ONE, "expand_dims", "broadcast_all", "legacy_vectorized", None)
 
 
 @evaluated_by_library
@@ -82,9 +76,9 @@ def pure_callback(
     >>> minijax.jit(lambda x: pure_callback(lambda x: np.asarray(x)[::-1], x, x) + 1)(x)
     Array([3., 2., 1.], dtype=float32)
     """
-    if vmap_method not in _METHODS:
+    if vmap_method not in METHODS:
         raise ValueError(
-            f"pure_callback: vmap_method has to be one of {_METHODS}, found {vmap_method!r}"
+            f"pure_callback: vmap_method has to be one of {METHODS}, found {vmap_method!r}"
         )
     out_avals, out_tree = types_of_results("pure_callback", result_shape_dtypes)
     held, operands = callback_of("pure_callback", callback, args, kwargs, returns=True)
@@ -128,7 +122,9 @@ def _lower(
     return callback.call_text(b, out_avals, operands, has_effects=False)
 
 
-def refuse_derivative(primitive: Primitive) -> Callable[..., tuple[list[Any], list[Any]]]:
+def refuse_derivative(
+    primitive: Primitive, function: str = "the Python function `{callback}`"
+) -> Callable[..., tuple[list[Any], list[Any]]]:
     """The jvp rule of a primitive that calls a function of unknown derivative."""
 
     def rule(
@@ -136,9 +132,9 @@ def refuse_derivative(primitive: Primitive) -> Callable[..., tuple[list[Any], li
     ) -> tuple[list[Any], list[Any]]:
         if any(type(t) is not Zero for t in tangents):
             raise ValueError(
-                f"{primitive}: nobody knows the derivative of the Python function "
-                f"`{params['callback']}`. Give one by custom_jvp or custom_vjp, or hold its "
-                "arguments constant by lax.stop_gradient"
+                f"{primitive}: nobody knows the derivative of {function.format(**params)}. Give "
+                "one by custom_jvp or custom_vjp, or hold its arguments constant by "
+                "lax.stop_gradient"
             )
         outs = bind(primitive, *primals, **params)
         return outs, [Zero(tangent_type(typeof(out))) for out in outs]
@@ -155,27 +151,39 @@ def _vmap(
     result_avals: Avals,
     vmap_method: str | None,
 ) -> tuple[list[Any], list[BatchDim]]:
-    if vmap_method is None:
-        raise NotImplementedError(
-            f"pure_callback: vmap does not know whether `{callback}` can be called for all "
-            "examples at once: give vmap_method, one of "
-            f"{', '.join(map(repr, filter(None, _METHODS)))}"
-        )
     params: dict[str, Any] = {"callback": callback, "vmap_method": vmap_method}
-    if vmap_method.startswith("sequential"):
+    if vmap_method in ONE_BY_ONE:
         params["result_avals"] = result_avals
         return one_by_one(pure_callback_p, axis_size, values, dims, params)
-    moved = [
-        _unmapped(x, axis_size, vmap_method)
-        if dim is None
-        else move_batch_dim(x, axis_size, dim, 0)
-        for x, dim in zip(values, dims, strict=True)
-    ]
+    moved = all_at_once("pure_callback", callback, axis_size, values, dims, vmap_method)
     params["result_avals"] = tuple(
         ShapedArray((axis_size, *x.shape), x.dtype) for x in result_avals
     )
     outs = bind(pure_callback_p, *moved, **params)
     return outs, [0] * len(outs)
+
+
+def all_at_once(
+    caller: str,
+    function: Any,
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    vmap_method: str | None,
+) -> list[Any]:
+    """The arguments of one call for all examples."""
+    if vmap_method is None:
+        raise NotImplementedError(
+            f"{caller}: vmap does not know whether `{function}` can be called for all "
+            "examples at once: give vmap_method, one of "
+            f"{', '.join(map(repr, filter(None, METHODS)))}"
+        )
+    return [
+        _unmapped(x, axis_size, vmap_method)
+        if dim is None
+        else move_batch_dim(x, axis_size, dim, 0)
+        for x, dim in zip(values, dims, strict=True)
+    ]
 
 
 def _unmapped(x: Any, axis_size: int, vmap_method: str) -> Any:

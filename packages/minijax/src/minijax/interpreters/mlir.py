@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.callbacks.ffi_attributes import attribute_text
 from minijax.primitives.array_constants import array_text
 from minijax.primitives.decomposition import lower_by, results_of
 from minijax.xla.mlir import dialect, ir, mlir_context
@@ -82,6 +83,19 @@ def i32_attr(i: int) -> Any:
 def i64_attr(i: int) -> Any:
     """An integer of 64 bits as an attribute."""
     return ir().IntegerAttr.get(ir().IntegerType.get_signless(64), i)
+
+
+def ir_attribute(val: Any) -> Any:
+    """A Python value as an attribute, in the current context.
+
+    Arguments:
+        val: a number, a truth value, text, an array of numpy, a dtype, a dict or a sequence of
+            these; attributes and types of MLIR stay what they are.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    return ir().Attribute.parse(attribute_text(val))
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
@@ -247,5 +261,5 @@ def _through_bindings(prim: Primitive, rule: Rule) -> Rule:
 __all__ = [
     "LoweringRuleContext", "ModuleContext", "aval_to_ir_type", "aval_to_ir_types",
     "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "flatten_ir_values", "i32_attr",
-    "i64_attr", "ir_constant", "lower_fun", "make_ir_context", "register_lowering",
+    "i64_attr", "ir_attribute", "ir_constant", "lower_fun", "make_ir_context", "register_lowering",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from minijax.xla.buffers import *
 from minijax.xla.callbacks import *
 from minijax.xla.client import *
 from minijax.xla.coordination import *
+from minijax.xla.foreign_functions import *
 from minijax.xla.guards import *
 from minijax.xla.placement import *
 from minijax.xla.platforms import *
