@@ -223,7 +223,7 @@ def test_tracers_of_each_class_have_the_methods_of_arrays():
     names -= {"copy_to_host_async", "delete_because", "devices", "is_deleted", "is_ready", "numpy"}
     names -= {"is_fully_addressable", "is_fully_replicated", "on_device_size_in_bytes", "platform"}
     names -= {"addressable_shards", "format", "global_shards", "held", "sharding"}
-    names -= {"evaluate_primitive", "placed", "unsafe_buffer_pointer"}
+    names -= {"evaluate_primitive", "let_go_of_buffer", "placed", "unsafe_buffer_pointer"}
     names -= {"__buffer__", "__dlpack__", "__dlpack_device__", "__getattr__", "__weakref__"}
 
     def check(x):
