@@ -10,7 +10,8 @@ import law_programs
 import law_sparse
 import numpy as np
 
-import minijax.experimental.checkify  # noqa: F401 - it declares a primitive
+import minijax.experimental.checkify
+import minijax.experimental.hijax  # noqa: F401
 import minijax.numpy as jnp
 from minijax import NamedSharding, P, devices, jvp, lax, make_mesh, vjp
 from minijax.lax import linalg
@@ -29,6 +30,7 @@ EXCUSED = {
     "scatter_apply": "holds a program; tests/test_indexing.py",
     **law_programs.EXCUSED,
     "check": "has no results; tests/test_checkify.py",
+    "call_hi_primitive": "has the rules of its parameter; tests/test_hijax.py",
     **{
         f"{name}_slope_{number}": "has no derivative; tests/test_special.py"
         for name, count in (("hyp1f1", 2), ("hyp2f1", 3))

@@ -14,7 +14,7 @@ import minijax_stage4 as stage4
 from minijax.core import ClosedJaxpr, jaxpr_as_fun
 from minijax.extend.core.primitives import add_jaxvals_p
 from minijax.extend.rules import Rule, RulesByJAX
-from minijax.primitives.methods import as_list, as_result
+from minijax.primitives.methods import as_list, as_result, is_undefined_primal
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.tracers import of_library
 from minijax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
@@ -128,11 +128,6 @@ def defbilinear(primitive: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
         lambda t, out, lhs, rhs, **params: stage2.bind(primitive, lhs, t, **params)[0],
     )
     stage4.deftranspose(primitive, lhs_rule, rhs_rule)
-
-
-def is_undefined_primal(x: Any) -> bool:
-    """Return True if `x` stands for an operand in which a program is linear."""
-    return isinstance(x, UndefinedPrimal)
 
 
 def add_tangents(x: Any, y: Any) -> Any:

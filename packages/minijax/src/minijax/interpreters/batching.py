@@ -5,12 +5,12 @@ keyword; it returns results and their batch axes, in lists if `primitive.multipl
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from minijax.core import ClosedJaxpr, jaxpr_as_fun
 from minijax.extend import linear_util as lu
 from minijax.extend.rules import Rule, RulesByJAX
-from minijax.primitives.axis_names import MappedAxis, map_flat, mesh_axes_of_batch
+from minijax.primitives.axis_names import AxisData, map_over, mesh_axes_of_batch
 from minijax.primitives.methods import as_list, as_result
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Primitive, bind, vmap_rules
@@ -21,22 +21,6 @@ from minijax_stage3.staging import trace_to_jaxpr
 
 not_mapped = None
 zero_if_mapped = object()  # a place for the batch axis: first, or none if the result has none
-
-
-class AxisData(NamedTuple):
-    """The mapped axis.
-
-    Attributes:
-        name: its name; None, as rules that need it take it as an operand here.
-        size: the number of examples.
-        spmd_name: the axes of a mesh along which they are divided.
-        explicit_mesh_axis: of no use here.
-    """
-
-    name: Any
-    size: int
-    spmd_name: Any = None
-    explicit_mesh_axis: Any = None
 
 
 def _dims(primitive: Any, out_dims: Any, outs: Any) -> list[Any]:
@@ -123,6 +107,7 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
 
 
 @lu.transformation_with_aux2
+@evaluated_by_library
 def batch_subtrace(
     f: Callable[..., Sequence[Any]],
     store: lu.Store,
@@ -144,19 +129,9 @@ def batch_subtrace(
         The mapped function, and a function that gives the batch axes of the results once it ran.
     """
     dims = in_dims() if callable(in_dims) else in_dims
-    outs, out_dims = _mapped(f, axis_data, in_vals, dims)
+    outs, out_dims = map_over(axis_data, f, in_vals, dims)
     store.store(out_dims)
     return outs
-
-
-@evaluated_by_library
-def _mapped(
-    f: Callable[..., Sequence[Any]], axis: AxisData, values: Sequence[Any], dims: Sequence[BatchDim]
-) -> tuple[list[Any], list[BatchDim]]:
-    names = MappedAxis({} if axis.name is None else {axis.name: axis.size}, None)
-    out_dims: list[BatchDim] = []
-    outs = map_flat(lambda *args: list(f(*args)), values, dims, axis.size, names, out_dims)
-    return outs, out_dims
 
 
 @evaluated_by_library
@@ -192,7 +167,7 @@ def batch_jaxpr_axes(
         return out if place is None else move_batch_dim(out, size, dim, place)
 
     def program(*args: Any) -> list[Any]:
-        outs, dims = _mapped(jaxpr_as_fun(closed_jaxpr), axis_data, args, in_axes)
+        outs, dims = map_over(axis_data, jaxpr_as_fun(closed_jaxpr), args, in_axes)
         wanted = list(out_axes_dest)
         wanted = wanted if len(wanted) == len(outs) else wanted * len(outs)
         return [placed(*each) for each in zip(outs, dims, wanted, strict=True)]

@@ -170,3 +170,29 @@ def _resume(
     finally:
         trace.parent = began_above
     return trace.unbox(outs)
+
+
+class AxisData(NamedTuple):
+    """A mapped axis, as rules by JAX's convention are told of it.
+
+    Attributes:
+        name: its name; None, if rules that need it take it as an operand.
+        size: the number of examples.
+        spmd_name: the axes of a mesh along which they are divided.
+        explicit_mesh_axis: of no use here.
+    """
+
+    name: Any
+    size: int
+    spmd_name: Any = None
+    explicit_mesh_axis: Any = None
+
+
+def map_over(
+    axis: AxisData, f: Callable[..., Sequence[Any]], values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], list[BatchDim]]:
+    """The results of `f` for batches, and their batch axes as they come."""
+    names = MappedAxis({} if axis.name is None else {axis.name: axis.size}, None)
+    out_dims: list[BatchDim] = []
+    outs = map_flat(lambda *args: list(f(*args)), values, dims, axis.size, names, out_dims)
+    return outs, out_dims

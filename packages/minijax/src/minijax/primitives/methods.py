@@ -15,6 +15,7 @@ from minijax_stage2.shaped_array import type_attributes
 from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
 from minijax_stage3.dce import effectful, has_effects
+from minijax_stage4 import UndefPrimal
 
 Rule = Callable[..., Any]
 
@@ -46,6 +47,16 @@ def as_result(primitive: Any, results: list[Any]) -> Any:
         return results
     (result,) = results
     return result
+
+
+def is_undefined_primal(x: Any) -> bool:
+    """Return True if `x` stands for an operand in which a program is linear.
+
+    >>> from minijax.experimental import hijax
+    >>> hijax.is_undefined_primal(2.0)
+    False
+    """
+    return isinstance(x, UndefPrimal)
 
 
 @evaluated_by_library

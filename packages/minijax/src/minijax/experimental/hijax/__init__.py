@@ -1,12 +1,24 @@
-"""JAX's module of types of one's own, as far as libraries need it to be imported.
+"""Primitives as classes, under the names of `jax.experimental.hijax`.
 
-Methods and properties of types, and zeros as arrays, are here. Types and primitives of one's own
-(`HiType`, `HiPrim`) are not: a class can derive from them, and making an object raises an error.
+Types of one's own, `HiType`, are not here: a class can derive from it, and making an object raises
+an error.
 """
 
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from minijax.experimental.hijax.accumulators import GradAccum, NullAccum, ValAccum
+from minijax.experimental.hijax.derived_rules import (
+    bdims_at_front,
+    jvp_from_lin,
+    linearize_from_jvp,
+    unmap_avals,
+    vjp_from_jvp,
+    vjp_from_lin,
+    vmap_rule,
+)
+from minijax.experimental.hijax.primitive import HiPrim
+from minijax.primitives.methods import is_undefined_primal
 from minijax.runtime.refs import AbstractRef
 from minijax_stage2 import ShapedArray, Zero
 from minijax_stage2.tangent import instantiate
@@ -55,13 +67,9 @@ class _Absent:
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
-            f"{type(self).__name__}: types and primitives of hijax are not in minijax. A pytree "
-            "(tree_util.register_dataclass) may do, or a primitive of minijax.extend.core."
+            f"{type(self).__name__}: types of hijax are not in minijax. A pytree "
+            "(tree_util.register_dataclass) may do."
         )
-
-
-class HiPrim(_Absent):
-    """A primitive on types of one's own, which is not here."""
 
 
 class HiType(_Absent):
@@ -75,6 +83,8 @@ def register_hitype(cls: type, typeof_fn: Callable[[Any], Any]) -> None:
 register_hitype.is_absent = True  # type: ignore[attr-defined]
 
 __all__ = [
-    "AbstractRef", "AbstractValue", "HiPrim", "HiType", "ShapedArray", "Zero", "aval_method",
-    "aval_property", "instantiate_zeros", "register_hitype",
+    "AbstractRef", "AbstractValue", "GradAccum", "HiPrim", "HiType", "NullAccum", "ShapedArray",
+    "ValAccum", "Zero", "aval_method", "aval_property", "bdims_at_front", "instantiate_zeros",
+    "is_undefined_primal", "jvp_from_lin", "linearize_from_jvp", "register_hitype", "unmap_avals",
+    "vjp_from_jvp", "vjp_from_lin", "vmap_rule",
 ]  # fmt: skip
