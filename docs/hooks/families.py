@@ -220,6 +220,7 @@ PAGES = (
             "minijax.experimental.rnn", "minijax.experimental.buffer_callback",
             "minijax.experimental.roofline", "minijax.experimental.source_mapper",
             "minijax.experimental.layout", "minijax.experimental.xla_metadata",
+            "minijax.experimental.custom_partitioning",
             "minijax.experimental.compute_on", "minijax.experimental.serialize_executable",
         ),
     ),

@@ -7,6 +7,7 @@ from typing import Any
 from minijax import xla
 from minijax.runtime.frontend_attributes import AttributedModule
 from minijax.runtime.sharding_text import constrained
+from minijax.shardings.mesh import Mesh
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.types import of_types, sharded_type, sharding_of_type
 from minijax_stage3 import JaxprEqn
@@ -34,11 +35,19 @@ class Inspection:
 
 
 class PartitionedModule(AttributedModule):
-    """A module for several devices, and what is to be found out as it is compiled."""
+    """A module for several devices, and what is to be found out as it is compiled.
 
-    def __init__(self, platform: str, num_devices: int) -> None:
+    Arguments:
+        platform: that of the devices.
+        num_devices: their number.
+        mesh: a mesh of them.
+    """
+
+    def __init__(self, platform: str, num_devices: int, mesh: Mesh | None = None) -> None:
         super().__init__(platform)
         self.num_devices = num_devices
+        self.mesh = mesh
+        self.kept: list[xla.Partitioner] = []  # which have to live until it is compiled
         self.attributes = (
             f"attributes {{mhlo.num_partitions = {num_devices} : i32, mhlo.num_replicas = 1 : i32}}"
         )
@@ -69,7 +78,7 @@ class PartitionedModule(AttributedModule):
 
 
 def has_addresses(text: str) -> bool:
-    """Return True if the text of a module has XLA call functions of this process."""
+    """Return True if the text of a module has XLA call functions as it compiles it."""
     return _ADDRESS.search(text) is not None
 
 
@@ -78,4 +87,7 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub(r'\1""', text)
 
 
-_ADDRESS = re.compile(r'(@InspectSharding\([^)]*\) \{backend_config = )"[^"]*"')
+_ADDRESS = re.compile(
+    r"(@(?:InspectSharding|minijax_partitioned)\([^)]*\) \{(?:api_version = \d+ : i32, )?"
+    r'backend_config = )"[^"]*"'
+)

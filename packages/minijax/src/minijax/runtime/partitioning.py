@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from minijax import xla
+from minijax.errors.classes import CompileError
 from minijax.runtime import hooks
 from minijax.runtime.agreement import shared_program
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
@@ -127,6 +128,7 @@ class PartitionedProgram:
     ):
         self.name = name
         self.inspections: list[Inspection] = []
+        self.kept: list[xla.Partitioner] = []
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
         for number, (sharding, aval) in enumerate(zip(out_shardings, self.out_avals, strict=True)):
             if sharding is not None:
@@ -184,7 +186,7 @@ class PartitionedProgram:
         for inspection in self.inspections:
             for found in inspection.found:
                 inspection.callback(self._sharding_of(xla.division_of(found), inspection.ndim))
-        self.inspections = []
+        self.inspections, self.kept = [], []
         self.shared = shared_program(self.devices, self.described, without_addresses(self.text))
         if self.shared is not None:
             if executable.communicates():
@@ -194,7 +196,13 @@ class PartitionedProgram:
         return self
 
     def _executable(self) -> xla.PartitionedExecutable:
-        return compile_or_load_partitioned(self.text, self.devices, self.options)
+        try:
+            return compile_or_load_partitioned(self.text, self.devices, self.options)
+        except CompileError:
+            for partitioner in self.kept:
+                if partitioner.raised is not None:  # by the user's function
+                    raise partitioner.raised from None
+            raise
 
     @property
     def described(self) -> str:
@@ -257,8 +265,11 @@ class PartitionedProgram:
     ) -> str:
         if self.num_devices == 1:
             return recorded_lower(jaxpr, name, attributes, platform=self.platform)
-        module = PartitionedModule(self.platform, self.num_devices)
-        self.inspections = module.inspections
+        mesh = self.meshes[0] if self.meshes else None
+        if mesh is None and self.devices:
+            mesh = _plain_mesh(self.devices)
+        module = PartitionedModule(self.platform, self.num_devices, mesh)
+        self.inspections, self.kept = module.inspections, module.kept
         told = dict(attributes)
         for number, (sharding, aval) in enumerate(zip(in_shardings, jaxpr.in_avals, strict=True)):
             if isinstance(sharding, NamedSharding):
@@ -288,11 +299,7 @@ class PartitionedProgram:
         """The sharding for a division that XLA chose, by the axes of a mesh if possible."""
         if len(self.devices) == 1 or division is None:
             return self._everywhere()
-        for mesh in self.meshes:
-            found = _in_mesh(division, mesh, ndim)
-            if found is not None:
-                return found
-        return _in_mesh_of_its_own(division, self.devices, ndim)
+        return sharding_of_division(division, self.meshes, self.devices, ndim)
 
 
 def placements(shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> list[xla.Placement]:
@@ -397,6 +404,17 @@ def has_shardings(jaxpr: Jaxpr) -> bool:
 
 
 # What XLA chose
+
+
+def sharding_of_division(
+    division: xla.Division, meshes: Sequence[Mesh], devices: tuple[Device, ...], ndim: int
+) -> NamedSharding:
+    """The sharding for a division, by the axes of one of the meshes if possible."""
+    for mesh in meshes:
+        found = _in_mesh(division, mesh, ndim)
+        if found is not None:
+            return found
+    return _in_mesh_of_its_own(division, devices, ndim)
 
 
 def _in_mesh(division: xla.Division, mesh: Mesh, ndim: int) -> NamedSharding | None:
