@@ -470,6 +470,9 @@ FOUND = {
         (n.array([-1.0, 3.0]),),
         (n.array([1.0, 1.0]),),
     ),
+    "types of numbers that are complex": lambda n, lib: [
+        n.iscomplexobj(each) for each in (n.float32, n.complex64, n.bfloat16)
+    ],
     "zeros of nothing that is mapped over": lambda n, lib: [
         lib.vmap(lambda x: n.trim_zeros(n.nancumsum(x)))(n.zeros((rows, 0))) for rows in (0, 2)
     ],

@@ -131,6 +131,15 @@ def is_boolean(x: Any) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "") == "b"
 
 
+def is_on_an_edge(x: Any) -> bool:
+    """Whether some of the numbers are about where one of ten bins ends and the next begins."""
+    x = np.asarray(x, np.float64)
+    if not (x.size and np.all(np.isfinite(x))):
+        return False
+    place = (x - x.min()) / ((x.max() - x.min()) or 1.0) * 10
+    return bool(np.any(np.abs(place - np.round(place)) < 1e-4))
+
+
 def has_ties(x: np.ndarray) -> bool:
     """True if an order of the elements is not the only one."""
     x = np.sort(x.astype(np.float64), axis=None)
@@ -767,6 +776,13 @@ DELIBERATE = [
         before_others(
             lambda program, found, ours, theirs: found.kind == "value",
             r"jnp\.(histogram(2d|dd)?|linspace)",
+        ),
+    ),
+    Deliberate(
+        "The same holds for numbers on the edges of bins, in more dimensions.",
+        called_with(
+            "value", r"jnp\.histogram2d",
+            lambda x, y, *args, **kwargs: any(map(is_on_an_edge, (x, y))),
         ),
     ),
     Deliberate(

@@ -485,6 +485,8 @@ def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]
 
 
 def _extremal_of_array(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    if not typeof(updates).size:
+        return t  # also where an element is NaN, which is not equal to itself
     of_x, _, count = _shares(out, x, indices, updates, params)
     return div(mul(t, of_x), count)
 

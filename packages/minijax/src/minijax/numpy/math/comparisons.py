@@ -203,6 +203,8 @@ def iscomplexobj(x: Any) -> bool:
     """
     if x is None:
         return False
+    if isinstance(getattr(x, "dtype", None), np.dtype):  # which types of numbers have, too
+        return bool(x.dtype.kind == "c")
     return bool(typeof(asarray(x) if isinstance(x, list | tuple) else x).dtype.kind == "c")
 
 
