@@ -347,6 +347,43 @@ def test_parts_of_programs():
     both(program)
 
 
+CALLS = {
+    "call": lambda w, f: f(ROW, 2 * ROW),
+    "jit": lambda w, f: w.jax.jit(f)(ROW, 2 * ROW),
+    "jvp": lambda w, f: w.jax.jvp(f, (ROW, 2 * ROW), (ROW, ROW)),
+    "grad": lambda w, f: w.jax.grad(lambda y: f(ROW, y)[0].sum())(ROW),
+    "jit of grad": lambda w, f: w.jax.jit(w.jax.grad(lambda x: f(x, x)[0].sum()))(ROW),
+    "jvp of grad": lambda w, f: w.jax.jvp(
+        w.jax.grad(lambda x: (f(x, x)[0] ** 2).sum()), (ROW,), (ROW,)
+    ),
+    "linearize": lambda w, f: w.jax.linearize(f, ROW, ROW)[1](ROW, ROW),
+    "vmap": lambda w, f: w.jax.vmap(f, (0, None))(np.stack([ROW, 2 * ROW]), ROW),
+    "vmap of grad": lambda w, f: w.jax.vmap(w.jax.grad(lambda x: f(x, x)[0]))(ROW),
+    "scan": lambda w, f: w.lax.scan(lambda c, x: (f(c, x)[0], c), ROW[0], ROW),
+    "unused": lambda w, f: w.jax.jit(lambda x: f(x, 3 * x)[1])(ROW),
+}
+
+
+@pytest.mark.parametrize("use", CALLS)
+def test_primitives_that_call_a_program(use):
+    def program(w):
+        call_p = w.core.create_call_primitive("my_call")
+        assert call_p.multiple_results
+
+        constant = w.jnp.asarray(2.5)
+
+        def f(x, y):
+            inner = w.jax.make_jaxpr(lambda x, y: (w.jnp.sin(x) * y * constant, x + 1))
+            x, y = w.jnp.asarray(x), w.jnp.asarray(y)
+            return call_p.bind(x, y, call_jaxpr=inner(x, y))
+
+        names = [eqn.primitive.name for eqn in w.jax.make_jaxpr(f)(ROW, ROW).jaxpr.eqns]
+        assert names[-1] == "my_call"
+        return w.jax.tree.leaves(CALLS[use](w, f))
+
+    both(program)
+
+
 def test_the_class_of_clients():
     def program(w):
         backend = import_module(f"{w.jax.__name__}.interpreters.xla").Backend

@@ -23,6 +23,10 @@ from minijax.core import (
 )
 from minijax.errors.classes import ConcretizationTypeError, JaxprTypeError
 from minijax.extend.core import primitives
+from minijax.extend.core.call_primitives import (
+    create_call_primitive,
+    register_call_primitive_rules,
+)
 from minijax.extend.core.trace_state import (
     TraceTag,
     find_top_trace,
@@ -154,9 +158,10 @@ def valid_jaxtype(x: Any) -> bool:
 __all__ = [
     "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects", "InconclusiveDimensionOperation",
     "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "TraceTag", "Var",
-    "array_types", "check_jaxpr", "concrete_or_error",
+    "array_types", "check_jaxpr", "concrete_or_error", "create_call_primitive",
     "find_top_trace", "gensym", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params",
     "mapped_aval", "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "primitives",
-    "set_current_trace", "subjaxprs", "take_current_trace", "unmapped_aval",
+    "register_call_primitive_rules", "set_current_trace", "subjaxprs", "take_current_trace",
+    "unmapped_aval",
     "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE", "valid_jaxtype",
 ]  # fmt: skip

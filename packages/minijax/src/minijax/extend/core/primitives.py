@@ -6,6 +6,10 @@ library by others, `square` for instance, has none here.
 
 import typing as _typing
 
+from minijax.extend.core.call_primitives import (
+    create_call_primitive,
+    register_call_primitive_rules,
+)
 from minijax.lax.primitive_names import primitive_named as _primitive_named
 from minijax.random.primitives import (
     random_bits_p,
@@ -28,9 +32,10 @@ call_p = _Primitive("core_call", higher_order=True)
 closed_call_p = _Primitive("core_closed_call", higher_order=True)
 
 __all__ = [
-    "add_jaxvals_p", "call_p", "closed_call_p", "custom_jvp_call_p", "custom_vjp_call_p", "jit_p",
-    "name_p", "random_bits_p", "random_fold_in_p", "random_seed_p", "random_split_p", "remat_p",
-    "stop_gradient_p", "threefry2x32_p",
+    "add_jaxvals_p", "call_p", "closed_call_p", "create_call_primitive", "custom_jvp_call_p",
+    "custom_vjp_call_p", "jit_p", "name_p", "random_bits_p", "random_fold_in_p", "random_seed_p",
+    "random_split_p", "register_call_primitive_rules", "remat_p", "stop_gradient_p",
+    "threefry2x32_p",
 ]  # fmt: skip
 
 if not _typing.TYPE_CHECKING:
