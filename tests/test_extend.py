@@ -384,6 +384,34 @@ def test_primitives_that_call_a_program(use):
     both(program)
 
 
+def test_rules_of_dead_code():
+    def program(w):
+        pe = import_module(f"{w.jax.__name__}.interpreters.partial_eval")
+        call_p = w.core.create_call_primitive("my_call")
+        inner = w.jax.make_jaxpr(lambda x, y: (w.jnp.sin(x), y * 2, x * y))(ROW, ROW)
+        jaxpr = w.jax.make_jaxpr(lambda x, y: call_p.bind(x, y, call_jaxpr=inner))(ROW, ROW).jaxpr
+        (eqn,) = jaxpr.eqns
+        flags = []
+        for used in ([True, False, False], [False, True, False], [True, False, True]):
+            for rule in (pe.dce_jaxpr_call_rule, pe.dce_rules[call_p]):
+                used_ins, smaller = rule(used, [True, True], eqn)
+                flags += [*used_ins, len(smaller.invars), len(smaller.outvars)]
+        used_ins, nothing = pe.dce_jaxpr_closed_call_rule([False] * 3, [True, True], eqn)
+        told = []
+
+        def rule(used_outs, live_ins, eqn):
+            told.append((used_outs, len(live_ins), eqn.primitive.name))
+            return [True] * len(eqn.invars), eqn
+
+        pe.dce_rules[call_p] = rule
+        assert pe.dce_rules[call_p] is rule
+        pe.dce_jaxpr(jaxpr, [False, True, True])
+        assert told == [([False, True, True], 2, "my_call")]
+        return [*map(float, [*flags, *used_ins]), float(nothing is None)]
+
+    both(program)
+
+
 def test_the_class_of_clients():
     def program(w):
         backend = import_module(f"{w.jax.__name__}.interpreters.xla").Backend

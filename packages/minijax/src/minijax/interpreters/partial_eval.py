@@ -4,8 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.core import ClosedJaxpr, Jaxpr, ShapedArray, dce_rules, partial_eval_rules
+from minijax.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, ShapedArray, partial_eval_rules
+from minijax.core import dce_rules as _dce_rules
+from minijax.extend.core.call_primitives import dce_call
 from minijax.extend.linear_util import WrappedFun
+from minijax.extend.rules import Rule, RulesByJAX
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage3 import dce
 from minijax_stage3.jaxpr import consts_as_invars
@@ -16,6 +19,43 @@ from minijax_stage4.partial_eval import PartialVal, partial_eval, partial_eval_j
 DynamicJaxprTracer = JaxprTracer
 Val = Any  # a value or a tracer
 partial_eval_jaxpr_custom_rules = partial_eval_rules
+
+
+def _dce_to_ours(primitive: Primitive, rule: Rule) -> Rule:
+    return lambda used_outs, eqn: rule(used_outs, [True] * len(eqn.invars), eqn)
+
+
+def _dce_to_jax(primitive: Primitive, rule: Rule | None) -> Rule:
+    if rule is None:  # the equation stays as it is
+        return lambda used_outs, live_ins, eqn: ([True] * len(eqn.invars), eqn)
+    return lambda used_outs, live_ins, eqn: rule(used_outs, eqn)
+
+
+# Rules of dead-code elimination, for primitives that hold programs: a rule takes flags of the used
+# results, flags of operands, and an equation; it returns flags of the operands that are needed, and
+# the equation without the others.
+dce_rules = RulesByJAX(_dce_rules, _dce_to_ours, _dce_to_jax)
+
+
+def dce_jaxpr_closed_call_rule(
+    used_outputs: Sequence[bool], live_ins: Sequence[bool], eqn: JaxprEqn
+) -> tuple[list[bool], JaxprEqn | None]:
+    """The rule of `dce_rules` for primitives that call a program, their parameter `call_jaxpr`.
+
+    Arguments:
+        used_outputs: for each result of the equation whether it is used.
+        live_ins: of no effect.
+        eqn: the equation.
+
+    Returns:
+        For each operand whether it is needed; and the smaller equation, or None if none is.
+    """
+    if not any(used_outputs) and not dce.has_effects(eqn):
+        return [False] * len(eqn.invars), None
+    return dce_call(used_outputs, eqn)
+
+
+dce_jaxpr_call_rule = dce_jaxpr_closed_call_rule
 
 
 @evaluated_by_library
@@ -166,7 +206,8 @@ def partial_eval_jaxpr_nounits(
 
 __all__ = [
     "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "abstract_eval_fun", "close_jaxpr",
-    "convert_constvars_jaxpr", "dce_jaxpr", "dce_jaxpr_consts", "dce_rules",
+    "convert_constvars_jaxpr", "dce_jaxpr", "dce_jaxpr_call_rule",
+    "dce_jaxpr_closed_call_rule", "dce_jaxpr_consts", "dce_rules",
     "move_binders_to_back", "partial_eval_jaxpr_custom_rules", "partial_eval_jaxpr_nounits",
     "prune_closed_jaxpr_outputs", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits",
 ]  # fmt: skip

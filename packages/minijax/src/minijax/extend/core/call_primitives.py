@@ -155,7 +155,7 @@ def register_call_primitive_rules(
         jvp=jvp,
         transpose=transpose,
         partial_eval=partial_eval,
-        dce=_dce,
+        dce=dce_call,
         dependence=_dependence,
         order=_order,
         keys=lambda keys_of, count, *, call_jaxpr, **params: keys_of_program(
@@ -165,7 +165,8 @@ def register_call_primitive_rules(
     )
 
 
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+def dce_call(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    """The operands that the chosen results of a call need, and the smaller call."""
     found = smaller_jaxpr(eqn.params["call_jaxpr"], tuple(used_outs))
     if found is None:
         return [True] * len(eqn.invars), eqn
