@@ -102,7 +102,9 @@ PAGES = (
         ("minijax.extend.core", "minijax.extend.linear_util", "minijax.extend.backend",
          "minijax.extend.random", "minijax.extend.source_info_util", "minijax.interpreters.ad",
          "minijax.interpreters.batching", "minijax.interpreters.mlir",
-         "minijax.interpreters.partial_eval", "minijax.interpreters.xla", "minijax.api_util"),
+         "minijax.interpreters.partial_eval", "minijax.interpreters.pxla",
+         "minijax.interpreters.xla", "minijax.extend.lowering", "minijax.extend.xla",
+         "minijax.api_util"),
     ),
     family("minijax/as_jax", "In JAX's place", TOP, "as_jax"),
     Page(

@@ -6,10 +6,10 @@ works in every interpreter here; `minijax.core` has the shorter way.
 
 from typing import Any
 
-from minijax.extend import backend, core, linear_util, random, source_info_util
+from minijax.extend import backend, core, linear_util, lowering, random, source_info_util, xla
 from minijax.xla.mlir import bindings
 
-__all__ = ["backend", "core", "linear_util", "random", "source_info_util"]
+__all__ = ["backend", "core", "linear_util", "lowering", "random", "source_info_util", "xla"]
 
 
 def __getattr__(name: str) -> Any:

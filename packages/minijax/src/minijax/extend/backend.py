@@ -1,10 +1,12 @@
 """The clients of XLA, under the names of `jax.extend.backend`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from minijax.checks.clear_caches import clear_caches as clear_in_memory_compilation_cache
 from minijax.runtime.devices import devices
 from minijax.xla.client import client, default_device
+from minijax.xla.compile_options import compile_options
 
 
 def get_backend(platform: str | None = None) -> Any:
@@ -35,7 +37,39 @@ def get_default_device() -> Any:
     return default_device()
 
 
+def get_compile_options(
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Any = None,
+    env_options_overrides: Mapping[str, Any] | None = None,
+    fdo_profile: bytes | None = None,
+    detailed_logging: bool = True,
+    backend: Any = None,
+) -> Any:
+    """jaxlib's options of a compilation, for its clients.
+
+    Arguments:
+        num_replicas: the number of copies of the program that run.
+        num_partitions: the number of devices among which each is divided.
+        device_assignment: devices, or their numbers, of shape `(num_replicas, num_partitions)`, or
+            `(num_replicas,)` if programs are not divided.
+        env_options_overrides: options of XLA by name.
+        fdo_profile: a profile that guides optimization.
+        detailed_logging, backend: of no effect.
+
+    Raises:
+        ValueError: `device_assignment` has another shape.
+
+    >>> from minijax.extend.backend import get_compile_options
+    >>> get_compile_options(1, 2, [minijax.devices()[:1] * 2]).num_partitions
+    2
+    """
+    return compile_options(
+        num_replicas, num_partitions, device_assignment, env_options_overrides, fdo_profile
+    )
+
+
 __all__ = [
     "backend_xla_version", "backends", "clear_in_memory_compilation_cache", "get_backend",
-    "get_default_device",
+    "get_compile_options", "get_default_device",
 ]  # fmt: skip

@@ -6,33 +6,48 @@ such a rule of a function of arrays. Rules of this library write text, see
 `minijax.core.FunctionBuilder`, and what such a rule builds becomes a function in that text.
 """
 
+import io
+import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from minijax.callbacks.ffi_attributes import attribute_text
+from minijax.extend.lowering import LoweringRuleContext, ModuleContext
 from minijax.primitives.array_constants import array_text
 from minijax.primitives.decomposition import lower_by, results_of
-from minijax.xla.mlir import dialect, ir, mlir_context
+from minijax.shardings.mesh import Mesh
+from minijax.xla.client import pytree_registry_of
+from minijax.xla.mlir import dialect, mlir_context
+from minijax.xla.mlir import ir as _ir
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shown import counted
-from minijax_stage3 import lowering_rules
+from minijax_stage3 import Jaxpr, lowering_rules
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import (
     FunctionBuilder,
     ModuleBuilder,
-    Value,
     element_type,
     mlir_type,
     signature,
     symbol,
 )
+from minijax_stage3.lowering import (
+    Value as Operand,
+)
 from minijax_stage3.staging import trace_to_jaxpr
 
-Rule = Callable[..., Any]
+LoweringRule = Callable[..., Any]
+MeshAxisName = Any
+ConstantHandler = Callable[..., Any]
+
+# The kinds of channels between devices and the host, as StableHLO numbers them.
+DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
+
+_constant_handlers: dict[type, ConstantHandler] = {}
 
 
 def make_ir_context() -> Any:
@@ -42,12 +57,12 @@ def make_ir_context() -> Any:
 
 def dtype_to_ir_type(dtype: Any) -> Any:
     """The type of elements of a dtype, in the current context."""
-    return ir().Type.parse(element_type(np.dtype(dtype)))
+    return _ir().Type.parse(element_type(np.dtype(dtype)))
 
 
 def aval_to_ir_type(ctx: Any, aval: ShapedArray | None = None) -> Any:
     """The type of arrays, in the current context."""
-    return ir().Type.parse(mlir_type(ctx if aval is None else aval))
+    return _ir().Type.parse(mlir_type(ctx if aval is None else aval))
 
 
 def aval_to_ir_types(ctx: Any, aval: ShapedArray | None = None) -> tuple[Any, ...]:
@@ -55,34 +70,54 @@ def aval_to_ir_types(ctx: Any, aval: ShapedArray | None = None) -> tuple[Any, ..
     return (aval_to_ir_type(ctx, aval),)
 
 
-def ir_constant(val: Any, **options: Any) -> Any:
-    """A constant in the current function: a number or an array."""
+def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
+    """A constant in the current function: a number, an array, or what has a handler.
+
+    Arguments:
+        val: the value.
+        const_lowering: of no effect; no constant is an argument of a program here.
+        aval: its type, which a handler is given.
+    """
+    for each in type(val).__mro__:
+        if each in _constant_handlers:
+            return _constant_handlers[each](val, aval)
     return dialect("stablehlo").constant(dense_elements(np.asarray(val)))
+
+
+def ir_constants(val: Any, **options: Any) -> tuple[Any, ...]:
+    """`ir_constant`, as a tuple."""
+    found = ir_constant(val, **options)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
+    """Say how `ir_constant` writes values of a class: `handler_fun(val, aval)` does."""
+    _constant_handlers[type_] = handler_fun
 
 
 def dense_elements(val: Any) -> Any:
     """The elements of an array as an attribute."""
-    return ir().Attribute.parse(array_text(val))
+    return _ir().Attribute.parse(array_text(val))
 
 
 def dense_int_elements(xs: Sequence[int]) -> Any:
     """Integers as an attribute of 64-bit elements."""
-    return ir().DenseIntElementsAttr.get(np.asarray(xs, np.int64))
+    return _ir().DenseIntElementsAttr.get(np.asarray(xs, np.int64))
 
 
 def dense_int_array(xs: Sequence[int]) -> Any:
     """Integers as an attribute, an array of 64 bits."""
-    return ir().DenseI64ArrayAttr.get(np.asarray(xs, np.int64))
+    return _ir().DenseI64ArrayAttr.get(np.asarray(xs, np.int64))
 
 
 def i32_attr(i: int) -> Any:
     """An integer of 32 bits as an attribute."""
-    return ir().IntegerAttr.get(ir().IntegerType.get_signless(32), i)
+    return _ir().IntegerAttr.get(_ir().IntegerType.get_signless(32), i)
 
 
 def i64_attr(i: int) -> Any:
     """An integer of 64 bits as an attribute."""
-    return ir().IntegerAttr.get(ir().IntegerType.get_signless(64), i)
+    return _ir().IntegerAttr.get(_ir().IntegerType.get_signless(64), i)
 
 
 def ir_attribute(val: Any) -> Any:
@@ -95,7 +130,7 @@ def ir_attribute(val: Any) -> Any:
     Raises:
         TypeError: it is something else.
     """
-    return ir().Attribute.parse(attribute_text(val))
+    return _ir().Attribute.parse(attribute_text(val))
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
@@ -111,37 +146,147 @@ def flatten_ir_values(xs: Any) -> list[Any]:
     return found
 
 
-@dataclass(frozen=True)
-class ModuleContext:
-    """The module that a rule writes into.
+def flatten_ir_types(xs: Any) -> list[Any]:
+    """The types among nested tuples and lists of them."""
+    return list(_tree_registry().flatten(xs)[0])
 
-    Attributes:
-        module: the module.
-        platforms: the platforms that it is for.
+
+def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Any) -> Any:
+    """The values `xs`, nested as the types `ys` are."""
+    return _tree_registry().flatten(ys)[1].unflatten(xs)
+
+
+@cache
+def _tree_registry() -> Any:
+    registry = pytree_registry_of("tuple", "list")
+    registry.register_node(_ir().OpResultList, lambda xs: (xs, None), lambda _, xs: list(xs))
+    return registry
+
+
+def token_type() -> Any:
+    """The type of tokens, which order effects, in the current context."""
+    return dialect("stablehlo").TokenType.get()
+
+
+def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
+    """Sizes, integers or scalar values, as one vector of 32-bit integers."""
+    hlo, number = dialect("stablehlo"), aval_to_ir_type(ShapedArray((), np.int32))
+    vector = aval_to_ir_type(ShapedArray((1,), np.int32))
+    parts = [
+        ir_constant(np.array([size], np.int32))
+        if isinstance(size, int)
+        else hlo.reshape(vector, size if size.type == number else hlo.convert(number, size))
+        for size in sizes
+    ]
+    return hlo.concatenate(parts, 0) if parts else ir_constant(np.zeros(0, np.int32))
+
+
+def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
+    """The text of a module, by default without places in the source."""
+    return str(module.operation.get_asm(enable_debug_info=bool(enable_debug_info)))
+
+
+def module_to_bytecode(module: Any) -> bytes:
+    """The bytes of a module, as MLIR writes them."""
+    file = io.BytesIO()
+    module.operation.write_bytecode(file=file)
+    return file.getvalue()
+
+
+def merge_mlir_modules(
+    dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
+) -> str:
+    """Add the functions of a module to another, as private ones.
+
+    Arguments:
+        dst_module: the module that gets them.
+        sym_name: the name that `main` gets there; names that are taken get a number.
+        src_module: the module of the functions, which stays as it is.
+        dst_symtab: the table of symbols of `dst_module`, which gets them, too.
+
+    Returns:
+        The name of `main` there.
     """
+    names = {op.attributes["sym_name"].value: "" for op in src_module.body.operations}
+    taken = {op.attributes["sym_name"].value for op in dst_module.body.operations}
+    for name in names:
+        wanted = sym_name if name == "main" else name
+        numbered = (f"{wanted}_{number}" for number in itertools.count())
+        candidates = itertools.chain([wanted], numbered)
+        names[name] = next(each for each in candidates if each not in taken)
+        taken.add(names[name])
+    texts = [
+        re.sub(r"@([\w.$-]+)", lambda m: f"@{names.get(m[1], m[1])}", op.get_asm())
+        for op in src_module.body.operations
+    ]
+    for op in _append(dst_module, texts):
+        op.attributes["sym_visibility"] = _ir().StringAttr.get("private", dst_module.context)
+        if dst_symtab is not None:
+            dst_symtab.insert(op)
+    return names["main"]
 
-    module: Any
-    platforms: tuple[str, ...]
 
+def jaxpr_subcomp(
+    ctx: ModuleContext,
+    jaxpr: Any,
+    name_stack: Any,
+    tokens: Any,
+    consts_for_constvars: Sequence[Any],
+    *args: Any,
+    dim_var_values: Sequence[Any] = (),
+    const_lowering: Any = None,
+    outer_traceback: Any = None,
+) -> tuple[list[Any], Any]:
+    """Write a call of a jaxpr into the current function.
 
-@dataclass(frozen=True)
-class LoweringRuleContext:
-    """Knowledge of a lowering rule besides the operands.
+    Arguments:
+        ctx: the module, which gets a function for the jaxpr.
+        jaxpr: the jaxpr.
+        name_stack: of no effect.
+        tokens: returned as they are: effects come in the order of the whole program.
+        consts_for_constvars: values of MLIR for the constants.
+        args: values of MLIR for the arguments.
+        dim_var_values, const_lowering, outer_traceback: of no effect; shapes are known, and
+            constants stand where they are used.
 
-    Attributes:
-        module_context: the module.
-        primitive: the primitive.
-        avals_in: the types of the operands.
-        avals_out: the types of the results.
+    Returns:
+        The results as values of MLIR, and `tokens`.
     """
+    return _call(ctx, jaxpr.jaxpr, [*consts_for_constvars, *args]), tokens
 
-    module_context: ModuleContext
-    primitive: Primitive | None
-    avals_in: Sequence[ShapedArray]
-    avals_out: Sequence[ShapedArray]
 
-    def replace(self, **changes: Any) -> "LoweringRuleContext":
-        return LoweringRuleContext(**{**vars(self), **changes})
+def core_call_lowering(
+    ctx: LoweringRuleContext, *args: Any, name: str, call_jaxpr: Any, **params: Any
+) -> list[Any]:
+    """The lowering rule of a primitive that calls a jaxpr.
+
+    Arguments:
+        ctx: the context of the rule.
+        args: values of MLIR for the arguments.
+        name: of no effect.
+        call_jaxpr: the jaxpr.
+        params: other parameters of the primitive, of no effect.
+    """
+    consts = [ir_constant(const) for const in call_jaxpr.consts]
+    return _call(ctx.module_context, call_jaxpr.jaxpr, [*consts, *args])
+
+
+def _append(module: Any, functions: Sequence[str]) -> list[Any]:
+    """Add functions, which may call each other, to a module."""
+    parsed = _ir().Module.parse("\n".join(functions), module.context)
+    end = _ir().InsertionPoint(module.body)
+    return [operation.operation.clone(end) for operation in parsed.body.operations]
+
+
+def _call(ctx: ModuleContext, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    """Write a function of the constants and arguments of a jaxpr, and a call of it."""
+    builder = ModuleBuilder(ctx.platforms[0])
+    builder.add_function(consts_as_invars(jaxpr), "main", "private")
+    prefix = f"part{len(ctx.module.body.operations)}_"
+    _append(ctx.module, _renamed(builder.functions, prefix))
+    types = [aval_to_ir_type(aval) for aval in jaxpr.out_avals]
+    callee = _ir().FlatSymbolRefAttr.get(f"{prefix}main")
+    return list(dialect("func").CallOp(types, callee, [*operands]).results)
 
 
 class lower_fun:
@@ -159,17 +304,8 @@ class lower_fun:
         """Write the function into the module of `ctx`, and a call of it."""
         of_arrays = lambda *xs: self.function(*xs, **params)  # noqa: E731
         closed = trace_to_jaxpr(of_arrays, ctx.avals_in, "lowering", self.function)
-        module = ctx.module_context.module
-        builder = ModuleBuilder(ctx.module_context.platforms[0])
-        builder.add_function(consts_as_invars(closed.jaxpr), "main", "private")
-        main = f"part{len(module.body.operations)}_"
-        for text in _renamed(builder.functions, main):
-            module.body.append(ir().Operation.parse(text))
-        types = [aval_to_ir_type(aval) for aval in closed.out_avals]
-        name = ir().FlatSymbolRefAttr.get(f"{main}main")
-        call = dialect("func").CallOp
         consts = [ir_constant(const) for const in closed.consts]
-        return list(call(types, name, [*consts, *operands]).results)
+        return _call(ctx.module_context, closed.jaxpr, [*consts, *operands])
 
 
 def _renamed(functions: Sequence[str], prefix: str) -> list[str]:
@@ -181,11 +317,11 @@ def _renamed(functions: Sequence[str], prefix: str) -> list[str]:
 
 def register_lowering(
     prim: Primitive,
-    rule: Rule,
+    rule: LoweringRule,
     platform: str | None = None,
     inline: bool = True,
     cacheable: bool = True,
-) -> Rule:
+) -> LoweringRule:
     """Enter the lowering rule of a primitive.
 
     Arguments:
@@ -198,7 +334,7 @@ def register_lowering(
     ours = lower_by(rule.function) if isinstance(rule, lower_fun) else _through_bindings(prim, rule)
     previous = lowering_rules.get(prim)
     by_platform = getattr(previous, "by_platform", {})
-    otherwise: Rule | None = ours
+    otherwise: LoweringRule | None = ours
     if platform is not None:
         by_platform = {**by_platform, platform: ours}
         otherwise = getattr(previous, "otherwise", previous)
@@ -206,10 +342,12 @@ def register_lowering(
     return rule
 
 
-def _by_platform(prim: Primitive, by_platform: dict[str, Rule], otherwise: Rule | None) -> Rule:
+def _by_platform(
+    prim: Primitive, by_platform: dict[str, LoweringRule], otherwise: LoweringRule | None
+) -> LoweringRule:
     def ours(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value, **params: Any
-    ) -> list[Value]:
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Operand, **params: Any
+    ) -> list[Operand]:
         rule = by_platform.get(b.module.platform, otherwise)
         if rule is None:
             raise NotImplementedError(
@@ -223,24 +361,24 @@ def _by_platform(prim: Primitive, by_platform: dict[str, Rule], otherwise: Rule 
     return ours
 
 
-def _through_bindings(prim: Primitive, rule: Rule) -> Rule:
+def _through_bindings(prim: Primitive, rule: LoweringRule) -> LoweringRule:
     """Our rule, which writes text, from one that builds operations."""
 
     def ours(
-        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value, **params: Any
-    ) -> list[Value]:
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Operand, **params: Any
+    ) -> list[Operand]:
         func = dialect("func")
         name = f"{symbol(prim.name)}_{len(b.module.names)}"
         b.module.names[object()] = name
-        with make_ir_context(), ir().Location.unknown():
-            module = ir().Module.create()
+        with make_ir_context(), _ir().Location.unknown():
+            module = _ir().Module.create()
             context = ModuleContext(module, (b.module.platform,))
             in_avals = [x.aval for x in operands]
             types = [aval_to_ir_type(context, aval) for aval in in_avals]
             out_types = [aval_to_ir_type(context, aval) for aval in out_avals]
-            with ir().InsertionPoint(module.body):
+            with _ir().InsertionPoint(module.body):
                 written = func.FuncOp(name, (types, out_types), visibility="private")
-            with ir().InsertionPoint(written.add_entry_block()):
+            with _ir().InsertionPoint(written.add_entry_block()):
                 ctx = LoweringRuleContext(context, prim, in_avals, list(out_avals))
                 outs = flatten_ir_values(rule(ctx, *written.arguments, **params))
                 if len(outs) != len(out_avals):
@@ -258,8 +396,30 @@ def _through_bindings(prim: Primitive, rule: Rule) -> Rule:
     return ours
 
 
+ir: Any
+ir_tree_registry: Any
+Value: type
+
+
+def __getattr__(name: str) -> Any:
+    """What needs jaxlib's bindings of MLIR, which take a while to import."""
+    match name:
+        case "ir":
+            return _ir()
+        case "Value":
+            return _ir().Value
+        case "ir_tree_registry":
+            return _tree_registry()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
-    "LoweringRuleContext", "ModuleContext", "aval_to_ir_type", "aval_to_ir_types",
-    "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "flatten_ir_values", "i32_attr",
-    "i64_attr", "ir_attribute", "ir_constant", "lower_fun", "make_ir_context", "register_lowering",
+    "DEVICE_TO_DEVICE_TYPE", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "ConstantHandler",
+    "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "Value",
+    "aval_to_ir_type", "aval_to_ir_types", "core_call_lowering", "dense_int_array",
+    "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types", "flatten_ir_values", "i32_attr",
+    "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "ir_tree_registry",
+    "jaxpr_subcomp", "lower_fun", "make_ir_context", "merge_mlir_modules", "module_to_bytecode",
+    "module_to_string", "register_constant_handler", "register_lowering", "shape_tensor",
+    "token_type", "unflatten_ir_values_like_types",
 ]  # fmt: skip

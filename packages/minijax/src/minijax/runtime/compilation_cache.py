@@ -151,7 +151,13 @@ def cache_key(text: str, options: Mapping[str, Any], devices: Sequence[Device] =
     import hashlib  # late, for it takes milliseconds
 
     numbers = " ".join([str(device.id) for device in devices])
-    machine = (*xla.fingerprint(devices), numbers, xla.xla_flags(), *_machine())
+    machine = (
+        *xla.fingerprint(devices),
+        numbers,
+        xla.xla_flags(),
+        *_machine(),
+        *xla.transformations(),
+    )
     parts = (*machine, repr(sorted(options.items())), _LOCATION.sub(r"\1", text))
     hashed = hashlib.sha256(_FORMAT)
     for part in parts:

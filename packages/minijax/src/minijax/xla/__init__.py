@@ -7,6 +7,7 @@ from minijax.xla.client import *
 from minijax.xla.coordination import *
 from minijax.xla.foreign_functions import *
 from minijax.xla.guards import *
+from minijax.xla.module_transformations import *
 from minijax.xla.partitioners import *
 from minijax.xla.placement import *
 from minijax.xla.platforms import *

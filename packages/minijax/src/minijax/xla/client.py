@@ -41,9 +41,14 @@ def client_class() -> type:
 
 def pytree_registry() -> Any:
     """A new registry of pytree nodes in C++, with None, tuples, lists, and dicts."""
+    return pytree_registry_of("none", "tuple", "namedtuple", "list", "dict")
+
+
+def pytree_registry_of(*kinds: str) -> Any:
+    """A new registry of pytree nodes in C++, with these kinds."""
     make = import_module("jaxlib._jax").pytree.PyTreeRegistry
-    kinds = ("none", "tuple", "namedtuple", "list", "dict")
-    return make(**{f"enable_{kind}": True for kind in kinds})
+    every = ("none", "tuple", "namedtuple", "list", "dict")
+    return make(**{f"enable_{kind}": kind in kinds for kind in every})
 
 
 def fingerprint(devices: Sequence[Device] = ()) -> tuple[str, ...]:

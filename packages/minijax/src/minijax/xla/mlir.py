@@ -1,5 +1,6 @@
 """MLIR by jaxlib's bindings, which take a while to import."""
 
+from functools import cache
 from typing import Any
 
 from minijax_stage3.backend import import_module
@@ -22,13 +23,31 @@ def dialect(name: str) -> Any:
 
 def mlir_context() -> Any:
     """A new context of MLIR that knows XLA's dialects."""
-    context, registry = ir().Context(), ir().DialectRegistry()
-    import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
-    context.append_dialect_registry(registry)
+    context = ir().Context()
+    context.append_dialect_registry(dialects())
     for name in ("stablehlo", "chlo", "sdy"):
         dialect(name).register_dialect(context)
     context.load_all_available_dialects()
     return context
+
+
+def dialects() -> Any:
+    """MLIR's own dialects, for a context."""
+    registry = ir().DialectRegistry()
+    import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    return registry
+
+
+@cache
+def context_class() -> type:
+    """The class of contexts that begin without dialects."""
+    with_dialects = ir().Context
+
+    class JaxIrContext(with_dialects):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **kwargs: Any):
+            super(with_dialects, self).__init__(*args, **kwargs)
+
+    return JaxIrContext
 
 
 def parsed(text: str) -> Any:
