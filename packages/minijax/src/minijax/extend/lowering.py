@@ -1,4 +1,4 @@
-"""What lowering rules are given, under the names of `jax.extend.lowering`."""
+"""The context of lowering rules, and of MLIR, under the names of `jax.extend.lowering`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ upstream_dialects: Any
 
 
 def __getattr__(name: str) -> Any:
-    """What needs jaxlib's bindings of MLIR, which take a while to import."""
+    """Names of jaxlib's bindings of MLIR, which take a while to import."""
     if name == "JaxIrContext":
         return mlir.context_class()
     if name == "upstream_dialects":

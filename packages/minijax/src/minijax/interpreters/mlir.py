@@ -402,7 +402,7 @@ Value: type
 
 
 def __getattr__(name: str) -> Any:
-    """What needs jaxlib's bindings of MLIR, which take a while to import."""
+    """Names of jaxlib's bindings of MLIR, which take a while to import."""
     match name:
         case "ir":
             return _ir()

@@ -39,7 +39,7 @@ def clear_transformation(name: str, stage: int, platforms: Sequence[str] | str |
 
 
 def transformations() -> tuple[str, ...]:
-    """What tells these functions from all others, for the compile cache."""
+    """Unique names of these functions, for the compile cache."""
     return tuple(number for numbers in _registered.values() for number in numbers)
 
 
