@@ -473,6 +473,13 @@ FOUND = {
     "types of numbers that are complex": lambda n, lib: [
         n.iscomplexobj(each) for each in (n.float32, n.complex64, n.bfloat16)
     ],
+    "numbers as arguments of a function put inline": lambda n, lib: lib.jit(
+        lambda x: lib.jit(lambda a, b: a.astype(b.dtype) * b, inline=True)(2.0, x)
+    )(n.ones(2)),
+    "a function put inline, of a static argument": lambda n, lib: lib.vmap(
+        lambda x: lib.jit(lambda a, k: a**k, static_argnames="k", inline=True)(x, k=3)
+    )(n.ones(2)),
+    "keys without NaN": lambda n, lib: lib.random.key_data(n.nan_to_num(lib.random.key(3))),
     "zeros of nothing that is mapped over": lambda n, lib: [
         lib.vmap(lambda x: n.trim_zeros(n.nancumsum(x)))(n.zeros((rows, 0))) for rows in (0, 2)
     ],

@@ -112,10 +112,11 @@ class PjitFunction:
                 inside, here = self._inside, number_types()
                 if inside is None:
                     return tree_to_arrays(self._bind(args, kwargs))
-                if not self.is_users:
-                    args, kwargs = with_own_conversions(args, kwargs)
+                if self.is_users:
+                    return self._call_inside(args, kwargs)
+                args, kwargs = with_own_conversions(args, kwargs)
                 is_in_function = here is not numpys_types and here.in_function is here  # type: ignore[attr-defined]
-                if self.is_users or is_in_function:
+                if is_in_function:
                     return inside(*args, **kwargs)
                 with set_number_types(types_in_function()):
                     if here is numpys_types:  # in a transformation of a stage
@@ -175,6 +176,12 @@ class PjitFunction:
             raise
 
     # --8<-- [end:call]
+
+    def _call_inside(self, args: Any, kwargs: Any) -> Any:
+        """The result of a call that becomes part of the program around it."""
+        static, args, kwargs = self._static.split(args, kwargs)
+        function = self._static.fill(static)
+        return tree_to_arrays(function(*tree_to_arrays(args), **tree_to_arrays(kwargs)))
 
     def _call_checked(self, args: Any, kwargs: Any) -> tuple[Any] | None:
         """The result, in a tuple, if a debugging switch changes how the call is made."""

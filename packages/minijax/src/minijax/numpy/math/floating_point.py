@@ -17,6 +17,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import finfo
 from minijax.runtime.operation import operation
+from minijax.settings.key_types import is_key_type
 from minijax.settings.promotion import promote, require_one_rank, weak_if_all_are
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
@@ -140,7 +141,7 @@ def nan_to_num(
     Array([0., 9., 1.], dtype=float32)
     """
     aval = typeof(x).strip_weak_type()
-    if _is_whole("nan_to_num", x):
+    if is_key_type(aval.dtype) or _is_whole("nan_to_num", x):
         return x  # type: ignore[return-value]
     if aval.dtype.kind == "c":
         parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))
