@@ -384,6 +384,18 @@ def test_primitives_that_call_a_program(use):
     both(program)
 
 
+@pytest.mark.parametrize("name", ["psum_p", "pmax_p", "pmin_p"])
+def test_collectives_are_bound_by_names_of_axes(name):
+    def program(w):
+        p = getattr(w.lax, name)
+        with pytest.raises(TypeError, match="axes"):
+            p.bind(ROW)
+        f = w.jax.vmap(lambda x: p.bind(x, axes=("i",), axis_index_groups=None), axis_name="i")
+        return [f(ROW), w.jax.jit(f)(2 * ROW)]
+
+    both(program)
+
+
 def test_rules_of_dead_code():
     def program(w):
         pe = import_module(f"{w.jax.__name__}.interpreters.partial_eval")

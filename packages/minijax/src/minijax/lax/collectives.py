@@ -287,6 +287,26 @@ def pmin(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     return _reduce("pmin", pmin_p, x, axis_name, axis_index_groups)
 
 
+def _bound_by_names(primitive: Any, function: Callable[..., Any]) -> None:
+    """Let `primitive.bind` take names of axes, as JAX's does, and not only the indices along them.
+
+    Equations have the indices among their operands.
+    """
+
+    def by_names(x: Any, *indices: Any, axes: Any = None, **params: Any) -> Any:
+        if axes is not None:
+            return function(x, tuple(axes), **params)
+        if not indices:
+            raise TypeError(f"{primitive}: bind must be given axes, the names of the axes")
+        return type(primitive).bind(primitive, x, *indices, **params)
+
+    primitive.bind = by_names
+
+
+for _primitive, _function in ((psum_p, psum), (pmax_p, pmax), (pmin_p, pmin)):
+    _bound_by_names(_primitive, _function)
+
+
 @evaluated_by_library
 def pbroadcast(x: Any, axis_name: Axis, source: int) -> Any:
     """The values of one example, or device, for all of them.
