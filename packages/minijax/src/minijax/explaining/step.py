@@ -12,6 +12,7 @@ from minijax_stage1.source import name_of
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.tree import tree_flatten
+from minijax_stage3 import Jaxpr
 
 
 def step(fun: Callable[..., Any]) -> Callable[..., Execution]:
@@ -55,8 +56,10 @@ def step(fun: Callable[..., Any]) -> Callable[..., Execution]:
                 raise TypeError(
                     f"debug.step of `{name_of(fun)}`: argument {name} is a type, {x}; give an array"
                 )
-        closed = traced.jaxpr
-        return Execution(name_of(fun), closed.jaxpr, closed.consts, leaves, traced.out_tree)
+        closed, program = traced.jaxpr, traced.jaxpr.jaxpr
+        # Each variable of a called program has a value, and needs a name, of its own.
+        jaxpr = Jaxpr(program.constvars, program.invars, program.eqns, program.outvars)
+        return Execution(name_of(fun), jaxpr, closed.consts, leaves, traced.out_tree)
 
     return begin
 

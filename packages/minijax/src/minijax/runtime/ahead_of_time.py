@@ -17,6 +17,7 @@ from minijax.runtime.array import PlacedArray
 from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_options
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import Places, Shardings
+from minijax.runtime.printed_jaxpr import as_printed
 from minijax.runtime.staging import struct_of
 from minijax.settings.debugging import require_execution
 from minijax.shardings.layout import Format, format_of
@@ -150,7 +151,7 @@ class Traced(_Stage):
         """The program."""
         program, count = self._compilation.traced.jaxpr, len(self._compilation.traced.consts)
         jaxpr = Jaxpr(program.invars[:count], program.invars[count:], program.eqns, program.outvars)
-        return ClosedJaxpr(jaxpr, self._compilation.traced.consts)
+        return as_printed(ClosedJaxpr(jaxpr, self._compilation.traced.consts))
 
     @property
     def argument_names(self) -> Sequence[str]:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NoReturn, overload
 import minijax_stage3 as stage3
 from minijax.errors.argument_errors import require_flags
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.printed_jaxpr import as_printed
 from minijax.runtime.refs import (
     Ref,
     lending,
@@ -247,4 +248,4 @@ def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Close
         return result
 
     closed = stage3.make_jaxpr(recording)(*args, **kwargs)
-    return closed, tree_map(struct_of, seen.pop())
+    return as_printed(closed), tree_map(struct_of, seen.pop())

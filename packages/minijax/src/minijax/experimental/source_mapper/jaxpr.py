@@ -6,16 +6,16 @@ from typing import Any
 
 from minijax.experimental.source_mapper.common import Pass, SourceMapDump, register_pass
 from minijax.experimental.source_mapper.source_map import Lines
+from minijax.runtime.printed_jaxpr import Doc, JaxPrinter
 from minijax.runtime.staging import make_jaxpr
 from minijax.settings.config import config
 from minijax_stage1.source import Source
 from minijax_stage3 import ClosedJaxpr, JaxprEqn
-from minijax_stage3.printing import Printer
 
 _MARK = re.compile("\ue000([0-9]+)\ue001")  # private characters, which no program prints
 
 
-class MarkingPrinter(Printer):
+class MarkingPrinter(JaxPrinter):
     """Marks the beginning of each equation by its number, without width."""
 
     def __init__(self) -> None:
@@ -25,11 +25,10 @@ class MarkingPrinter(Printer):
     def width(self, line: str) -> int:
         return len(_MARK.sub("", line))
 
-    def eqn_lines(self, eqn: JaxprEqn, used: set[int] | None = None) -> list[str]:
+    def eqn(self, eqn: JaxprEqn, used: set[int] | None = None) -> list[Doc]:
         number = len(self.eqns)
         self.eqns.append(eqn)
-        first, *rest = super().eqn_lines(eqn, used)
-        return [f"\ue000{number}\ue001{first}", *rest]
+        return [f"\ue000{number}\ue001", *super().eqn(eqn, used)]
 
 
 def canonicalize_filename(file_name: str) -> str:
@@ -62,7 +61,7 @@ def _compile(
 
 def _dump(closed: ClosedJaxpr, **_: Any) -> SourceMapDump:
     printer = MarkingPrinter()
-    marked = printer.jaxpr_lines(closed.jaxpr)
+    marked = printer.text(closed.jaxpr).split("\n")
     found = Lines()
     for line in marked:
         places, shift = [], 0

@@ -1,0 +1,289 @@
+"""Jaxprs as JAX prints them: its parameters' names, order and defaults, and its line breaks."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax_stage3.highlighting import wants_color
+from minijax_stage3.printing import LINE_WIDTH, Names
+
+Params = dict[str, Any]
+
+LONG_PROGRAM = 10  # equations; a longer program within another is printed before it, by its name
+
+
+class Break(NamedTuple):
+    """A place where a group that does not fit in a line is broken."""
+
+    flat: str = " "
+
+
+class Nest(NamedTuple):
+    """Text whose further lines are indented."""
+
+    indent: int
+    parts: Sequence["Doc"]
+
+
+class Group(NamedTuple):
+    """Text that stands in one line if it fits, and is broken at each of its breaks otherwise."""
+
+    parts: Sequence["Doc"]
+
+
+Doc: TypeAlias = str | Break | Nest | Group
+
+
+def _flat(doc: Doc) -> str:
+    if isinstance(doc, str):
+        return doc
+    return doc.flat if isinstance(doc, Break) else "".join(map(_flat, doc.parts))
+
+
+def _render(parts: Sequence[Doc], width: Callable[[str], int]) -> str:
+    """The text of `parts`: a group is flat if it fits in the rest of its line."""
+    text, line = [], ""
+    waiting: list[tuple[int, bool, Doc]] = [(0, False, doc) for doc in reversed(parts)]
+    while waiting:
+        indent, is_flat, doc = waiting.pop()
+        if isinstance(doc, Break):
+            if is_flat:
+                line += doc.flat
+            else:
+                text.append(line)
+                line = " " * indent
+        elif isinstance(doc, str):
+            line += doc
+        else:
+            if isinstance(doc, Nest):
+                indent += doc.indent
+            elif not is_flat:
+                is_flat = width(line + _flat(doc)) <= LINE_WIDTH
+            waiting.extend((indent, is_flat, part) for part in reversed(doc.parts))
+    return "\n".join([*text, line])
+
+
+def _joined(docs: Sequence[Doc], separator: Doc) -> list[Doc]:
+    return [part for doc in docs for part in (separator, doc)][1:]
+
+
+class JaxPrinter:
+    """Writes jaxprs in JAX's notation; programs that are used twice are written once, before."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.shared: dict[int, str] = {}
+
+    def width(self, line: str) -> int:
+        return len(line)
+
+    def text(self, jaxpr: Jaxpr) -> str:
+        parts: list[Doc] = []
+        shared = self._name_shared(jaxpr)
+        for program in shared:
+            parts += [f"let {self.shared[id(program)]} = ", self._program(program), " in", Break()]
+        return _render([*parts, self._program(jaxpr)], self.width)
+
+    def _name_shared(self, jaxpr: Jaxpr) -> list[Jaxpr]:
+        """The programs that are printed apart, outer ones first; they get names."""
+        uses: Counter[int] = Counter()
+        found: dict[int, tuple[str, Jaxpr]] = {}
+        waiting = [("jaxpr", jaxpr)]
+        for name, program in waiting:
+            uses[id(program)] += 1 + (program is not jaxpr and len(program.eqns) > LONG_PROGRAM)
+            found.setdefault(id(program), (name, program))
+            for eqn in program.eqns:
+                inner_name = str(eqn.params.get("name", "jaxpr")).strip("<>")
+                waiting += [(inner_name, inner) for inner in _programs(eqn.params.values())]
+        taken: Counter[str] = Counter()
+        shared = [found[key] for key, count in uses.items() if count > 1]
+        for name, program in shared:
+            number, taken[name] = taken[name], taken[name] + 1
+            self.shared[id(program)] = f"{name}{number}" if number else name
+        return [program for _, program in shared]
+
+    def eqn(self, eqn: JaxprEqn, used: set[int] | None = None) -> list[Doc]:
+        """The parts of an equation; results that are not among those `used` have no names."""
+        name, params = printed(eqn)
+        if name == "jit" and id(params["jaxpr"]) not in self.shared:
+            self._name_alike(params["jaxpr"].invars, eqn.invars)
+            outvars = [var if used is None or id(var) in used else None for var in eqn.outvars]
+            self._name_alike(params["jaxpr"].outvars, outvars)
+        outs = " ".join(
+            self._bound(var) if used is None or id(var) in used else f"_:{var.aval}"
+            for var in eqn.outvars
+        )
+        head = f"{outs} = {name}" if outs else name
+        operands = " " + " ".join(map(self._atom, eqn.invars))
+        if not params:
+            return [head, operands]
+        pairs: list[Doc] = [Nest(0, [f"{key}=", self._value(x)]) for key, x in params.items()]
+        inside = Nest(2, ["[", Break(""), *_joined(pairs, Break())])
+        return [head, Group([inside, Break(""), "]"]), operands]
+
+    def _program(self, jaxpr: Jaxpr) -> Doc:
+        head = [" ".join(map(self._bound, xs)) for xs in (jaxpr.constvars, jaxpr.invars)]
+        used = {id(x) for eqn in jaxpr.eqns for x in eqn.invars} | {id(x) for x in jaxpr.outvars}
+        eqns: list[Doc] = [Nest(0, self.eqn(eqn, used)) for eqn in jaxpr.eqns]
+        outs = ", ".join(map(self._atom, jaxpr.outvars))
+        outs += "," if len(jaxpr.outvars) == 1 else ""
+        body = Nest(2, [Break(), *_joined(eqns, Break("; "))])
+        parts: list[Doc] = [f"{{ lambda {head[0]}; {head[1]}. let", body, Break(), f"in ({outs})"]
+        return Group([Nest(2, parts), " }"])
+
+    def _value(self, value: Any) -> Doc:
+        if isinstance(value, Jaxpr):
+            return self.shared.get(id(value)) or self._program(value)
+        if isinstance(value, tuple) and value and all(isinstance(x, Jaxpr) for x in value):
+            inside = Nest(2, ["(", Break(""), *_joined(list(map(self._value, value)), Break())])
+            return Group([inside, Break(""), ")"])
+        return value.name if isinstance(value, np.dtype) else str(value)
+
+    def _name_alike(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
+        """Name the variables of a called program as those of its caller that they stand for."""
+        if len(inner) != len(outer):
+            return
+        seen: set[int] = set()
+        for var, like in zip(inner, outer, strict=True):
+            is_free = isinstance(var, Var) and isinstance(like, Var) and var not in self.names
+            if is_free and id(like) not in seen:
+                seen.add(id(like))
+                self.names[var] = self.names[like]
+
+    def _bound(self, var: Var) -> str:
+        return f"{self.names[var]}:{var.aval}"
+
+    def _atom(self, atom: Any) -> str:
+        if not isinstance(atom, Literal):
+            return self.names[atom]
+        value, dtype = atom.val, atom.aval.dtype
+        if type(value) is float and dtype.kind == "f":
+            value = float(dtype.type(value))  # as many digits as the program computes with
+        return f"{value}:{atom.aval}"
+
+
+def _programs(values: Any) -> list[Jaxpr]:
+    found = []
+    for value in values:
+        for x in value if isinstance(value, tuple) else (value,):
+            if isinstance(x, Jaxpr):
+                found.append(x)
+    return found
+
+
+def printed(eqn: JaxprEqn) -> tuple[str, Params]:
+    """The name of an equation's primitive and its parameters, as JAX prints them."""
+    name = str(eqn.primitive)
+    params = {**_DEFAULTS.get(name, {}), **eqn.params}
+    if name in _RULES:
+        params = _RULES[name](params, eqn)
+    ordered = dict(sorted(params.items()))
+    if name == "jit":
+        ordered = {"name": ordered.pop("name", None)} | ordered
+    return _NAMES.get(name, name), ordered
+
+
+def _renamed(**names: str) -> Callable[[Params, JaxprEqn], Params]:
+    return lambda params, _: {names.get(key, key): value for key, value in params.items()}
+
+
+def _broadcast(params: Params, _: JaxprEqn) -> Params:
+    return {key: x for key, x in params.items() if key == "broadcast_dimensions" and x}
+
+
+def _dot_general(params: Params, eqn: JaxprEqn) -> Params:
+    params = {"preferred_element_type": eqn.outvars[0].aval.dtype, **params}
+    pairs = tuple((list(lhs), list(rhs)) for lhs, rhs in params["dimension_numbers"])
+    return {k: x for k, x in params.items() if x is not None} | {"dimension_numbers": pairs}
+
+
+def _slice(params: Params, _: JaxprEqn) -> Params:
+    strides = params.get("strides")
+    return {**params, "strides": None if strides and set(strides) == {1} else strides}
+
+
+def _arg_extremum(params: Params, _: JaxprEqn) -> Params:
+    return {"axes": (params["axis"],), "index_dtype": params["index_dtype"]}
+
+
+def _scan(params: Params, eqn: JaxprEqn) -> Params:
+    """The numbers of constants, carried values and elements, as trees of leaves."""
+    params = dict(params)
+    consts, carry = params.pop("num_consts"), params.pop("num_carry")
+    sizes = consts, carry, len(eqn.invars) - consts - carry
+    ys = ", ".join(["RightsOnly(Right(None))"] * (len(eqn.outvars) - carry))
+    ys += "," if len(eqn.outvars) - carry == 1 else ""
+    return {
+        **params,
+        "ft_in": tuple((None,) * size for size in sizes),
+        "ft_out": f"({(None,) * carry}, ({ys}))",
+    }
+
+
+_REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min")
+
+# Parameters that JAX shows at their defaults, which equations leave out.
+_DEFAULTS: dict[str, Params] = {
+    **{name: {"out_sharding": None} for name in _REDUCTIONS},
+    "reshape": {"dimensions": None, "sharding": None},
+    "iota": {"sharding": None},
+    "rng_bit_generator": {"out_sharding": None},
+    "eigh": {"algorithm": None, "sort_eigenvalues": True, "subset_by_index": None},
+    "convert_element_type": {"weak_type": False},
+    "conv_general_dilated": {
+        "out_sharding": None,
+        "precision": None,
+        "preferred_element_type": None,
+    },
+}
+
+# Parameters that JAX names or shows in other ways.
+_RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
+    "broadcast_in_dim": _broadcast,
+    "dot_general": _dot_general,
+    "slice": _slice,
+    "argmax": _arg_extremum,
+    "argmin": _arg_extremum,
+    "scan": _scan,
+    "while": _renamed(body_consts="body_nconsts", cond_consts="cond_nconsts"),
+    "checkpoint": _renamed(again="differentiated"),
+}
+
+_NAMES = {"checkpoint": "remat2"}
+
+
+class PrintedJaxpr(Jaxpr):
+    """A jaxpr whose text is JAX's."""
+
+    __slots__ = ()
+
+    def pretty_print(self, *, use_color: bool | None = None) -> str:
+        if use_color or (use_color is None and wants_color()):
+            return super().pretty_print(use_color=True)
+        return str(self)
+
+    def __str__(self) -> str:
+        return JaxPrinter().text(self)
+
+    __repr__ = __str__
+
+
+class PrintedClosedJaxpr(ClosedJaxpr):
+    """A closed jaxpr whose text is JAX's."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def as_printed(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program, whose text is JAX's."""
+    jaxpr = closed.jaxpr
+    same = PrintedJaxpr(jaxpr.constvars, jaxpr.invars, jaxpr.eqns, jaxpr.outvars)
+    return PrintedClosedJaxpr(same, closed.consts)
