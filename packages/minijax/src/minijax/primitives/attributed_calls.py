@@ -11,6 +11,7 @@ from minijax.primitives.calls import (
     jvp_program,
     keys_of_program,
     order_program,
+    partial_eval_call,
     run_program,
     transpose_call,
     type_of_program,
@@ -25,11 +26,11 @@ from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.tree import PyTreeDef, tree_flatten
-from minijax_stage3 import Jaxpr, JaxprEqn, jit_p
+from minijax_stage3 import Jaxpr, JaxprEqn
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import abstractify
-from minijax_stage4.partial_eval import PartialEqns, partial_eval_rules
+from minijax_stage4.partial_eval import PartialEqns
 
 Finish = Callable[[FunctionBuilder, Sequence[Value]], list[Value]]
 
@@ -59,20 +60,11 @@ def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
         return outs if finish is None else finish(b, outs)
 
     def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-        of_linear = eqn.params["of_linear"]
-
-        def attributed(half: JaxprEqn, attributes: Attributes) -> JaxprEqn:
-            params = {
-                "jaxpr": half.params["jaxpr"], "attributes": attributes, "of_linear": of_linear,
-            }  # fmt: skip
-            return JaxprEqn(primitive, half.invars, half.outvars, params, half.source)
-
-        params = {"jaxpr": eqn.params["jaxpr"], "name": name}
-        whole = JaxprEqn(jit_p, eqn.invars, eqn.outvars, params, eqn.source)
-        (known,), waiting = partial_eval_rules[jit_p](unknown_ins, whole)
-        return PartialEqns(
-            [attributed(known, eqn.params["attributes"])], attributed(waiting, of_linear)
-        )
+        known, waiting = partial_eval_call(unknown_ins, eqn)
+        assert waiting is not None
+        params = {**waiting.params, "attributes": eqn.params["of_linear"]}
+        linear = JaxprEqn(primitive, waiting.invars, waiting.outvars, params, eqn.source)
+        return PartialEqns(known, linear)
 
     def bind_linear(*args: Any, jaxpr: Jaxpr, attributes: Attributes, of_linear: Attributes) -> Any:
         return bind(primitive, *args, jaxpr=jaxpr, attributes=of_linear, of_linear=of_linear)

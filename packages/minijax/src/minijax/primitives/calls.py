@@ -13,7 +13,7 @@ from minijax_stage3.dce import dce_rules
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.jit_rules import transpose_jaxpr
-from minijax_stage4.partial_eval import merge, partition
+from minijax_stage4.partial_eval import PartialEqns, merge, partial_eval_rules, partition
 from minijax_stage4.transpose import UndefPrimal
 
 WithToken = Callable[[Jaxpr], Jaxpr]
@@ -93,6 +93,19 @@ def transpose_call(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]
         return [next(outs) if keep else None for keep in nonzero_ins]
 
     return rule
+
+
+def partial_eval_call(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    """Two calls by the primitive of a call: of the known half of its program, and of the other."""
+    params = {"jaxpr": eqn.params["jaxpr"], "name": ""}
+    whole = JaxprEqn(jit_p, eqn.invars, eqn.outvars, params, eqn.source)
+    (known,), waiting = partial_eval_rules[jit_p](unknown_ins, whole)
+
+    def call(half: JaxprEqn) -> JaxprEqn:
+        params = {**eqn.params, "jaxpr": half.params["jaxpr"]}
+        return JaxprEqn(eqn.primitive, half.invars, half.outvars, params, eqn.source)
+
+    return PartialEqns([call(known)], call(waiting))
 
 
 transpose_program = transpose_call(evaluate_program)

@@ -1,0 +1,184 @@
+"""The order of operations in a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minijax.lax.optimization_barrier import optimization_barrier_p
+from minijax.primitives.attributed_calls import staged_call
+from minijax.primitives.calls import (
+    dce_program,
+    dependence_of_program,
+    jvp_program,
+    keys_of_program,
+    order_program,
+    partial_eval_call,
+    run_program,
+    transpose_call,
+    type_of_program,
+    vmap_program,
+)
+from minijax.primitives.declare import declare
+from minijax.primitives.declare_program import declare_program
+from minijax.primitives.decomposition import calls
+from minijax.primitives.sharding_rules import as_operands
+from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.runtime.static_arguments import resolve_arguments
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
+from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.vmap import BatchDim
+from minijax_stage3 import Jaxpr, JaxprEqn, Var
+from minijax_stage3.jaxpr import Atom
+from minijax_stage3.lowering import FunctionBuilder, Value
+
+program_order_p = Primitive("program_order", higher_order=True)
+calls.add(program_order_p)
+not_ordered_p = Primitive("not_ordered")  # the identity, on arguments that nobody waits for
+
+
+def program_order(
+    f: Callable[..., Any] | None = None,
+    *,
+    enforce: bool,
+    strict_in_out: bool | tuple[bool, bool] = False,
+    exclude_argnames: str | Iterable[str] | None = None,
+) -> Any:
+    """`f` with its operations in the order in which it calls them.
+
+    A barrier before each operation makes its operands wait for the results of the one before. XLA
+    for CPUs drops barriers, and keeps its own order.
+
+    Arguments:
+        f: function of arrays and pytrees of arrays; without it, this makes a decorator.
+        enforce: whether its operations are in order; if not, it is one operation where a function
+            around it is in order, and its own operations are free.
+        strict_in_out: whether its first operation waits for all arguments, and whether its results
+            wait for each other.
+        exclude_argnames: names of arguments that do not wait, where it is one operation.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        ValueError: `exclude_argnames` is given with `enforce`, or `strict_in_out` without it.
+
+    >>> from minijax.experimental.overlap import program_order
+    >>> f = minijax.jit(program_order(lambda x, y: (jnp.sin(x), jnp.cos(y)), enforce=True))
+    >>> f.lower(1.0, 2.0).as_text().count("optimization_barrier")
+    1
+    """
+    if f is None:
+        return lambda g: program_order(
+            g, enforce=enforce, strict_in_out=strict_in_out, exclude_argnames=exclude_argnames
+        )
+    require_function("program_order", f)
+    strict = (strict_in_out,) * 2 if isinstance(strict_in_out, bool) else tuple(strict_in_out)
+    if enforce and exclude_argnames is not None:
+        raise ValueError("program_order: exclude_argnames is for enforce=False")
+    if not enforce and any(strict):
+        raise ValueError("program_order: strict_in_out is for enforce=True")
+    numbers, names = resolve_arguments(
+        f, "exclude_argnums", None, "exclude_argnames", exclude_argnames
+    )
+
+    @evaluated_by_library
+    @wraps(f)
+    def ordered(*args: Any, **kwargs: Any) -> Any:
+        args = tuple([_free(x) if i in numbers else x for i, x in enumerate(args)])
+        kwargs = {name: _free(x) if name in names else x for name, x in kwargs.items()}
+        jaxpr, operands, finish = staged_call("program_order", f, args, kwargs)
+        return finish(bind(program_order_p, *operands, jaxpr=jaxpr, enforce=enforce, strict=strict))
+
+    return ordered
+
+
+def _free(tree: Any) -> Any:
+    return tree_map(lambda x: bind1(not_ordered_p, x), tree)
+
+
+def in_order(jaxpr: Jaxpr, strict_in: bool, strict_out: bool) -> Jaxpr:
+    """The program with barriers between its equations."""
+    eqns: list[JaxprEqn] = []
+    now: dict[Atom, Var] = {}  # what stands for a variable after the barriers so far
+    free: set[Atom] = set()
+    before: list[Var] = []  # the results of the last equation
+
+    def barrier(atoms: Sequence[Atom], source: Any = None) -> None:
+        variables = [x for x in dict.fromkeys(atoms) if isinstance(x, Var)]
+        if variables:
+            outs = [Var(x.aval) for x in variables]
+            ins = [now.get(x, x) for x in variables]
+            eqns.append(JaxprEqn(optimization_barrier_p, ins, outs, {}, source))
+            now.update(zip(variables, outs, strict=True))
+
+    if strict_in:
+        barrier(jaxpr.invars)
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is not_ordered_p:
+            free.update(eqn.outvars)
+        elif eqn.invars:
+            is_one = eqn.primitive is program_order_p and not eqn.params["enforce"]
+            waiting = [x for x in eqn.invars if not (is_one and x in free)]
+            if before:
+                barrier([*before, *waiting], eqn.source)
+            before = []
+        invars: list[Atom] = [now.get(x, x) if isinstance(x, Var) else x for x in eqn.invars]
+        eqns.append(JaxprEqn(eqn.primitive, invars, eqn.outvars, eqn.params, eqn.source))
+        if eqn.primitive is not not_ordered_p:
+            before += eqn.outvars
+    if strict_out:
+        barrier(jaxpr.outvars)
+    outs = [now.get(x, x) if isinstance(x, Var) else x for x in jaxpr.outvars]
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, outs)
+
+
+def _lower(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    *args: Value,
+    jaxpr: Jaxpr,
+    enforce: bool,
+    strict: tuple[bool, bool],
+) -> list[Value]:
+    return b.lower_jaxpr(in_order(jaxpr, *strict) if enforce else jaxpr, args)
+
+
+def _bind(*args: Any, **params: Any) -> list[Any]:
+    return bind(program_order_p, *args, **params)
+
+
+declare_program(
+    program_order_p,
+    abstract_eval=type_of_program,
+    lower=_lower,
+    vmap=vmap_program(program_order_p),
+    jvp=jvp_program(program_order_p),
+    transpose=transpose_call(_bind),
+    partial_eval=partial_eval_call,
+    dce=dce_program,
+    dependence=dependence_of_program,
+    order=order_program,
+    keys=keys_of_program,
+    steps=run_program,
+)
+
+
+def _vmap(
+    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], Sequence[BatchDim]]:
+    return bind(not_ordered_p, *values), dims
+
+
+declare(
+    not_ordered_p,
+    abstract_eval=lambda x: [x],
+    lower=lambda b, out_avals, x: [x],
+    vmap=_vmap,
+    sharding=as_operands,
+    jvp=[lambda t, out, x: bind1(not_ordered_p, t)],
+    transpose=[lambda ct, x: ct],
+)
+evaluators[not_ordered_p] = lambda x: [x]
+
+__all__ = ["program_order"]
