@@ -11,7 +11,8 @@ import law_sparse
 import numpy as np
 
 import minijax.experimental.checkify
-import minijax.experimental.hijax  # noqa: F401
+import minijax.experimental.hijax
+import minijax.ffi  # noqa: F401 - it declares primitives, too
 import minijax.numpy as jnp
 from minijax import NamedSharding, P, devices, jvp, lax, make_mesh, vjp
 from minijax.lax import linalg
