@@ -550,6 +550,12 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "The sizes of a shape of no axes are a numpy array, as those of others; JAX's are not.",
+        equates=where_called(
+            r"lax\.shape_as_value", of_each_leaf(lambda x, y: x if x.shape == (0,) else y)
+        ),
+    ),
+    Deliberate(
         "Under `disable_jit` loops may return what is not an array; JAX checks it.",
         under(
             where_jax_raises(
