@@ -97,7 +97,7 @@ WITH_EXAMPLES = [
 
 
 def skip_without_extras(module):
-    if module.startswith("minijax.checkpoints"):
+    if module.startswith(("minijax.checkpoints", "minijax.experimental.array_serialization")):
         pytest.importorskip("tensorstore")
 
 

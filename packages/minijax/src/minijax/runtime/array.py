@@ -738,6 +738,10 @@ class Shard:
         index: the slices of the array that make the part.
         replica_id: its number among the devices that hold the same part.
         data: the part, as an Array on that device; None if the device is another process's.
+
+    >>> (shard,) = jnp.arange(3).addressable_shards
+    >>> shard.index, shard.data
+    ((slice(None, None, None),), Array([0, 1, 2], dtype=int32))
     """
 
     device: Any

@@ -137,21 +137,38 @@ def transfer_guard(new_val: str) -> Iterator[None]:
 
 @reusable_context
 def transfer_guard_host_to_device(new_val: str) -> Iterator[None]:
-    """As `transfer_guard`, for transfers from the host to a device."""
+    """As `transfer_guard`, for transfers from the host to a device.
+
+    >>> with minijax.transfer_guard_host_to_device("disallow"):
+    ...     minijax.device_put(np.ones(2))
+    Array([1., 1.], dtype=float32)
+    """
     with _to_device.override(new_val):
         yield
 
 
 @reusable_context
 def transfer_guard_device_to_device(new_val: str) -> Iterator[None]:
-    """As `transfer_guard`, for transfers from one device to another."""
+    """As `transfer_guard`, for transfers from one device to another.
+
+    >>> x = jnp.ones(2)
+    >>> with minijax.transfer_guard_device_to_device("disallow_explicit"):
+    ...     minijax.device_put(x, minijax.devices()[0])  # where it is
+    Array([1., 1.], dtype=float32)
+    """
     with _between_devices.override(new_val):
         yield
 
 
 @reusable_context
 def transfer_guard_device_to_host(new_val: str) -> Iterator[None]:
-    """As `transfer_guard`, for transfers from a device to the host."""
+    """As `transfer_guard`, for transfers from a device to the host.
+
+    >>> x = jnp.ones(2)
+    >>> with minijax.transfer_guard_device_to_host("disallow"):
+    ...     x.sum().item()  # whose memory is the host's, on a CPU
+    2.0
+    """
     with _to_host.override(new_val):
         yield
 
@@ -167,6 +184,10 @@ def array_garbage_collection_guard(new_val: str) -> Iterator[None]:
 
     Raises:
         ValueError: `new_val` is something else.
+
+    >>> with minijax.array_garbage_collection_guard("log"):
+    ...     x = jnp.ones(2)
+    ...     del x  # freed at once, for nothing else refers to it
     """
     with _garbage.override(new_val):
         yield
@@ -180,6 +201,10 @@ def thread_guard(new_val: bool = True) -> Iterator[None]:
 
     Raises:
         TypeError: `new_val` is not a bool.
+
+    >>> with minijax.thread_guard():
+    ...     jnp.ones(2) + 1
+    Array([2., 2.], dtype=float32)
     """
     with _threads.override(new_val):
         yield

@@ -16,6 +16,10 @@ class Inline(Enum):
         XLA_EARLY: as JAX_LATE.
         XLA_LATE: as JAX_LATE.
         AUTO: as JAX_LATE.
+
+    >>> double = minijax.jit(lambda x: 2.0 * x, inline=minijax.Inline.JAX_EARLY)
+    >>> minijax.make_jaxpr(lambda x: double(x))(1.0)
+    { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
     """
 
     JAX_EARLY = "jax_early"

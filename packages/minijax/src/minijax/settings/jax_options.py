@@ -153,6 +153,10 @@ def _context(name: str) -> Callable[[Any], ReusableContext]:
     Raises:
         NotImplementedError: the setting has only one value here, and `new_val` is another.
         TypeError: `new_val` is not of the type of the setting.
+
+    >>> with minijax.{name}({options_of_jax()[name].default}):
+    ...     minijax.config.{name}
+    {options_of_jax()[name].default}
     """
     return context
 
