@@ -1,5 +1,6 @@
 """Programs are printed as JAX prints them: parameters, defaults, shared programs, line breaks."""
 
+import pickle
 from types import SimpleNamespace
 
 import jax
@@ -144,3 +145,17 @@ def test_all_texts_of_a_program_are_the_same():
     assert repr(closed) == str(closed.jaxpr) == closed.pretty_print(use_color=False)
     traced = minijax.jit(lambda x: jitted(x)).trace(X).jaxpr
     assert str(traced) == str(jax.jit(lambda x: jax.jit(twice)(x)).trace(X).jaxpr)
+
+
+def test_partials_name_the_public_module():
+    partial = minijax.tree_util.Partial(max, 1)
+    theirs = jax.tree_util.Partial(max, 1)
+    assert repr(partial) == f"mini{theirs!r}"
+    assert repr(pickle.loads(pickle.dumps(partial))) == repr(partial)
+
+
+def test_programs_are_compiled_for_the_devices_of_their_shardings():
+    lowered = minijax.jit(twice).lower(X)
+    assert lowered.compile(device_assignment=None)(X).tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match=r"expected no device_assignment.*shardings"):
+        lowered.compile(device_assignment=tuple(minijax.devices()))

@@ -58,6 +58,8 @@ class Partial(functools.partial[Any]):
     6.0
     """
 
+    __module__ = "minijax.tree_util"  # which its text shows
+
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
         whole = _Whole(func) if isinstance(func, functools.partial) else func
         return super().__new__(cls, whole, *args, **keywords)

@@ -265,15 +265,28 @@ class Lowered(_Stage):
             return xla.xla_computation(self._text)
         return parsed(self._text)
 
-    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
+    def compile(
+        self,
+        compiler_options: Mapping[str, Any] | None = None,
+        *,
+        device_assignment: None = None,
+    ) -> Compiled:
         """Compile the module with XLA.
 
         Arguments:
             compiler_options: options of XLA, besides those given to `jit`.
+            device_assignment: None: the devices are those of the shardings of the arguments.
 
         Raises:
             TypeError, ValueError: XLA rejects an option.
+            ValueError: devices are given.
         """
+        if device_assignment is not None:
+            raise ValueError(
+                f"compile: expected no device_assignment, found {shown(device_assignment)}: a "
+                "program is compiled for the devices of its shardings; give `lower` arguments, or "
+                "types, with shardings on these devices"
+            )
         compilation = self._compilation
         if compiler_options:
             given = {**dict(compilation.options.compiler_options), **compiler_options}
