@@ -39,7 +39,8 @@ REASONS = {
         tree_util.register_pytree_node_class tree_util.register_pytree_with_keys
         tree_util.register_pytree_with_keys_class tree_util.register_static""",
     "They read files and buffers, or what another process wrote.": """
-        numpy.from_dlpack numpy.fromfile numpy.load export.deserialize""",
+        export.default_export_platform export.deserialize export.is_symbolic_dim
+        numpy.from_dlpack numpy.fromfile numpy.load""",
     "JAX lacks them, knows them only in `shard_map`, or gives other numbers each time.": """
         lax.linalg.geqrf lax.pbroadcast lax.pcast lax.rng_uniform numpy.fromiter""",
     "They replace arrays in references; a law compares such programs with programs on lists.": """

@@ -51,9 +51,27 @@ from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit import jit_p
 
 __all__ = [
-    "Exported", "deserialize", "export", "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
+    "Exported", "default_export_platform", "deserialize", "export", "is_symbolic_dim",
+    "register_namedtuple_serialization", "register_pytree_node_serialization",
 ]  # fmt: skip
+
+
+def default_export_platform() -> str:
+    """The platform for which functions are exported that do not say it: that of the default device.
+
+    >>> minijax.export.default_export_platform() in ("cpu", "cuda")
+    True
+    """
+    return backend.platform()
+
+
+def is_symbolic_dim(p: Any) -> bool:
+    """Return False: all sizes of shapes are ints here, so none is symbolic.
+
+    >>> minijax.export.is_symbolic_dim(3)
+    False
+    """
+    return False
 
 
 @dataclass(frozen=True, eq=False)
