@@ -93,9 +93,15 @@ def weak_results(program: Program) -> list[bool]:
 
 
 def of_weak_arrays(*args: Any, **kwargs: Any) -> bool:
-    """Whether some of a call's arguments are of a weak type."""
+    """Whether some of a call's arguments are of a weak type, or meet in one.
+
+    Signed and unsigned integers of 64 bits meet in floats of a weak type.
+    """
     _, jax = libraries()
-    return any(map(is_weak, jax.tree.leaves((args, kwargs))))
+    leaves = jax.tree.leaves((args, kwargs))
+    dtypes = {str(getattr(x, "dtype", "")) for x in leaves}
+    meet = "uint64" in dtypes and any(dtype.startswith("int") for dtype in dtypes)
+    return meet or any(map(is_weak, leaves))
 
 
 def overflows(x: Any) -> bool:
