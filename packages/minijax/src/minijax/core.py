@@ -1,8 +1,11 @@
 """Extending the library: primitives, traces, types, jaxprs, and tables of rules."""
 
-# ruff: noqa: F401, F403
+# ruff: noqa: F403
 from minijax.primitives.extending import *
-from minijax.runtime.ensure_compile_time_eval import ensure_compile_time_eval, eval_context
+from minijax.runtime.ensure_compile_time_eval import (
+    ensure_compile_time_eval as ensure_compile_time_eval,
+)
+from minijax.runtime.ensure_compile_time_eval import eval_context as eval_context
 from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
 _set_all_of_facade(globals())
