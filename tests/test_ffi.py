@@ -142,7 +142,7 @@ def test_attributes_of_mlir(value):
     assert attribute(minijax) == attribute(jax)
 
 
-@pytest.mark.parametrize("value", [None, object(), 1j, np.complex64(1)], ids=repr)
+@pytest.mark.parametrize("value", [None, {1, 2}, 1j, np.complex64(1)], ids=repr)
 @BOTH
 def test_what_is_no_attribute(library, lib, value):
     with pytest.raises(TypeError):

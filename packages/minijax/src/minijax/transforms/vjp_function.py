@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.tree_util import register_pytree_node
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
@@ -60,6 +61,7 @@ class VJP:
     args_res: list[Any]
     opaque_residuals: list[Any]
 
+    @hiding_frames
     def __call__(self, *cotangents: Any) -> Any:
         given = tree_leaves(self.args_res, is_leaf=_is_no_residual)
         found = [
