@@ -180,7 +180,7 @@ OF_WEAK_ARRAYS = (
     r"|jax\.scipy\.linalg\.(eigh_tridiagonal|leslie|polar)"
 )
 REDUCTIONS_OF_WEAK_ARRAYS = (
-    r"jnp\.(vdot|vecdot)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)|"
+    r"jnp\.(vdot|vecdot|heaviside|logaddexp2)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)|"
     r"jax\.scipy\.stats\.multivariate_normal\.(log)?pdf"
 )
 
@@ -486,7 +486,8 @@ DELIBERATE = [
         where_weights_differ,
     ),
     Deliberate(
-        "The same holds for reductions of such arrays to scalars.",
+        "The same holds for reductions of such arrays to scalars, and for functions that are as "
+        "weak as all of their arguments, where these are scalars.",
         equates=where_given(
             REDUCTIONS_OF_WEAK_ARRAYS,
             of_weak_arrays,

@@ -31,7 +31,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import Operation, operation
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape
-from minijax.settings.promotion import promote, require_meeting
+from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax.settings.public_names import set_all
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
@@ -674,9 +674,9 @@ def logaddexp2(x1: ArrayLike, x2: Any) -> Array:
     """
     x, y = promote(x1, x2, inexact=True)
     if typeof(x).dtype.kind != "c":
-        return _logaddexp2(x, y)
+        return weak_if_all_are(_logaddexp2(x, y), x1, x2)
     scaled = (lax.mul(x, math.log(2)), lax.mul(y, math.log(2)))
-    return lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2))
+    return weak_if_all_are(lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2)), x1, x2)
 
 
 @_as_ufunc(2, True, reduce=_reduce_of_truths("and"))
