@@ -27,6 +27,9 @@ class Var:
     def __init__(self, aval: ShapedArray):
         self.aval = aval
 
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval}"
+
 
 class Literal:
     """A scalar written into the program.
@@ -42,6 +45,9 @@ class Literal:
     def __init__(self, val: Any, aval: ShapedArray | None = None):
         self.val = val
         self.aval = aval or typeof(val)
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val})"
 
 
 Atom = Var | Literal

@@ -210,10 +210,10 @@ def abstractify(
 
 def as_type(x: Any) -> ShapedArray | None:
     """The type `x`, if it is not a value."""
-    if isinstance(x, ShapedArray):
-        return x
     if hasattr(x, "to_aval"):  # which says more of its type
         return x.to_aval()  # type: ignore[no-any-return]
+    if isinstance(x, ShapedArray):
+        return x
     if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
         return None
     shape = tuple(x.shape)

@@ -142,7 +142,9 @@ def hiding_frames(function: Function) -> Function:
             hide_frames(error)
             raise
 
-    return hiding  # type: ignore[return-value]
+    wrapper: Any = hiding
+    wrapper.__wrapped__ = getattr(function, "__wrapped__", function)  # of the user
+    return wrapper
 
 
 def _require_room() -> None:

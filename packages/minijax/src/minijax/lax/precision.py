@@ -92,6 +92,12 @@ class DotAlgorithmPreset(enum.Enum):
     F32_F32_F32 = DotAlgorithm("f32", "f32", "f32")
     F64_F64_F64 = DotAlgorithm("f64", "f64", "f64")
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
 
 PrecisionLike: TypeAlias = (
     str
@@ -125,10 +131,11 @@ def default_matmul_precision(new_val: str | Precision | None) -> Iterator[None]:
 
     >>> with minijax.default_matmul_precision("highest"):
     ...     print(minijax.make_jaxpr(jnp.dot)(jnp.ones(2), jnp.ones(2)).eqns[0])
-    c:f32[] = dot_general[
-      dimension_numbers=(((0,), (0,)), ((), ()))
+    a:f32[] = dot_general[
+      dimension_numbers=(([0], [0]), ([], []))
       precision=[HIGHEST, HIGHEST]
-    ] a b
+      preferred_element_type=float32
+    ] b c
     """
     if new_val is not None:
         new_val = precision_of("default_matmul_precision", new_val)[0].name.lower()

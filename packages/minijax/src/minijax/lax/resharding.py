@@ -143,7 +143,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     >>> mesh = minijax.make_mesh((1,), ("data",))
     >>> with minijax.set_mesh(mesh):
     ...     minijax.typeof(reshard(jnp.ones((4, 2)), minijax.P("data")))
-    ShapedArray(f32[4@data,2])
+    ShapedArray(float32[4@data,2])
     """
     leaves, treedef = tree_flatten_with_path(xs)
     found = shardings_for("reshard", "out_shardings", out_shardings, xs)

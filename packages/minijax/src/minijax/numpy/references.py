@@ -10,6 +10,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.refs import Ref
+from minijax.settings.printed_types import type_text
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Tracer, astype, typeof
 from minijax_stage2.shaped_array import has_type
@@ -312,7 +313,7 @@ def addupdate(ref: Ref | RefView, idx: Any, x: ArrayLike) -> None:
 def _repr(self: Ref) -> str:
     value = self.read()
     if isinstance(value, Tracer):
-        return f"Ref({value!r})"
+        return repr(value).replace(type_text(value.aval), str(self.aval), 1)
     return repr(value).replace("Array(", "Ref(", 1)
 
 

@@ -15,6 +15,7 @@ from minijax.settings.promotion import require_one_count
 from minijax.transforms.transformations import vmap
 from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
+from minijax_stage2.flat_function import wraps
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes
 from minijax_stage2.shown import counted
@@ -55,6 +56,7 @@ def vectorize(
     name = name_of(pyfunc)
 
     @evaluated_by_library
+    @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         places = [i for i in range(len(args)) if i not in excluded]
 
@@ -86,8 +88,6 @@ def vectorize(
         require_one_count(f"vectorize of `{name}`", counts)
         return _mapped(core, leads)(*operands)
 
-    vectorized.__name__ = name
-    vectorized.__doc__ = pyfunc.__doc__
     return vectorized
 
 

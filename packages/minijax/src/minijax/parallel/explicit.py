@@ -44,7 +44,7 @@ def auto_axes(
     >>> with minijax.set_mesh(mesh):
     ...     x = minijax.device_put(jnp.ones((2, 2)), minijax.P(None, "data"))
     ...     minijax.typeof(auto_axes(lambda x: x @ x.T, out_sharding=minijax.P("data"))(x))
-    ShapedArray(f32[2@data,2])
+    ShapedArray(float32[2@data,2])
     """
     if f is not_given:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
@@ -89,7 +89,7 @@ def explicit_axes(
     ...     return 2 * x
     >>> with minijax.set_mesh(minijax.make_mesh((1,), ("data",), axis_types=(AxisType.Auto,))):
     ...     double(jnp.ones(2))
-    f32[2@data]
+    float32[2@data]
     Array([2., 2.], dtype=float32)
     """
     if f is not_given:

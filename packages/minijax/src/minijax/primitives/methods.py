@@ -10,6 +10,7 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.settings.printed_types import plain, type_text
 from minijax_stage2 import Primitive, ShapedArray, impl_rules
 from minijax_stage2.shaped_array import type_attributes
 from minijax_stage2.tangent import tangent_type
@@ -81,9 +82,9 @@ def _def_impl(primitive: Primitive, impl: Rule) -> Rule:
 
 def _def_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> Rule:
     """Find the types of results by `abstract_eval`, a function of the types of operands."""
-    abstract_eval_rules[primitive] = lambda *avals, **params: as_list(
-        primitive, abstract_eval(*avals, **params)
-    )
+    abstract_eval_rules[primitive] = lambda *avals, **params: [
+        plain(aval) for aval in as_list(primitive, abstract_eval(*avals, **params))
+    ]
     return abstract_eval
 
 
@@ -102,19 +103,20 @@ def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, 
     return dict(params)
 
 
-def _effects(program: Any) -> frozenset[str]:
+def _effects(program: Any) -> set[str]:
     """The primitives with effects that running it applies, by name."""
     eqns = [program] if isinstance(program, JaxprEqn) else program.eqns
-    return frozenset(eqn.primitive.name for eqn in eqns if has_effects(eqn))
+    return {eqn.primitive.name for eqn in eqns if has_effects(eqn)}
 
 
 def _replace(program: Any, **changes: Any) -> Any:
     """The same with other values of some attributes."""
-    names = {
+    fields = {
         JaxprEqn: ("primitive", "invars", "outvars", "params", "source"),
         Jaxpr: ("constvars", "invars", "eqns", "outvars"),
         ClosedJaxpr: ("jaxpr", "consts"),
-    }[type(program)]
+    }
+    names = next(found for cls, found in fields.items() if isinstance(program, cls))
     return type(program)(**{name: changes.get(name, getattr(program, name)) for name in names})
 
 
@@ -143,8 +145,7 @@ def _set_methods_of_types() -> None:
 
 
 def _short_text(aval: ShapedArray, short_dtypes: bool = False, **options: Any) -> str:
-    text = str(aval)
-    return text if short_dtypes else f"{aval.dtype}[{text.partition('[')[2]}"
+    return str(aval) if short_dtypes else type_text(aval).removeprefix("~")
 
 
 def set_methods() -> None:

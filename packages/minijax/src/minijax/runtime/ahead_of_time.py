@@ -20,6 +20,7 @@ from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.printed_jaxpr import as_printed
 from minijax.runtime.staging import struct_of
 from minijax.settings.debugging import require_execution
+from minijax.settings.printed_types import printed_type
 from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Sharding, SingleDeviceSharding
 from minijax.xla.mlir import parsed
@@ -89,6 +90,9 @@ class ArgInfo(NamedTuple):
     def dtype(self) -> Any:
         return self.aval.dtype
 
+    def __repr__(self) -> str:
+        return f"ArgInfo(_aval={self.aval!r}, donated={self.donated})"
+
 
 class _Stage:
     """Shared parts of all stages of a function: its name, arguments and results."""
@@ -105,14 +109,15 @@ class _Stage:
     @property
     def in_avals(self) -> Any:
         """The pair of positional and keyword arguments, with arrays replaced by their types."""
-        return self.in_tree.unflatten(self._leaf_avals)
+        return self.in_tree.unflatten(map(printed_type, self._leaf_avals))
 
     @property
     def args_info(self) -> Any:
         """`in_avals` with an `ArgInfo` for each type."""
         donated = self._compilation.asked_to_donate
         return self.in_tree.unflatten(
-            ArgInfo(aval, position in donated) for position, aval in enumerate(self._leaf_avals)
+            ArgInfo(printed_type(aval), position in donated)
+            for position, aval in enumerate(self._leaf_avals)
         )
 
     @property

@@ -236,7 +236,9 @@ def evaluated_by_library(function: Function) -> Function:
             hide_frames(error)
             raise
 
-    return in_library  # type: ignore[return-value]
+    wrapper: Any = in_library
+    wrapper.__wrapped__ = getattr(function, "__wrapped__", function)  # of the user
+    return wrapper
 
 
 def made_of_operations(function: Function) -> Function:

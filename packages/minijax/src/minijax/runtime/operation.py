@@ -101,7 +101,8 @@ class Creation(Operation):
         first = next(iter(given.values()), None)
         if given.get("shape") is None and (type(first) is PlacedArray or as_type(first)):
             found = getattr(first, "sharding", None)
-            return found if isinstance(found, Sharding) else None
+            has_devices = isinstance(found, Sharding) and not found.is_abstract
+            return found if has_devices else None
         return None
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -255,10 +256,35 @@ _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
 _NAMES = {"checkpoint": "remat2"}
 
 
-class PrintedJaxpr(Jaxpr):
-    """A jaxpr whose text is JAX's."""
+class PrintedEqn(JaxprEqn):
+    """An equation whose text is JAX's."""
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        printer = JaxPrinter()
+        return _render(printer.eqn(self), printer.width)
+
+    __repr__ = __str__
+
+
+class PrintedJaxpr(Jaxpr):
+    """A jaxpr whose text is JAX's, with those of its equations and of programs within them."""
+
+    __slots__ = ("_are_printed", "_eqns")
+
+    _are_printed: bool
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        if not self._are_printed:
+            self._eqns[:] = map(_printed_eqn, self._eqns)
+            self._are_printed = True
+        return self._eqns
+
+    @eqns.setter
+    def eqns(self, eqns: list[JaxprEqn]) -> None:
+        self._eqns, self._are_printed = eqns, False
 
     def pretty_print(self, *, use_color: bool | None = None) -> str:
         if use_color or (use_color is None and wants_color()):
@@ -284,6 +310,31 @@ class PrintedClosedJaxpr(ClosedJaxpr):
 
 def as_printed(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The same program, whose text is JAX's."""
-    jaxpr = closed.jaxpr
-    same = PrintedJaxpr(jaxpr.constvars, jaxpr.invars, jaxpr.eqns, jaxpr.outvars)
-    return PrintedClosedJaxpr(same, closed.consts)
+    return PrintedClosedJaxpr(_printed_jaxpr(closed.jaxpr), closed.consts)
+
+
+def _printed_eqn(eqn: JaxprEqn) -> JaxprEqn:
+    params = {key: _printed_value(value) for key, value in eqn.params.items()}
+    return PrintedEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source)
+
+
+def _printed_value(value: Any) -> Any:
+    if isinstance(value, Jaxpr):
+        return _printed_jaxpr(value)
+    if isinstance(value, tuple) and value and all(isinstance(x, Jaxpr) for x in value):
+        return tuple(map(_printed_jaxpr, value))
+    return value
+
+
+def _printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    if isinstance(jaxpr, PrintedJaxpr):
+        return jaxpr
+    same = _same.get(jaxpr)
+    if same is None:
+        same = PrintedJaxpr(jaxpr.constvars, jaxpr.invars, jaxpr.eqns, jaxpr.outvars)
+        _same[jaxpr] = same
+    return same
+
+
+# Of each program the one that is printed, so that what is shared stays shared.
+_same: WeakKeyDictionary[Jaxpr, PrintedJaxpr] = WeakKeyDictionary()

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from minijax.settings.config import Switch
+from minijax.settings.printed_types import type_text
 from minijax_stage1.interpreter import Interpreter, current_interpreter
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, Tracer, typeof
@@ -156,8 +157,7 @@ class AbstractRef:
         return hash((AbstractRef, self.inner_aval))
 
     def __repr__(self) -> str:
-        aval = self.inner_aval
-        return f"Ref{{{aval.dtype.name}[{','.join(map(str, aval.shape))}]}}"
+        return f"Ref{{{type_text(self.inner_aval)}}}"
 
 
 class OuterRefError(ValueError):

@@ -17,6 +17,7 @@ from minijax.runtime.refs import (
     with_outer_refs,
 )
 from minijax.runtime.static_arguments import StaticArguments
+from minijax.settings.printed_types import dtype_name
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import as_sharding
@@ -100,7 +101,8 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         lies = "" if self.sharding is None else f", sharding={self.sharding}"
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{lies}{weak})"
+        dtype = dtype_name(self.dtype)
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype}{lies}{weak})"
 
 
 # Where only types matter, as in `eval_shape`, it is a constant like any other.
@@ -189,6 +191,8 @@ def make_jaxpr(
         closed, out_info = _stage(static_arguments.fill(static), args, kwargs)
         return (closed, out_info) if return_shape else closed
 
+    make.__name__ = f"make_jaxpr({make.__name__})"
+    make.__qualname__ = f"make_jaxpr({make.__qualname__})"
     return make
 
 

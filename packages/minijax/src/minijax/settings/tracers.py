@@ -8,12 +8,18 @@ from functools import cache
 from typing import Any
 
 import minijax_stage2 as stage2
+from minijax.settings.printed_types import type_text
+from minijax_stage2 import typeof
 from minijax_stage2.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
+from minijax_stage2.jvp import JVPTracer
+from minijax_stage2.vmap import BatchTracer
+from minijax_stage3.staging import JaxprTracer
+from minijax_stage4.partial_eval import PartialEvalTrace
 
 _REMEDIES = {
     ConcretizationTypeError: "Keep it an array: the functions of minijax.numpy, such as jnp.sin, "
@@ -43,6 +49,22 @@ class Tracer(stage2.Tracer):
     def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
         """The remedy of an error, in the names of this library."""
         return _REMEDIES[error]
+
+    def __repr__(self) -> str:
+        return _text(self) or super().__repr__()
+
+
+def _text(x: Any) -> str:
+    """A tracer as JAX prints it, named after its transformation; empty for others than JAX's."""
+    if isinstance(x, JaxprTracer):
+        return f"JitTracer({type_text(x.aval)})"
+    if isinstance(x, BatchTracer):
+        return f"VmapTracer(aval={type_text(x.aval)}, batched={type_text(typeof(x.value))})"
+    if not isinstance(x, JVPTracer):
+        return ""
+    if isinstance(getattr(x.tangent, "interpreter", None), PartialEvalTrace):
+        return f"GradTracer(primal={x.primal}, typeof(tangent)={x.tangent.aval})"
+    return f"JVPTracer(primal={x.primal}, tangent={x.tangent})"
 
 
 @cache

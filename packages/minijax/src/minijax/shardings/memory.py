@@ -15,3 +15,8 @@ class Space(Enum):
     Device = 1
     Host = 2
     Any = 3
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+    __str__ = __repr__

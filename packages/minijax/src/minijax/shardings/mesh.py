@@ -45,8 +45,6 @@ class AxisType(Enum):
     def __repr__(self) -> str:
         return self.value
 
-    __str__ = __repr__
-
 
 class _Axes:
     """Names, sizes and types of axes, which meshes with devices and without have in common."""
@@ -113,7 +111,7 @@ class _Axes:
         return self._are_all(AxisType.Manual)
 
     def __str__(self) -> str:
-        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
         return f"{type(self).__name__}({sizes}, axis_types={self.axis_types})"
 
     def __repr__(self) -> str:
@@ -161,6 +159,9 @@ class AbstractMesh(_Axes):
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     @property
     def _key(self) -> Any:

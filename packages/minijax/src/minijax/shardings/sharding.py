@@ -350,7 +350,9 @@ class NamedSharding(Sharding):
         return NamedSharding, (self.mesh, self.spec)
 
     def __repr__(self) -> str:
-        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}, memory_kind={self.memory_kind})"
+        has_devices = isinstance(self.mesh, Mesh)
+        memory = f", memory_kind={self.memory_kind}" if has_devices else ""
+        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{memory})"
 
 
 def _unravel(number: int, sizes: Sequence[int]) -> list[int]:

@@ -22,6 +22,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.refs import Ref, require_no_refs, split_refs, values_of, write_all
 from minijax.settings.config import Switch
+from minijax.settings.printed_types import printed_type
 from minijax.shardings.resharding import divided_as
 from minijax.transforms.differentiable import (
     one_like,
@@ -840,6 +841,6 @@ def typeof(x: Any) -> Any:
         TypeError: `x` is none of these.
 
     >>> minijax.typeof(jnp.ones((2, 3)))
-    ShapedArray(f32[2,3])
+    ShapedArray(float32[2,3])
     """
-    return x.aval if isinstance(x, Ref) else stage2.typeof(x)
+    return x.aval if isinstance(x, Ref) else printed_type(stage2.typeof(x))
