@@ -157,7 +157,7 @@ TABLE = [
 def test_an_argument_is_refused_by_its_name(call, cls, words):
     with pytest.raises(cls, match=words) as caught:
         call()
-    assert "Tracer<" not in str(caught.value)
+    assert "Tracer(" not in str(caught.value)
     assert "stage 4" not in str(caught.value)
 
 
