@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax.primitives.array_constants import lower_array
 from minijax.settings.number_types import set_number_types, types_in_function
+from minijax.settings.printed_types import plain
 from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.shown import shown
@@ -58,6 +59,7 @@ def _program(
             )
         return out
 
+    avals = [plain(aval) for aval in avals]
     for aval in avals:
         if not isinstance(aval, ShapedArray):
             raise TypeError(

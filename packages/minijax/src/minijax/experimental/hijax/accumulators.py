@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from minijax.settings.printed_types import plain
 from minijax_stage2 import ShapedArray, Zero, add, typeof
 
 
@@ -13,7 +14,7 @@ class GradAccum:
     """
 
     def __init__(self, aval: ShapedArray):
-        self.aval = aval
+        self.aval = plain(aval)
 
     def accum(self, x: Any) -> None:
         """Add a cotangent, which may be `Zero`, or None for that."""
@@ -48,7 +49,7 @@ class ValAccum(GradAccum):
 
     def __init__(self, aval: ShapedArray, val: Any = None):
         super().__init__(aval)
-        self.val: Any = Zero(aval)
+        self.val: Any = Zero(self.aval)
         self.accum(val)
 
     def accum(self, x: Any) -> None:

@@ -13,6 +13,7 @@ from minijax.primitives.decomposition import lower_by, types_by
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.settings.printed_types import plain
 from minijax.shardings.types import Division, division_of
 from minijax.transforms.custom_derivatives.rules import JvpRule, VjpRule
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
@@ -76,8 +77,11 @@ class HiPrim:
             raise NotImplementedError(
                 f"{type(self).__name__}: effects must be empty; io_callback has effects"
             )
-        self.in_avals_flat, self.in_tree = tree_flatten(tuple(self.in_avals))
-        self.out_avals_flat, self.out_tree = tree_flatten(self.out_aval)
+        in_avals, self.in_tree = tree_flatten(tuple(self.in_avals))
+        out_avals, self.out_tree = tree_flatten(self.out_aval)
+        self.in_avals_flat, self.out_avals_flat = [
+            [plain(aval) for aval in avals] for avals in (in_avals, out_avals)
+        ]
         self.__dict__.update(self.params)
         self.check(*self.in_avals)
 
