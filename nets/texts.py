@@ -15,3 +15,31 @@ DIFFERENT: dict[str, str] = {
     "`print(x)` in `shard_map` outside of `jit`": "the function is staged, so there are no values",
     "values computed under `vmap(f, in_axes=1)`": "their batch axis comes first",
 }
+
+# Programs whose jaxprs have other equations than JAX's.
+PROGRAMS_THAT_DIFFER: dict[str, str] = {
+    "`x[0]`, `x[None]`, `squeeze`": "axes of size 1 come and go by `reshape`",
+    "`x.at[0].set(y)` and slices": "a window is written by `dynamic_update_slice`",
+    "functions that JAX jits": "the functions of `jnp`, `nn` and `random` are inlined",
+    "`relu`, `softmax`, `logsumexp`": "other formulas",
+    "`x**2`, `square`": "a product, and `integer_pow`",
+    "`tanh` and its derivative": "JAX has primitives of their own for parts of derivatives",
+    "operands that broadcast": "both are broadcast to the common shape",
+    "`cond` and `switch`": "the predicate may be a boolean, and needs no conversion",
+    "`vmap` of `while_loop`": "what goes on in which example is part of the program",
+    "`grad` of `scan`": "JAX shows trees of what the loop carries",
+    "`grad` of `jit`": "the names of programs say what they are: `transpose_jvp_f`",
+    "`grad` of `checkpoint`": "the forward program stays one step",
+    "references": "they are resolved as the function is traced",
+    "`debug.print`": "a callback like others",
+    "callbacks": "they show the name of the function",
+    "options of `jit` in `jit`": "a step is a program and its name; options belong to calls",
+    "`jit(f, inline=True)`": "it is inlined at once",
+    "`device_put`, `copy`": "within a program they do nothing",
+    "`with_sharding_constraint`": "it says the sharding alone",
+    "collectives under `vmap`": "they are reductions",
+    "numbers in `shard_map`": "they need not be made to vary",
+    "`pmap`": "axes of size 1 come and go by `reshape`",
+    "decompositions": "other steps around the primitive",
+    "random numbers": "`random` is inlined, and its bounds are numbers of the program",
+}

@@ -478,8 +478,8 @@ def test_types_say_what_varies():
 
     ours(f, [("x",), ()], ("x",))(X, X[0])
     assert seen == [
-        "f32[2,8]{V:x}", "f32[8]", "f32[2,8]{V:x}", "i32[]{V:y}", "f32[2,8]", "f32[8]{V:y}",
-        "f32[2,8]{V:x,y}",
+        "float32[2,8]{V:x}", "float32[8]", "float32[2,8]{V:x}", "int32[]{V:y}", "float32[2,8]",
+        "float32[8]{V:y}", "float32[2,8]{V:x,y}",
     ]  # fmt: skip
 
 

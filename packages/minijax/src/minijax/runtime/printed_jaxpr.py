@@ -1,5 +1,6 @@
 """Jaxprs as JAX prints them: its parameters' names, order and defaults, and its line breaks."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -7,8 +8,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from minijax.settings.printed_types import printed_type
+from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.highlighting import wants_color
+from minijax_stage3.jaxpr import Atom
 from minijax_stage3.printing import LINE_WIDTH, Names
 
 Params = dict[str, Any]
@@ -118,7 +122,7 @@ class JaxPrinter:
             for var in eqn.outvars
         )
         head = f"{outs} = {name}" if outs else name
-        operands = " " + " ".join(map(self._atom, eqn.invars))
+        operands = " " + " ".join(map(self._atom, _operands(eqn)))
         if not params:
             return [head, operands]
         pairs: list[Doc] = [Nest(0, [f"{key}=", self._value(x)]) for key, x in params.items()]
@@ -127,8 +131,11 @@ class JaxPrinter:
 
     def _program(self, jaxpr: Jaxpr) -> Doc:
         head = [" ".join(map(self._bound, xs)) for xs in (jaxpr.constvars, jaxpr.invars)]
-        used = {id(x) for eqn in jaxpr.eqns for x in eqn.invars} | {id(x) for x in jaxpr.outvars}
-        eqns: list[Doc] = [Nest(0, self.eqn(eqn, used)) for eqn in jaxpr.eqns]
+        used = {id(x) for eqn in jaxpr.eqns for x in _operands(eqn)}
+        used |= {id(x) for x in jaxpr.outvars}
+        names_of_axes = {id(x) for eqn in jaxpr.eqns for x in eqn.invars} - used
+        shown = [eqn for eqn in jaxpr.eqns if names_of_axes.isdisjoint(map(id, eqn.outvars))]
+        eqns: list[Doc] = [Nest(0, self.eqn(eqn, used)) for eqn in shown]
         outs = ", ".join(map(self._atom, jaxpr.outvars))
         outs += "," if len(jaxpr.outvars) == 1 else ""
         body = Nest(2, [Break(), *_joined(eqns, Break("; "))])
@@ -141,7 +148,9 @@ class JaxPrinter:
         if isinstance(value, tuple) and value and all(isinstance(x, Jaxpr) for x in value):
             inside = Nest(2, ["(", Break(""), *_joined(list(map(self._value, value)), Break())])
             return Group([inside, Break(""), ")"])
-        return value.name if isinstance(value, np.dtype) else str(value)
+        if isinstance(value, np.dtype):
+            return value.name
+        return re.sub(r"0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(value))  # the same in each process
 
     def _name_alike(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
         """Name the variables of a called program as those of its caller that they stand for."""
@@ -175,6 +184,16 @@ def _programs(values: Any) -> list[Jaxpr]:
     return found
 
 
+def _operands(eqn: JaxprEqn) -> Sequence[Atom]:
+    """Those that are shown: the names of axes are operands here, and parameters in JAX."""
+    return eqn.invars[:1] if str(eqn.primitive) in _COLLECTIVES else eqn.invars
+
+
+def _axes(eqn: JaxprEqn) -> tuple[Any, ...]:
+    """The names of the axes of a collective."""
+    return tuple(x.aval.axis.name for x in eqn.invars[1:])
+
+
 def printed(eqn: JaxprEqn) -> tuple[str, Params]:
     """The name of an equation's primitive and its parameters, as JAX prints them."""
     name = str(eqn.primitive)
@@ -182,9 +201,21 @@ def printed(eqn: JaxprEqn) -> tuple[str, Params]:
     if name in _RULES:
         params = _RULES[name](params, eqn)
     ordered = dict(sorted(params.items()))
-    if name == "jit":
-        ordered = {"name": ordered.pop("name", None)} | ordered
+    if name == "custom_call":
+        name, its_own = params["rule"].printed
+        ordered = dict(sorted({**_custom_call(params), **its_own}.items()))
+    if name == "psum" and any(x.aval.axis.checked for x in eqn.invars[1:]):
+        name = "psum_invariant"
+        del ordered["axis_index_groups"]
+    if "name" in ordered:
+        ordered = {"name": ordered.pop("name")} | ordered
     return _NAMES.get(name, name), ordered
+
+
+def _custom_call(params: Params) -> Params:
+    """The program and the number of its constants, if it has any."""
+    shown = {"call_jaxpr": params["jaxpr"]}
+    return shown | {"num_consts": params["num_consts"]} if params["num_consts"] else shown
 
 
 def _renamed(**names: str) -> Callable[[Params, JaxprEqn], Params]:
@@ -198,6 +229,8 @@ def _broadcast(params: Params, _: JaxprEqn) -> Params:
 def _dot_general(params: Params, eqn: JaxprEqn) -> Params:
     params = {"preferred_element_type": eqn.outvars[0].aval.dtype, **params}
     pairs = tuple((list(lhs), list(rhs)) for lhs, rhs in params["dimension_numbers"])
+    if isinstance(params.get("precision"), str):
+        params["precision"] = _precision(params["precision"])
     return {k: x for k, x in params.items() if x is not None} | {"dimension_numbers": pairs}
 
 
@@ -224,6 +257,95 @@ def _scan(params: Params, eqn: JaxprEqn) -> Params:
     }
 
 
+def _scatter(params: Params, eqn: JaxprEqn) -> Params:
+    """With the program that combines two elements, which the name of the primitive says."""
+    combine = _COMBINE.get(str(eqn.primitive))
+    program = None
+    if combine is not None:
+        old, new, out = (Var(ShapedArray((), eqn.outvars[0].aval.dtype)) for _ in range(3))
+        program = Jaxpr([], [old, new], [JaxprEqn(combine, [old, new], [out], {})], [out])
+    return {**params, "update_consts": (), "update_jaxpr": program}
+
+
+def _gather(params: Params, eqn: JaxprEqn) -> Params:
+    """With the number in the place of elements out of bounds, if they are filled."""
+    if "FILL" not in str(params["mode"]) or params["fill_value"] is not None:
+        return params
+    dtype = eqn.outvars[0].aval.dtype
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fill: Any = limits.min if dtype.kind == "i" else limits.max
+    else:
+        fill = True if dtype.kind == "b" else float("nan")
+    return {**params, "fill_value": fill}
+
+
+def _top_k(params: Params, eqn: JaxprEqn) -> Params:
+    return {**params, "axis": eqn.outvars[0].aval.ndim - 1, "is_stable": True}
+
+
+def _shard_map(params: Params, _: JaxprEqn) -> Params:
+    params = dict(params)
+    manual = params.pop("manual")
+    newly = frozenset(manual.names)
+    return {**params, "check_vma": manual.checked, "newly_manual_axes": newly}
+
+
+def _all_gather(params: Params, eqn: JaxprEqn) -> Params:
+    return _gathering(params, eqn, "all_gather_dimension")
+
+
+def _psum_scatter(params: Params, eqn: JaxprEqn) -> Params:
+    return _gathering(params, eqn, "scatter_dimension")
+
+
+def _gathering(params: Params, eqn: JaxprEqn, dimension: str) -> Params:
+    return {
+        dimension: params["axis"],
+        "axis_index_groups": params.get("groups"),
+        "axis_name": _axes(eqn),
+        "axis_size": params["size"],
+        "tiled": False,
+    }
+
+
+def _all_to_all(params: Params, eqn: JaxprEqn) -> Params:
+    return {
+        "axis_index_groups": params.get("groups"),
+        "axis_name": _axes(eqn)[0],
+        "concat_axis": params["concat"],
+        "split_axis": params["split"],
+        "tiled": False,
+    }
+
+
+def _reduce_over_devices(params: Params, eqn: JaxprEqn) -> Params:
+    return {"axes": _axes(eqn), "axis_index_groups": params.get("groups")}
+
+
+def _linear_solve(params: Params, _: JaxprEqn) -> Params:
+    def text(equations: Any) -> str:
+        return str(equations).replace(type(equations).__name__, "_LinearSolveTuple", 1)
+
+    programs = params["programs"]
+    shown = [x if x is None else _printed_jaxpr(x) for x in programs]
+    return {"const_lengths": text(params["counts"]), "jaxprs": text(type(programs)(*shown))}
+
+
+def _with_result_types(params: Params, _: JaxprEqn) -> Params:
+    return {**params, "result_avals": tuple(map(printed_type, params["result_avals"]))}
+
+
+def _precision(text: str) -> str:
+    """The precision of a product: `[HIGHEST, HIGHEST]` as a pair."""
+    both = text.strip("[]").split(", ")
+    return f"({', '.join(f'Precision.{each}' for each in both)})" if text[0] == "[" else text
+
+
+_REDUCING = ("psum", "pmax", "pmin")
+_COLLECTIVES = (*_REDUCING, "all_gather", "psum_scatter", "all_to_all", "ppermute", "pvary")
+_COMBINE = {f"scatter_{name}": Primitive(name) for name in ("add", "mul", "min", "max")}
+
 _REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min")
 
 # Parameters that JAX shows at their defaults, which equations leave out.
@@ -232,6 +354,10 @@ _DEFAULTS: dict[str, Params] = {
     "reshape": {"dimensions": None, "sharding": None},
     "iota": {"sharding": None},
     "rng_bit_generator": {"out_sharding": None},
+    "qr": {"pivoting": False, "use_magma": None},
+    "svd": {"algorithm": None, "subset_by_index": None},
+    "pure_callback": {"sharding": None},
+    "io_callback": {"sharding": None},
     "eigh": {"algorithm": None, "sort_eigenvalues": True, "subset_by_index": None},
     "convert_element_type": {"weak_type": False},
     "conv_general_dilated": {
@@ -251,9 +377,27 @@ _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
     "scan": _scan,
     "while": _renamed(body_consts="body_nconsts", cond_consts="cond_nconsts"),
     "checkpoint": _renamed(again="differentiated"),
+    **dict.fromkeys(("scatter", *_COMBINE), _scatter),
+    "gather": _gather,
+    "top_k": _top_k,
+    "shard_map": _shard_map,
+    "axis_index": lambda params, _: {"axis_name": params["axis"].name},
+    "pvary": lambda params, eqn: {"axes": _axes(eqn)},
+    "ppermute": lambda params, eqn: {"axis_name": _axes(eqn), "perm": params["perm"]},
+    **dict.fromkeys(_REDUCING, _reduce_over_devices),
+    "all_gather": _all_gather,
+    "psum_scatter": _psum_scatter,
+    "all_to_all": _all_to_all,
+    "linear_solve": _linear_solve,
+    **dict.fromkeys(("pure_callback", "io_callback"), _with_result_types),
 }
 
-_NAMES = {"checkpoint": "remat2"}
+_NAMES = {
+    "checkpoint": "remat2",
+    "linear_solve": "custom_linear_solve",
+    "psum_scatter": "reduce_scatter",
+    **{name: name.replace("_", "-") for name in _COMBINE},
+}
 
 
 class PrintedEqn(JaxprEqn):

@@ -287,11 +287,12 @@ def _scattered(
     """Update the elements that `gather` with this pattern would gather."""
     aval = typeof(x)
     plan = plan_index(pattern, aval.shape, *[typeof(operand).shape for operand in operands])
+    is_empty = 0 in plan.shape
+    indices: Any = None if is_empty else indices_of(plan, aval.shape, operands, wraps)
     updates = _spread(kind, aval, values, plan.shape, plan.gathered_shape)
-    if 0 in plan.shape:
+    if is_empty:
         return x
     updates = reverse(updates, plan.reversed_axes)
-    indices = indices_of(plan, aval.shape, operands, wraps)
     numbers = lax.ScatterDimensionNumbers(*plan.numbers)
     options: Any = {
         "unique_indices": unique_indices or plan.is_unique,

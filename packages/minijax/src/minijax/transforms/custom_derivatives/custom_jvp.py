@@ -130,4 +130,5 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
             for x, (path, _), t in zip(outs, paths, found, strict=True)
         ]
 
-    return JvpRule(jvp)
+    names = {"name": name_of(call.fun), "jvp": name_of(rule), "symbolic_zeros": symbolic_zeros}
+    return JvpRule(jvp, ("custom_jvp_call", names))

@@ -150,7 +150,14 @@ class custom_vjp(CustomFunction[P, R]):
                 )
             return _check_cotangents(call, bwd_fun, result)
 
-        return VjpRule(fwd, bwd, None if self.jvp is None else jvp_rule_of(self, call))
+        names = {
+            "name": name_of(call.fun),
+            "fwd": name_of(fwd_fun),
+            "bwd": name_of(bwd_fun),
+            "symbolic_zeros": symbolic_zeros,
+        }
+        forward = None if self.jvp is None else jvp_rule_of(self, call)
+        return VjpRule(fwd, bwd, forward, ("custom_vjp_call", names))
 
 
 @contextmanager

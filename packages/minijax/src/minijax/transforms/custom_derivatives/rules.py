@@ -50,16 +50,25 @@ from minijax_stage4.partial_eval import PartialEvalTrace, merge, partition
 custom_call_p = Primitive("custom_call", higher_order=True)
 
 
+Printed = tuple[str, dict[str, Any]]
+
+
 class JvpRule:
     """A derivative in forward mode.
 
     Arguments:
         jvp: function of a list of primals and one of tangents, `Zero` among them, that returns
             such lists for the results.
+        printed: the name of the primitive in JAX, and its parameters, for the text of jaxprs.
     """
 
-    def __init__(self, jvp: Callable[[Values, Values], tuple[list[Any], list[Any]]]):
+    def __init__(
+        self,
+        jvp: Callable[[Values, Values], tuple[list[Any], list[Any]]],
+        printed: Printed = ("custom_jvp_call", {}),
+    ):
         self.jvp = jvp
+        self.printed = printed
 
     def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "JvpRule":
         """The batched rule, whose results have the batch axis first."""
@@ -83,7 +92,7 @@ class JvpRule:
             zeros = [Zero.like(x) for x, keep in zip(outs, out_nonzero, strict=True) if not keep]
             return outs, merge(out_nonzero, zeros, results[len(outs) :])
 
-        return JvpRule(jvp)
+        return JvpRule(jvp, self.printed)
 
 
 class VjpRule:
@@ -95,6 +104,7 @@ class VjpRule:
         bwd: function of that data, residuals, and cotangents of the results, `Zero` among them. It
             returns for each primal its cotangent or `Zero`.
         forward: the derivative in forward mode, if it is known as well.
+        printed: the name of the primitive in JAX, and its parameters, for the text of jaxprs.
     """
 
     def __init__(
@@ -102,10 +112,12 @@ class VjpRule:
         fwd: Callable[[Values, Sequence[bool]], tuple[list[Any], list[Any], Any]],
         bwd: Callable[[Any, Values, Values], list[Any]],
         forward: JvpRule | None = None,
+        printed: Printed = ("custom_vjp_call", {}),
     ):
         self.fwd = fwd
         self.bwd = bwd
         self.forward = forward
+        self.printed = printed
 
     def jvp(self, primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
         """A linear map of tangents given by its transpose, and possibly itself."""
@@ -155,7 +167,7 @@ class VjpRule:
             return pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis_size, axis)
 
         forward = None if self.forward is None else self.forward.batched(axis_size, dims, axis)
-        return VjpRule(fwd, bwd, forward)
+        return VjpRule(fwd, bwd, forward, self.printed)
 
 
 def _push_forward(
