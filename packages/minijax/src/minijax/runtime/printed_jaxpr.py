@@ -133,8 +133,7 @@ class JaxPrinter:
         head = [" ".join(map(self._bound, xs)) for xs in (jaxpr.constvars, jaxpr.invars)]
         used = {id(x) for eqn in jaxpr.eqns for x in _operands(eqn)}
         used |= {id(x) for x in jaxpr.outvars}
-        names_of_axes = {id(x) for eqn in jaxpr.eqns for x in eqn.invars} - used
-        shown = [eqn for eqn in jaxpr.eqns if names_of_axes.isdisjoint(map(id, eqn.outvars))]
+        shown = [eqn for eqn in jaxpr.eqns if not _only_names_an_axis(eqn, used)]
         eqns: list[Doc] = [Nest(0, self.eqn(eqn, used)) for eqn in shown]
         outs = ", ".join(map(self._atom, jaxpr.outvars))
         outs += "," if len(jaxpr.outvars) == 1 else ""
@@ -187,6 +186,11 @@ def _programs(values: Any) -> list[Jaxpr]:
 def _operands(eqn: JaxprEqn) -> Sequence[Atom]:
     """Those that are shown: the names of axes are operands here, and parameters in JAX."""
     return eqn.invars[:1] if str(eqn.primitive) in _COLLECTIVES else eqn.invars
+
+
+def _only_names_an_axis(eqn: JaxprEqn, used: set[int]) -> bool:
+    """Return True for the index along an axis that collectives use, if anything does."""
+    return str(eqn.primitive) == "axis_index" and id(eqn.outvars[0]) not in used
 
 
 def _axes(eqn: JaxprEqn) -> tuple[Any, ...]:
