@@ -159,6 +159,17 @@ def test_a_point_and_several_directions():
     np.testing.assert_allclose(tangents, expected)
 
 
+def test_one_point_in_several_directions():
+    """Each direction has a tangent of its own, and so the point is a batch with them."""
+
+    def gradients(lib):
+        f = lib.custom_batching.custom_vmap(lambda x: 2 * lib.numpy.sin(x))
+        f.def_vmap(lambda size, batched, x: (3 * lib.numpy.sin(x), batched[0]))
+        return np.stack([lib.jacfwd(f)(X[0]), lib.jit(lib.jacfwd(f))(X[0])])
+
+    np.testing.assert_allclose(gradients(minijax), gradients(jax))
+
+
 def with_rule(lib, rule):
     f = lib.custom_batching.custom_vmap(lambda x: {"a": x})
     if rule is not None:

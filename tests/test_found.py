@@ -203,6 +203,18 @@ FOUND = {
         n.power(0.5, n.array([1])),
         lib.lax.pow(0.5, n.array([1])),
     ],
+    "slopes of zeta at its pole and below": lambda n, lib: [
+        lib.vmap(slope)(n.array([1.0, 0.1, 7.5]), n.ones(3))
+        for slope in (
+            lib.grad(lib.scipy.special.zeta),
+            lib.grad(lib.scipy.special.zeta, 1),
+            lib.grad(lib.grad(lib.scipy.special.zeta)),
+            lib.grad(lib.grad(lib.scipy.special.zeta), 1),
+        )
+    ],
+    "the slope of exp1 below zero": lambda n, lib: [
+        lib.vmap(lib.grad(lib.scipy.special.exp1))(n.array([-1.0, 0.0, 1.0])),
+    ],
     "functions of one number of which some are weak": lambda n, lib: [
         [f(0.5) for f in (n.diagflat, n.log10, n.angle, lib.lax.conj)],
         [f(1) for f in (n.diagflat, n.log10)],

@@ -54,6 +54,12 @@ def test_associative_scans_of_pytrees(size, reverse):
     compare(everything)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_of_one_number_of_numpy_is_an_array(reverse):
+    out = minijax.lax.associative_scan(minijax.numpy.add, np.ones(1, "float32"), reverse)
+    assert isinstance(out, minijax.Array)
+
+
 NAMES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 

@@ -259,3 +259,17 @@ def test_bad_arguments(call, error):
     for lib in (jax, minijax):
         with pytest.raises(error):
             call(lib.scipy.stats)
+
+
+@pytest.mark.parametrize(
+    ("density", "parameters"),
+    [("truncnorm.pdf", (2.0, 2.0)), ("betabinom.pmf", (0.0, 1.0, -1.0))],
+)
+def test_densities_of_no_distribution_are_nan(density, parameters):
+    """Also in float32, where XLA's exponential of vectors of NaN may be any number."""
+    name, function = density.split(".")
+    module = importlib.import_module(f"minijax.scipy.stats.{name}")
+    given = [np.float32(each) for each in parameters]
+    found = getattr(module, function)(np.full(8, 0.6, np.float32), *given)
+    assert found.dtype == np.float32
+    assert np.all(np.isnan(found))

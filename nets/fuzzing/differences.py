@@ -1,6 +1,7 @@
 """The differences from JAX that are meant, each with its reason."""
 
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -180,9 +181,22 @@ OF_WEAK_ARRAYS = (
     r"|jax\.scipy\.linalg\.(eigh_tridiagonal|leslie|polar)"
 )
 REDUCTIONS_OF_WEAK_ARRAYS = (
-    r"jnp\.(vdot|vecdot|heaviside|logaddexp2)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)|"
+    r"jnp\.(vdot|vecdot)|jnp\.linalg\.(cond|lstsq|slogdet|vecdot)|"
     r"jax\.scipy\.stats\.multivariate_normal\.(log)?pdf"
 )
+
+
+def of_scalars_after(functions: str) -> Equates:
+    """JAX's leaves as weak as ours, where such a function of weak arrays comes before others."""
+    pattern = re.compile(functions)
+    changed = where_given(functions, of_weak_arrays, of_each_leaf(as_weak))
+
+    def equates(program: Program, ours: Any, theirs: Any) -> Any:
+        is_before = any(map(pattern.fullmatch, program.functions[:-1]))
+        return changed(program, ours, theirs) if is_before else theirs
+
+    return equates
+
 
 WITH_TANGENTS = {"jvp", "linearize"}
 MAPS = ("vmap", "vmap_of_nothing", "vmap_of_the_first", "vmap_of_the_last", "scan")
@@ -191,6 +205,11 @@ NUMBERS = ("bool", "int", "float", "complex")  # kinds of leaves
 # JAX's NaN as the number, or as the infinite one, that ours is.
 number_for_nan = where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))
 infinite_for_nan = where_values(lambda x, y: np.isnan(y) & np.isinf(x))
+
+
+def as_weak(ours: Leaf, theirs: Leaf) -> Leaf:
+    """JAX's leaf, as weak as ours, if their shapes agree."""
+    return replace(theirs, weak=ours.weak) if ours.shape == theirs.shape else theirs
 
 
 def infinite_products(ours: Leaf, theirs: Leaf) -> Leaf:
@@ -235,7 +254,7 @@ DELIBERATE = [
             r"zero-length scan is not supported in disable_jit\(\) mode",
             "Linearization failed to produce known values",
             "is not supported by dot_general on CPU",
-            "JVP rule for composite not implemented",
+            "JVP rule for composite not implemented", "Clamp unimplemented for PRED",
             "Integers cannot be raised to negative powers",
             "^TypeError: Error interpreting argument to custom_linear_solve as a JAX value",
         ),
@@ -288,6 +307,13 @@ DELIBERATE = [
             r"jax\.scipy\.fft\.i?dctn?",
             lambda x, *args, **kwargs: not np.all(np.isfinite(np.asarray(x))),
             of_each_leaf(infinite_for_nan),
+        ),
+    ),
+    Deliberate(
+        "Derivatives of running products of which a factor is infinite are infinite or NaN, "
+        "depending on the order in which the others are multiplied.",
+        equates=where_called(
+            r"jnp\.(ndarray\.)?(nan)?cumprod|lax\.cumprod", of_derivatives(infinite_for_nan)
         ),
     ),
     Deliberate(
@@ -352,6 +378,7 @@ DELIBERATE = [
             "must be 1D, got shapes",
             r"input type=\w+\[0\] and requested type",
             "Called multiply with a float0 array",
+            "attempt to get argm(ax|in) of an empty sequence",
             kinds=("accepted", "class"),
         ),
     ),
@@ -486,12 +513,20 @@ DELIBERATE = [
         where_weights_differ,
     ),
     Deliberate(
-        "The same holds for reductions of such arrays to scalars, and for functions that are as "
-        "weak as all of their arguments, where these are scalars.",
+        "The same holds for reductions of such arrays to scalars.",
+        equates=where_given(REDUCTIONS_OF_WEAK_ARRAYS, of_weak_arrays, of_each_leaf(as_weak)),
+    ),
+    Deliberate(
+        "And for scalars that are computed from them.",
+        equates=of_scalars_after(OF_WEAK_ARRAYS),
+    ),
+    Deliberate(
+        "`heaviside` and `logaddexp2` are weak if all of their arguments are; JAX's are where one "
+        "is, if all are scalars.",
         equates=where_given(
-            REDUCTIONS_OF_WEAK_ARRAYS,
-            of_weak_arrays,
-            of_each_leaf(lambda x, y: replace(y, weak=x.weak) if x.shape == y.shape else y),
+            r"jnp\.(heaviside|logaddexp2)",
+            lambda *args: any(is_weak(x) or type(x) is int for x in args),
+            of_each_leaf(as_weak),
         ),
     ),
     Deliberate(
@@ -823,6 +858,53 @@ DELIBERATE = [
             r"jnp\.(multiply|outer|kron|dot|einsum|inner|matmul|tensordot|vecdot|vdot)",
             lambda *args, **kwargs: any(is_boolean(x) for x in args),
             of_each_leaf(where_values(lambda x, y: np.isnan(y) & (x == 0))),
+        ),
+    ),
+    Deliberate(
+        "`lax.scatter` whose indices have no components has derivatives; JAX's result is 0, too, "
+        "where it writes nothing.",
+        under(
+            called_with(
+                "value", r"lax\.scatter",
+                lambda operand, indices, *args, **kwargs: np.shape(indices)[-1:] == (0,),
+            ),
+            *DIFFERENTIATE,
+        ),
+    ),
+    Deliberate(
+        "`logspace` takes the powers of complex numbers before it casts them, as numpy does; JAX "
+        "casts the exponents.",
+        called_with(
+            "value", r"jnp\.logspace",
+            lambda start, stop, *args, **kwargs: any(map(np.iscomplexobj, (start, stop))),
+        ),
+    ),
+    Deliberate(
+        "`expi` of infinity is infinite; JAX's is NaN.",
+        equates=where_given(
+            r"jax\.scipy\.special\.expi",
+            lambda x: np.any(np.isinf(np.asarray(x))),
+            of_each_leaf(infinite_for_nan),
+        ),
+    ),
+    Deliberate(
+        "An array of which a slice is updated is as weak when it is mapped as without; JAX's is "
+        "as weak as the array then.",
+        under(
+            called_with(
+                "weak", r"lax\.dynamic_update_(slice|index)(_in_dim)?", lambda *args, **kwargs: True
+            ),
+            *MAPS,
+        ),
+    ),
+    Deliberate(
+        "In JAX a choice between arrays without elements depends on neither of them, and so has "
+        "derivatives after loops that have none.",
+        in_programs_of(
+            r"jnp\.where|jax\.scipy\.stats\..*",
+            where_we_raise(
+                "^ValueError: reverse-mode differentiation of while_loop", kinds=("error",)
+            ),
         ),
     ),
     Deliberate(

@@ -41,8 +41,8 @@ from minijax_stage2.tree import (
     tree_flatten,
     tree_unflatten,
 )
-from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
-from minijax_stage3 import Jaxpr, JaxprEqn, Var, eval_jaxpr
+from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage3 import JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr
 from minijax_stage4.partial_eval import (
@@ -214,7 +214,7 @@ def _jvp(primals: Values, tangents: Values, **params: Any) -> tuple[list[Any], l
         *primals,
         *given,
         jaxpr=program,
-        rule=partial(_jvp_of_rule, params["rule"], program, len(consts), nonzero, out_nonzero),
+        rule=partial(_jvp_of_rule, params["rule"], len(consts), nonzero, out_nonzero),
         primal_call=(len(consts), len(primals), params),
     )
     count = len(out_nonzero)
@@ -225,7 +225,6 @@ def _jvp(primals: Values, tangents: Values, **params: Any) -> tuple[list[Any], l
 
 def _jvp_of_rule(
     rule: BatchRule,
-    program: Jaxpr,
     num_consts: int,
     nonzero: Flags,
     out_nonzero: Flags,
@@ -234,17 +233,8 @@ def _jvp_of_rule(
     values: Values,
 ) -> tuple[list[Any], list[bool]]:
     """The rule of the derivative: the derivative of the rule."""
-    consts, primals, tangents = cut(values, num_consts, len(nonzero))
+    _, primals, tangents = cut(values, num_consts, len(nonzero))
     _, primal_batched, given_batched = cut(batched, num_consts, len(nonzero))
-    if not any(primal_batched):  # one point, several directions: an ordinary derivative
-        dims = [0 if flag else None for flag in given_batched]
-        at_point = partial(eval_jaxpr, program, [], *consts, *primals)
-        outs, out_dims = vmap_flat(at_point, tangents, dims, axis_size, rule)
-        return [
-            out if dim is None else move_batch_dim(out, axis_size, dim, 0)
-            for out, dim in zip(outs, out_dims, strict=True)
-        ], [dim is not None for dim in out_dims]
-
     # A primal and its tangent are a batch together.
     tangent_batched = merge(nonzero, [False] * nonzero.count(False), given_batched)
     both = [a or b for a, b in zip(primal_batched, tangent_batched, strict=True)]

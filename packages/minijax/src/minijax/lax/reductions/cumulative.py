@@ -30,6 +30,7 @@ from minijax.primitives.decomposition import lower_by
 from minijax.primitives.regions import stage_computation
 from minijax.primitives.sharding_rules import by_lines
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax_stage2 import (
@@ -78,7 +79,7 @@ def associative_scan(
     """
     if not callable(fn):
         raise TypeError(f"associative_scan: fn must be callable, found {shown(fn)}")
-    xs, tree = tree_flatten(elems)
+    xs, tree = tree_flatten(tree_to_arrays(elems))
     if not xs:
         raise ValueError(f"associative_scan: elems has no arrays, found {shown(elems)}")
     if axis is None:

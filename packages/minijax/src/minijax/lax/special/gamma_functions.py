@@ -100,9 +100,12 @@ def _series_of_slope(x: Any, q: Any) -> Any:
         for j in (2 * k - 1, 2 * k):
             product = div(mul(product, add(x, float(j))), last)
             slope = add(slope, div(1.0, add(x, float(j))))
-    elsewhere = where(eq(x, 1.0), -math.inf, math.nan)
-    total = where(gt(x, 1.0), total, elsewhere)
-    return where(gt(q, 0.0), total, math.nan)
+    return where(gt(q, 0.0), _beyond_the_pole(x, total, -math.inf), math.nan)
+
+
+def _beyond_the_pole(x: Any, value: Any, pole: float = math.nan) -> Any:
+    """`value` where the sum of `zeta` converges, which is above `x = 1`, and `pole` at it."""
+    return where(gt(x, 1.0), value, where(eq(x, 1.0), pole, math.nan))
 
 
 def _series_in_64_bits(x: Any, q: Any) -> Any:
@@ -111,7 +114,18 @@ def _series_in_64_bits(x: Any, q: Any) -> Any:
 
 def _second_derivative_of_zeta(x: Any, q: Any) -> Any:
     ones = stage2.full_like(x, 1.0)
-    return stage2.jvp(lambda x: _series_of_slope(x, q), (x,), (ones,))[1]
+    slope = stage2.jvp(lambda x: _series_of_slope(x, q), (x,), (ones,))[1]
+    return _beyond_the_pole(x, slope, math.inf)
+
+
+def _slope_by_offset(x: Any, q: Any) -> Any:
+    """The derivative of `zeta` in `q`."""
+    return _beyond_the_pole(x, neg(mul(x, _zeta(add(x, 1), q))))
+
+
+def _slope_of_slope_by_offset(x: Any, q: Any) -> Any:
+    after = add(x, 1)
+    return _beyond_the_pole(x, neg(add(_zeta(after, q), mul(x, _slope_of_zeta(after, q)))))
 
 
 _slope_of_zeta: Binary = binary(
@@ -121,9 +135,7 @@ _slope_of_zeta: Binary = binary(
     kinds="f",
     jvp=(
         lambda t, out, x, q: mul(t, _second_derivative_of_zeta(x, q)),
-        lambda t, out, x, q: mul(
-            t, neg(add(_zeta(add(x, 1), q), mul(x, _slope_of_zeta(add(x, 1), q))))
-        ),
+        lambda t, out, x, q: mul(t, _slope_of_slope_by_offset(x, q)),
     ),
 )
 
@@ -135,7 +147,7 @@ _zeta: Binary = binary(
     kinds="f",
     jvp=(
         lambda t, out, x, q: mul(t, _slope_of_zeta(x, q)),
-        lambda t, out, x, q: mul(t, neg(mul(x, _zeta(add(x, 1), q)))),
+        lambda t, out, x, q: mul(t, _slope_by_offset(x, q)),
     ),
 )
 
@@ -154,8 +166,8 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Hurwitz' zeta function, the sum of `1 / (q + k)**x` over k = 0, 1, 2, ... .
 
-    It is differentiable in `x` if `x` is above 1 and `q` positive; elsewhere that derivative is
-    NaN.
+    It is differentiable if `x` is above 1, and in `x` if `q` is positive, too; elsewhere its
+    derivatives are NaN.
 
     >>> f"{lax.zeta(2.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
     ('1.645', '1.645')

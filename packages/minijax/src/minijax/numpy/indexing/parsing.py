@@ -232,9 +232,12 @@ def _bound(bound: Any) -> int | None:
 
 
 def known_value(x: Any) -> Any:
-    """The value of `x` if it is known, else None."""
+    """The value of `x` if it is known, as that of an array without elements is, else None."""
     known = x.concrete() if isinstance(x, Tracer) else x
-    return None if known is unknown or isinstance(known, Tracer) else known
+    if known is not unknown and not isinstance(known, Tracer):
+        return known
+    aval = typeof(x)
+    return np.zeros(aval.shape, aval.dtype) if 0 in aval.shape and aval.dtype.kind != "V" else None
 
 
 def why_unknown(x: Any) -> str:

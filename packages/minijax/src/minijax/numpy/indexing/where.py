@@ -392,7 +392,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     aval = typeof_named("trim_zeros: filt", filt)
     if not aval.ndim:
         raise ValueError("trim_zeros: a scalar has no axes; use atleast_1d(x)")
-    known = known_value(filt) if aval.size else np.zeros(aval.shape)
+    known = known_value(filt)
     if known is None:
         raise ConcretizationTypeError(
             "trim_zeros: the numbers decide a shape, so they must be known when the function is "

@@ -160,15 +160,18 @@ def _expi(x: Any) -> Any:
     return where(lax.lt(x, 0.0), lax.neg(_exp1(lax.abs(x))), out)
 
 
+def _slope_of_exp1(x: Any) -> Any:
+    """Minus infinity at both zeros, and NaN below them, where `exp1` is."""
+    positive = where(lax.lt(x, 0.0), math.nan, where(lax.eq(x, 0.0), 0.0, x))
+    return lax.neg(lax.div(lax.exp(lax.neg(x)), positive))
+
+
 _exp1_of = unary(
     "exp1",
     "",
     hlo=in_64_bits(_exp1),
     kinds="f",
-    # Minus infinity at both zeros.
-    jvp=lambda t, out, x: lax.neg(
-        lax.mul(t, lax.div(lax.exp(lax.neg(x)), where(lax.eq(x, 0.0), 0.0, x)))
-    ),
+    jvp=lambda t, out, x: lax.mul(t, _slope_of_exp1(x)),
 )
 _expi_of = unary(
     "expi",

@@ -32,7 +32,12 @@ def of_reals(formula: Function) -> Function:
 
 def exp_of(log_function: Function) -> Callable[[Function], Function]:
     """Decorator: the exponential of another function, of the same arguments."""
-    return _after(jnp.exp, log_function)
+    return _after(_exp, log_function)
+
+
+def _exp(x: Any) -> Any:
+    # XLA's exponential of a vector that it knows to be NaN in one case is any number in that case.
+    return jnp.where(jnp.isnan(x), x, jnp.exp(x))
 
 
 def log_of(function: Function) -> Callable[[Function], Function]:
