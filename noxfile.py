@@ -191,10 +191,12 @@ def examples(session: nox.Session) -> None:
 
 # The longest suites keep all cores busy.
 ON_ALL_CORES = ("--numprocesses=auto", "--dist=worksteal")
+BY_DAY = ("-m", "not nightly")  # what `nightly` adds is too long for every change
 
 
 def run_tests_of(session: nox.Session, stage: Stage) -> None:
-    pytest(session, f"packages/{stage.name}/tests", *(ON_ALL_CORES if stage is LIBRARY else ()))
+    options = (*ON_ALL_CORES, *BY_DAY) if stage is LIBRARY else ()
+    pytest(session, f"packages/{stage.name}/tests", *options)
 
 
 def tests_of(stage: Stage) -> str:
@@ -221,7 +223,7 @@ WITHOUT_PROCESSES = "--ignore=tests/processes"
 def tests_crossing(session: nox.Session) -> None:
     """Tests what crosses packages, with real JAX as the oracle."""
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, "tests", *ON_ALL_CORES, "-m", "not nightly", WITHOUT_PROCESSES)
+    pytest(session, "tests", *ON_ALL_CORES, *BY_DAY, WITHOUT_PROCESSES)
 
 
 EIGHT_DEVICES = {
@@ -290,8 +292,9 @@ def today() -> str:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Tests what crosses packages, with what `tests-crossing` leaves out; and longer nets."""
+    """Tests what crosses packages, with what other sessions leave out; and longer nets."""
     install(session, LIBRARY, *group("crossing"))
+    pytest(session, "packages/minijax/tests", *ON_ALL_CORES, "-m", "nightly")
     pytest(session, "tests", *ON_ALL_CORES, WITHOUT_PROCESSES)
     session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
     session.run("python", "-m", "nets.result_types", "--seed", today())

@@ -295,8 +295,8 @@ def test_what_is_accepted_on_purpose_is_known_by_call_and_error(call, error):
 def test_a_share_of_the_net_of_bad_input():
     """No error of the insides, nothing that hangs or dies, no result that JAX lacks unexplained."""
     drawn = random_of_python.Random(0).sample(
-        [n for n in public_functions() if n not in LEFT_OUT], 12
+        [n for n in public_functions() if n not in LEFT_OUT], 6
     )
     found = tried(drawn, seconds=60, seed=0, share=0.1, with_jax=True)
-    assert len(found) > 50
+    assert len(found) > 20
     assert {str(case): outcome for case, outcome in found.items() if outcome.is_finding} == {}

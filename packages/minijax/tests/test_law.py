@@ -457,7 +457,17 @@ def widest(examples):
     return [max(alike, key=lambda pair: pair[0])[1] for alike in by_look.values()]
 
 
-@pytest.mark.parametrize("example", widest(SMOOTH), ids=str)
+def others_at_night(examples):
+    """The examples as parameters of a test, run at every change for the first of each primitive."""
+    seen, parameters = set(), []
+    for example in examples:
+        marks = [pytest.mark.nightly] if (example.primitive, example.function) in seen else []
+        seen.add((example.primitive, example.function))
+        parameters.append(pytest.param(example, marks=marks, id=str(example)))
+    return parameters
+
+
+@pytest.mark.parametrize("example", others_at_night(widest(SMOOTH)))
 def test_transformations_compose_in_every_order(example):
     """jit(vmap(vjp)), vmap(jit(vjp)), vmap(vjp(jit)): all are vjp of one example at a time."""
     draws = [example.draw(seed) for seed in range(BATCH)]
