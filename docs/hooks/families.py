@@ -166,7 +166,7 @@ PAGES = (
     family("lax/special", "Special functions", LAX, "lax.special"),
     family(
         "lax/control_flow", "Control flow", LAX, "lax.control_flow", "lax.optimization_barrier",
-        "lax.stop_gradient", "lax.composite", "lax.staging",
+        "lax.stop_gradient", "lax.composite", "lax.staging", "lax.tokens",
     ),
     family("lax/shapes", "Shapes and creation", LAX, "lax.shapes"),
     family("lax/indexing", "Slices, gather, scatter", LAX, "lax.indexing"),

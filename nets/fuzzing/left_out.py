@@ -29,6 +29,7 @@ REASONS = {
         debug.callback debug.inspect_array_sharding debug.log
         debug.print debug.step debug.visualize_array_sharding debug.visualize_sharding record""",
     "They give types, programs and rules, of classes that are each library's own.": """
+        lax.after_all lax.create_token
         custom_derivatives.custom_vjp_primal_tree_values custom_derivatives.zero_from_primal
         typeof core.*
         dtypes.scalar_type_of random.Key random.key_dtype tree.static

@@ -6,6 +6,7 @@ A foreign function is compiled elsewhere, from C++ for example, against the head
 
 from minijax.callbacks.ffi_call import ffi_call
 from minijax.interpreters.ffi_lowering import build_ffi_lowering_function, ffi_lowering
+from minijax.runtime.tokens import abstract_token
 from minijax.xla.foreign_functions import (
     include_dir,
     pycapsule,
@@ -16,7 +17,8 @@ from minijax.xla.foreign_functions import (
 )
 
 __all__ = [
-    "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule",
+    "abstract_token", "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir",
+    "pycapsule",
     "register_ffi_target", "register_ffi_target_as_batch_partitionable", "register_ffi_type",
     "register_ffi_type_id",
 ]  # fmt: skip

@@ -20,6 +20,9 @@ from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 
 lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 
+# The MLIR types of what is not an array, for later packages.
+opaque_types: dict[ShapedArray, str] = {}
+
 
 @lru_cache(maxsize=16_384)
 def mlir_type(aval: ShapedArray) -> str:
@@ -31,6 +34,8 @@ def mlir_type(aval: ShapedArray) -> str:
     >>> mlir_type(ShapedArray((2, 3), "float32"))
     'tensor<2x3xf32>'
     """
+    if aval in opaque_types:
+        return opaque_types[aval]
     if aval.size * max(aval.dtype.itemsize, 1) >= 2**63:  # XLA would abort the process
         raise TypeError(f"{aval} is too large: the bytes of an array have to be less than 2**63")
     sizes = "".join(f"{size}x" for size in aval.shape)

@@ -24,6 +24,7 @@ from minijax.primitives.sharding_rules import whole
 from minijax.runtime.array import ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.tokens import abstract_token
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.shown import shown
@@ -53,8 +54,8 @@ def ffi_call(
 
     Arguments:
         target_name: the name by which `register_ffi_target` registered it.
-        result_shape_dtypes: the type of its result, anything with a shape and a dtype; or a
-            sequence of these.
+        result_shape_dtypes: the type of its result, anything with a shape and a dtype, or
+            `abstract_token`; or a sequence of these.
         has_side_effect: whether it is to be called even if its results are not used.
         vmap_method: what vmap does, as for `pure_callback`.
         input_layouts: for each operand the order of its axes in memory, from the one of the
@@ -140,12 +141,17 @@ def ffi_call(
 
 def _types(results: Sequence[Any]) -> Avals:
     for number, each in enumerate(results):
+        if each is abstract_token:
+            continue
         if not hasattr(each, "shape") or not hasattr(each, "dtype"):
             raise ValueError(
                 f"ffi_call: result_shape_dtypes holds what has a shape and a dtype, found "
                 f"{shown(each)} as number {number}"
             )
-    return tuple(ShapedArray(tuple(each.shape), each.dtype) for each in results)
+    return tuple(
+        each if each is abstract_token else ShapedArray(tuple(each.shape), each.dtype)
+        for each in results
+    )
 
 
 def _layouts(role: str, layouts: Sequence[LayoutOption] | None, avals: Avals) -> Layouts:
@@ -155,7 +161,8 @@ def _layouts(role: str, layouts: Sequence[LayoutOption] | None, avals: Avals) ->
             f"ffi_call: {role} must have a layout for each array, of which there are "
             f"{len(avals)}; found {len(given)}"
         )
-    return tuple(minor_to_major(at, aval.ndim) for at, aval in zip(given, avals, strict=True))
+    ndims = [0 if aval is abstract_token else aval.ndim for aval in avals]
+    return tuple(map(minor_to_major, given, ndims))
 
 
 def _aliases(

@@ -9,6 +9,7 @@ abs_p: Primitive
 acos_p: Primitive
 acosh_p: Primitive
 add_p: Primitive
+after_all_p: Primitive
 all_gather_p: Primitive
 all_to_all_p: Primitive
 and_p: Primitive
@@ -38,6 +39,7 @@ convert_element_type_p: Primitive
 copy_p: Primitive
 cos_p: Primitive
 cosh_p: Primitive
+create_token_p: Primitive
 cumlogsumexp_p: Primitive
 cummax_p: Primitive
 cummin_p: Primitive

@@ -5,8 +5,10 @@ from typing import Any, TypeVar
 
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
+from minijax.runtime.array import Array
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.tokens import Token, abstract_token, takes_tokens
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchDim
@@ -29,7 +31,11 @@ def optimization_barrier(operand: Tree, /) -> Tree:
     (Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True))
     """
     leaves, tree = tree_flatten(tree_to_arrays(operand))
-    return tree_to_arrays(tree_unflatten(tree, bind(optimization_barrier_p, *leaves)))
+    outs = [
+        Token(out.buffer) if type(out) is Array and out.aval is abstract_token else out
+        for out in bind(optimization_barrier_p, *leaves)
+    ]
+    return tree_to_arrays(tree_unflatten(tree, outs))
 
 
 def _lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
@@ -66,5 +72,7 @@ declare(
     jvp=_jvp,
     transpose=lambda cts, *operands: _of_nonzero(cts),
 )
+
+takes_tokens.add(optimization_barrier_p)
 
 __all__ = ["optimization_barrier"]

@@ -66,6 +66,7 @@ from minijax.lax.special.incomplete_beta import *
 from minijax.lax.special.incomplete_gamma import *
 from minijax.lax.staging import *
 from minijax.lax.stop_gradient import *
+from minijax.lax.tokens import *
 from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
 
 _set_all_of_facade(globals())

@@ -13,6 +13,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime.array import Array
 from minijax.runtime.default_placement import default_device_option
+from minijax.runtime.tokens import Token
 from minijax.settings.config import Option, config
 from minijax.settings.key_types import is_key_type
 from minijax.settings.reusable_contexts import reusable_context
@@ -324,7 +325,7 @@ def device_get(x: Any) -> Any:
     """Fetch the numbers of all Arrays of a pytree, as numpy arrays.
 
     They are read-only views if the device shares its memory with numpy, as a CPU does. Leaves that
-    are not arrays are returned unchanged, and so are keys, which numpy does not support.
+    are not arrays are returned unchanged, and so are keys and tokens, which numpy has no place for.
 
     Arguments:
         x: a pytree.
@@ -341,7 +342,7 @@ def device_get(x: Any) -> Any:
     """
 
     def fetched(leaf: Any) -> Any:
-        if isinstance(leaf, Array) and is_key_type(leaf.dtype):
+        if isinstance(leaf, Token) or (isinstance(leaf, Array) and is_key_type(leaf.dtype)):
             return leaf
         return leaf.__array__() if hasattr(leaf, "__array__") else leaf
 
@@ -360,5 +361,5 @@ def block_until_ready(x: Tree) -> Tree:
     >>> seconds = time.perf_counter() - start
     """
     leaves, _ = fast_flatten(x)  # of which tracers are instances of Array, too
-    xla.block_all([leaf.held for leaf in leaves if issubclass(type(leaf), Array)])
+    xla.block_all([leaf.held for leaf in leaves if issubclass(type(leaf), Array | Token)])
     return x

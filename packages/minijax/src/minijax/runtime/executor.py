@@ -6,6 +6,7 @@ from typing import Any
 from minijax import xla
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array
+from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import to_buffer
 from minijax_stage3.backend import Buffer
@@ -25,12 +26,13 @@ def executor(
     """
     execute, out_avals = compiled.execute, compiled.out_avals
     const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
+    make = result_of_type if abstract_token in out_avals else Array
     if out_tree.num_nodes == 1 == len(out_avals) and not consts:
-        return xla.executor_of_one(compiled.executable, Array, out_avals[0])
+        return xla.executor_of_one(compiled.executable, make, out_avals[0])
 
     unflatten = fast_unflatten(out_tree)
 
     def execute_to_tree(buffers: list[Buffer]) -> Any:
-        return unflatten(map(Array, execute([*const_buffers, *buffers]), out_avals))
+        return unflatten(map(make, execute([*const_buffers, *buffers]), out_avals))
 
     return execute_to_tree

@@ -7,7 +7,7 @@ to divide it; the partitioner then chooses the shardings of the results.
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -23,6 +23,7 @@ from minijax.runtime.default_placement import DefaultPlacement, default_placemen
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
 from minijax.runtime.lowering import recorded_lower
 from minijax.runtime.sharding_text import argument, joined
+from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
@@ -182,7 +183,9 @@ class PartitionedProgram:
             for aval, sharding in zip(self.out_avals, self.out_shardings, strict=True)
         ]
         executable.set_results(list(map(device_type, self.out_avals)), where, self.committed)
-        self.array_type = PlacedArray if self.committed else UncommittedArray
+        self.array_type: Any = PlacedArray if self.committed else UncommittedArray
+        if abstract_token in self.out_types:
+            self.array_type = partial(result_of_type, array_type=self.array_type)
         for inspection in self.inspections:
             for found in inspection.found:
                 inspection.callback(self._sharding_of(xla.division_of(found), inspection.ndim))

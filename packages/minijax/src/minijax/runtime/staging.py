@@ -125,11 +125,13 @@ def _checked_sharding(given: Any, ndim: int) -> Sharding | None:
     )
 
 
-def struct_of(x: Any, sharding: Sharding | None = None) -> ShapeDtypeStruct:
+def struct_of(x: Any, sharding: Sharding | None = None) -> Any:
     """The type of a value; a type is returned as it is."""
     aval = x if isinstance(x, ShapedArray) else typeof(x)
     if sharding is None and isinstance(aval, ShardedArray):
         sharding = sharding_of_type(aval)
+    if getattr(aval, "is_opaque", False):  # which is not an array
+        return aval
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 

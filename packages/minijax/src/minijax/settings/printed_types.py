@@ -83,4 +83,4 @@ def printed_type(aval: ShapedArray) -> Any:
     >>> printed_type(ShapedArray((3,), "float32"))
     ShapedArray(float32[3])
     """
-    return PrintedType(aval)
+    return aval if getattr(aval, "is_opaque", False) else PrintedType(aval)

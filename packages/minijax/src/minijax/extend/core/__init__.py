@@ -37,6 +37,7 @@ from minijax.extend.core.trace_state import (
     unsafe_am_i_under_a_vmap_DO_NOT_USE,
 )
 from minijax.extend.linear_util import DebugInfo
+from minijax.runtime.tokens import AbstractToken, Token
 from minijax.settings.tracers import Tracer
 from minijax_stage1.source import user_source
 from minijax_stage2.shaped_array import is_value
@@ -156,8 +157,9 @@ def valid_jaxtype(x: Any) -> bool:
 
 
 __all__ = [
-    "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects", "InconclusiveDimensionOperation",
-    "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "TraceTag", "Var",
+    "AbstractToken", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects",
+    "InconclusiveDimensionOperation",
+    "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "Token", "TraceTag", "Var",
     "array_types", "check_jaxpr", "concrete_or_error", "create_call_primitive",
     "find_top_trace", "gensym", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params",
     "mapped_aval", "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "primitives",

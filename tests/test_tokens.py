@@ -1,0 +1,170 @@
+"""Tokens against JAX's: their type, programs that take and return them, and what refuses them."""
+
+import re
+
+import jax
+import jax.extend
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import minijax
+import minijax.extend
+import minijax.extend.core
+
+BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
+
+
+def token_of(j):
+    return j.lax.create_token()
+
+
+@BOTH
+def test_the_type_of_a_token(j):
+    aval = j.typeof(token_of(j))
+    assert aval is j.ffi.abstract_token
+    assert isinstance(aval, j.extend.core.AbstractToken)
+    assert (repr(aval), aval.str_short()) == ("AbstractToken()", "Tok")
+    assert aval.to_tangent_aval() is aval is aval.to_ct_aval()
+    assert type(token_of(j)) is j.extend.core.Token
+    assert j.eval_shape(lambda x: j.lax.create_token(), 1.0) is aval
+
+
+@BOTH
+def test_tokens_wait(j):
+    token = token_of(j)
+    assert token.block_until_ready() is None
+    assert j.extend.core.Token(j.numpy.arange(3)).block_until_ready() is None
+    assert j.block_until_ready(token) is token is j.device_get(token)
+
+
+# Functions of the module, a number and a token.
+PROGRAMS = {
+    "pass": lambda j, x, t: (t, x),
+    "after": lambda j, x, t: (j.lax.after_all(t, t), x * 2),
+    "create": lambda j, x, t: (j.lax.create_token(x), x + 1),
+    "after_none": lambda j, x, t: (j.lax.after_all(), x + 1),
+    "after_mixed": lambda j, x, t: j.lax.after_all(j.lax.create_token(), t, t),
+    "jit": lambda j, x, t: j.jit(lambda x, t: (x * 2, j.lax.after_all(t)))(x, t),
+    "while": lambda j, x, t: j.lax.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, j.lax.after_all(c[1])), (x, t)
+    ),
+    "barrier": lambda j, x, t: j.lax.optimization_barrier((t, x)),
+    "checkpoint": lambda j, x, t: j.checkpoint(lambda x: (j.lax.after_all(t), x * 2)[1])(x),
+    "closed_over": lambda j, x, t: j.jit(lambda x: (j.lax.after_all(t), x))(x),
+}
+
+
+def shown(tree, j):
+    """Numbers, and the word for each token."""
+    leaves = j.tree.leaves(tree)
+    is_token = [isinstance(leaf, j.extend.core.Token) for leaf in leaves]
+    pairs = zip(leaves, is_token, strict=True)
+    return ["token" if t else (float(leaf), np.dtype(leaf.dtype)) for leaf, t in pairs]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+def test_programs_of_tokens_agree(name, jitted):
+    found = []
+    for j in (minijax, jax):
+        f = lambda x, t, j=j: PROGRAMS[name](j, x, t)  # noqa: E731
+        if name == "closed_over" and j is jax:  # which JAX cannot
+            found.append(["token", (1.0, np.dtype("float32"))])
+            continue
+        found.append(shown((j.jit(f) if jitted else f)(np.float32(1), token_of(j)), j))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["after", "create", "after_none", "after_mixed", "jit"])
+def test_jaxprs_of_tokens_agree(name):
+    texts = [
+        re.sub(r"name=\S+", "", str(j.make_jaxpr(lambda x, t, j=j: PROGRAMS[name](j, x, t))(
+            1.0, token_of(j)
+        )))
+        for j in (minijax, jax)
+    ]  # fmt: skip
+    assert texts[0] == texts[1]
+
+
+@BOTH
+def test_programs_are_lowered_to_tokens_of_stablehlo(j):
+    def f(t, x):
+        return j.lax.after_all(t, j.lax.create_token()), x
+
+    text = j.jit(f).lower(token_of(j), 1.0).as_text()
+    assert "%arg0: !stablehlo.token" in text
+    assert "stablehlo.create_token : !stablehlo.token" in text
+    assert re.search(r"stablehlo\.after_all %arg0, %\w+ : !stablehlo\.token", text)
+
+
+@BOTH
+def test_derivatives_pass_by_tokens(j):
+    def f(x):
+        token = j.lax.after_all(j.lax.create_token())
+        y, _ = j.jit(lambda x, t: (x * x, j.lax.after_all(t)))(x, token)
+        return y
+
+    assert j.grad(f)(3.0) == 6.0
+    assert j.jvp(f, (3.0,), (1.0,))[1] == 6.0
+    np.testing.assert_array_equal(j.vmap(f)(j.numpy.arange(3.0)), [0, 1, 4])
+    np.testing.assert_array_equal(j.vmap(j.grad(f))(j.numpy.arange(3.0)), [0, 2, 4])
+
+
+@BOTH
+def test_tokens_are_not_mapped(j):
+    def f(x, t):
+        return x * 2, j.lax.after_all(t)
+
+    x, token = j.numpy.arange(3.0), token_of(j)
+    first = j.vmap(lambda x, t: f(x, t)[0], (0, None))(x, token)
+    np.testing.assert_array_equal(first, [0, 2, 4])
+    doubled, after = j.vmap(f, (0, None), (0, None))(x, token)
+    assert isinstance(after, j.extend.core.Token)
+    assert doubled.shape == (3,)
+    for in_axes, out_axes in (((0, None), 0), ((0, 0), (0, None))):
+        with pytest.raises((TypeError, ValueError, AttributeError, KeyError)):
+            j.vmap(f, in_axes, out_axes)(x, token)
+
+
+@BOTH
+def test_what_is_not_a_token_is_an_error(j):
+    with pytest.raises(TypeError, match=r"rguments .*must be tokens"):
+        j.lax.after_all(1.0)
+    with pytest.raises(TypeError, match=r"rguments .*must be tokens"):
+        j.jit(lambda t, x: j.lax.after_all(t, x))(token_of(j), 1.0)
+    with pytest.raises(TypeError):
+        j.numpy.sin(token_of(j))
+    with pytest.raises((TypeError, AttributeError)):  # XLA would end the process
+        j.lax.cond(True, lambda t: t, lambda t: j.lax.after_all(t), token_of(j))
+
+
+@BOTH
+def test_foreign_functions_take_and_return_tokens(j):
+    types = (j.ffi.abstract_token, j.ShapeDtypeStruct((), "float32"))
+
+    def f(x):
+        return j.ffi.ffi_call("no_function", types)(j.lax.create_token(), x)[1]
+
+    text = j.jit(f).lower(np.float32(1)).as_text()
+    assert "(!stablehlo.token, tensor<f32>) -> (!stablehlo.token, tensor<f32>)" in text
+    assert "operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>]" in text
+
+
+def test_primitives_have_jaxs_names():
+    for name in ("after_all_p", "create_token_p"):
+        mine = getattr(minijax.lax, name)
+        assert mine is getattr(minijax.extend.core.primitives, name)
+        assert mine.name == getattr(jax.lax, name).name
+    assert minijax.lax.create_token_p.bind().aval is minijax.ffi.abstract_token
+
+
+def test_tokens_of_programs_on_another_device():
+    device = minijax.devices()[-1]
+    x = minijax.device_put(jnp.arange(3.0).__array__(), device)
+    doubled, token = minijax.jit(lambda x, t: (x * 2, minijax.lax.after_all(t)))(
+        x, token_of(minijax)
+    )
+    assert isinstance(token, minijax.extend.core.Token)
+    assert minijax.jit(lambda t: t)(token).block_until_ready() is None
+    np.testing.assert_array_equal(doubled, [0, 2, 4])
