@@ -606,3 +606,25 @@ def test_what_lies_in_memory_in_another_order_is_put_where_it_belongs(x, spec):
         np.testing.assert_array_equal(shard.data, x[shard.index])
         assert shard.data is shard.data
         assert shard.data.devices() == {shard.device}
+
+
+def where_calls_run(lib):
+    """The devices of results of warm calls, whose arguments lie on one device or on two."""
+    x = lib.numpy.ones(4)
+    far = lib.device_put(x, lib.devices()[1])
+    add = lib.jit(lambda *args, **kwargs: sum(lib.tree.leaves((args, kwargs))))
+    calls = [
+        lambda x, y: add(x, x, y),
+        lambda x, y: add({"a": x, "b": y}),
+        lambda x, y: add((x, y), x),
+        lambda x, y: add(x, other=y),
+        lambda x, y: add(y, 2.0),
+    ]
+    return [
+        [device.id for device in call(x, y).devices()]
+        for _ in range(2) for call in calls for y in (x, far, x)
+    ]  # fmt: skip
+
+
+def test_calls_known_by_their_types_run_where_arguments_lie():
+    assert where_calls_run(minijax) == where_calls_run(jax)

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import math
 import threading
 import time
 import warnings
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import Array, grad, jit, jvp, make_jaxpr, vmap, xla
+from minijax import Array, enable_x64, grad, jit, jvp, make_jaxpr, vmap, xla
 from minijax.runtime.compilation import Compilation
 from minijax_stage3 import backend, executable
 
@@ -81,10 +82,27 @@ class TestWarmCalls:
         g = jit(f, static_argnums=1)
         statics = [1, 1.0, True, (1, 2), (1.0, 2), (True, 2), 0.0, -0.0, frozenset({1}), "1", None]
         statics.append(frozenset({True}))
+        for x in (1.0, jnp.asarray(X)):
+            for _ in range(2):
+                for static in statics:
+                    g(x, static)
+        assert f.traces == 2 * len(statics)
+
+    def test_numbers_beside_arrays_are_those_of_the_call(self):
+        copysign = jit(jnp.copysign)
+        x = jnp.asarray(X)
         for _ in range(2):
-            for static in statics:
-                g(1.0, static)
-        assert f.traces == len(statics)
+            for number in (2.0, 2, 0.0, -0.0, 0, -3, math.inf, 2.5, True):
+                np.testing.assert_array_equal(copysign(x, number), np.copysign(X, number))
+                np.testing.assert_array_equal(copysign(number, x), np.copysign(number, X))
+
+    def test_a_number_that_does_not_fit_is_refused_beside_arrays_too(self):
+        with enable_x64(False):
+            add, x = jit(lambda x, y: x + y), jnp.arange(3)
+            for _ in range(2):
+                assert add(x, 1).tolist() == [1, 2, 3]
+                with pytest.raises(OverflowError, match="2147483648 does not fit in 32 bits"):
+                    add(x, 2**31)
 
     def test_a_static_zero_has_its_sign(self):
         g = jit(lambda n: str(n) == "-0.0", static_argnums=0)

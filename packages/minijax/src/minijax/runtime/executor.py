@@ -1,12 +1,14 @@
 """Calls of compiled programs: from the buffers of the arguments to the result."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from minijax import xla
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array
 from minijax.runtime.tokens import abstract_token, result_of_type
+from minijax_stage2 import ShapedArray
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import to_buffer
 from minijax_stage3.backend import Buffer
@@ -36,3 +38,34 @@ def executor(
         return unflatten(map(make, execute([*const_buffers, *buffers]), out_avals))
 
     return execute_to_tree
+
+
+def call_with_number(
+    execute: Executor,
+    avals: Sequence[ShapedArray],
+    classes: Sequence[type | None],
+    otherwise: Callable[[Any, Any], Any],
+) -> Callable[[Any, Any], Any]:
+    """The call of a program on an Array and a Python number, in either order, as in `x * 2`.
+
+    Arguments:
+        execute: the executor of the program.
+        avals: the types of both arguments.
+        classes: the class of that which is a number, and None for the other.
+        otherwise: given arguments and keyword arguments, the call where the number does not fit.
+    """
+    is_second = classes[0] is None
+    aval = avals[is_second]
+    buffer_of = lru_cache(maxsize=64)(lambda number: to_buffer(number, aval))
+    has_signed_zeros = float in classes  # though they are equal
+
+    def call(x: Any, y: Any) -> Any:
+        number, array = (y, x) if is_second else (x, y)
+        try:
+            keeps = number or not has_signed_zeros
+            on_device = buffer_of(number) if keeps else to_buffer(number, aval)
+        except OverflowError:
+            return otherwise((x, y), {})
+        return execute([array.buffer, on_device] if is_second else [on_device, array.buffer])
+
+    return call

@@ -26,7 +26,7 @@ from minijax.runtime.compilation import (
 from minijax.runtime.conversion import tree_to_arrays, with_own_conversions
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
-from minijax.runtime.executor import Executor
+from minijax.runtime.executor import Executor, call_with_number
 from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.inline import Inline, is_early
@@ -91,7 +91,7 @@ class PjitFunction:
         self._traced = traced
         self._executors: dict[Any, Executor] = {}
         self._first_calls: dict[Any, Any] = {}  # the locks of those that are not over
-        self._executors_with: defaultdict[Any, dict[Any, Executor]] = defaultdict(dict)
+        self._executors_with: defaultdict[Any, dict[Any, Any]] = defaultdict(dict)
         self._placed_executors: dict[Any, tuple[Any, bool]] = {}
         self._placements: list[Any] = []  # whose identities are in keys
         self._given_shardings = shardings
@@ -150,14 +150,28 @@ class PjitFunction:
                         execute = executors.get((x.aval, y.aval, *map(xla.placement_id, placed)))
                         if execute is not None:
                             return execute([*placed])
-                elif args and type(args[0]) is Array:
-                    try:
-                        execute = executors[tuple([x.aval for x in args])]
-                        buffers = [x.buffer for x in args]
-                    except (AttributeError, KeyError):  # another is no Array, or types are new
-                        pass
-                    else:
-                        return execute(buffers)
+                    elif type(x) is Array:
+                        call = executors.get((x.aval, type(y)))
+                        if call is not None:
+                            return call(x, y)
+                        if type(y) in _HAS_NO_PARTS:  # it may be static
+                            execute = executors.get((x.aval, type(y), y))
+                            if execute is not None:
+                                return execute([x.buffer])
+                    elif type(y) is Array:
+                        call = executors.get((type(x), y.aval))
+                        if call is not None:
+                            return call(x, y)
+                elif args and _IS_ARRAY.issuperset(map(type, args)):
+                    execute = executors.get(tuple([x.aval for x in args]))
+                    if execute is not None:
+                        return execute([x.buffer for x in args])
+            if self._is_plain and (kwargs or (args and type(args[0]) in _CONTAINERS)):
+                leaves, tree = fast_flatten((args, kwargs))
+                if _IS_ARRAY.issuperset(map(type, leaves)):
+                    execute = executors.get((tree, *[x.aval for x in leaves]))
+                    if execute is not None:
+                        return execute([x.buffer for x in leaves])
             execute, buffers = self._prepare(args, kwargs)
             return execute(buffers)
         except OuterRefError as outer:
@@ -276,13 +290,19 @@ class PjitFunction:
             executors[tuple(key)] = execute
             if len(key) == 1:
                 executors[key[0]] = execute
+            elif len(args) == len(leaves) == 2 and not kwargs:
+                classes = [type(x) if type(x) in (int, float) else None for x in args]
+                if classes.count(None) == 1 and Array in map(type, args):
+                    call = call_with_number(execute, avals, classes, self._call_flat)
+                    names = [cls or aval for cls, aval in zip(classes, avals, strict=True)]
+                    executors[tuple(names)] = call
             return execute, buffers
         return execute, [
             x.buffer if type(x) is Array else to_buffer(x, aval)
             for x, aval in zip(leaves, avals, strict=True)
         ]
 
-    def _executors_here(self) -> dict[Any, Executor]:
+    def _executors_here(self) -> dict[Any, Any]:
         """The executors by types, for the number types and the mesh that the running code has."""
         numbers, mesh = types_here(), mesh_in_context.get()
         return self._executors_with[numbers if mesh is None else (numbers, mesh)]
@@ -618,6 +638,9 @@ def clear_jitted() -> None:
 
 
 _ARRAYS = frozenset((Array, PlacedArray))
+
+_IS_ARRAY = frozenset((Array,))
+_CONTAINERS = frozenset((tuple, list, dict))
 
 # Classes of which equal values are the same.
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
