@@ -411,3 +411,13 @@ def test_programs_are_compiled_for_the_devices_of_their_shardings():
     assert lowered.compile(device_assignment=None)(X).tolist() == [2, 2, 2]
     with pytest.raises(ValueError, match=r"expected no device_assignment.*shardings"):
         lowered.compile(device_assignment=tuple(minijax.devices()))
+
+
+def test_a_program_of_named_programs_can_be_evaluated():
+    def solve(a, b):
+        return minijax.scipy.sparse.linalg.cg(a, b)[0]
+
+    a, b = np.diag([2.0, 4.0]).astype("float32"), np.ones(2, "float32")
+    closed = minijax.make_jaxpr(minijax.jit(solve))(a, b)
+    (found,) = minijax.core.eval_jaxpr(closed.jaxpr, closed.consts, a, b)
+    np.testing.assert_allclose(found, [0.5, 0.25])

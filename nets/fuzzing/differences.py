@@ -880,6 +880,13 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "What `detrend` leaves of numbers on a line is rounding, and so is what is computed of it.",
+        before_others(
+            lambda program, found, ours, theirs: found.kind == "value",
+            r"jax\.scipy\.signal\.detrend",
+        ),
+    ),
+    Deliberate(
         "`expi` of infinity is infinite; JAX's is NaN.",
         equates=where_given(
             r"jax\.scipy\.special\.expi",

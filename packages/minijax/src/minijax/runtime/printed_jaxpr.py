@@ -470,7 +470,8 @@ def _printed_value(value: Any) -> Any:
     if isinstance(value, Jaxpr):
         return _printed_jaxpr(value)
     if isinstance(value, tuple) and value and all(isinstance(x, Jaxpr) for x in value):
-        return tuple(map(_printed_jaxpr, value))
+        printed = map(_printed_jaxpr, value)
+        return value._make(printed) if hasattr(value, "_make") else tuple(printed)
     return value
 
 
