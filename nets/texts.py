@@ -7,7 +7,6 @@ DIFFERENT: dict[str, str] = {
     "dtypes of random keys": "they are structured dtypes of numpy; `typeof(x)` reads as in JAX",
     "`Traced`, `Lowered` and `Compiled`": "they name their function",
     "`eqn.params`": "equations leave out what is at its default; the text of the equation shows it",
-    "`eqn.effects`": "these are the names of the primitives that have effects",
     "functions made by `vjp` and `linearize`": "they show what they are made of",
     "functions made of callables without a name": "they have the name of the function inside",
     "`pmap(f)`": "it is a jitted function",

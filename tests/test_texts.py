@@ -260,7 +260,7 @@ TEXTS = {
     "primitive": lambda j: texts(sine(j).eqns[0].primitive),
     "inner jaxpr": lambda j: str(nested(j).eqns[0].params["jaxpr"]),
     "inner jaxprs": lambda j: str(branches(j).eqns[-1].params["branches"]),
-    "effects": lambda j: sine(j).effects,
+    "effects": lambda j: [sine(j).effects, jaxpr_of(printing, 1.0)(j).effects],
     "treedefs": lambda j: {n: texts(j.tree.structure(tree)) for n, tree in TREES.items()},
     "registered": lambda j: j.tree.structure(registered(j)),
     "paths": lambda j: j.tree_util.tree_flatten_with_path({"a": [registered(j)], "b": Point(1, 2)})[
@@ -360,7 +360,6 @@ DIFFERENT = {
     "dtypes of random keys": lambda j: j.random.key(0).dtype,
     "`Traced`, `Lowered` and `Compiled`": lowered,
     "`eqn.params`": lambda j: sine(j).eqns[0].params,
-    "`eqn.effects`": lambda j: jaxpr_of(printing, 1.0)(j).effects,
     "functions made by `vjp` and `linearize`": lambda j: j.jax.vjp(function, X)[1],
     "functions made of callables without a name": lambda j: j.jax.grad(
         functools.partial(function, k=2)

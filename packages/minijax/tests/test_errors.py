@@ -49,7 +49,10 @@ def _as_documented():
 
 ROOT = Path(__file__).parents[3]
 PAGES_OF_ERRORS = Path(minijax.__file__).with_name("errors") / "pages"
-CLASSES = [getattr(errors, name) for name in errors.__all__ if name != "ExplainedError"]
+CLASSES = [getattr(errors, name) for name in errors.__all__]
+CLASSES = [
+    c for c in CLASSES if issubclass(c, errors.ExplainedError) and c is not errors.ExplainedError
+]
 
 
 def page_of(cls):

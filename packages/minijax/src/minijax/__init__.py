@@ -102,6 +102,7 @@ from minijax.settings.debugging import (
     no_execution,
     no_tracing,
 )
+from minijax.settings.effort_levels import CompilerEffortLevel
 from minijax.settings.jax_options import (
     allow_f16_reductions,
     auto_pcast,
@@ -142,9 +143,10 @@ from minijax_stage1.source import hide_frames_of
 from minijax_stage2.shaped_array import float0
 
 __all__ = [
-    "Array", "Device", "Inline", "NamedSharding", "P", "Ref", "ShapeDtypeStruct", "Shard",
-    "ad_checkpoint", "allow_f16_reductions", "api_util", "array_garbage_collection_guard",
-    "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
+    "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "Ref",
+    "ShapeDtypeStruct", "Shard", "ad_checkpoint", "allow_f16_reductions", "api_util",
+    "array_garbage_collection_guard", "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks",
+    "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "config",
     "copy_to_host_async", "core", "coverage", "custom_batching", "custom_derivatives",
     "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",

@@ -10,7 +10,9 @@ from minijax.transforms.checkpoint_policies import (
     name_p,
 )
 
+checkpoint_name_fwd = checkpoint_name  # in JAX, too, but under a setting
+
 __all__ = [
-    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
-    "name_p", "print_saved_residuals",
+    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_name_fwd",
+    "checkpoint_policies", "name_p", "print_saved_residuals",
 ]  # fmt: skip

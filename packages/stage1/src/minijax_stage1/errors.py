@@ -25,7 +25,11 @@ class ExplainedError(Exception):
         super().__init__(message, *more)
 
 
-class UnexpectedTracerError(ExplainedError, TypeError):
+class JAXTypeError(TypeError):
+    """The base class, with JAX's name, of type errors about the values of interpreters."""
+
+
+class UnexpectedTracerError(ExplainedError, JAXTypeError):
     """A value was used where its interpreter is not running.
 
     It was made inside a transformed function and leaked out of it (through a global, an attribute,

@@ -4,14 +4,14 @@ If JAX raises a `TypeError` in one place and a `ValueError` in another for the s
 class is both.
 """
 
-from minijax_stage1.errors import ExplainedError
+from minijax_stage1.errors import ExplainedError, JAXTypeError
 
 
 class MissingRuleError(ExplainedError, NotImplementedError):
     """An interpreter has no rule for a primitive."""
 
 
-class ConcretizationTypeError(ExplainedError, TypeError):
+class ConcretizationTypeError(ExplainedError, JAXTypeError):
     """A concrete value was required, but the value is not known during tracing."""
 
     remedy = (

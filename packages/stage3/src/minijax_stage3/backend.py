@@ -89,7 +89,11 @@ class _Backend:
         compile_options.num_replicas = compile_options.num_partitions = 1
         numbers = np.array([[self.device.id]], np.int32)
         compile_options.device_assignment = self.jaxlib.DeviceAssignment.create(numbers)
-        compile_options.env_option_overrides = list({**self.flags, **options}.items())
+        flags = {**self.flags, **options}
+        for name in ("optimization_level", "memory_fitting_level"):  # which are not flags
+            if name in flags:
+                setattr(compile_options.executable_build_options, name, flags.pop(name))
+        compile_options.env_option_overrides = list(flags.items())
         return compile_options
 
     def result_handler(self, aval: Aval) -> Any:

@@ -6,6 +6,14 @@ from typing import Any
 from minijax.callbacks.callback import Avals, Callback, callback_of
 from minijax.callbacks.pure_callback import one_by_one, refuse_derivative, types_of_results
 from minijax.primitives.declare_program import declare_program
+from minijax.primitives.effects import (
+    DebugEffect,
+    IOEffect,
+    OrderedDebugEffect,
+    OrderedIOEffect,
+    effect_rules,
+    ordered_or_not,
+)
 from minijax.primitives.sharding_rules import whole
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -159,5 +167,7 @@ for _primitive, _vmap, _jvp in (
         effects=True,
         calls_host=True,
     )
+effect_rules[io_callback_p] = ordered_or_not(OrderedIOEffect(), IOEffect())
+effect_rules[debug_callback_p] = ordered_or_not(OrderedDebugEffect(), DebugEffect())
 
 __all__ = ["debug_callback", "effects_barrier", "io_callback"]

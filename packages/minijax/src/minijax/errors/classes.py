@@ -4,7 +4,7 @@ Each of them is an `ExplainedError`: its message says what was wrong, where in t
 and how to fix it, and names its page in `errors/pages/`, which `explain_error` prints.
 """
 
-from minijax_stage1.errors import ExplainedError, UnexpectedTracerError
+from minijax_stage1.errors import ExplainedError, JAXTypeError, UnexpectedTracerError
 from minijax_stage2.errors import (
     ConcretizationTypeError,
     IntegerGradientError,
@@ -29,13 +29,25 @@ from minijax_stage4.errors import (
 )
 
 
-class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
+class JAXIndexError(IndexError):
+    """The base class, with JAX's name, of errors of indices that are not known."""
+
+    __module__ = "minijax.errors"  # as tracebacks show it
+
+
+class InconclusiveDimensionOperation(Exception):
+    """An error of computing with sizes that are not known; here all sizes are ints."""
+
+    __module__ = "minijax.errors"  # as tracebacks show it
+
+
+class NonConcreteBooleanIndexError(ConcretizationTypeError, JAXIndexError):
     """An array was indexed with traced booleans."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
-class NonConcreteSliceError(ConcretizationTypeError, IndexError):
+class NonConcreteSliceError(ConcretizationTypeError, JAXIndexError):
     """An array was sliced with traced bounds."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
@@ -65,7 +77,7 @@ class PlatformError(ExplainedError, RuntimeError):
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
-class KeyReuseError(ExplainedError, TypeError):
+class KeyReuseError(ExplainedError, JAXTypeError):
     """A random key was used twice; found by `debug_key_reuse`."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
@@ -79,7 +91,8 @@ class ShardingTypeError(ExplainedError, TypeError):
 
 __all__ = [
     "BranchTypeError", "CarryTypeError", "CompileError", "ComplexGradientError",
-    "ConcretizationTypeError", "ExecutionError", "ExplainedError", "IntegerGradientError",
+    "ConcretizationTypeError", "ExecutionError", "ExplainedError",
+    "InconclusiveDimensionOperation", "IntegerGradientError", "JAXIndexError", "JAXTypeError",
     "JaxRuntimeError", "JaxprTypeError", "KeyReuseError", "LeakedTracerError", "MappedAxisError",
     "MissingRuleError", "NonConcreteBooleanIndexError", "NonConcreteSliceError",
     "NonScalarGradientError", "NonlinearError", "PlatformError", "ShapeMismatchError",

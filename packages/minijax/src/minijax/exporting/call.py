@@ -41,6 +41,7 @@ class PortableProgram:
         num_devices: the number of devices that it is divided among.
         in_shardings, out_shardings: the shardings of arguments and results.
         platform: the platform that it is for.
+        any_platform: whether it may be called on another one.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class PortableProgram:
         in_shardings: AbstractShardings,
         out_shardings: AbstractShardings,
         platform: str,
+        any_platform: bool = False,
     ):
         self.name = name
         self.data = data
@@ -62,6 +64,7 @@ class PortableProgram:
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
         self.platform = platform
+        self.any_platform = any_platform
 
     @cached_property
     def text(self) -> str:
@@ -116,7 +119,7 @@ def _lower(
     program: PortableProgram,
 ) -> list[Value]:
     """Put the functions of the program into the module, under new names, and a call."""
-    if b.module.platform != program.platform:
+    if b.module.platform != program.platform and not program.any_platform:
         raise ValueError(
             f"the exported `{program.name}` is for the platform {program.platform!r}, and is "
             f"called where programs run on {b.module.platform!r}. Export it for that one, by "

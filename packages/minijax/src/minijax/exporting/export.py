@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
+from minijax.callbacks.ffi_call import effectful_ffi_call_p, ffi_call_p
 from minijax.errors.classes import TreeMismatchError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.exporting.call import AbstractShardings, PortableProgram, constant_p
@@ -47,11 +48,13 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, backend
-from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from minijax_stage3.jit import jit_p
 
 __all__ = [
-    "Exported", "default_export_platform", "deserialize", "export", "is_symbolic_dim",
+    "DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export",
+    "is_symbolic_dim", "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization", "register_pytree_node_serialization",
 ]  # fmt: skip
 
@@ -63,6 +66,45 @@ def default_export_platform() -> str:
     True
     """
     return backend.platform()
+
+
+foreign_calls = (ffi_call_p, effectful_ffi_call_p)
+
+# The versions of JAX's convention by which programs take their arguments: here the newest.
+minimum_supported_calling_convention_version = 10
+maximum_supported_calling_convention_version = 10
+
+
+@dataclass(frozen=True)
+class DisabledSafetyCheck:
+    """A check that an exported function leaves out, made by `platform` or `custom_call`.
+
+    >>> check = minijax.export.DisabledSafetyCheck.custom_call("mine")
+    >>> check, check.is_custom_call()
+    (custom_call:mine, 'mine')
+    """
+
+    _impl: str
+
+    @classmethod
+    def platform(cls) -> "DisabledSafetyCheck":
+        """Leave out the check that the program runs on the platform that it was exported for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> "DisabledSafetyCheck":
+        """Leave out the check of a foreign function, by its name."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """Return the name of the foreign function; None for another check."""
+        kind, _, name = self._impl.partition(":")
+        return name if kind == "custom_call" and name else None
+
+    def __str__(self) -> str:
+        return self._impl
+
+    __repr__ = __str__
 
 
 def is_symbolic_dim(p: Any) -> bool:
@@ -86,6 +128,7 @@ class Exported:
         out_avals: the types of its leaves.
         platforms: where the program can run.
         program: the program.
+        disabled_safety_checks: the checks that are left out.
         get_vjp: returns the exported derivative; None if there is none.
 
     >>> exported = minijax.export.export(minijax.jit(lambda x: {"twice": 2 * x}))(jnp.ones(3))
@@ -100,12 +143,18 @@ class Exported:
     out_avals: tuple[ShapedArray, ...]
     platforms: tuple[str, ...]
     program: PortableProgram
+    disabled_safety_checks: tuple[DisabledSafetyCheck, ...] = ()
     get_vjp: "Callable[[], Exported] | None" = field(default=None, repr=False)
 
     @property
     def mlir_module_serialized(self) -> bytes:
         """The StableHLO module in its portable form, which any XLA reads."""
         return self.program.data
+
+    @property
+    def calling_convention_version(self) -> int:
+        """The version of JAX's convention by which the program takes its arguments."""
+        return maximum_supported_calling_convention_version
 
     @property
     def nr_devices(self) -> int:
@@ -262,6 +311,7 @@ class Exported:
             "out_avals": [aval_to_json(aval) for aval in self.out_avals],
             "platforms": list(self.platforms),
             "nr_devices": self.nr_devices,
+            "disabled_checks": list(map(str, self.disabled_safety_checks)),
             "in_shardings": shardings_to_json(self.program.in_shardings),
             "out_shardings": shardings_to_json(self.program.out_shardings),
             "jaxlib": xla.jaxlib_version(),
@@ -279,7 +329,10 @@ def _as_hlo(shardings: AbstractShardings, avals: Sequence[ShapedArray]) -> tuple
 
 @hiding_frames
 def export(
-    fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None
+    fun_jit: Callable[..., Any],
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
 ) -> Callable[..., Exported]:
     """Export a jitted function.
 
@@ -287,6 +340,8 @@ def export(
         fun_jit: a jitted function.
         platforms: the platform where the program is to run, in a list, such as `["cuda"]`, of
             which there need not be devices; by default that of the default device.
+        disabled_checks: what is not checked: that the program is called on that platform, and that
+            foreign functions, by their names, are there and mean the same where it is called.
 
     Returns:
         A function of the same arguments, of which only the types matter: anything with a shape and
@@ -295,9 +350,9 @@ def export(
         among them, are those that the function would run on.
 
     Raises:
-        TypeError: `fun_jit` is not jitted.
-        ValueError: there is no such platform; when called, the function closes over tracers, or
-            has callbacks.
+        TypeError: `fun_jit` is not jitted; `disabled_checks` holds something else.
+        ValueError: there is no such platform; when called, the function closes over tracers, has
+            callbacks, or calls a foreign function that is not among the disabled checks.
 
     >>> import minijax
     >>> import minijax.numpy as jnp
@@ -310,18 +365,47 @@ def export(
         raise TypeError(
             f"export: expected what `jit` returns, found {shown(fun_jit)}; jit it first"
         )
+    checks = tuple(disabled_checks)
+    for check in checks:
+        if not isinstance(check, DisabledSafetyCheck):
+            raise TypeError(
+                f"export: disabled_checks holds what DisabledSafetyCheck.platform() and "
+                f"DisabledSafetyCheck.custom_call(name) return, found {shown(check)}"
+            )
     chosen = None if platforms is None else one_platform("export: platforms", platforms)
 
     @hiding_frames
     def export_for(*args: Any, **kwargs: Any) -> Exported:
         traced = fun_jit.trace(*args, **kwargs)
         platform = chosen or backend.platform()
-        return _exported(traced, traced.where, traced.out_shardings, platform)
+        _require_allowed(traced.fun_name, traced.jaxpr.jaxpr, checks)
+        return _exported(traced, traced.where, traced.out_shardings, platform, checks)
 
     return export_for
 
 
-def _exported(traced: Traced, where: Places, out_shardings: Shardings, platform: str) -> Exported:
+def _require_allowed(name: str, jaxpr: Jaxpr, checks: Sequence[DisabledSafetyCheck]) -> None:
+    """Raise an error if a program calls a foreign function that the checks do not name."""
+    allowed = {check.is_custom_call() for check in checks}
+    for eqn in jaxpr.eqns:
+        target = eqn.params.get("target_name")
+        if eqn.primitive in foreign_calls and target not in allowed:
+            raise ValueError(
+                f"export: `{name}` calls the foreign function {target!r}, which need not be there, "
+                "or mean the same, where the program runs. If it does, say so by "
+                f"disabled_checks=[DisabledSafetyCheck.custom_call({target!r})]"
+            )
+        for inner in inner_jaxprs(eqn):
+            _require_allowed(name, inner, checks)
+
+
+def _exported(
+    traced: Traced,
+    where: Places,
+    out_shardings: Shardings,
+    platform: str,
+    checks: tuple[DisabledSafetyCheck, ...] = (),
+) -> Exported:
     name, closed = traced.fun_name, traced.jaxpr
     if any(isinstance(x, Tracer) for x in closed.consts):
         raise ValueError(
@@ -353,16 +437,19 @@ def _exported(traced: Traced, where: Places, out_shardings: Shardings, platform:
         in_shardings,
         out_shardings,
         platform,
+        DisabledSafetyCheck.platform() in checks,
     )
 
     @cache
     def derivative() -> Exported:
         places = where._replace(shardings=(*in_shardings, *out_shardings))
         traced_vjp = _trace_vjp(name, closed, in_shardings + out_shardings)
-        return _exported(traced_vjp, places, in_shardings, platform)
+        return _exported(traced_vjp, places, in_shardings, platform, checks)
 
     trees = traced.in_tree, traced.out_tree
-    return Exported(name, trees[0], in_avals, trees[1], out_avals, (platform,), program, derivative)
+    return Exported(
+        name, trees[0], in_avals, trees[1], out_avals, (platform,), program, checks, derivative
+    )
 
 
 def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
@@ -436,12 +523,23 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         shardings_from_json(header.get(role, [None] * len(types)), types, num_devices)
         for role, types in zip(("in_shardings", "out_shardings"), avals, strict=True)
     ]
+    checks = tuple(map(DisabledSafetyCheck, map(str, header.get("disabled_checks", ()))))
     program = PortableProgram(
-        name, data, in_avals, out_avals, num_devices, in_shardings, out_shardings, platform
+        name,
+        data,
+        in_avals,
+        out_avals,
+        num_devices,
+        in_shardings,
+        out_shardings,
+        platform,
+        DisabledSafetyCheck.platform() in checks,
     )
     loaded = _vjp_from(derivative, name, in_avals, out_avals) if derivative else None
     get_vjp = None if loaded is None else lambda: loaded
-    return Exported(name, in_tree, in_avals, out_tree, out_avals, (platform,), program, get_vjp)
+    return Exported(
+        name, in_tree, in_avals, out_tree, out_avals, (platform,), program, checks, get_vjp
+    )
 
 
 def _vjp_from(

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from minijax.runtime.named_scope import named_scope
+from minijax.runtime.named_scope import Part, Transform, open_parts, parts_opened, text_of_parts
 from minijax_stage1.source import Source as SourceInfo
 from minijax_stage1.source import hide_frames_of, on_behalf_of, user_source
 
@@ -34,23 +35,79 @@ def user_context(traceback: Any, *, name_stack: Any = None) -> Iterator[None]:
         yield
 
 
-def current_name_stack() -> str:
-    """The names of the enclosing parts of the program, joined by slashes."""
-    source = user_source()
-    return "" if source is None else source.scope
+@dataclass(frozen=True)
+class NameStack:
+    """The names of the parts of a program that are within each other, and transformations of them.
+
+    Attributes:
+        stack: the names, from the outermost, a `Transform` for each transformation.
+
+    >>> stack = NameStack().extend("layer").transform("vmap").extend("head")
+    >>> str(stack), len(stack), str(stack[:1] + stack[2:])
+    ('layer/vmap(head)', 3, 'layer/head')
+    """
+
+    stack: tuple[Part, ...] = ()
+
+    def extend(self, name: str) -> "NameStack":
+        """The stack with one more name."""
+        return NameStack((*self.stack, name))
+
+    def transform(self, transform_name: str) -> "NameStack":
+        """The stack with a transformation, written around the name that follows."""
+        return NameStack((*self.stack, Transform(transform_name)))
+
+    def __getitem__(self, idx: slice) -> "NameStack":
+        return NameStack(self.stack[idx])
+
+    def __len__(self) -> int:
+        return len(self.stack)
+
+    def __add__(self, other: "NameStack") -> "NameStack":
+        return NameStack(self.stack + other.stack)
+
+    def __str__(self) -> str:
+        return text_of_parts(self.stack)
 
 
-def new_name_stack(name: str = "") -> str:
-    """A stack of names that holds one."""
-    return name
+def current_name_stack() -> NameStack:
+    """The names of the enclosing parts of the program. Transformations add none, unlike JAX's."""
+    return NameStack(open_parts())
 
 
-def extend_name_stack(name: str) -> Any:
-    """Name a part of the program, as `named_scope` does."""
-    return named_scope(name)
+def new_name_stack(name: str = "") -> NameStack:
+    """A stack of this name, or an empty one."""
+    return NameStack((name,) if name else ())
+
+
+@contextmanager
+def extend_name_stack(name: str) -> Iterator[NameStack]:
+    """Name a part of the program, as `named_scope` does, and return the names."""
+    with parts_opened([name]):
+        yield current_name_stack()
+
+
+@contextmanager
+def transform_name_stack(name: str) -> Iterator[NameStack]:
+    """Say that a transformation made what follows, and return the names."""
+    with parts_opened([Transform(name)]):
+        yield current_name_stack()
+
+
+@contextmanager
+def set_name_stack(name_stack: NameStack) -> Iterator[None]:
+    """Use these names in place of those of the enclosing parts."""
+    with parts_opened(name_stack.stack, instead=True):
+        yield
+
+
+def reset_name_stack() -> Any:
+    """Use no names, whatever the enclosing parts are called."""
+    return set_name_stack(NameStack())
 
 
 __all__ = [
-    "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
-    "new_source_info", "register_exclusion", "summarize", "user_context",
+    "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",
+    "new_name_stack", "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack",
+    "summarize", "transform_name_stack", "user_context",
 ]  # fmt: skip

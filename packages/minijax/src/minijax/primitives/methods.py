@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any
 
 import minijax_stage2 as stage2
+from minijax.primitives.effects import Effect, effects_of
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.settings.printed_types import plain, type_text
 from minijax_stage2 import Primitive, ShapedArray, impl_rules
 from minijax_stage2.shaped_array import type_attributes
 from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
-from minijax_stage3.dce import effectful, has_effects
+from minijax_stage3.dce import effectful
 from minijax_stage4 import UndefPrimal
 
 Rule = Callable[..., Any]
@@ -103,10 +104,9 @@ def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, 
     return dict(params)
 
 
-def _effects(program: Any) -> set[str]:
-    """The primitives with effects that running it applies, by name."""
-    eqns = [program] if isinstance(program, JaxprEqn) else program.eqns
-    return {eqn.primitive.name for eqn in eqns if has_effects(eqn)}
+def _effects(program: Any) -> set[Effect]:
+    """The effects of running it."""
+    return effects_of(program.jaxpr if isinstance(program, ClosedJaxpr) else program)
 
 
 def _replace(program: Any, **changes: Any) -> Any:

@@ -26,6 +26,7 @@ from minijax.runtime.partitioning import (
 from minijax.runtime.static_arguments import StaticArguments, resolve_arguments
 from minijax.runtime.traced import Traced
 from minijax.runtime.uniform_constants import without_uniform
+from minijax.settings.effort_levels import with_levels
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
@@ -80,6 +81,7 @@ def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any],
         raise TypeError(
             f"jit: compiler_options is a dict of XLA's options, found a {type(options).__name__}"
         )
+    options = with_levels(dict(options))
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
             raise TypeError(

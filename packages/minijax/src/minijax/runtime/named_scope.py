@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
@@ -18,8 +19,17 @@ from minijax_stage2.shown import shown
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import PartialEvalTrace
 
+
+class Transform(NamedTuple):
+    """A transformation among the names of parts, written around the part that follows it."""
+
+    name: str
+
+
+Part = str | Transform
+
 # The names of the parts that are open, with the trace that writes the program they are parts of.
-_open: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("open_scopes", default=())
+_open: ContextVar[tuple[tuple[Any, Part], ...]] = ContextVar("open_scopes", default=())
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,9 +46,7 @@ class ScopedSource(Source):
     def __init__(self, code: CodeType, offset: int):
         super().__init__(code, offset)
         self.attributes = attributes_in_context.value
-        scopes = _open.get()
-        staging = _staging_trace() if scopes else None
-        self.scope = "/".join([name for trace, name in scopes if trace is staging])
+        self.scope = text_of_parts(open_parts()) if _open.get() else ""
 
 
 def _staging_trace() -> Any:
@@ -49,6 +57,39 @@ def _staging_trace() -> Any:
             return None
         trace = trace.parent
     return trace
+
+
+def open_parts() -> tuple[Part, ...]:
+    """The names of the parts that are open in the program that is being written."""
+    staging = _staging_trace()
+    return tuple([name for trace, name in _open.get() if trace is staging])
+
+
+def text_of_parts(parts: Sequence[Part]) -> str:
+    """Names of parts joined by slashes: `layer/vmap(head)/mul`."""
+    found: list[str] = []
+    for part in reversed(parts):
+        if isinstance(part, str):
+            found.append(part)
+        elif found:
+            found[-1] = f"{part.name}({found[-1]})"
+        else:
+            found.append(f"{part.name}()")
+    return "/".join(reversed(found))
+
+
+@contextmanager
+def parts_opened(parts: Sequence[Part], instead: bool = False) -> Iterator[None]:
+    """Open parts of a program, within those that are open or instead of them."""
+    record_scopes()
+    staging, before = _staging_trace(), _open.get()
+    if instead:
+        before = tuple([each for each in before if each[0] is not staging])
+    token = _open.set((*before, *[(staging, part) for part in parts]))
+    try:
+        yield
+    finally:
+        _open.reset(token)
 
 
 def record_scopes() -> None:
@@ -81,12 +122,8 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope: name must be a string, found {shown(name)}")
-    record_scopes()
-    token = _open.set((*_open.get(), (_staging_trace(), name)))
-    try:
+    with parts_opened([name]):
         yield
-    finally:
-        _open.reset(token)
 
 
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:

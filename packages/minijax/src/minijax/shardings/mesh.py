@@ -4,6 +4,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -121,6 +122,33 @@ class _Axes:
         )
 
 
+@dataclass(frozen=True)
+class AbstractDevice:
+    """A kind of device, of which there need not be one.
+
+    Attributes:
+        device_kind: the name of the kind, as devices have it.
+        num_cores: the number of its cores, if that matters.
+        platform: "cpu", "gpu".
+
+    >>> minijax.sharding.AbstractDevice("cpu", None, "cpu")
+    AbstractDevice(device_kind=cpu, num_cores=None, platform=cpu)
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    @property
+    def fields(self) -> str:
+        """The attributes as text."""
+        kind, cores = self.device_kind, self.num_cores
+        return f"device_kind={kind}, num_cores={cores}, platform={self.platform}"
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice({self.fields})"
+
+
 class AbstractMesh(_Axes):
     """The axes of a mesh without its devices.
 
@@ -128,6 +156,7 @@ class AbstractMesh(_Axes):
         axis_sizes: the size of each axis.
         axis_names: the name of each axis.
         axis_types: the type of each axis; `AxisType.Auto` for all if not given.
+        abstract_device: the kind of its devices, an `AbstractDevice`, if it is known.
 
     Raises:
         ValueError: the numbers of sizes, names and types differ, or a name stands twice.
@@ -137,8 +166,14 @@ class AbstractMesh(_Axes):
     """
 
     def __init__(
-        self, axis_sizes: Sequence[int], axis_names: Sequence[Hashable], axis_types: Any = None
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Sequence[Hashable],
+        axis_types: Any = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
     ):
+        self.abstract_device = abstract_device
         self.axis_sizes = tuple(axis_sizes)
         self.axis_names = _names_of("AbstractMesh", axis_names, len(self.axis_sizes))
         self.axis_types = _types_of("AbstractMesh", axis_types, len(self.axis_sizes))
@@ -152,7 +187,12 @@ class AbstractMesh(_Axes):
         """The mesh with other types of the axes that are named."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         changed = [types.get(name, found) for name, found in pairs]
-        return AbstractMesh(self.axis_sizes, self.axis_names, tuple(changed))
+        return AbstractMesh(
+            self.axis_sizes,
+            self.axis_names,
+            tuple(changed),
+            abstract_device=self.abstract_device,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractMesh) and self._key == other._key
@@ -160,12 +200,18 @@ class AbstractMesh(_Axes):
     def __hash__(self) -> int:
         return hash(self._key)
 
+    def __str__(self) -> str:
+        text = super().__str__()
+        if self.abstract_device is None:
+            return text
+        return f"{text.removesuffix(')')}, {self.abstract_device.fields})"
+
     def __repr__(self) -> str:
         return str(self)
 
     @property
     def _key(self) -> Any:
-        return self.axis_sizes, self.axis_names, self.axis_types
+        return self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device
 
 
 class Mesh(_Axes):

@@ -21,7 +21,11 @@ from minijax.core import (
     typecheck_jaxpr,
     typeof,
 )
-from minijax.errors.classes import ConcretizationTypeError, JaxprTypeError
+from minijax.errors.classes import (
+    ConcretizationTypeError,
+    InconclusiveDimensionOperation,
+    JaxprTypeError,
+)
 from minijax.extend.core import primitives
 from minijax.extend.core.call_primitives import (
     create_call_primitive,
@@ -37,6 +41,7 @@ from minijax.extend.core.trace_state import (
     unsafe_am_i_under_a_vmap_DO_NOT_USE,
 )
 from minijax.extend.linear_util import DebugInfo
+from minijax.primitives.effects import Effect
 from minijax.runtime.tokens import AbstractToken, Token
 from minijax.settings.tracers import Tracer
 from minijax_stage1.source import user_source
@@ -49,14 +54,6 @@ array_types = {np.ndarray, np.generic}
 
 class DropVar(Var):
     """The variable of a result that nothing uses. Equations here name all of their results."""
-
-
-class InconclusiveDimensionOperation(Exception):
-    """An error of computing with sizes that are not known; here all sizes are ints."""
-
-
-class Effect:
-    """A class of effects, for primitives that libraries define."""
 
 
 Effects = frozenset[Effect]

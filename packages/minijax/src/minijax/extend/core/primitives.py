@@ -20,6 +20,7 @@ from minijax.random.primitives import (
 from minijax.random.threefry import threefry2x32_p
 from minijax.transforms.checkpoint import checkpoint_p as remat_p
 from minijax.transforms.checkpoint_policies import name_p
+from minijax.transforms.custom_derivatives.linear_call import custom_linear_p as custom_lin_p
 from minijax.transforms.custom_derivatives.rules import custom_call_p as custom_jvp_call_p
 from minijax.transforms.custom_derivatives.rules import custom_call_p as custom_vjp_call_p
 from minijax_stage2 import Primitive as _Primitive
@@ -33,9 +34,9 @@ closed_call_p = _Primitive("core_closed_call", higher_order=True)
 
 __all__ = [
     "add_jaxvals_p", "call_p", "closed_call_p", "create_call_primitive", "custom_jvp_call_p",
-    "custom_vjp_call_p", "jit_p", "name_p", "random_bits_p", "random_fold_in_p", "random_seed_p",
-    "random_split_p", "register_call_primitive_rules", "remat_p", "stop_gradient_p",
-    "threefry2x32_p",
+    "custom_lin_p", "custom_vjp_call_p", "jit_p", "name_p", "random_bits_p",
+    "random_fold_in_p", "random_seed_p", "random_split_p", "register_call_primitive_rules",
+    "remat_p", "stop_gradient_p", "threefry2x32_p",
 ]  # fmt: skip
 
 if not _typing.TYPE_CHECKING:

@@ -19,7 +19,9 @@ from minijax_stage2 import (
     reduce_sum,
     typeof,
 )
+from minijax_stage2.functions import add
 from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
@@ -41,10 +43,12 @@ def linear_call(
     residuals: Values,
     tangents: Values,
     out_types: Sequence[ShapedArray],
+    is_own_derivative: bool = False,
 ) -> list[Any]:
     """A linear map of the tangents, from its transpose, and optionally a function of all values.
 
-    That function is staged: the values that it closes over are operands, too.
+    That function is staged: the values that it closes over are operands, too. In forward mode the
+    derivative is that of the function; or the map itself, if `is_own_derivative`.
     """
     consts: Sequence[Any] = []
     forward = None
@@ -62,6 +66,7 @@ def linear_call(
         forward=forward,
         num_residuals=count + len(residuals),
         out_types=tuple(out_types),
+        is_own_derivative=is_own_derivative,
     )
 
 
@@ -83,7 +88,23 @@ def _evaluate_linear(*values: Any, forward: Jaxpr | None, **params: Any) -> list
 def _jvp_linear(
     primals: Values, tangents: Values, *, forward: Jaxpr | None, **params: Any
 ) -> tuple[list[Any], list[Any]]:
-    return jvp_flat(partial(eval_jaxpr, _known(forward), []), primals, tangents, None)
+    function = partial(eval_jaxpr, _known(forward), [])
+    if not params["is_own_derivative"]:
+        return jvp_flat(function, primals, tangents, None)
+    count = params["num_residuals"]
+    zeros = [Zero(tangent_type(typeof(x))) for x in primals]
+    outs = bind(custom_linear_p, *primals, forward=forward, **params)
+    out_tangents: list[Any] = [Zero(tangent_type(typeof(out))) for out in outs]
+    if any(type(t) is not Zero for t in tangents[:count]):
+        given = [*tangents[:count], *zeros[count:]]
+        _, out_tangents = jvp_flat(function, primals, given, None)
+    if any(type(t) is not Zero for t in tangents[count:]):
+        given = [*primals[:count], *map(instantiate, tangents[count:])]
+        more = bind(custom_linear_p, *given, forward=forward, **params)
+        out_tangents = [
+            t if type(s) is Zero else add(s, t) for s, t in zip(out_tangents, more, strict=True)
+        ]
+    return outs, out_tangents
 
 
 def _lower_linear(
@@ -105,6 +126,7 @@ def _vmap_linear(
     forward: Jaxpr | None,
     num_residuals: int,
     out_types: tuple[ShapedArray, ...],
+    is_own_derivative: bool,
 ) -> tuple[list[Any], list[BatchDim]]:
     axis = axis_of_mapped(None)
 
@@ -121,6 +143,7 @@ def _vmap_linear(
         values[:num_residuals],
         values[num_residuals:],
         [unmapped_aval(aval, 0, axis_size) for aval in out_types],
+        is_own_derivative,
     )
     return outs, [0] * len(outs)
 

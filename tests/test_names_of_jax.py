@@ -1,0 +1,278 @@
+"""Smaller names of JAX, held against JAX's: levels of effort, effects, checks, stacks of names."""
+
+import jax
+import jax.debug
+import jax.errors
+import jax.export
+import jax.extend
+import jax.ffi
+import numpy as np
+import pytest
+from jax import ad_checkpoint as _jax_ad_checkpoint  # noqa: F401
+from jax.experimental import io_callback as jax_io_callback
+
+import minijax
+import minijax.ad_checkpoint
+import minijax.debug
+import minijax.export
+import minijax.extend
+import minijax.extend.core
+from minijax.experimental import io_callback
+
+X = np.float32(3)
+BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
+
+# Levels of effort.
+LEVELS = ["UNKNOWN", "O0", "O1", "O2", "O3"]
+
+
+def test_levels_of_effort_are_jaxs():
+    ours, theirs = minijax.CompilerEffortLevel, jax.CompilerEffortLevel
+    assert [(x.name, x.value) for x in ours] == [(x.name, x.value) for x in theirs]
+    assert [ours(name).value for name in LEVELS] == [theirs(name).value for name in LEVELS]
+
+
+@BOTH
+@pytest.mark.parametrize("option", ["optimization_level", "memory_fitting_level"])
+def test_programs_are_compiled_with_levels_of_effort(j, option):
+    for level in ("O1", 29, j.CompilerEffortLevel.O0):
+        assert j.jit(lambda x: x * 2, compiler_options={option: level})(X) == 6
+    for wrong in ("O9", 5, "foo"):
+        with pytest.raises(ValueError, match="is not a valid CompilerEffortLevel"):
+            j.jit(lambda x: x * 2, compiler_options={option: wrong})(X)
+    compiled = j.jit(lambda x: x + 1).lower(X).compile({option: j.CompilerEffortLevel.O1})
+    assert compiled(X) == 4
+
+
+def test_levels_reach_the_options_of_jaxlib():
+    from minijax_stage3.backend import get_backend
+
+    build = get_backend().compile_options({"optimization_level": 19}).executable_build_options
+    assert build.optimization_level == 19
+    assert build.memory_fitting_level == 0
+
+
+# Errors.
+@BOTH
+def test_classes_of_errors(j):
+    errors = j.errors
+    for name in (
+        "ConcretizationTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
+        "TracerIntegerConversionError", "UnexpectedTracerError", "KeyReuseError",
+    ):  # fmt: skip
+        assert issubclass(getattr(errors, name), errors.JAXTypeError)
+    assert issubclass(errors.NonConcreteBooleanIndexError, errors.JAXIndexError)
+    assert issubclass(errors.JAXTypeError, TypeError)
+    assert issubclass(errors.JAXIndexError, IndexError)
+    assert issubclass(errors.InconclusiveDimensionOperation, Exception)
+    with pytest.raises(errors.JAXTypeError):
+        j.jit(lambda x: float(x))(X)
+    with pytest.raises(errors.JAXIndexError):
+        j.jit(lambda x: x[x > 0])(np.ones(3, np.float32))
+    with pytest.raises(errors.JAXTypeError, match="mine"):
+        raise errors.JAXTypeError("mine")
+
+
+# Effects.
+@BOTH
+@pytest.mark.parametrize("ordered", [False, True])
+def test_programs_have_effects(j, ordered):
+    def printing(x):
+        j.debug.print("{}", x, ordered=ordered)
+        return x
+
+    call = io_callback if j is minijax else jax_io_callback
+    expected = j.debug.OrderedDebugEffect if ordered else j.debug.DebugEffect
+    nested = lambda x: j.lax.scan(lambda c, _: (j.jit(printing)(c), None), x, length=2)[0]  # noqa: E731
+    for function in (printing, j.jit(printing), nested):
+        jaxpr = j.make_jaxpr(function)(X)
+        assert list(map(type, jaxpr.effects)) == [expected]
+        assert {e for eqn in jaxpr.eqns for e in eqn.effects} == set(jaxpr.effects)
+    assert j.make_jaxpr(lambda x: x * 2)(X).effects == set()
+    (io_effect,) = j.make_jaxpr(lambda x: call(abs, x, x, ordered=ordered))(X).effects
+    assert str(type(io_effect).__name__) == ("OrderedIOEffect" if ordered else "IOEffect")
+    assert str(expected()) == ("OrderedDebug" if ordered else "Debug")
+
+
+# Checks of exports.
+@BOTH
+def test_disabled_checks_of_exports(j):
+    check = j.export.DisabledSafetyCheck
+    assert [str(check.platform()), repr(check.custom_call("a"))] == ["platform", "custom_call:a"]
+    assert [check.platform().is_custom_call(), check.custom_call("a").is_custom_call()] == [
+        None,
+        "a",
+    ]
+    assert check.custom_call("a") == check.custom_call("a") != check.custom_call("b")
+    assert len({check.platform(), check.platform(), check.custom_call("b")}) == 2
+    call = j.ffi.ffi_call("no_function", j.ShapeDtypeStruct((), "float32"))
+    foreign = j.jit(lambda x: j.jit(lambda y: call(y) + 1)(x))
+    with pytest.raises(ValueError, match=r"custom_call\('"):
+        j.export.export(foreign)(X)
+    allowed = (check.custom_call("no_function"),)
+    exported = j.export.export(foreign, disabled_checks=allowed)(X)
+    assert tuple(exported.disabled_safety_checks) == allowed
+    with pytest.raises((TypeError, AttributeError)):
+        j.export.export(foreign, disabled_checks=["platform"])(X)
+    lowest = j.export.minimum_supported_calling_convention_version
+    highest = j.export.maximum_supported_calling_convention_version
+    assert lowest <= exported.calling_convention_version <= highest == 10
+
+
+@BOTH
+def test_programs_for_another_platform_run_where_the_check_is_disabled(j):
+    check = j.export.DisabledSafetyCheck.platform()
+    double = j.jit(lambda x: x * 2)
+    with pytest.raises(ValueError, match="platform"):
+        j.export.export(double, platforms=["cuda"])(X).call(X)
+    exported = j.export.export(double, platforms=["cuda"], disabled_checks=[check])(X)
+    assert exported.call(X) == 6
+    if j is jax:  # which writes files by a package that need not be there
+        return
+    loaded = j.export.deserialize(exported.serialize(vjp_order=1))
+    assert loaded.call(X) == 6
+    assert tuple(loaded.disabled_safety_checks) == (check,)
+    assert j.grad(loaded.call)(X) == 2
+
+
+# Kinds of devices.
+@BOTH
+def test_abstract_devices(j):
+    device = j.sharding.AbstractDevice("cpu", None, "cpu")
+    assert repr(device) == "AbstractDevice(device_kind=cpu, num_cores=None, platform=cpu)"
+    assert device == j.sharding.AbstractDevice("cpu", num_cores=None, platform="cpu")
+    types = (j.sharding.AxisType.Explicit,)
+    mesh = j.sharding.AbstractMesh((2,), ("x",), types, abstract_device=device)
+    assert mesh.abstract_device is device
+    assert mesh != j.sharding.AbstractMesh((2,), ("x",), types)
+    assert str(mesh) == (
+        "AbstractMesh('x': 2, axis_types=(Explicit,), device_kind=cpu, num_cores=None, "
+        "platform=cpu)"
+    )
+
+
+# Stacks of names.
+def of_stacks(j):
+    module = j.extend.source_info_util
+    stack = module.new_name_stack("a")
+    yield str(stack)
+    yield str(module.new_name_stack()), len(module.new_name_stack())
+    yield str(stack.extend("b").transform("jvp"))
+    yield str(stack.transform("jvp").extend("c").extend("d"))
+    yield str(stack.transform("jvp").transform("vmap").extend("c"))
+    yield len(stack), str((stack + stack.extend("c"))[1:])
+    yield str(module.current_name_stack())
+    with j.named_scope("x"), module.extend_name_stack("y") as inside:
+        yield str(inside), str(module.current_name_stack())
+        with module.reset_name_stack():
+            yield str(module.current_name_stack())
+        with module.set_name_stack(stack):
+            yield str(module.current_name_stack())
+        with module.transform_name_stack("vmap") as transformed:
+            yield str(transformed), str(module.current_name_stack())
+            with j.named_scope("z"):
+                yield str(module.current_name_stack())
+        found = []
+
+        def f(x):
+            found.append(str(module.current_name_stack()))
+            with j.named_scope("in"):
+                found.append(str(module.current_name_stack()))
+            return x
+
+        j.jit(f)(1.0)
+        yield found
+    yield str(module.current_name_stack())
+    yield stack == module.new_name_stack("a"), hash(stack) == hash(module.new_name_stack("a"))
+
+
+def test_stacks_of_names_agree():
+    assert [*of_stacks(minijax)] == [*of_stacks(jax)]
+
+
+def test_names_are_in_compiled_programs():
+    module = minijax.extend.source_info_util
+
+    def f(x):
+        with module.transform_name_stack("mine"), minijax.named_scope("part"):
+            return minijax.numpy.sin(x)
+
+    assert "mine(part)/sin" in minijax.jit(f).lower(X).compile().as_text()
+
+
+# Linear functions with a transpose.
+def divided(j):
+    return lambda x, r=2.0: j.custom_derivatives.linear_call(
+        lambda r, x: x / r, lambda r, ct: 7 * ct / r, r, x
+    )
+
+
+CALLS = {
+    "eager": lambda j, f: f(3.0),
+    "jit": lambda j, f: j.jit(f)(3.0),
+    "grad": lambda j, f: j.grad(f)(3.0),
+    "grad of jit": lambda j, f: j.grad(j.jit(f))(3.0),
+    "jvp": lambda j, f: j.jvp(f, (3.0,), (1.0,)),
+    "linearize": lambda j, f: j.linearize(f, 3.0)[1](1.0),
+    "transpose": lambda j, f: j.linear_transpose(f, 1.0)(1.0),
+    "transpose twice": lambda j, f: j.linear_transpose(
+        lambda y: j.linear_transpose(f, 1.0)(y)[0], 1.0
+    )(1.0),
+    "grad of product": lambda j, f: j.grad(lambda x: f(x) * f(x))(3.0),
+    "second": lambda j, f: j.grad(j.grad(lambda x: f(x) ** 3))(3.0),
+    "value": lambda j, f: j.value_and_grad(lambda x: f(x * 2, 4.0))(3.0),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_linear_calls_agree(name):
+    ours, theirs = (CALLS[name](j, divided(j)) for j in (minijax, jax))
+    minijax.tree.map(np.testing.assert_allclose, ours, theirs)
+
+
+@BOTH
+def test_linear_calls_of_trees(j):
+    call = j.custom_derivatives.linear_call
+
+    def f(x, y):
+        return call(
+            lambda r, xs: {"sum": r[0] * xs[0] + xs[1]},
+            lambda r, ct: (r[0] * ct["sum"], ct["sum"]),
+            (2.0,),
+            (x, y),
+        )["sum"]
+
+    assert f(3.0, 4.0) == 10
+    assert j.grad(f, (0, 1))(3.0, 4.0) == (2, 1)
+
+
+def test_linear_calls_are_mapped_and_residuals_differentiated_where_jax_cannot():
+    f, xs = divided(minijax), minijax.numpy.arange(3.0)
+    np.testing.assert_allclose(minijax.vmap(f)(xs), xs / 2)
+    np.testing.assert_allclose(minijax.vmap(minijax.grad(f))(xs), np.full(3, 3.5))
+    np.testing.assert_allclose(minijax.vmap(f)(xs, xs + 1), xs / (xs + 1))
+    np.testing.assert_allclose(minijax.grad(f, 1)(3.0, 2.0), -3 / 4)
+
+
+@BOTH
+def test_wrong_transposes_are_errors(j):
+    def f(transpose):
+        return lambda x: j.custom_derivatives.linear_call(lambda r, x: x, transpose, (), x)
+
+    with pytest.raises(TypeError):
+        j.grad(f(lambda r, ct: (ct, ct)))(3.0)
+    with pytest.raises(ValueError, match="float32" if j is jax else "f32"):
+        j.grad(f(lambda r, ct: ct * j.numpy.ones(3)))(X)
+
+
+@BOTH
+def test_named_values_of_forward_rules(j):
+    named = j.ad_checkpoint.checkpoint_name_fwd
+    jaxpr = j.make_jaxpr(lambda x: named({"a": x}, "kept"))(X)
+    assert [eqn.params["name"] for eqn in jaxpr.eqns] == ["kept"]
+    assert j.grad(lambda x: named(x, "kept") ** 2)(X) == 6
+
+
+def test_the_linear_part_of_custom_derivatives_is_a_primitive():
+    (eqn,) = minijax.make_jaxpr(divided(minijax))(X).eqns
+    assert eqn.primitive is minijax.extend.core.primitives.custom_lin_p
