@@ -49,7 +49,8 @@ REASONS = {
     "They change what `import jax` means, and say what of JAX is here.": """
         coverage install_as_jax""",
     "Programs do not draw them yet; tests of their own hold them against JAX.": """
-        custom_derivatives.linear_call ds lax.dce_sink lax.linalg.qdwh lax.log2 lax.mulhi lax.one_minus_square lax.polynomial
+        custom_derivatives.linear_call
+        ds lax.dce_sink lax.linalg.qdwh lax.log2 lax.mulhi lax.one_minus_square lax.polynomial
         lax.ragged_all_to_all lax.ragged_dot_general lax.scaled_dot lax.stage
         nn.get_scaled_dot_general_config nn.scaled_dot_general nn.scaled_matmul
         numpy.minmax numpy.top_k scipy.linalg.convolution_matrix

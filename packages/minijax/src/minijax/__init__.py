@@ -145,8 +145,8 @@ from minijax_stage2.shaped_array import float0
 __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "Ref",
     "ShapeDtypeStruct", "Shard", "ad_checkpoint", "allow_f16_reductions", "api_util",
-    "array_garbage_collection_guard", "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks",
-    "checkpoint",
+    "array_garbage_collection_guard", "auto_pcast", "block_until_ready", "check_tracer_leaks",
+    "checking_leaks", "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "config",
     "copy_to_host_async", "core", "coverage", "custom_batching", "custom_derivatives",
     "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",

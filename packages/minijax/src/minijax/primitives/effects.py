@@ -27,7 +27,12 @@ class DebugEffect(Effect):
 
 
 class OrderedDebugEffect(Effect):
-    """The effect of `debug.print` and `debug.callback` that are `ordered`."""
+    """The effect of `debug.print` and `debug.callback` that are `ordered`.
+
+    >>> from minijax import debug
+    >>> str(debug.OrderedDebugEffect())
+    'OrderedDebug'
+    """
 
     def __str__(self) -> str:
         return "OrderedDebug"
