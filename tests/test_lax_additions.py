@@ -106,6 +106,11 @@ def _polynomials():
 
 def test_staging():
     assert_close(lax.stage(2.0), jlax.stage(2.0))
+    for tree in (None, {}, [1.0]):
+        with pytest.raises(TypeError):
+            jlax.stage(tree)
+        with pytest.raises(TypeError, match="stage"):
+            lax.stage(tree)
     assert lax.dce_sink(1.0) is None
     assert minijax.jit(lambda x: (lax.dce_sink(x * 2), lax.stage(x))[1])(1.0) == 1
 

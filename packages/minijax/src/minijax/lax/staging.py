@@ -7,15 +7,20 @@ from typing import Any
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
+from minijax_stage2.shaped_array import typeof_named
 
 
 @operation
 def stage(x: ArrayLike, /) -> Array:
     """`x` as an array, which is traced where a function is.
 
+    Raises:
+        TypeError: `x` is not an array or a number.
+
     >>> minijax.make_jaxpr(lambda: lax.stage(1.0) * 2)().jaxpr.outvars[0].aval.shape
     ()
     """
+    typeof_named("stage: x", x)
     return to_array(x)
 
 
