@@ -67,12 +67,14 @@ OF_AXES = {
 # Nor does this mean the same on each platform: tests/test_platforms.py.
 OF_PLATFORMS = {"platform_index"}
 UNSTEADY = {"rng_uniform"}  # gives other numbers each time: test_lax.py
+# Nor do these take or give numbers: tests/test_tokens.py.
+OF_TOKENS = {"create_token", "after_all"}
 OF_STAGES = {x for x in vars(stage2_primitives).values() if isinstance(x, Primitive)}
 OF_STAGES |= {stop_gradient_p}  # of which the laws of the stages are
 primitives = [
     p
     for p in abstract_eval_rules
-    if p not in OF_STAGES and p.name not in OF_KEYS | OF_AXES | OF_PLATFORMS | UNSTEADY
+    if p not in OF_STAGES and p.name not in OF_KEYS | OF_AXES | OF_PLATFORMS | OF_TOKENS | UNSTEADY
 ]
 
 # What numpy calls the elementwise primitives; the others are in `examples` below.
