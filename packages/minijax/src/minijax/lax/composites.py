@@ -5,7 +5,7 @@ are those of its function.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,15 @@ def composite(
     if function is _device_put:  # a program runs on the devices of its operands
         evaluators[primitive] = results
     return primitive
+
+
+@lru_cache
+def inlined(name: str, function: Callable[..., Any]) -> Primitive:
+    """A primitive whose `bind` calls a function, of which programs then have the equations."""
+    primitive: Any = Primitive(name)
+    primitive.bind = function
+    named: Primitive = primitive
+    return named
 
 
 def _squeeze(x: Any, *, dimensions: Sequence[int]) -> Any:
@@ -154,3 +163,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tile": lambda x, *, reps: lax.tile(x, reps),
     "unstack": _unstack,
 }
+
+# What needs the names of axes, or references, around it.
+INLINED: dict[str, Callable[..., Any]] = {"ragged_all_to_all": lax.ragged_all_to_all}

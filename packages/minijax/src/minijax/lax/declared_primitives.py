@@ -129,6 +129,7 @@ scatter_p: Primitive
 scatter_sub_p: Primitive
 select_and_gather_add_p: Primitive
 select_and_scatter_add_p: Primitive
+select_and_scatter_p: Primitive
 select_n_p: Primitive
 sharding_constraint_p: Primitive
 shift_left_p: Primitive

@@ -20,10 +20,12 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
     for primitive in abstract_eval_rules:
         if f"{primitive.name}_p" == name and (among is None or primitive.name in among):
             return primitive
-    from minijax.lax.composites import FUNCTIONS, composite  # which needs all of lax
+    from minijax.lax.composites import FUNCTIONS, INLINED, composite, inlined  # needs all of lax
 
     name_of_function = name.removesuffix("_p")
     named = among is None or name_of_function in among
     if name.endswith("_p") and name_of_function in FUNCTIONS and named:
         return composite(name_of_function, FUNCTIONS[name_of_function])
+    if name.endswith("_p") and name_of_function in INLINED and named:
+        return inlined(name_of_function, INLINED[name_of_function])
     raise AttributeError(f"module {module!r} has no attribute {name!r}")

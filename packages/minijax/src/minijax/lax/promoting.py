@@ -47,6 +47,7 @@ from minijax.lax.ragged_dot import *
 from minijax.lax.reductions.argmax import *
 from minijax.lax.reductions.cumulative import *
 from minijax.lax.reductions.reduce import *
+from minijax.lax.reductions.select_and_scatter import *
 from minijax.lax.reductions.standard import *
 from minijax.lax.reductions.window_extremes import *
 from minijax.lax.reductions.windows import *

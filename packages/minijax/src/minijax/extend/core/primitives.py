@@ -6,10 +6,12 @@ library by others, `square` for instance, has none here.
 
 import typing as _typing
 
+import minijax.numpy.references as _references
 from minijax.extend.core.call_primitives import (
     create_call_primitive,
     register_call_primitive_rules,
 )
+from minijax.lax.composites import inlined as _inlined
 from minijax.lax.primitive_names import primitive_named as _primitive_named
 from minijax.random.primitives import (
     random_bits_p,
@@ -28,15 +30,40 @@ from minijax_stage2.primitives import add_p as add_jaxvals_p
 from minijax_stage3.jit import jit_p
 from minijax_stage4.stop_gradient import stop_gradient_p
 
+
+def _whole(name: str, transforms: tuple[_typing.Any, ...]) -> None:
+    if transforms:
+        raise NotImplementedError(
+            f"{name}.bind: only whole references are read and written; ref[index] and ref.get, "
+            "ref.swap with an index are of parts"
+        )
+
+
+def _get(ref: _typing.Any, *transforms: _typing.Any, tree: _typing.Any) -> _typing.Any:
+    _whole("get_p", transforms)
+    return _references.get(ref)
+
+
+def _swap(
+    ref: _typing.Any, value: _typing.Any, *transforms: _typing.Any, tree: _typing.Any
+) -> _typing.Any:
+    _whole("swap_p", transforms)
+    return _references.swap(ref, None, value)
+
+
+# References are resolved as a function is traced: programs have no equations of these.
+get_p = _inlined("get", _get)
+swap_p = _inlined("swap", _swap)
+
 # Programs compare the primitives of equations with them; no equation here has them.
 call_p = _Primitive("core_call", higher_order=True)
 closed_call_p = _Primitive("core_closed_call", higher_order=True)
 
 __all__ = [
     "add_jaxvals_p", "call_p", "closed_call_p", "create_call_primitive", "custom_jvp_call_p",
-    "custom_lin_p", "custom_vjp_call_p", "jit_p", "name_p", "random_bits_p",
+    "custom_lin_p", "custom_vjp_call_p", "get_p", "jit_p", "name_p", "random_bits_p",
     "random_fold_in_p", "random_seed_p", "random_split_p", "register_call_primitive_rules",
-    "remat_p", "stop_gradient_p", "threefry2x32_p",
+    "remat_p", "stop_gradient_p", "swap_p", "threefry2x32_p",
 ]  # fmt: skip
 
 if not _typing.TYPE_CHECKING:

@@ -1,0 +1,128 @@
+"""Primitives that programs bind by JAX's names: windows, exchanges of slices, references."""
+
+import jax
+import jax.extend
+import numpy as np
+import pytest
+
+import minijax
+import minijax.extend.core
+
+BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
+
+
+def select_and_scatter(j, x, source, init, pair=("ge", "add"), **window):
+    scalar = np.zeros((), x.dtype)
+    select, scatter = (
+        j.make_jaxpr(lambda a, b, name=name: getattr(j.lax, name)(a, b))(scalar, scalar)
+        for name in pair
+    )
+    return j.lax.select_and_scatter_p.bind(
+        x, source, init, select_jaxpr=select, select_consts=(), scatter_jaxpr=scatter,
+        scatter_consts=(), **window,
+    )  # fmt: skip
+
+
+WINDOWS = {
+    "one axis": ((6,), (3,), (2,), (2,), ((0, 0),)),
+    "overlapping": ((7,), (3,), (3,), (2,), ((0, 0),)),
+    "padded": ((5,), (3,), (3,), (2,), ((1, 1),)),
+    "two axes": ((4, 6), (2, 2), (2, 3), (2, 3), ((0, 0), (0, 0))),
+}
+
+
+@pytest.mark.parametrize("pair", [("ge", "add"), ("le", "max"), ("gt", "mul")])
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_select_and_scatter(name, pair, dtype):
+    shape, windows, *parameters = WINDOWS[name]
+    names = "window_dimensions", "window_strides", "padding"
+    window = dict(zip(names, parameters, strict=True))
+    rng = np.random.default_rng(3)
+    x, source = (rng.permutation(np.prod(n)).reshape(n).astype(dtype) for n in (shape, windows))
+    ours, jitted, theirs = (
+        (jit or (lambda f: f))(
+            lambda x, source, j=j: select_and_scatter(
+                j, x, source, np.ones((), dtype), pair, **window
+            )
+        )(x, source)
+        for j, jit in ((minijax, None), (minijax, minijax.jit), (jax, None))
+    )
+    np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(jitted, theirs)
+    assert ours.dtype == theirs.dtype
+    one = lambda x, y: select_and_scatter(minijax, x, y, np.ones((), dtype), pair, **window)  # noqa: E731
+    mapped = minijax.vmap(one, (1, None))(np.stack([x, x[::-1]], 1), source)
+    np.testing.assert_array_equal(mapped, [one(x, source), one(x[::-1], source)])
+
+
+@BOTH
+def test_select_and_scatter_has_no_derivative_and_checks_its_operands(j):
+    x, source = np.arange(6, dtype=np.float32), np.ones(3, np.float32)
+    window = {"window_dimensions": (2,), "window_strides": (2,), "padding": ((0, 0),)}
+    f = lambda source: select_and_scatter(j, x, source, np.float32(0), **window)  # noqa: E731
+    with pytest.raises(NotImplementedError):
+        j.grad(lambda s: f(s).sum())(source)
+    with pytest.raises(TypeError):
+        select_and_scatter(j, x, source, np.float32(0), **{**window, "window_strides": (2, 2)})
+
+
+def ragged(j, bind):
+    """Two examples exchange slices, by the function or by the primitive."""
+
+    def send(x, to):
+        i = j.lax.axis_index("i")
+        received = j.numpy.where(i == 0, 1, j.numpy.array([2, 2], "int32"))
+        operands = (
+            x, j.numpy.zeros(4, x.dtype), j.numpy.array([0, 1], "int32"),
+            j.numpy.array([1, 2], "int32"), to, received,
+        )  # fmt: skip
+        if bind:
+            return j.lax.ragged_all_to_all_p.bind(*operands, axis_name="i", axis_index_groups=None)
+        return j.lax.ragged_all_to_all(*operands, axis_name="i")
+
+    return send
+
+
+def test_ragged_exchanges_are_bound():
+    x = np.array([[1.0, 2, 3], [4, 5, 6]], np.float32)
+    to = np.array([[0, 0], [1, 2]], np.int32)
+    mapped = [minijax.vmap(ragged(minijax, bind), axis_name="i") for bind in (False, True)]
+    function, bound = (f(x, to) for f in mapped)
+    np.testing.assert_array_equal(bound, function)
+    np.testing.assert_array_equal(minijax.jit(mapped[1])(x, to), function)
+    slopes = [minijax.grad(lambda x, f=f: (f(x, to) ** 2).sum())(x) for f in mapped]
+    np.testing.assert_array_equal(*slopes)
+    with pytest.raises(NameError):
+        ragged(minijax, True)(x[0], to[0])
+    primitives = minijax.extend.core.primitives
+    assert primitives.ragged_all_to_all_p is minijax.lax.ragged_all_to_all_p
+    assert primitives.ragged_all_to_all_p.name == jax.lax.ragged_all_to_all_p.name
+
+
+@BOTH
+def test_references_are_read_and_written_by_their_primitives(j):
+    get_p, swap_p = (getattr(j.extend.core.primitives, name) for name in ("get_p", "swap_p"))
+    assert (get_p.name, swap_p.name) == ("get", "swap")
+    whole = j.tree.structure(())
+    ref = j.new_ref(j.numpy.arange(3.0))
+    np.testing.assert_array_equal(get_p.bind(ref, tree=whole), [0, 1, 2])
+    np.testing.assert_array_equal(
+        swap_p.bind(ref, j.numpy.ones_like(ref[...]), tree=whole), [0, 1, 2]
+    )
+    np.testing.assert_array_equal(ref[...], [1, 1, 1])
+
+    @j.jit
+    def double(ref):
+        x = get_p.bind(ref, tree=whole)
+        swap_p.bind(ref, x * 2, tree=whole)
+        return x
+
+    np.testing.assert_array_equal(double(ref), [1, 1, 1])
+    np.testing.assert_array_equal(ref[...], [2, 2, 2])
+
+
+def test_parts_of_references_are_not_bound():
+    get_p = minijax.extend.core.primitives.get_p
+    with pytest.raises(NotImplementedError, match=r"get_p.*ref\[index\]"):
+        get_p.bind(minijax.new_ref(minijax.numpy.arange(3.0)), 1, tree=minijax.tree.structure((0,)))
