@@ -114,20 +114,20 @@ def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
     deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
 
 
-def defbilinear(primitive: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
+def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     """Declare a primitive to be linear in each of two operands.
 
     Arguments:
-        primitive: the primitive.
+        prim: the primitive.
         lhs_rule: function `(ct, lhs, rhs, **params)` that returns the cotangent of `lhs`.
         rhs_rule: function `(ct, lhs, rhs, **params)` that returns the cotangent of `rhs`.
     """
     stage2.defjvp(
-        primitive,
-        lambda t, out, lhs, rhs, **params: stage2.bind(primitive, t, rhs, **params)[0],
-        lambda t, out, lhs, rhs, **params: stage2.bind(primitive, lhs, t, **params)[0],
+        prim,
+        lambda t, out, lhs, rhs, **params: stage2.bind(prim, t, rhs, **params)[0],
+        lambda t, out, lhs, rhs, **params: stage2.bind(prim, lhs, t, **params)[0],
     )
-    stage4.deftranspose(primitive, lhs_rule, rhs_rule)
+    stage4.deftranspose(prim, lhs_rule, rhs_rule)
 
 
 def add_tangents(x: Any, y: Any) -> Any:

@@ -243,39 +243,39 @@ def get(ref: Ref | RefView, idx: Any = None) -> Array:
 
 
 @evaluated_by_library
-def swap(ref: Ref | RefView, idx: Any, x: ArrayLike) -> Array:
+def swap(ref: Ref | RefView, idx: Any, value: ArrayLike) -> Array:
     """Replace a part of the array of a reference, and return what was there.
 
     Arguments:
         ref: a reference.
         idx: an index, as of arrays; None is all.
-        x: an array of the shape and dtype of the part.
+        value: an array of the shape and dtype of the part.
 
     Raises:
-        TypeError: `ref` is no reference, or `x` no array.
-        ValueError: `x` has another shape or dtype.
+        TypeError: `ref` is no reference, or `value` no array.
+        ValueError: `value` has another shape or dtype.
         IndexError: an int is out of bounds.
 
     >>> minijax.ref.swap(minijax.new_ref(jnp.arange(3)), 1, 5)
     Array(1, dtype=int32)
     """
-    value = _require_ref("ref.swap", ref).read()
-    part: Array = _part(value, idx)
-    ref.write(_with_part(value, idx, _fitting(ref, part, x, "ref.swap")))
+    before = _require_ref("ref.swap", ref).read()
+    part: Array = _part(before, idx)
+    ref.write(_with_part(before, idx, _fitting(ref, part, value, "ref.swap")))
     return part
 
 
-def set(ref: Ref | RefView, idx: Any, x: ArrayLike) -> None:
+def set(ref: Ref | RefView, idx: Any, value: ArrayLike) -> None:
     """Replace a part of the array of a reference.
 
     Arguments:
         ref: a reference.
         idx: an index, as of arrays; None is all.
-        x: an array of the shape and dtype of the part.
+        value: an array of the shape and dtype of the part.
 
     Raises:
-        TypeError: `ref` is no reference, or `x` no array.
-        ValueError: `x` has another shape or dtype.
+        TypeError: `ref` is no reference, or `value` no array.
+        ValueError: `value` has another shape or dtype.
         IndexError: an int is out of bounds.
 
     >>> ref = minijax.new_ref(jnp.arange(3))
@@ -283,7 +283,7 @@ def set(ref: Ref | RefView, idx: Any, x: ArrayLike) -> None:
     >>> ref
     Ref([0, 5, 2], dtype=int32)
     """
-    swap(ref, idx, x)
+    swap(ref, idx, value)
 
 
 @evaluated_by_library

@@ -38,8 +38,11 @@ class ShapeDtypeStruct:
         weak_type: whether it is the type of a Python number, which promotes to other dtypes.
         sharding: a `Sharding`, or a `PartitionSpec` of the mesh in context: how the array is
             divided among devices. A function lowered for this type is compiled for it.
+        manual_axis_type: must be None.
+        is_ref: must be False.
 
     Raises:
+        NotImplementedError: `manual_axis_type` or `is_ref` is given.
         TypeError: `shape` is not a shape; a spec is given without a mesh.
         ValueError: `dtype` is None; `sharding` is of another type, or divides more axes than there
             are.
@@ -51,8 +54,20 @@ class ShapeDtypeStruct:
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
     def __init__(
-        self, shape: Iterable[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False
+        self,
+        shape: Iterable[int],
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        manual_axis_type: None = None,
+        is_ref: bool = False,
     ):
+        if manual_axis_type is not None or is_ref:
+            raise NotImplementedError(
+                "ShapeDtypeStruct: manual_axis_type must be None and is_ref False here: primitives "
+                "say what varies in shard_map, and references are made by new_ref"
+            )
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be given, found None")
         self.shape = tuple(shape)

@@ -1,6 +1,7 @@
 """Partition specs: which axes of a mesh divide each axis of an array."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence, Set
+from enum import Enum
 from typing import Any
 
 from minijax_stage2.shown import shown
@@ -22,6 +23,17 @@ def _unconstrained() -> _Unconstrained:
     return PartitionSpec.UNCONSTRAINED
 
 
+class UnreducedKind(Enum):
+    """What combines the parts of an array that is not reduced yet: their sum, or an extreme."""
+
+    sum = 1
+    max = 2
+    min = 3
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class PartitionSpec:
     """A division of the axes of an array among the axes of a mesh.
 
@@ -30,9 +42,16 @@ class PartitionSpec:
             of names, the first of which varies slowest, `None` for an axis that stays whole, or
             `PartitionSpec.UNCONSTRAINED` to leave the choice to the partitioner. Axes of the array
             beyond those given stay whole.
+        unreduced: a set of mesh axes over which the parts are still to be combined.
+        reduced: a set of mesh axes over which derivatives are still to be combined.
+        unreduced_kind: what combines them, `UnreducedKind.sum` by default.
+
+    Specs with `unreduced` or `reduced` can be written, compared and printed; no array can be
+    divided by them here.
 
     Raises:
-        TypeError: an entry is none of these.
+        TypeError: an entry is none of these, or what should be a set is not.
+        ValueError: a mesh axis is in two places, or None is in a set.
 
     >>> P = minijax.sharding.PartitionSpec
     >>> P("data", None), P(("data", "model")), len(P(None, "model"))
@@ -41,14 +60,65 @@ class PartitionSpec:
 
     UNCONSTRAINED = _Unconstrained()
 
-    __slots__ = ("_partitions",)
+    __slots__ = ("_partitions", "reduced", "unreduced", "unreduced_kind")
 
-    def __init__(self, *partitions: Any):
+    def __init__(
+        self,
+        *partitions: Any,
+        unreduced: Set[MeshAxis] = frozenset(),
+        reduced: Set[MeshAxis] = frozenset(),
+        unreduced_kind: UnreducedKind | None = None,
+    ):
         self._partitions = tuple([_checked(entry) for entry in partitions])
+        self.unreduced, self.reduced = unreduced, reduced
+        self.unreduced_kind = unreduced_kind
+        if unreduced or reduced or unreduced_kind:
+            self._check_sets()
+
+    def _check_sets(self) -> None:
+        for role in ("unreduced", "reduced"):
+            names = getattr(self, role)
+            if not isinstance(names, Set):
+                raise TypeError(
+                    f"PartitionSpec: {role} must be a set of names of mesh axes, found "
+                    f"{shown(names)} of type {type(names).__name__}"
+                )
+            if None in names:
+                raise ValueError(f"PartitionSpec: {role} must hold names of mesh axes, found None")
+            setattr(self, role, frozenset(names))
+        twice = self.unreduced & self.reduced
+        for entry in self._partitions:
+            twice |= self.unreduced & {*_names(entry)}
+        if twice:
+            raise ValueError(
+                f"PartitionSpec: the mesh axes {sorted(map(str, twice))} are unreduced, and cannot "
+                "be reduced, or divide the array, too"
+            )
+        if self.unreduced:
+            self.unreduced_kind = self.unreduced_kind or UnreducedKind.sum
+
+    @property
+    def partitions(self) -> tuple[Any, ...]:
+        """What divides each axis of the array."""
+        return self._partitions
 
     def names(self) -> list[tuple[MeshAxis, ...]]:
-        """The mesh axes that divide each axis of the array."""
+        """The mesh axes that divide each axis of the array.
+
+        Raises:
+            NotImplementedError: the spec has axes that are unreduced or reduced.
+        """
+        if self.unreduced or self.reduced:
+            raise NotImplementedError(
+                f"{self}: arrays that are not reduced yet are not there; combine the parts where "
+                "they are made, by lax.psum, and leave out unreduced and reduced"
+            )
         return [_names(entry) for entry in self._partitions]
+
+    def _sets(self) -> dict[str, Any]:
+        """The arguments by keyword that are given."""
+        named = [(name, getattr(self, name)) for name in ("unreduced", "reduced", "unreduced_kind")]
+        return {name: value for name, value in named if value}
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._partitions)
@@ -62,28 +132,51 @@ class PartitionSpec:
     def __add__(self, other: Any) -> "PartitionSpec":
         if not isinstance(other, PartitionSpec | tuple):
             return NotImplemented
-        return PartitionSpec(*self, *other)
+        others = other._sets() if isinstance(other, PartitionSpec) else self._sets()
+        sets = self._sets()
+        if sets.get("unreduced_kind") != others.get("unreduced_kind") or (
+            sets and not isinstance(other, PartitionSpec)
+        ):
+            raise TypeError(
+                f"PartitionSpec: {self} and {other} are not added: both must be specs, and "
+                "unreduced in one way"
+            )
+        for role in ("unreduced", "reduced"):
+            if role in others:
+                sets[role] = sets.get(role, frozenset()) | others[role]
+        return PartitionSpec(*self, *other, **sets)
 
     def __radd__(self, other: Any) -> "PartitionSpec":
-        return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return PartitionSpec(*other, *self, **self._sets())
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PartitionSpec):
-            return self._partitions == other._partitions
-        return isinstance(other, tuple) and self._partitions == tuple(map(_checked, other))
+            return self._partitions == other._partitions and self._sets() == other._sets()
+        if not isinstance(other, tuple) or self._sets():
+            return False
+        return self._partitions == tuple(map(_checked, other))
 
     def __hash__(self) -> int:
         return hash(self._partitions)
 
     def __reduce__(self) -> Any:
-        return PartitionSpec, self._partitions
+        return _made, (self._partitions, self._sets())
 
     def __repr__(self) -> str:
-        return f"P{self._partitions!r}"
+        sets = self._sets()
+        if not sets:
+            return f"P{self._partitions!r}"
+        given = [*map(repr, self._partitions)]
+        for name, value in sets.items():
+            listed = ", ".join(sorted(map(repr, value))) if name != "unreduced_kind" else ""
+            given.append(f"{name}={{{listed}}}" if listed else f"{name}={value}")
+        return f"P({', '.join(given)})"
 
     def update(self, **changes: Any) -> "PartitionSpec":
-        """The spec with other `partitions`."""
-        return PartitionSpec(*changes.get("partitions", self._partitions))
+        """The spec with other `partitions`, or sets of mesh axes."""
+        return _made(changes.pop("partitions", self._partitions), {**self._sets(), **changes})
 
     def index(self, entry: Any) -> int:
         """The first axis of the array that `entry` divides."""
@@ -92,6 +185,10 @@ class PartitionSpec:
     def count(self, entry: Any) -> int:
         """The number of axes of the array that `entry` divides."""
         return self._partitions.count(_checked(entry))
+
+
+def _made(partitions: Sequence[Any], sets: dict[str, Any]) -> PartitionSpec:
+    return PartitionSpec(*partitions, **sets)
 
 
 def with_axis(spec: PartitionSpec, axis: int, entry: Any) -> PartitionSpec:
