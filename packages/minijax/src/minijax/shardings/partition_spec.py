@@ -24,7 +24,12 @@ def _unconstrained() -> _Unconstrained:
 
 
 class UnreducedKind(Enum):
-    """What combines the parts of an array that is not reduced yet: their sum, or an extreme."""
+    """The operation that combines the parts of an array that is not reduced yet.
+
+    >>> P = minijax.sharding.PartitionSpec
+    >>> P(None, "data", unreduced={"model"}, unreduced_kind=minijax.sharding.UnreducedKind.max)
+    P(None, 'data', unreduced={'model'}, unreduced_kind=max)
+    """
 
     sum = 1
     max = 2
