@@ -104,7 +104,7 @@ class PartitionSpec:
 
     @property
     def partitions(self) -> tuple[Any, ...]:
-        """What divides each axis of the array."""
+        """The names of mesh axes that divide each axis of the array."""
         return self._partitions
 
     def names(self) -> list[tuple[MeshAxis, ...]]:
