@@ -887,6 +887,10 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "`pad` by nothing computes no median, which complex numbers lack.",
+        in_programs_of(r"jnp\.pad", where_jax_raises("^ValueError: quantile does not support")),
+    ),
+    Deliberate(
         "`expi` of infinity is infinite; JAX's is NaN.",
         equates=where_given(
             r"jax\.scipy\.special\.expi",

@@ -1,6 +1,6 @@
 """`argnums`: the arguments of a function to differentiate."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +33,7 @@ class ChosenArguments:
         self.caller = caller
         self.fun = fun
         self.positions = ints(f"{caller}: argnums", argnums)
-        self.is_one = not isinstance(argnums, Sequence) and not getattr(argnums, "ndim", 0)
+        self.is_one = not getattr(argnums, "ndim", isinstance(argnums, Iterable))
 
     def split(
         self, args: Sequence[Any], kwargs: Mapping[str, Any] = MappingProxyType({})

@@ -19,7 +19,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, to_inexact
-from minijax_stage2.shaped_array import is_value
+from minijax_stage2.shaped_array import is_value, typeof_named
 from minijax_stage2.shown import counted, shown
 
 Width = tuple[int, int]  # how many elements before and after
@@ -66,7 +66,7 @@ def pad(
     >>> jnp.pad(jnp.array([1, 2]), (1, 2)), jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")
     (Array([0, 1, 2, 0, 0], dtype=int32), Array([3, 2, 1, 2, 3, 2, 1], dtype=int32))
     """
-    axes = ndim(array)
+    axes = typeof_named("pad: array", array).ndim
     widths = _pairs("pad_width", _from_dict(pad_width, axes), axes)
     if any(n < 0 for width in widths for n in width):
         raise ValueError(f"pad: pad_width must not be negative, found {pad_width}")

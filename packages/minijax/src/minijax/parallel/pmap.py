@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from minijax import xla
+from minijax.errors.argument_errors import require_hashable
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.parallel.manual import Manual
 from minijax.parallel.shard_map import map_parts
@@ -21,7 +22,8 @@ from minijax_stage2 import typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError
 from minijax_stage2.flat_function import require_function, wraps
-from minijax_stage2.shown import counted
+from minijax_stage2.functions import ints, one_int
+from minijax_stage2.shown import counted, shown
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchDim, broadcast_axes, check_axes_are_ints, mapped_axes
 
@@ -65,7 +67,8 @@ def pmap(
 
     Raises:
         MappedAxisError: the sizes of the mapped axes differ, or nothing is mapped.
-        ValueError: there are more examples than devices, or not as many as in `devices`.
+        TypeError: an option is of the wrong type, or `axis_name` is several names.
+        ValueError: there are more examples than devices, or not as many as in `devices`, or none.
 
     >>> minijax.pmap(lambda x: x / lax.psum(x, "i"), "i")(jnp.array([4.0]))
     Array([1.], dtype=float32)
@@ -75,11 +78,20 @@ def pmap(
         in_axes = tuple(in_axes)
     check_axes_are_ints("pmap: in_axes", in_axes)
     check_axes_are_ints("pmap: out_axes", out_axes)
+    require_hashable("pmap", axis_name=axis_name)
+    if isinstance(axis_name, tuple):
+        raise TypeError(f"pmap: axis_name must be one name, found {shown(axis_name)}")
     name: Hashable = _NO_NAME if axis_name is None else axis_name
+    if axis_size is not None:
+        axis_size = one_int("pmap: axis_size", axis_size)
+    static = ints("pmap: static_broadcasted_argnums", static_broadcasted_argnums)
+    donated = ints("pmap: donate_argnums", donate_argnums)
+    if devices is not None:
+        devices = _as_devices(devices)
 
     role = f"pmap of `{name_of(fun)}`"
 
-    static_arguments = StaticArguments(fun, static_broadcasted_argnums)
+    static_arguments = StaticArguments(fun, static)
 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -116,8 +128,16 @@ def pmap(
         )
         return tree_unflatten(out_tree, outs)
 
-    static = static_broadcasted_argnums
-    return jit(mapped, static_argnums=static, donate_argnums=donate_argnums, backend=backend)
+    return jit(mapped, static_argnums=static, donate_argnums=donated, backend=backend)
+
+
+def _as_devices(devices: Iterable[Device]) -> list[Device]:
+    found = list(devices) if isinstance(devices, Iterable) else [devices]
+    if not isinstance(devices, Iterable) or not all(
+        isinstance(x, xla.device_class()) for x in found
+    ):
+        raise TypeError(f"pmap: devices must be a sequence of devices, found {shown(devices)}")
+    return found
 
 
 def _spec(name: Hashable, dim: BatchDim) -> PartitionSpec:
@@ -145,6 +165,8 @@ def _mesh(role: str, name: Hashable, size: int, devices: Sequence[Device] | None
             f"{role}: it is called where each device runs its own program, in a pmap or shard_map, "
             "so there are no devices to map over. Use vmap there, or shard_map over several axes."
         )
+    if size == 0:
+        raise ValueError(f"{role}: there are no examples, for which no device computes anything")
     available = list(xla.devices() if devices is None else devices)
     if devices is not None and size != len(available):
         raise ValueError(

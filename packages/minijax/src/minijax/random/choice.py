@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from minijax import numpy as jnp
@@ -22,7 +23,7 @@ from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.shown import counted
+from minijax_stage2.shown import counted, shown
 
 
 @evaluated_by_library
@@ -111,6 +112,8 @@ def choice(
     >>> random.choice(random.key(0), 3, (6,), p=jnp.array([0.1, 0.2, 0.7]))
     Array([0, 0, 2, 2, 2, 2], dtype=int32)
     """
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"choice: shape must be a sequence of ints, found {shown(shape)}")
     aval, sizes = typeof_named("choice: a", a), sizes_of("choice", shape)
     if aval.shape:
         axis = canonical_axis("choice", axis, aval.ndim)

@@ -7,7 +7,7 @@ device first, and results are Arrays, as in JAX.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -811,6 +811,8 @@ def _jacobian(
     holomorphic: bool,
 ) -> Function:
     require_flags(caller, has_aux=has_aux, holomorphic=holomorphic)
+    if isinstance(argnums, Iterator):  # they are looked at more than once
+        argnums = tuple(argnums)
     transformation(fun, argnums)  # which says what is wrong with them before any call
 
     derivative = "second derivative" if caller == "hessian" else "Jacobian"

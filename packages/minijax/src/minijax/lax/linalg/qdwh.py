@@ -14,7 +14,7 @@ from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import rsqrt, sqrt
 from minijax.lax.indexing.slice_pad_concatenate import concatenate
 from minijax.lax.linalg.cholesky import cholesky
-from minijax.lax.linalg.matrices import eye, matmul, matrices_of, mH
+from minijax.lax.linalg.matrices import check_matrices, eye, matmul, mH
 from minijax.lax.linalg.qr import qr
 from minijax.lax.linalg.triangular_solve import triangular_solve
 from minijax.lax.reductions.standard import reduce_max, reduce_sum
@@ -22,6 +22,9 @@ from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
+from minijax_stage2.functions import ints
+from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.shown import shown
 
 _ILL_CONDITIONED = 100  # weights from which on `1 + c u^H u` may lose too many digits
 
@@ -52,14 +55,15 @@ def qdwh(
         iterations; and whether `u` converged.
 
     Raises:
-        ValueError: it is not a matrix, or has fewer rows than columns.
+        TypeError: `x` is not of real or complex numbers, or `eps` is not a number.
+        ValueError: it is not a matrix, or has fewer rows than columns; `eps` is not positive.
 
     >>> u, h, count, converged = lax.linalg.qdwh(jnp.array([[0.0, -2.0], [3.0, 0.0]]))
     >>> print(u.round(3) + 0, bool(converged))
     [[ 0. -1.]
      [ 1.  0.]] True
     """
-    x = matrices_of("qdwh", x)
+    check_matrices("qdwh", typeof_named("qdwh: x", x))
     aval = typeof(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise ValueError(
@@ -67,10 +71,17 @@ def qdwh(
             "decompose the transposed one"
         )
     if dynamic_shape is not None:
-        for axis, size in enumerate(dynamic_shape):
+        sizes = ints("qdwh: dynamic_shape", dynamic_shape)
+        if len(sizes) != 2:
+            raise ValueError(f"qdwh: dynamic_shape must be two sizes, found {shown(dynamic_shape)}")
+        for axis, size in enumerate(sizes):
             x = where(broadcasted_iota("int32", aval.shape, axis) < size, x, full_like(x, 0))
     if eps is None:
         eps = float(np.finfo(aval.dtype).eps)
+    if not isinstance(eps, int | float | np.float32):
+        raise TypeError(f"qdwh: eps must be a float, found {shown(eps)}")
+    if not eps > 0:
+        raise ValueError(f"qdwh: eps must be positive, found {eps}")
     limit = 10 if max_iterations is None else max_iterations
     magnitudes = absolute(x)
     columns, rows = (reduce_max(reduce_sum(magnitudes, (axis,)), (0,)) for axis in (0, 1))

@@ -18,6 +18,7 @@ from minijax.runtime.operation import operation
 from minijax.scipy.linalg.decompositions import schur
 from minijax.transforms.transformations import jvp
 from minijax_stage2 import typeof
+from minijax_stage2.shaped_array import typeof_named
 
 # How large matrices may be for the Pade approximant of each order, and for none of them
 # (N. Higham, The scaling and squaring method for the matrix exponential revisited, 2005).
@@ -245,7 +246,9 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
         found = lacking / jnp.where(gaps == 0, 1, gaps)
         return jnp.where(distance == p, found, f)
 
-    f = jnp.diag(jnp.vectorize(func)(values).astype(t.dtype))
+    of_values = jnp.vectorize(func)(values)
+    typeof_named("funm: the result of func", of_values)
+    f = jnp.diag(of_values.astype(t.dtype))
     f = lax.fori_loop(1, len(index), diagonal, f)
     out = _product(_product(z, f), jnp.conj(z.T))
     if disp:
