@@ -133,7 +133,7 @@ def default_matmul_precision(new_val: str | Precision | None) -> Iterator[None]:
     ...     print(minijax.make_jaxpr(jnp.dot)(jnp.ones(2), jnp.ones(2)).eqns[0])
     a:f32[] = dot_general[
       dimension_numbers=(([0], [0]), ([], []))
-      precision=[HIGHEST, HIGHEST]
+      precision=(Precision.HIGHEST, Precision.HIGHEST)
       preferred_element_type=float32
     ] b c
     """
