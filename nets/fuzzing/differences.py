@@ -93,6 +93,11 @@ def weak_results(program: Program) -> list[bool]:
     return [bool(each.weak) for each in leaves if each.dtype in comparing.TOLERANCES]
 
 
+def is_of_values(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
+    """Whether it is values that differ."""
+    return found.kind == "value"
+
+
 def of_weak_arrays(*args: Any, **kwargs: Any) -> bool:
     """Whether some of a call's arguments are of a weak type, or meet in one.
 
@@ -822,7 +827,7 @@ DELIBERATE = [
     Deliberate(
         "So what is computed from these numbers may differ, too.",
         before_others(
-            lambda program, found, ours, theirs: found.kind == "value",
+            is_of_values,
             r"jnp\.(histogram(2d|dd)?|linspace)",
         ),
     ),
@@ -881,10 +886,7 @@ DELIBERATE = [
     ),
     Deliberate(
         "What `detrend` leaves of numbers on a line is rounding, and so is what is computed of it.",
-        before_others(
-            lambda program, found, ours, theirs: found.kind == "value",
-            r"jax\.scipy\.signal\.detrend",
-        ),
+        before_others(is_of_values, r"jax\.scipy\.signal\.detrend"),
     ),
     Deliberate(
         "`pad` by nothing computes no median, which complex numbers lack.",
@@ -910,12 +912,21 @@ DELIBERATE = [
     ),
     Deliberate(
         "In JAX a choice between arrays without elements depends on neither of them, and so has "
-        "derivatives after loops that have none.",
+        "derivatives after what has none.",
         in_programs_of(
             r"jnp\.where|jax\.scipy\.stats\..*",
             where_we_raise(
-                "^ValueError: reverse-mode differentiation of while_loop", kinds=("error",)
+                "^ValueError: reverse-mode differentiation of while_loop|"
+                "^NotImplementedError: scatter_apply: there is no derivative",
+                kinds=("error",),
             ),
+        ),
+    ),
+    Deliberate(
+        "Derivatives of steps of optimizers, in 16 bits, are differences that rounding decides.",
+        in_programs_of(
+            r"jax\.example_libraries\.optimizers\..*",
+            under(narrowed(is_of_values, inputs="float16"), *DIFFERENTIATE),
         ),
     ),
     Deliberate(
