@@ -32,6 +32,9 @@ def register_hlo_module_transformation(
         stage: when it is called.
         platforms: the platforms for which; by default the CPU and that of the default device.
 
+    Raises:
+        NotImplementedError: jaxlib is older than 0.11.
+
     >>> from minijax.extend import xla
     >>> seen = []
     >>> xla.register_hlo_module_transformation(seen.append, name="look")

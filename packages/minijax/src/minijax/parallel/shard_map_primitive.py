@@ -4,7 +4,8 @@ Its operands and results are whole arrays; the arguments and results of the prog
 that a device has of them. So most rules transform the program, and extend the specs.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from minijax.lax.collectives import psum_p
@@ -72,6 +73,9 @@ def _lower(
     in_specs: Specs,
     out_specs: Specs,
 ) -> list[Value]:
+    if mesh.size == 1:  # nothing is divided, and jaxlib 0.10 leaves the division's calls in
+        with _on_each_device():
+            return b.lower_jaxpr(jaxpr, args)
     is_open = len(manual.mesh.manual_axes) < len(mesh.axis_names)  # the others are not manual
 
     def divisions(specs: Specs, avals: Sequence[ShapedArray]) -> str:
@@ -84,11 +88,8 @@ def _lower(
     inside = FunctionBuilder(b.module)
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
-    token = on_each_device.set(True)
-    try:
+    with _on_each_device():
         outs = inside.lower_jaxpr(jaxpr, params)
-    finally:
-        on_each_device.reset(token)
     b.count = inside.count
     in_avals = [x.aval for x in args]
     declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
@@ -105,6 +106,15 @@ def _lower(
         f"({', '.join(map(mlir_type, out_avals))})",
         *out_avals,
     )
+
+
+@contextmanager
+def _on_each_device() -> Iterator[None]:
+    token = on_each_device.set(True)
+    try:
+        yield
+    finally:
+        on_each_device.reset(token)
 
 
 # Transformations

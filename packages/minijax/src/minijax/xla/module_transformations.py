@@ -18,7 +18,7 @@ def register_transformation(
     platforms: Sequence[str] | str | None,
 ) -> None:
     for each in _listed(platforms):
-        jaxlib, args = import_module("jaxlib._xla"), (name, stage, callback)
+        jaxlib, args = _jaxlib(), (name, stage, callback)
         if each == "cpu":
             jaxlib.register_xla_transform(*args)
         else:
@@ -29,7 +29,7 @@ def register_transformation(
 def clear_transformation(name: str, stage: int, platforms: Sequence[str] | str | None) -> bool:
     found = []
     for each in _listed(platforms):
-        jaxlib = import_module("jaxlib._xla")
+        jaxlib = _jaxlib()
         if each == "cpu":
             found.append(jaxlib.clear_xla_transform(name, stage))
         else:
@@ -41,6 +41,16 @@ def clear_transformation(name: str, stage: int, platforms: Sequence[str] | str |
 def transformations() -> tuple[str, ...]:
     """Unique names of these functions, for the compile cache."""
     return tuple(number for numbers in _registered.values() for number in numbers)
+
+
+def _jaxlib() -> Any:
+    try:
+        return import_module("jaxlib._xla")
+    except ModuleNotFoundError:
+        raise NotImplementedError(
+            "functions that change programs while XLA compiles them need jaxlib 0.11 or newer, and "
+            f"this is jaxlib {import_module('jaxlib').__version__}"
+        ) from None
 
 
 def _listed(platforms: Sequence[str] | str | None) -> list[str]:
