@@ -523,7 +523,10 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         shardings_from_json(header.get(role, [None] * len(types)), types, num_devices)
         for role, types in zip(("in_shardings", "out_shardings"), avals, strict=True)
     ]
-    checks = tuple(map(DisabledSafetyCheck, map(str, header.get("disabled_checks", ()))))
+    disabled = header.get("disabled_checks", [])
+    if not isinstance(disabled, list) or not all(isinstance(check, str) for check in disabled):
+        raise malformed("a list of safety checks", disabled)
+    checks = tuple(map(DisabledSafetyCheck, disabled))
     program = PortableProgram(
         name,
         data,
