@@ -140,12 +140,14 @@ def _lower(
 def _require_devices(b: FunctionBuilder, program: PortableProgram) -> None:
     """Raise ValueError unless a module is for as many devices as the program.
 
-    A program for one device that has no mesh can be divided among any number.
+    A program for one device, without a mesh and collectives, can be divided among any number.
     """
     count = b.module.num_devices if isinstance(b.module, PartitionedModule) else 1
     each_alone = on_each_device.get()
     needed = program.num_devices
-    if needed == (1 if each_alone else count) or (needed == 1 and not _MESH.search(program.text)):
+    if needed == (1 if each_alone else count):
+        return
+    if needed == 1 and not (_MESH.search(program.text) or _NUMBERED_DEVICES.search(program.text)):
         return
     what = f"the exported `{program.name}` is for {counted(needed, 'device')}, and is called "
     if each_alone:
@@ -169,6 +171,7 @@ def _constrained(b: FunctionBuilder, x: Value, sharding: NamedSharding | None) -
 _SYMBOL = re.compile(r"@([\w.$-]+)")
 _FUNCTION = re.compile(r"func\.func (?:public |private )?@([\w.$-]+)")
 _MESH = re.compile(r"^ *sdy\.mesh @([\w.$-]+) = <\[(.*)\]>.*\n", re.MULTILINE)
+_NUMBERED_DEVICES = re.compile(r"replica_groups|source_target_pairs|stablehlo\.partition_id")
 _AXIS = re.compile(r'"([^"]*)"=(\d+)')
 
 
