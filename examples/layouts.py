@@ -16,7 +16,7 @@ import math
 import minijax.numpy as jnp
 from minijax import P, ShapeDtypeStruct, checkpoint, jit, lax, nn, tree, value_and_grad
 from minijax.experimental import plan
-from minijax.sharding import AbstractMesh, use_abstract_mesh
+from minijax.sharding import AbstractMesh, AxisType, use_abstract_mesh
 
 SIZES = {  # by billions of parameters: blocks, width, width of the hidden layer, heads
     1: (14, 2048, 8192, 32),
@@ -117,7 +117,7 @@ HEAD = "billions  mesh              layout  state  temps    peak  PFLOP    data 
 
 def row(billions, sizes, fsdp, **batch):
     """A line of the table: gigabytes, and floating-point operations, of each device."""
-    mesh = AbstractMesh(tuple(sizes.values()), tuple(sizes))
+    mesh = AbstractMesh(tuple(sizes.values()), tuple(sizes), (AxisType.Auto,) * len(sizes))
     with use_abstract_mesh(mesh):
         function, arguments = step_and_arguments(mesh, billions, fsdp, **batch)
         found = plan(function, *arguments)

@@ -145,6 +145,7 @@ def test_abstract_devices(j):
     mesh = j.sharding.AbstractMesh((2,), ("x",), types, abstract_device=device)
     assert mesh.abstract_device is device
     assert mesh != j.sharding.AbstractMesh((2,), ("x",), types)
+    assert j.sharding.AbstractMesh((2,), ("x",)).axis_types == types
     assert str(mesh) == (
         "AbstractMesh('x': 2, axis_types=(Explicit,), device_kind=cpu, num_cores=None, "
         "platform=cpu)"

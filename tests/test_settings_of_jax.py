@@ -38,6 +38,15 @@ def test_what_would_ask_for_more_says_so():
                 minijax.config.update(f"jax_{name}", other)
 
 
+def test_every_setting_of_jax_can_be_named():
+    for name in jax.config._value_holders:
+        minijax.config.read(name)
+    for library in (jax, minijax):
+        for value in (True, False):
+            with library.enable_x64(value):
+                assert library.config.x64_enabled is value
+
+
 def test_the_settings_of_the_library_are_listed_alone():
     assert "optimization_level" not in minijax.config.options
     assert "optimization_level" not in repr(minijax.config)

@@ -9,7 +9,7 @@ from minijax import xla
 from minijax.plan.planning import plan
 from minijax.settings.named_function import function_named
 from minijax.shardings.context import use_abstract_mesh
-from minijax.shardings.mesh import AbstractMesh
+from minijax.shardings.mesh import AbstractMesh, AxisType
 
 FUNCTION = "step_and_arguments"
 
@@ -28,7 +28,7 @@ EXAMPLE:NAME is for a function of another name.
 
 
 def _mesh(text: str) -> AbstractMesh:
-    """The mesh of a text such as `data=64,model=8`."""
+    """The mesh of a text such as `data=64,model=8`; the compiler divides what lies between."""
     sizes = {}
     for part in text.split(","):
         name, _, size = part.partition("=")
@@ -37,7 +37,7 @@ def _mesh(text: str) -> AbstractMesh:
                 f"expected axes with their sizes, as in data=64,model=8, found {text!r}"
             )
         sizes[name] = int(size)
-    return AbstractMesh(tuple(sizes.values()), tuple(sizes))
+    return AbstractMesh(tuple(sizes.values()), tuple(sizes), (AxisType.Auto,) * len(sizes))
 
 
 def _option(text: str) -> tuple[str, Any]:

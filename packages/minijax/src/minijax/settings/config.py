@@ -276,6 +276,11 @@ class Config:
                 text = next(arguments, "")
             option.update_from_text(f"the flag --{flag}", text)
 
+    @property
+    def x64_enabled(self) -> bool:
+        """The setting `enable_x64`, under JAX's other name for it."""
+        return bool(self.option("enable_x64").value)
+
     def __getattr__(self, name: str) -> Any:
         return self.option(name).value
 

@@ -61,7 +61,8 @@ WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
     "Processes are connected by gloo, with jaxlib's own limits of time": {
         "check_proxy_envs": True, "cpu_collectives_implementation": "gloo",
         "cpu_get_global_topology_timeout_minutes": 5, "cpu_get_local_topology_timeout_minutes": 2,
-        "cross_host_transfer_socket_address": "", "cross_host_transport_addresses": "",
+        "cross_host_transfer_socket_address": "", "cross_host_transfer_timeout_seconds": 0,
+        "cross_host_transfer_transfer_size": 0, "cross_host_transport_addresses": "",
         "distributed_debug": False, "distributed_verify_secure_credentials": False,
         "enable_preemption_service": True,
         "mtls_ca_file": "",
@@ -90,6 +91,7 @@ WITH_ONE_VALUE: dict[str, dict[str, Any]] = {
         "error_checking_behavior_nan": "ignore", "error_checking_behavior_oob": "ignore",
         "experimental_unsafe_xla_runtime_errors": False,
     },
+    "options of the client of a plugin": {"pjrt_client_create_options": ""},
     "processes that fail and come back": {"enable_recoverability": False},
     "64-bit dtypes that are errors, or kept, in programs of 32 bits": {
         "explicit_x64_dtypes": "warn"

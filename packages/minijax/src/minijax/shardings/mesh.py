@@ -155,7 +155,7 @@ class AbstractMesh(_Axes):
     Arguments:
         axis_sizes: the size of each axis.
         axis_names: the name of each axis.
-        axis_types: the type of each axis; `AxisType.Auto` for all if not given.
+        axis_types: the type of each axis; `AxisType.Explicit` for all if not given.
         abstract_device: the kind of its devices, an `AbstractDevice`, if it is known.
 
     Raises:
@@ -176,7 +176,9 @@ class AbstractMesh(_Axes):
         self.abstract_device = abstract_device
         self.axis_sizes = tuple(axis_sizes)
         self.axis_names = _names_of("AbstractMesh", axis_names, len(self.axis_sizes))
-        self.axis_types = _types_of("AbstractMesh", axis_types, len(self.axis_sizes))
+        self.axis_types = _types_of(
+            "AbstractMesh", axis_types, len(self.axis_sizes), AxisType.Explicit
+        )
 
     @property
     def abstract_mesh(self) -> "AbstractMesh":
@@ -250,7 +252,7 @@ class Mesh(_Axes):
             axis_names = (axis_names,)
         self.axis_sizes = devices.shape
         self.axis_names = _names_of("Mesh", axis_names, devices.ndim)
-        self.axis_types = _types_of("Mesh", axis_types, devices.ndim)
+        self.axis_types = _types_of("Mesh", axis_types, devices.ndim, AxisType.Auto)
         self._key = self.axis_names, self.axis_sizes, self.axis_types, tuple(found)
         self._hash = hash(self._key)
         self._previous: list[Mesh | AbstractMesh | None] = []  # in context, before blocks
@@ -343,9 +345,9 @@ def _names_of(caller: str, given: Any, ndim: int) -> tuple[Hashable, ...]:
     return names
 
 
-def _types_of(caller: str, given: Any, ndim: int) -> tuple[AxisType, ...]:
+def _types_of(caller: str, given: Any, ndim: int, default: AxisType) -> tuple[AxisType, ...]:
     if given is None:
-        return (AxisType.Auto,) * ndim
+        return (default,) * ndim
     types: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple) else (given,) * ndim
     if len(types) != ndim or not all(isinstance(each, AxisType) for each in types):
         raise ValueError(

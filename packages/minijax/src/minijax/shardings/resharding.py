@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from minijax.shardings.mesh import AbstractMesh
+from minijax.shardings.mesh import AbstractMesh, AxisType
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
 from minijax.shardings.trees import explicit_sharding
@@ -58,7 +58,7 @@ def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
     aval = getattr(x, "aval", None)
     if not isinstance(aval, ShardedArray):
         return x
-    mesh = mesh or AbstractMesh(aval.mesh.axis_sizes, aval.mesh.axis_names)
+    mesh = mesh or aval.mesh.update_axis_types(dict.fromkeys(aval.mesh.axis_names, AxisType.Auto))
     if mesh == aval.mesh:
         return x
     return bind1(to_auto_p, x, mesh=mesh)
