@@ -224,7 +224,7 @@ def test_tracers_of_each_class_have_the_methods_of_arrays():
     names -= {"is_fully_addressable", "is_fully_replicated", "on_device_size_in_bytes", "platform"}
     names -= {"addressable_shards", "format", "global_shards", "held", "sharding"}
     names -= {"evaluate_primitive", "let_go_of_buffer", "placed", "unsafe_buffer_pointer"}
-    names -= {"__buffer__", "__dlpack__", "__dlpack_device__", "__getattr__", "__weakref__"}
+    names -= {"__buffer__", "__dlpack__", "__dlpack_device__", "__weakref__"}
 
     def check(x):
         assert isinstance(x, Tracer)
@@ -233,6 +233,24 @@ def test_tracers_of_each_class_have_the_methods_of_arrays():
 
     jit(check)(X), vmap(check)(X), jvp(check, (X,), (X,)), grad(check)(1.0)
     assert jit(lambda x: (x > 0) | (x == 0))(X).all()
+
+
+@pytest.mark.parametrize("transformation", [jit, vmap, grad])
+def test_what_needs_memory_says_so_of_tracers(transformation):
+    x = jnp.ones(3) if transformation is vmap else jnp.float32(1)
+
+    def check(t):
+        lacking = {name for name in dir(x) if name[0] != "_"} - set(dir(t))
+        assert "sharding" in lacking
+        for name in lacking:
+            with pytest.raises(AttributeError, match=rf"`{name}` is of arrays in memory, .* f\d\d"):
+                getattr(t, name)
+        with pytest.raises(AttributeError, match="no attribute 'summ'") as info:
+            t.summ()
+        assert (info.value.name, info.value.obj) == ("summ", t)
+        return t
+
+    transformation(check)(x)
 
 
 def test_a_users_own_tracers_have_the_methods_of_arrays():

@@ -5,7 +5,7 @@ subclass that also derives from `Tracer`, which gets its methods from `minijax.n
 """
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import minijax_stage2 as stage2
 from minijax.settings.printed_types import type_text
@@ -33,6 +33,35 @@ _REMEDIES = {
     "for np.sin, or move what needs the numbers out of the transformed function.",
 }
 
+# What only an array in memory has, with how a traced value's place can be asked for.
+_HOW_IT_IS_DIVIDED = (
+    "typeof(x).sharding says how its type is divided, and debug.inspect_array_sharding(x, "
+    "callback=print) how the compiler divides it"
+)
+_WHERE_IT_RUNS = "lax.platform_dependent chooses by the platform that a program runs on"
+_ON_THE_RESULT = "Ask the result, outside of the transformed function"
+_OF_ARRAYS_IN_MEMORY = {
+    **dict.fromkeys(("sharding", "format", "is_fully_replicated"), _HOW_IT_IS_DIVIDED),
+    **dict.fromkeys(("device", "devices", "platform"), _WHERE_IT_RUNS),
+    **dict.fromkeys(
+        (
+            "addressable_data",
+            "addressable_shards",
+            "block_until_ready",
+            "committed",
+            "copy_to_host_async",
+            "delete",
+            "global_shards",
+            "is_deleted",
+            "is_fully_addressable",
+            "is_ready",
+            "on_device_size_in_bytes",
+            "unsafe_buffer_pointer",
+        ),
+        _ON_THE_RESULT,
+    ),
+}
+
 
 class Tracer(stage2.Tracer):
     """A value in a transformed function, with the operators and methods of an Array.
@@ -52,6 +81,18 @@ class Tracer(stage2.Tracer):
 
     def __repr__(self) -> str:
         return _text(self) or super().__repr__()
+
+    if not TYPE_CHECKING:  # for which every attribute would exist
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error: what a traced value has is found before this is called."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in _OF_ARRAYS_IN_MEMORY:
+                message = (
+                    f"`{name}` is of arrays in memory, and this is a traced {self.aval}. "
+                    f"{_OF_ARRAYS_IN_MEMORY[name]}"
+                )
+            raise AttributeError(message, name=name, obj=self)
 
 
 def _text(x: Any) -> str:
