@@ -22,7 +22,6 @@ from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import shown
 
@@ -36,7 +35,7 @@ def qdwh(
     is_hermitian: bool = False,
     max_iterations: int | None = None,
     eps: float | None = None,
-    dynamic_shape: tuple[int, int] | None = None,
+    dynamic_shape: tuple[ArrayLike, ArrayLike] | ArrayLike | None = None,
 ) -> tuple[Array, Array, Array, Array]:
     """The polar decomposition of a matrix, `x = u @ h`, by products and decompositions alone.
 
@@ -48,15 +47,18 @@ def qdwh(
         is_hermitian: makes no difference.
         max_iterations: the number of iterations at most; 10 by default.
         eps: the relative precision of `u`; by default that of the dtype.
-        dynamic_shape: the numbers of the rows and columns that count; the others are taken as zero.
+        dynamic_shape: the numbers of the rows and columns that count, also traced; the others
+            are taken as zero.
 
     Returns:
         `u` with orthonormal columns; `h`, Hermitian and positive semidefinite; the number of
         iterations; and whether `u` converged.
 
     Raises:
-        TypeError: `x` is not of real or complex numbers, or `eps` is not a number.
-        ValueError: it is not a matrix, or has fewer rows than columns; `eps` is not positive.
+        TypeError: `x` is not of real or complex numbers, `eps` is not a number, or `dynamic_shape`
+            is not of integers.
+        ValueError: it is not a matrix, or has fewer rows than columns; `eps` is not positive, or
+            `dynamic_shape` is not two sizes.
 
     >>> u, h, count, converged = lax.linalg.qdwh(jnp.array([[0.0, -2.0], [3.0, 0.0]]))
     >>> print(u.round(3) + 0, bool(converged))
@@ -71,10 +73,7 @@ def qdwh(
             "decompose the transposed one"
         )
     if dynamic_shape is not None:
-        sizes = ints("qdwh: dynamic_shape", dynamic_shape)
-        if len(sizes) != 2:
-            raise ValueError(f"qdwh: dynamic_shape must be two sizes, found {shown(dynamic_shape)}")
-        for axis, size in enumerate(sizes):
+        for axis, size in enumerate(_two_sizes(dynamic_shape)):
             x = where(broadcasted_iota("int32", aval.shape, axis) < size, x, full_like(x, 0))
     if eps is None:
         eps = float(np.finfo(aval.dtype).eps)
@@ -112,6 +111,19 @@ def qdwh(
     u = 1.5 * u - 0.5 * matmul(u, matmul(mH(u), u))  # one of Newton and Schulz, for the last digits
     h = matmul(mH(u), x)
     return u, (h + mH(h)) / 2, count, ~moving
+
+
+def _two_sizes(dynamic_shape: Any) -> list[Any]:
+    """The two sizes, which may be traced."""
+    sizes = list(dynamic_shape) if isinstance(dynamic_shape, list | tuple) else [dynamic_shape]
+    avals = [typeof_named("qdwh: dynamic_shape", size) for size in sizes]
+    if len(sizes) == 1 and avals[0].shape == (2,):
+        sizes, avals = list(sizes[0]), [avals[0].update(shape=())] * 2
+    if len(sizes) != 2 or any(aval.shape for aval in avals):
+        raise ValueError(f"qdwh: dynamic_shape must be two sizes, found {shown(dynamic_shape)}")
+    if not all(np.issubdtype(aval.dtype, np.integer) for aval in avals):
+        raise TypeError(f"qdwh: dynamic_shape must be integers, found {shown(dynamic_shape)}")
+    return sizes
 
 
 def _weights(eps: float, limit: int) -> list[tuple[float, float, float]]:
