@@ -22,11 +22,11 @@ from minijax.plan.__main__ import main
 from minijax.plan.hlo import HloModule
 from minijax.plan.replica_groups import axes_of, groups_of
 from minijax.plan.work import collectives, flops
-from minijax.sharding import AbstractMesh
+from minijax.sharding import AbstractMesh, AxisType
 
 needs_devices = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
 
-MESH = AbstractMesh((4, 2), ("x", "y"))
+MESH = AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
 SIZES = {"x": 4, "y": 2}
 
 

@@ -347,7 +347,8 @@ def test_an_abstract_mesh_and_one_of_devices_have_the_same_size():
         lambda x, where: minijax.lax.with_sharding_constraint(x, where), static_argnums=1
     )
     assert f(x, abstract(minijax, "y")).sharding.spec == minijax.P("y")
-    small = minijax.sharding.AbstractMesh((2,), ("y",))
+    auto = (minijax.sharding.AxisType.Auto,)
+    small = minijax.sharding.AbstractMesh((2,), ("y",), auto)
     with pytest.raises(
         ValueError, match=r"argument x of type .* is for 8 devices, .* within for 2"
     ):
