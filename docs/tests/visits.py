@@ -3,7 +3,7 @@
 import http.server
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, TimeoutError
 
 SITE = Path(__file__).parents[2] / "site"
 PAGES = sorted(
@@ -41,12 +41,16 @@ class Visit:
         self.address = address
         self.context = browser.new_context(viewport=viewport, color_scheme=scheme)
         self.context.set_default_timeout(20_000)
-        self.page: Page = self.context.new_page()
         self.problems: list[str] = []
-        self.page.on("console", self.heed_console)
-        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        self.page.on("requestfailed", self.heed_failure)
-        self.page.on("response", self.heed_response)
+        self.page = self.new_page()
+
+    def new_page(self) -> Page:
+        page = self.context.new_page()
+        page.on("console", self.heed_console)
+        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        page.on("requestfailed", self.heed_failure)
+        page.on("response", self.heed_response)
+        return page
 
     def heed_console(self, message):
         if message.type in ("error", "warning"):
@@ -64,5 +68,10 @@ class Visit:
             self.problems.append(f"{response.status}: {url}")
 
     def open(self, path: str) -> Page:
-        self.page.goto(f"{self.address}/{path}", wait_until="load")
+        address = f"{self.address}/{path}"
+        try:
+            self.page.goto(address, wait_until="load")
+        except TimeoutError:  # a page of the browser that hangs would fail all that come after
+            self.page = self.new_page()
+            self.page.goto(address, wait_until="load")
         return self.page
