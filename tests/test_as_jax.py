@@ -17,6 +17,7 @@ from minijax.as_jax import remove_as_jax
 from minijax.as_jax.absent import names_of, public_names
 from minijax.as_jax.alias import VERSION
 from minijax.as_jax.coverage import missing_names
+from minijax.experimental import hijax
 
 ROOT = Path(__file__).parents[1]
 DISTRIBUTION = ROOT / "packages" / "minijax-as-jax"
@@ -205,8 +206,6 @@ def test_taking_it_back_twice_is_once():
 
 
 def test_hijax_can_be_imported_and_says_what_it_lacks():
-    from minijax.experimental import hijax
-
     class Point(hijax.HiType):
         norm = hijax.aval_method(len)
         x = hijax.aval_property(fget=len)
@@ -216,6 +215,19 @@ def test_hijax_can_be_imported_and_says_what_it_lacks():
     zero = hijax.Zero(hijax.ShapedArray((2,), np.dtype("float32")))
     assert np.asarray(hijax.instantiate_zeros(zero)).tolist() == [0.0, 0.0]
     assert hijax.instantiate_zeros(1.5) == 1.5
+
+
+def test_values_of_types_of_hijax_are_refused():
+    class Box:
+        def __getattr__(self, name):
+            return minijax.typeof(self)
+
+    hijax.register_hitype(Box, lambda box: None)
+    with pytest.raises(NotImplementedError, match="type Box, which was registered"):
+        minijax.jit(lambda box: box)(Box())
+
+
+def test_what_hijax_lacks_is_listed():
     missing = missing_names("jax.experimental.hijax")
     assert {"HiType", "register_hitype"} <= set(missing)
     assert "Zero" not in missing

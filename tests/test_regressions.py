@@ -340,3 +340,15 @@ def test_keys_leave_the_device_by_key_data_only():
     assert type(fetched["x"]) is np.ndarray
     with pytest.raises(BufferError, match="key_data"):
         np.from_dlpack(key)
+
+
+def test_attributes_that_call_without_end_are_a_recursion_error():
+    """Explaining the error called them again, at each of the calls: that took years."""
+
+    class Endless:
+        def __getattr__(self, name):
+            return minijax.typeof(self)
+
+    for function in (jnp.sin, minijax.jit(jnp.sin), minijax.vmap(jnp.sin), minijax.device_put):
+        with pytest.raises(RecursionError):
+            function(Endless())

@@ -81,6 +81,8 @@ def blame_argument(
         if contains_itself(value):
             found = type(value).__name__
             raise ValueError(f"{name}: {parameter} is a {found} that contains itself") from None
+    if isinstance(error, RecursionError):  # an attribute of an argument may call without end
+        return
     if is_of_array:
         for parameter, value in given:
             if not _may_be_array(value):

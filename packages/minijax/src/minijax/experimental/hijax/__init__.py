@@ -21,6 +21,7 @@ from minijax.experimental.hijax.primitive import HiPrim
 from minijax.primitives.methods import is_undefined_primal
 from minijax.runtime.refs import AbstractRef
 from minijax_stage2 import ShapedArray, Zero
+from minijax_stage2.shaped_array import aval_rules
 from minijax_stage2.tangent import instantiate
 
 AbstractValue = ShapedArray
@@ -60,16 +61,16 @@ def instantiate_zeros(tangent: Any) -> Any:
     return instantiate(tangent) if isinstance(tangent, Zero) else tangent
 
 
+_REMEDY = "types of hijax are not in minijax. A pytree (tree_util.register_dataclass) may do."
+
+
 class _Absent:
     """A class of JAX that is not here, from which classes can derive."""
 
     is_absent = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            f"{type(self).__name__}: types of hijax are not in minijax. A pytree "
-            "(tree_util.register_dataclass) may do."
-        )
+        raise NotImplementedError(f"{type(self).__name__}: {_REMEDY}")
 
 
 class HiType(_Absent):
@@ -77,7 +78,18 @@ class HiType(_Absent):
 
 
 def register_hitype(cls: type, typeof_fn: Callable[[Any], Any]) -> None:
-    """Accept a class of values of a `HiType`; as there are none of these here, do nothing."""
+    """Accept a class of values of a `HiType`, of which functions of arrays say that they have none.
+
+    Raises:
+        NotImplementedError: when a function of arrays is given such a value.
+    """
+
+    def refuse(value: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"a value of type {cls.__name__}, which was registered by register_hitype: {_REMEDY}"
+        )
+
+    aval_rules[cls] = refuse
 
 
 register_hitype.is_absent = True  # type: ignore[attr-defined]
