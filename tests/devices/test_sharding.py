@@ -44,6 +44,30 @@ def on_one_device(lib):
         return np.asarray(lib.jit(made)())
 
 
+def with_reference(lib, out_shardings):
+    """A jitted function of a number, a reference and an array, whose shardings are given."""
+
+    def step(scale, ref, x):
+        ref[...] += x * scale
+        return {"total": ref[...].sum(0), "x": x}
+
+    ref = lib.new_ref(put(lib, "x"))
+    in_shardings = sharding(lib, "x"), None
+    jitted = lib.jit(step, static_argnums=0, in_shardings=in_shardings, out_shardings=out_shardings)
+    result = jitted(2.0, ref, lib.numpy.asarray(X))
+    return ref[...], result
+
+
+def with_outer_reference(lib):
+    ref = lib.new_ref(put(lib, "x"))
+
+    def step(x):
+        ref[...] += x
+        return x
+
+    return lib.jit(step, in_shardings=sharding(lib, "x"))(X), ref[...]
+
+
 def under_abstract_mesh(lib, function):
     with lib.sharding.use_abstract_mesh(abstract_mesh(lib)):
         return function()
@@ -52,6 +76,11 @@ def under_abstract_mesh(lib, function):
 PROGRAMS = {
     # Where arrays lie.
     "put": lambda lib: put(lib, "x"),
+    "a reference, shardings given": lambda lib: with_reference(
+        lib, {"total": sharding(lib), "x": None}
+    ),
+    "a reference, one for all results": lambda lib: with_reference(lib, sharding(lib, "y")),
+    "a reference that is not given": with_outer_reference,
     "put by both axes": lambda lib: put(lib, ("x", "y")),
     "put crosswise": lambda lib: put(lib, "y", "x"),
     "put everywhere": lambda lib: put(lib),

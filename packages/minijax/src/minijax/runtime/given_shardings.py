@@ -8,7 +8,7 @@ from minijax.runtime.conversion import type_of
 from minijax.runtime.partitioning import Shardings, declared_shardings
 from minijax.runtime.staging import ShapeDtypeStruct
 from minijax.shardings.sharding import Sharding
-from minijax.shardings.trees import require_shardings, shardings_for
+from minijax.shardings.trees import entries_for, require_shardings, shardings_for
 from minijax_stage2.tree import PyTreeDef
 
 
@@ -66,6 +66,21 @@ class GivenShardings:
                 )
             found.append(lies or sharding)
         return tuple(found)
+
+    def with_refs(self, args: Any, are_refs: Sequence[bool], outer: int) -> "GivenShardings":
+        """The shardings of `runtime.refs.program_with_refs`, where arguments are references.
+
+        Arguments:
+            args: the positional arguments.
+            are_refs: whether each leaf of the arguments is a reference.
+            outer: the number of references that are used without being given.
+        """
+        entries = entries_for("jit", "in_shardings", self.in_shardings, args)
+        entries += [None] * (len(are_refs) - len(entries))  # arguments by keyword
+        pairs = [*zip(entries, are_refs, strict=True)]
+        held = [entry for entry, is_ref in pairs if is_ref] + [None] * outer
+        rest = [entry for entry, is_ref in pairs if not is_ref]
+        return GivenShardings((held, rest), (held, self.out_shardings))
 
     def of_results(self, out_tree: PyTreeDef) -> Shardings:
         """The sharding of each leaf of the result, None where it is not fixed."""

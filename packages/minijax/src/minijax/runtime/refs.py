@@ -332,11 +332,11 @@ def program_with_refs(
     It returns what they hold in the end, too.
     """
 
-    def with_values(values: Sequence[Any], rest: Sequence[Any]) -> tuple[list[Any], Any]:
+    def with_values(references: Sequence[Any], others: Sequence[Any]) -> tuple[list[Any], Any]:
         count = sum(places.are_refs)
-        given = [Ref(value) for value in values[:count]]
-        args, kwargs = places.join(given, rest)
-        held, out = passing(outer, fun)(values[count:], *args, **kwargs)
+        given = [Ref(value) for value in references[:count]]
+        args, kwargs = places.join(given, others)
+        held, out = passing(outer, fun)(references[count:], *args, **kwargs)
         return [*values_of(given), *held], out
 
     with_values.__name__ = name_of(fun)

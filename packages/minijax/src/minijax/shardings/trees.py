@@ -24,13 +24,21 @@ def shardings_for(caller: str, role: str, given: Any, tree: Any) -> list[Shardin
         TypeError: something else is given than devices, shardings, specs and None.
         ValueError: `given` is not a prefix of the pytree, or a spec is given without a mesh.
     """
+    return [as_sharding(caller, role, entry) for entry in entries_for(caller, role, given, tree)]
+
+
+def entries_for(caller: str, role: str, given: Any, tree: Any) -> list[Any]:
+    """The entry of `given`, for a prefix of a pytree, that each leaf has.
+
+    Raises:
+        ValueError: `given` is not a prefix of the pytree.
+    """
     try:
-        entries = broadcast_prefix(given, tree, _is_entry)
+        return broadcast_prefix(given, tree, _is_entry)
     except TreeMismatchError as error:
         raise TreeMismatchError(
             f"{caller}: {role} is not a prefix of the arrays: {error}"
         ) from None
-    return [as_sharding(caller, role, entry) for entry in entries]
 
 
 def require_shardings(caller: str, role: str, given: Any) -> None:
