@@ -17,6 +17,9 @@ class PyTreeRegistry:
     True
     """
 
+    def __reduce__(self) -> str:
+        return "default_registry"
+
     def flatten(self, tree: Any, leaf_predicate: IsLeaf | None = None) -> tuple[Any, PyTreeDef]:
         """As `tree_flatten`."""
         return tree_flatten(tree, leaf_predicate)

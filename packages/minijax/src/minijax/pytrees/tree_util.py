@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.keys import (
@@ -37,12 +37,24 @@ from minijax.pytrees.registration import (
 from minijax_stage2 import tree
 from minijax_stage2.tree import KeyPath, PyTreeDef, node_type_of, registry
 
-# These call functions of the user's: those given to them, and those of registered classes.
-tree_flatten = hiding_frames(tree.tree_flatten)
-tree_leaves = hiding_frames(tree.tree_leaves)
-tree_map = hiding_frames(tree.tree_map)
-tree_structure = hiding_frames(tree.tree_structure)
-tree_unflatten = hiding_frames(tree.tree_unflatten)
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _hiding_frames_here(function: Function) -> Function:
+    """A function of stage 2, which calls the user's: those given to it, and of registered classes.
+
+    It says that it is of this module, by which a pickle finds it.
+    """
+    function = hiding_frames(function)
+    function.__module__ = __name__
+    return function
+
+
+tree_flatten = _hiding_frames_here(tree.tree_flatten)
+tree_leaves = _hiding_frames_here(tree.tree_leaves)
+tree_map = _hiding_frames_here(tree.tree_map)
+tree_structure = _hiding_frames_here(tree.tree_structure)
+tree_unflatten = _hiding_frames_here(tree.tree_unflatten)
 
 KeyEntry = DictKey | FlattenedIndexKey | GetAttrKey | SequenceKey
 

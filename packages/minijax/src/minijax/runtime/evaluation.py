@@ -36,15 +36,10 @@ from minijax.settings.number_types import (
 )
 from minijax.settings.reusable_contexts import reusable_context
 from minijax.settings.tracers import adopted
-from minijax_stage1 import current_interpreter
-from minijax_stage1.interpreter import evaluator, set_interpreter
-from minijax_stage2 import Primitive, ShapedArray, impl_rules, tree_map, typeof
-from minijax_stage2.shaped_array import (
-    NumberTypes,
-    aval_rules,
-    number_types,
-    numpys_types,
-)
+from minijax_stage1 import current_interpreter, interpreter
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import Primitive, ShapedArray, impl_rules, shaped_array, tree_map, typeof
+from minijax_stage2.shaped_array import NumberTypes, aval_rules
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_primitive
@@ -208,15 +203,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def evaluated_by_library(function: Function) -> Function:
     """Decorator: this library evaluates the function's primitives, outside of transformations.
 
-    Inside a transformation of this library its evaluator is already at the bottom.
+    Inside a transformation of this library its evaluator is already at the bottom. The wrapper
+    reaches what there is once in a process by modules: cloudpickle copies globals of functions.
     """
 
     @functools.wraps(function)
     def in_library(*args: Any, **kwargs: Any) -> Any:
-        is_inside = current_interpreter() is not evaluator
+        is_inside = current_interpreter() is not interpreter.evaluator
         try:
             if is_inside:
-                if number_types() is not numpys_types:
+                if shaped_array.number_types() is not shaped_array.numpys_types:
                     return function(*args, **kwargs)
                 with set_number_types(library_number_types()):  # in a transformation of a stage
                     args, kwargs = tree_map(adopted, (args, kwargs))
@@ -251,7 +247,7 @@ def made_of_operations(function: Function) -> Function:
     @functools.wraps(function)
     def in_function(*args: Any, **kwargs: Any) -> Any:
         numbers = types_in_function()
-        if numbers is number_types():
+        if numbers is shaped_array.number_types():
             return function(*args, **kwargs)
         with set_number_types(numbers):
             return function(*args, **kwargs)

@@ -8,7 +8,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, overload
 from weakref import WeakSet
 
@@ -32,6 +32,7 @@ from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.inline import Inline, is_early
 from minijax.runtime.not_given import not_given
 from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
+from minijax.runtime.pickling import PickledByName
 from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.refs import OuterRefError, Ref, call_with_refs, program_with_refs
 from minijax.runtime.refs import Places as RefPlaces
@@ -66,12 +67,34 @@ from minijax_stage3.staging import JaxprTrace, abstractify, trace_to_jaxpr
 _jitted: "WeakSet[PjitFunction]" = WeakSet()  # all of them, whose caches can be cleared
 
 
-class PjitFunction:
+class PjitFunction(PickledByName):
     """A function that is compiled when first called with a new signature; JAX's name for it."""
 
     caller = "jit"  # in messages; empty where users do not know that a function is jitted
     is_users = True  # and so of interest to those who ask about it
     is_of_refs = False  # of what references hold, for another one, which finds the references
+
+    # Attributes besides these are the user's, which go on to functions made of this one.
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_executors",
+        "_executors_with",
+        "_first_calls",
+        "_fun",
+        "_given_shardings",
+        "_inside",
+        "_is_plain",
+        "_name",
+        "_options",
+        "_place",
+        "_placed_executors",
+        "_placements",
+        "_programs_with_refs",
+        "_static",
+        "_traced",
+        "outer_refs",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -83,7 +106,8 @@ class PjitFunction:
         shardings: GivenShardings | None = None,
         place: DefaultPlacement | None = None,
     ):
-        functools.update_wrapper(self, fun, updated=())
+        has_users_attributes = isinstance(fun, FunctionType | PjitFunction)
+        functools.update_wrapper(self, fun, updated=("__dict__",) if has_users_attributes else ())
         self._fun = fun
         self._name = name_of(fun)
         self._static = static
@@ -212,28 +236,38 @@ class PjitFunction:
             return (self._call_flat(args, kwargs),)
         return result
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The function and its options; programs are compiled again where the pickle is read."""
+        place = self._given_shardings, self._place
+        return _jitted_of, (
+            type(self), self._fun, self._static, self._options, self._inside is not None, *place
+        )  # fmt: skip
+
     @property
     def static_arguments(self) -> StaticArguments:
         """The static arguments."""
         return self._static
 
     def program_with_refs(self, static: Any, places: RefPlaces) -> Any:
-        """The jitted function of the arrays of references and the other leaves of arguments.
-
-        Raises:
-            NotImplementedError: shardings are given for the arguments or results.
-        """
-        if self._given_shardings is not None:
-            raise NotImplementedError(
-                f"jit of `{self._name}`: in_shardings and out_shardings are not there for "
-                "functions that use references; use lax.with_sharding_constraint inside"
-            )
-        key = static, places, len(self.outer_refs)
+        """The jitted function of the arrays of references and the other leaves of arguments."""
+        outer = [*self.outer_refs]
+        key = static, places, len(outer)
         program: Any = self._programs_with_refs.get(key)
         if program is None:
-            with_values = program_with_refs(self._static.fill(static), places, [*self.outer_refs])
-            options = dict(self._options.compiler_options)
-            program = jit(with_values, inline=self._inside is not None, compiler_options=options)
+            with_values = program_with_refs(self._static.fill(static), places, outer)
+            given = self._given_shardings
+            if given is not None:
+                args, kwargs = places.structure.unflatten(range(len(places.are_refs)))
+                args, _ = self._static.drop(static, args, kwargs)
+                given = given.with_refs(args, places.are_refs, len(outer))
+            options = CompileOptions(
+                keep_unused=self._options.keep_unused,
+                compiler_options=self._options.compiler_options,
+            )
+            program = _jitted_of(
+                PjitFunction, with_values, StaticArguments(with_values), options,
+                self._inside is not None, given, self._place,
+            )  # fmt: skip
             program.is_of_refs = True
             self._programs_with_refs[key] = program
         return program
@@ -760,11 +794,21 @@ def jit(
             fun, static, donate_argnums, donate_argnames, keep_unused, compiler_options
         )
         donates = options.donate_argnums or options.donate_argnames
-        traced = cache_of(fun, (static.argnums, static.argnames))
-        function = DonatingPjitFunction if donates else PjitFunction
-        return function(fun, static, options, traced, is_inlined, given, place)
+        cls = DonatingPjitFunction if donates else PjitFunction
+        return _jitted_of(cls, fun, static, options, is_inlined, given, place)
 
     return jitted if fun is not_given else jitted(fun)
+
+
+def _jitted_of(
+    cls: type[PjitFunction],
+    fun: Callable[..., Any],
+    static: StaticArguments,
+    options: CompileOptions,
+    *others: Any,
+) -> PjitFunction:
+    """A jitted function that shares its traced programs with equal ones."""
+    return cls(fun, static, options, cache_of(fun, (static.argnums, static.argnames)), *others)
 
 
 def _constrained(values: Sequence[Any], shardings: Shardings) -> list[Any]:

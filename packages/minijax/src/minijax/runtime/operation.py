@@ -44,10 +44,15 @@ class Operation(PjitFunction):
     is_users = False
     caller = ""
 
+    __slots__ = ("static_names", "takes_types")
+
     def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...], types: bool = False):
         super().__init__(fun, _ListsAsTuples(fun, None, static), CompileOptions(), {}, inline=True)
         self.static_names = static
         self.takes_types = types
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._fun, self.static_names, self.takes_types)
 
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
         blame_argument(self._fun, args, kwargs, error)

@@ -78,6 +78,10 @@ class ufunc(Operation):
         reduceat: Callable[..., Any] | None = None,
     ):
         require_function("ufunc", func)
+        self._made_of = functools.partial(
+            ufunc, func, nin, nout, name=name, nargs=nargs, identity=identity, call=call,
+            reduce=reduce, accumulate=accumulate, at=at, reduceat=reduceat,
+        )  # fmt: skip
         counts = ints("ufunc: nin, nout and nargs", (nin, nout, nin if nargs is None else nargs))
         self.nin, self.nout, self.nargs = counts
         of_arrays = vectorize(func) if call is None else call
@@ -90,6 +94,9 @@ class ufunc(Operation):
         self._accumulate = accumulate or functools.partial(_accumulate, self)
         self._reduceat = reduceat or functools.partial(_reduceat, self)
         self._at = at or functools.partial(_at, self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._made_of, ()
 
     if TYPE_CHECKING:
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from minijax.errors.classes import TreeMismatchError
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.pickling import PickledByName
 from minijax.runtime.refs import Ref
 from minijax.transforms.custom_derivatives.rules import custom_call
 from minijax_stage1.interpreter import is_evaluating
@@ -29,7 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class CustomFunction(ABC, Generic[P, R]):
+class CustomFunction(PickledByName, ABC, Generic[P, R]):
     """Shared parts of `custom_jvp` and `custom_vjp`: a function, its differentiable arguments."""
 
     decorator = ""
