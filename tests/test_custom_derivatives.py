@@ -507,3 +507,14 @@ def test_an_argument_shown_with_its_perturbation_is_a_leaf(lib):
     assert lib.grad(lambda x: product({"x": x, "y": 3.0}))(2.0) == 3
     assert [(float(p.value), p.perturbed) for p in seen] == [(2.0, True), (3.0, False)]
     assert all(isinstance(p, lib.custom_derivatives.CustomVJPPrimal) for p in seen)
+
+
+@pytest.mark.parametrize("lib", [minijax, jax])
+def test_one_cotangent_stands_for_a_whole_tree(lib):
+    @lib.custom_vjp
+    def total(pair, scale):
+        return (pair["x"] + pair["y"][0]) * scale
+
+    total.defvjp(lambda *args: (total(*args), args[1]), lambda scale, ct: (ct * scale, None))
+    found = lib.grad(total)({"x": 1.0, "y": [2.0]}, 3.0)
+    assert lib.tree.map(float, found) == {"x": 3.0, "y": [3.0]}

@@ -82,8 +82,8 @@ class custom_vjp(CustomFunction[P, R]):
                 for the backward rule.
             bwd: function of the residuals and the cotangent of the result, after the arguments that
                 are not differentiated. It returns a tuple with the cotangent of each other
-                argument, which is converted to the dtype of the argument; None means zero, even for
-                a whole argument.
+                argument, which is converted to the dtype of the argument; None means zero. One
+                array, or None, can stand for a whole pytree.
             symbolic_zeros: whether to pass each leaf to `fwd` as a `CustomVJPPrimal`, and zero
                 cotangents to `bwd` as `SymbolicZero`.
             optimize_remat: of no effect; under `checkpoint` nothing unused is computed anyway.
@@ -208,14 +208,17 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
 
 
 def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
-    """Append the leaves of a result of this structure, in which None can replace any subtree."""
+    """Append the leaves of a result of this structure.
+
+    One leaf, or None, can stand for any subtree.
+    """
     if tree.num_nodes == 1 and tree.num_leaves == 1:
         leaves.append(result)
         return True
-    if result is None:
-        leaves += [None] * tree.num_leaves
-        return True
     parts, found = tree_flatten(result, is_leaf=lambda x: x is not result)
+    if result is None or found.node_data() is None:
+        leaves += [result] * tree.num_leaves
+        return True
     children = tree.children()
     return (
         found.node_data() == tree.node_data()
