@@ -147,7 +147,34 @@ def known_condition(lib, jnp, x, w):
     return a + b
 
 
-FORWARD = [until_large, traced_bounds, known_condition]
+def passing_on(lib, jnp, x, w):
+    """Parts of what is carried stay as they are, of which the condition sees one."""
+
+    def goes_on(carry):
+        i, end, c, *_ = carry
+        return (jnp.sum(c) < 20.0) & (i < end)
+
+    def body(carry):
+        i, end, c, same, rows = carry
+        rows, _, other = lib.lax.cond(
+            jnp.sum(c) > 2.0,
+            lambda rows, x, y: (rows, x, y * 2.0),
+            lambda rows, x, y: (rows, x, x + y),
+            rows, x, same,
+        )  # fmt: skip
+        return i + 1, end, c * c + other, same, rows
+
+    _, _, c, same, rows = lib.lax.while_loop(goes_on, body, (0, 5, x, x * 2.0, w))
+    (d, kept, _), ys = lib.lax.scan(
+        lambda c, row: ((c[0] * row + c[1], c[1], c[2]), c[2]), (x, same, w), rows
+    )
+    chosen = lib.lax.switch(
+        jnp.argmax(x), [lambda c, d: (c, d), lambda c, d: (c, c * d), lambda c, d: (c, d * 3)], c, d
+    )
+    return chosen[0] * chosen[1] + kept + jnp.sum(ys, (0, 1))
+
+
+FORWARD = [until_large, traced_bounds, known_condition, passing_on]
 THOROUGHLY = [constant_carry, until_large]  # which take long to compile
 every_program = pytest.mark.parametrize("program", REVERSIBLE + FORWARD, ids=lambda f: f.__name__)
 
@@ -374,3 +401,50 @@ def test_nested_at_random(names, x):
 
     ours, theirs = (leaves(lib, lib.jit(partial(program, lib, jnp))()) for lib, jnp in LIBRARIES)
     assert_same(ours, theirs, 1e-9)
+
+
+LOOPS = {
+    "cond": lambda lib, x: lib.lax.cond(
+        x[1] % 2 == 0, lambda x: (x[0], x[1], x[2] + 1), lambda x: x, x
+    ),
+    "switch": lambda lib, x: lib.lax.switch(
+        x[1] % 3,
+        [lambda x: (x[0], x[1], x[2] + 1), lambda x: x, lambda x: (x[0], x[1] * 2, x[2])],
+        x,
+    ),
+    "while": lambda lib, x: lib.lax.while_loop(
+        lambda x: x[2] < x[1], lambda x: (x[0], x[1], x[2] + 1), x
+    ),
+    "scan": lambda lib, x: lib.lax.scan(
+        lambda x, _: ((x[0], x[1], x[2] * x[1]), x[0]), x, None, length=3
+    )[0],
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("name", LOOPS)
+def test_what_is_passed_on_is_the_same_for_all_examples(name, jitted):
+    """So `out_axes` may be None for it, whatever the others do."""
+
+    def outs(lib, jnp):
+        x = jnp.asarray(5.0), jnp.arange(8), jnp.zeros(8)
+        f = lib.vmap(lambda x: LOOPS[name](lib, x), ((None, 0, 0),), (None, 0, 0))
+        return leaves(lib, (lib.jit(f) if jitted else f)(x))
+
+    assert_same(*(outs(*library) for library in LIBRARIES), 0)
+
+
+def test_what_is_passed_on_is_in_no_stack_of_residuals():
+    w = np.ones((50, 50))
+
+    def loss(w, x):
+        jnp = minijax.numpy
+
+        def step(carry, _):
+            w, h = carry
+            return (w, jnp.sin(w) @ h), None
+
+        return jnp.sum(minijax.lax.scan(step, (w, x), None, 100)[0][1])
+
+    step = minijax.jit(minijax.grad(loss)).lower(w, np.ones(50)).compile()
+    assert step.memory_analysis().temp_size_in_bytes < 100 * w.nbytes / 4

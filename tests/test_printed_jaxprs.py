@@ -224,6 +224,32 @@ PROGRAMS = {
         np.int32(3),
         S,
     ),
+    "fori that passes on": (
+        lambda j: (
+            lambda n, x: j.lax.fori_loop(0, n, lambda i, c: (c[0] + c[1], c[1], c[2]), (x, x, n))
+        ),
+        np.int32(3),
+        S,
+    ),
+    "while that passes on": (
+        lambda j: (
+            lambda x, y, z: j.lax.while_loop(
+                lambda c: c[0] < c[2], lambda c: (c[0] + c[1] * z, c[1], c[2], c[3]), (x, y, y, x)
+            )
+        ),
+        S,
+        S,
+        S,
+    ),
+    "scan that passes on": (
+        lambda j: (
+            lambda w, x: j.lax.scan(
+                lambda c, a: ((c[0] * w + a, c[1], c[2]), (c[0], c[2])), (w, x, w), x
+            )
+        ),
+        S,
+        X,
+    ),
     "scan consts": (lambda j: lambda w, x: j.lax.scan(lambda c, a: (c * w + a, c), w, x), S, X),
     "scan reverse": (
         lambda j: lambda x: j.lax.scan(lambda c, a: (c + a, None), S, x, reverse=True),

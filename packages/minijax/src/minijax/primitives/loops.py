@@ -12,6 +12,7 @@ from minijax.runtime.array import Array
 from minijax.runtime.partitioning import (
     PartitionedProgram,
     Places,
+    Shardings,
     has_shardings,
     is_elsewhere,
     places_of,
@@ -34,6 +35,7 @@ from minijax_stage3.executable import CompiledJaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module, mlir_type, signature
 from minijax_stage3.staging import JaxprTrace
+from minijax_stage4.partial_eval import partition
 
 Avals = Sequence[ShapedArray]
 Flags = tuple[bool, ...]  # for each value whether it is so
@@ -130,6 +132,34 @@ def stage_with_carry(
     return closed, init
 
 
+def hoist_invariant(jaxpr: Jaxpr, num_consts: int, used: Flags) -> tuple[Jaxpr, Flags]:
+    """A body that takes the parts of the carry that it returns unchanged as its first constants.
+
+    Arguments:
+        jaxpr: the body, a program of constants, carry and elements.
+        num_consts: the number of constants.
+        used: for each part of the carry whether it has to stay one.
+
+    Returns:
+        The body, and for each part of the carry whether it is a constant now.
+    """
+    consts, carry, elements = cut(jaxpr.invars, num_consts, len(used))
+    is_const = tuple(
+        out is var and not stays
+        for out, var, stays in zip(jaxpr.outvars, carry, used, strict=False)
+    )
+    if not any(is_const):
+        return jaxpr, is_const
+    varying, invariant = partition(is_const, carry)
+    outvars, _ = partition(is_const, jaxpr.outvars[: len(used)])
+    return Jaxpr(
+        [],
+        [*invariant, *consts, *varying, *elements],
+        jaxpr.eqns,
+        [*outvars, *jaxpr.outvars[len(used) :]],
+    ), is_const
+
+
 def _check_carry(
     caller: str, fun: Any, tree: PyTreeDef, in_avals: Avals, out_avals: Avals, counts: bool
 ) -> None:
@@ -152,10 +182,17 @@ def _check_carry(
         )
 
 
-def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
+def evaluate_compiled(
+    primitive: Primitive, out_shardings: Callable[..., Shardings] = lambda **params: ()
+) -> Callable[..., list[Any]]:
     """The evaluation of a higher-order primitive: XLA compiles it as a whole.
 
     Equal texts are compiled once, whatever function they come from.
+
+    Arguments:
+        primitive: the primitive.
+        out_shardings: function from its parameters to the shardings of its results; by default
+            XLA chooses.
     """
 
     def evaluate(*args: Any, **params: Any) -> list[Any]:
@@ -164,7 +201,7 @@ def evaluate_compiled(primitive: Primitive) -> Callable[..., list[Any]]:
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
         jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
         text = lower_to_module(jaxpr, primitive.name, platform=backend.platform())
-        program = LoweredProgram(text, jaxpr, primitive.name)
+        program = LoweredProgram(text, jaxpr, primitive.name, out_shardings(**params))
         return program.evaluate(args)
 
     return evaluate
@@ -178,11 +215,13 @@ class LoweredProgram:
         text: its StableHLO module, for one device.
         jaxpr: the program.
         name: its name.
+        out_shardings: the shardings of its results, where they are fixed.
     """
 
     text: str
     jaxpr: Jaxpr = field(compare=False)
     name: str = field(compare=False)
+    out_shardings: Shardings = ()
 
     def compile(self) -> CompiledJaxpr:
         """The program for the default device, compiled once."""
@@ -211,7 +250,7 @@ def compile_once(
 @lru_cache(maxsize=512)
 def compile_at_once(program: LoweredProgram, where: Places) -> PartitionedProgram | None:
     """Compile a program for several devices, unless it is cached."""
-    return program_at(program.jaxpr, program.name, where)
+    return program_at(program.jaxpr, program.name, where, program.out_shardings)
 
 
 def clear_loops() -> None:

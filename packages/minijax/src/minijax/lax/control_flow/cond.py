@@ -36,9 +36,10 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from minijax_stage3 import ClosedJaxpr, Jaxpr, eval_jaxpr
+from minijax_stage3 import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
 from minijax_stage3.staging import abstractify, name_and_place_of
 from minijax_stage4.cond import casting, cond_p, join_consts, stage_cond
+from minijax_stage4.partial_eval import merge, partition
 
 
 @evaluated_by_library
@@ -117,7 +118,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
 
     If devices choose differently, all that a branch takes varies like the choice: no branch may
     have to sum a cotangent over devices of which some are in another branch. All branches return
-    what varies if one does.
+    what varies if one does. An operand that all of them return need not pass through them.
     """
     branches = _divided_alike(operands, branches)
     axes = vma_of(typeof(which))
@@ -130,7 +131,22 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
         columns = zip(*[branch.out_avals for branch in branches], strict=True)
         out_axes = [frozenset[Hashable]().union(*map(vma_of, column)) for column in columns]
         branches = [_converted(branch, targets, out_axes) for branch in branches]
-    return bind(cond_p, which, *operands, branches=tuple(branches))
+    columns = zip(*map(_operands_returned, branches), strict=True)
+    common = [set(column) for column in columns]
+    returned = [found.pop() if len(found) == 1 else None for found in common]
+    is_operand = [number is not None for number in returned]
+    chosen = [
+        Jaxpr([], branch.invars, branch.eqns, partition(is_operand, branch.outvars)[0])
+        for branch in branches
+    ]
+    outs = bind(cond_p, which, *operands, branches=tuple(chosen))
+    return merge(is_operand, outs, [operands[i] for i in returned if i is not None])
+
+
+def _operands_returned(branch: Jaxpr) -> list[int | None]:
+    """For each result the number of the operand that it is; None if it is computed."""
+    numbers = {var: number for number, var in enumerate(branch.invars)}
+    return [numbers.get(out) if isinstance(out, Var) else None for out in branch.outvars]
 
 
 def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequence[Jaxpr]:

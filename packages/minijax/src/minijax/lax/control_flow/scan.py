@@ -13,7 +13,7 @@ from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.lax.control_flow.scan_primitive import scan_p
 from minijax.lax.control_flow.while_loop import repeat_while
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
-from minijax.primitives.loops import stage_body, stage_with_carry
+from minijax.primitives.loops import hoist_invariant, stage_body, stage_with_carry
 from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -37,6 +37,7 @@ from minijax_stage2.tree import (
 )
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
+from minijax_stage4.partial_eval import merge, partition
 
 Carry = TypeVar("Carry")
 Y = TypeVar("Y")
@@ -149,23 +150,28 @@ def _scan_alone(
         carry,
         counts,
     )
+    jaxpr, is_const = hoist_invariant(
+        consts_as_invars(closed.jaxpr), len(closed.consts), (False,) * len(carry)
+    )
+    changing, invariant = partition(is_const, carry)
+    consts = [*invariant, *closed.consts]
     outs = bind(
         scan_p,
-        *closed.consts,
-        *carry,
+        *consts,
+        *changing,
         *elements,
-        jaxpr=consts_as_invars(closed.jaxpr),
-        num_consts=len(closed.consts),
-        num_carry=len(carry),
+        jaxpr=jaxpr,
+        num_consts=len(consts),
+        num_carry=len(changing),
         length=length,
         reverse=bool(reverse),
         unroll=rounds,
     )
     _, result_tree = _carry_and_result(f, body.out_tree)
-    outs = [to_array(x) for x in outs]
+    last = merge(is_const, outs[: len(changing)], invariant)
     return (
-        tree_unflatten(carry_tree, outs[: len(carry)]),
-        tree_unflatten(result_tree, outs[len(carry) :]),
+        tree_unflatten(carry_tree, [to_array(x) for x in last]),
+        tree_unflatten(result_tree, [to_array(x) for x in outs[len(changing) :]]),
     )
 
 

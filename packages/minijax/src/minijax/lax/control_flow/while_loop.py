@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.lax.control_flow.disabled_jit import while_in_python
 from minijax.lax.control_flow.program_cache import keeps_programs
-from minijax.primitives.loops import stage_body, stage_with_carry
+from minijax.primitives.loops import cut, hoist_invariant, stage_body, stage_with_carry
 from minijax.primitives.varying import plain_type
 from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
@@ -24,8 +24,9 @@ from minijax_stage2 import (
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.staging import abstractify
+from minijax_stage4.partial_eval import merge, partition
 
 # Operands: constants of the condition, constants of the body, carry. Both programs take their
 # constants first.
@@ -121,17 +122,26 @@ def _repeat_alone(
             f"while_loop: `{name_of(cond_fun)}` must return one boolean scalar, found {found}. "
             "Compare numbers; make one boolean of several by all or any."
         )
+    cond_jaxpr, cond_consts = consts_as_invars(closed_cond.jaxpr), closed_cond.consts
+    of_cond, seen = cut(cond_jaxpr.invars, len(cond_consts))
+    in_use = {x for eqn in cond_jaxpr.eqns for x in eqn.invars}.union(cond_jaxpr.outvars)
+    body_jaxpr, is_const = hoist_invariant(
+        consts_as_invars(closed.jaxpr), len(closed.consts), tuple(var in in_use for var in seen)
+    )
+    seen, _ = partition(is_const, seen)
+    changing, invariant = partition(is_const, init)
     outs = bind(
         while_p,
-        *closed_cond.consts,
+        *cond_consts,
+        *invariant,
         *closed.consts,
-        *init,
-        cond_jaxpr=consts_as_invars(closed_cond.jaxpr),
-        body_jaxpr=consts_as_invars(closed.jaxpr),
-        cond_consts=len(closed_cond.consts),
-        body_consts=len(closed.consts),
+        *changing,
+        cond_jaxpr=Jaxpr([], [*of_cond, *seen], cond_jaxpr.eqns, cond_jaxpr.outvars),
+        body_jaxpr=body_jaxpr,
+        cond_consts=len(cond_consts),
+        body_consts=len(invariant) + len(closed.consts),
     )
-    return tree_unflatten(tree, map(to_array, outs))
+    return tree_unflatten(tree, map(to_array, merge(is_const, outs, invariant)))
 
 
 __all__ = ["while_loop"]
