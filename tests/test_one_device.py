@@ -53,3 +53,30 @@ def test_pmap():
         return f(X[:1])
 
     np.testing.assert_allclose(results(minijax), results(jax))
+
+
+def sharding_of(x):
+    return type(x.sharding).__name__, str(x.sharding.spec)
+
+
+SPECS = [(), (None,), (None, None), ("i",), ("i", None)]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_results_lie_by_the_axes_of_the_mesh(spec):
+    """On a mesh of one device, too, and with the spec of the argument where it says the same."""
+
+    def found(lib):
+        mesh = lib.sharding.Mesh(lib.devices()[:1], "i")
+        lies = lib.NamedSharding(mesh, lib.P(*spec))
+        x = lib.device_put(X, lies)
+        mapped = lib.shard_map(lambda x: x, mesh=mesh, in_specs=lib.P(), out_specs=lib.P(*spec))
+        constrained = lib.jit(lambda x: lib.lax.with_sharding_constraint(x + 1, lies))
+        outs = [
+            x, x + 1, lib.jit(lambda x: x * 2)(x), lib.jit(lambda x: x.sum(0))(x), mapped(X),
+            lib.jit(mapped)(X), constrained(X), lib.jit(lambda x: x * 2, out_shardings=lies)(X),
+            lib.numpy.sin(x), lib.lax.scan(lambda c, y: (c + y, y), lib.numpy.zeros(3), x)[1],
+        ]  # fmt: skip
+        return list(map(sharding_of, outs))
+
+    assert found(minijax) == found(jax)

@@ -3,6 +3,7 @@
 import itertools
 import pickle
 
+import jax
 import numpy as np
 import pytest
 from beside_jax import CAN_READ, X, assert_same, mesh_of, put, sharding, with_mesh
@@ -463,3 +464,23 @@ def test_divided_keys_of_four_words_keep_their_bits(move):
     np.testing.assert_array_equal(
         *(minijax.random.key_data(minijax.jit(move)(each)) for each in (divided, keys))
     )
+
+
+@pytest.mark.parametrize("spec", [(), (None,), (None, None), ("x",), ("x", None), (None, "y")])
+def test_specs_are_those_that_were_given(spec):
+    """Several specs say the same, and `==` tells them apart."""
+
+    def found(lib):
+        x = put(lib, *spec)
+        lies = sharding(lib, *spec)
+        mapped = lib.shard_map(
+            lambda x: x, mesh=mesh_of(lib), in_specs=lib.P(*spec), out_specs=lib.P(*spec)
+        )
+        outs = [
+            x + 1, lib.jit(lambda x: x * 2)(x), lib.jit(lambda x: x.sum(0))(x), mapped(x),
+            lib.jit(mapped)(X), lib.jit(lambda x: lib.lax.with_sharding_constraint(x, lies))(X),
+            lib.jit(lambda x: x * 2, out_shardings=lies)(X), lib.numpy.sin(x), x.T,
+        ]  # fmt: skip
+        return [str(x.sharding.spec) for x in outs]
+
+    assert found(minijax) == found(jax)

@@ -13,11 +13,13 @@ from minijax.parallel.manual import Manual, names_in
 from minijax.primitives.axis_names import mesh_axes_of_batch
 from minijax.primitives.calls import WithToken, dependence_of_program, keys_of_program
 from minijax.primitives.declare_program import declare_program
-from minijax.primitives.loops import stage_to_jaxpr
+from minijax.primitives.loops import evaluate_compiled, stage_to_jaxpr
 from minijax.primitives.varying import vary
+from minijax.runtime.partitioning import Shardings
 from minijax.runtime.sharding_text import division_text, on_each_device, quoted
-from minijax.shardings.mesh import Mesh
+from minijax.shardings.mesh import AbstractMesh, Mesh
 from minijax.shardings.partition_spec import PartitionSpec, with_axis
+from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.tangent import tangent_type
@@ -58,6 +60,14 @@ def _abstract_eval(
     *in_avals: ShapedArray, jaxpr: Jaxpr, manual: Manual, out_specs: Specs, **params: Any
 ) -> list[ShapedArray]:
     return [manual.whole(x, spec) for x, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
+
+
+def _shardings_of_results(manual: Manual, mesh: Any, out_specs: Specs, **params: Any) -> Shardings:
+    """The shardings that `out_specs` says, unless types or other axes say more."""
+    is_whole = {*mesh.axis_names} == {*manual.names} and not mesh.explicit_axes
+    if isinstance(mesh, AbstractMesh) or not is_whole:
+        return ()
+    return tuple([NamedSharding(mesh, spec) for spec in out_specs])
 
 
 # Lowering
@@ -370,6 +380,7 @@ def _order(
 
 declare_program(
     shard_map_p,
+    evaluate=evaluate_compiled(shard_map_p, _shardings_of_results),
     abstract_eval=_abstract_eval,
     lower=_lower,
     vmap=_vmap,

@@ -176,7 +176,8 @@ class PartitionedProgram:
         self.in_shardings = self._completed(in_shardings, divisions, self.in_avals)
         self.in_placements = placements(self.in_shardings, self.in_avals)
         divisions = executable.result_divisions(len(self.out_avals))
-        self.out_shardings = self._completed(out_shardings, divisions, self.out_avals)
+        found = self._completed(out_shardings, divisions, self.out_avals)
+        self.out_shardings = self._like_argument(found)
         where = placements(self.out_shardings, self.out_avals)
         self.out_types = [
             type_at(unsharded(aval), sharding)
@@ -253,7 +254,7 @@ class PartitionedProgram:
 
     def _everywhere(self) -> Sharding:
         """The sharding of arrays of which each device holds the whole."""
-        if len(self.devices) == 1:
+        if len(self.devices) == 1 and not self.meshes:
             return SingleDeviceSharding(self.devices[0])
         mesh = self.meshes[0] if self.meshes else _plain_mesh(self.devices)
         return NamedSharding(mesh, PartitionSpec())
@@ -296,6 +297,25 @@ class PartitionedProgram:
         return [
             sharding or self._sharding_of(division, aval.ndim)
             for sharding, division, aval in zip(given, divisions, avals, strict=True)
+        ]
+
+    def _like_argument(self, found: Sequence[Sharding]) -> list[Sharding]:
+        """The shardings of results, those that XLA chose as the first argument says the same.
+
+        There are several specs for one division, as P("x") and P("x", None).
+        """
+        pairs = zip(self.given[0], self.in_avals, strict=True)
+        named = [(like, x.ndim) for like, x in pairs if isinstance(like, NamedSharding)]
+        like, ndim = named[0] if named else (None, 0)
+        rows = zip(self.given[1], found, self.out_avals, strict=True)
+        return [
+            like
+            if like is not None
+            and given is None
+            and aval.ndim == ndim
+            and chosen.is_equivalent_to(like, ndim)
+            else chosen
+            for given, chosen, aval in rows
         ]
 
     def _sharding_of(self, division: xla.Division | None, ndim: int) -> Sharding:
@@ -496,11 +516,13 @@ def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     return list(call(compile_jaxpr(jaxpr, name), args, Array))
 
 
-def program_at(jaxpr: Jaxpr, name: str, where: Places) -> PartitionedProgram | None:
+def program_at(
+    jaxpr: Jaxpr, name: str, where: Places, out_shardings: Shardings = ()
+) -> PartitionedProgram | None:
     """The program for operands that lie there; None if it runs on the default device."""
     names = [f"operand {number}" for number in range(len(jaxpr.invars))]
     in_shardings = where.shardings or (None,) * len(jaxpr.invars)
-    outs = [None] * len(jaxpr.outvars)
+    outs = out_shardings or (None,) * len(jaxpr.outvars)
     program = PartitionedProgram(name, jaxpr, in_shardings, outs, names, {}, {}, where.default)
     return program.compile()
 
