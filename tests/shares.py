@@ -1,6 +1,6 @@
 """Shares of many cases: a few at every change, and all of them at night."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -15,3 +15,11 @@ def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
         )
         for number, case in enumerate(cases)
     ]
+
+
+def one_part_in(count: int, families: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The families as parameters of a test, each in parts: its name, and the slice of its cases.
+
+    The first part of each is run at every change.
+    """
+    return one_in(count, [(f, slice(i, None, count)) for f in families for i in range(count)])

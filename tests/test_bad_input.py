@@ -374,7 +374,7 @@ OF_THE_OUTSIDE = {  # what is found only as it runs: devices, indices, what othe
 }
 
 
-@pytest.mark.parametrize("name", one_in(3, sorted(FUNCTIONS)))
+@pytest.mark.parametrize("name", one_in(5, sorted(FUNCTIONS)))
 @given(data=st.data())
 @settings(max_examples=25)
 def test_garbage_is_refused_in_words(name, data):

@@ -137,7 +137,7 @@ def test_types_of_pairs(outer, part, count):
     compare_types(pairs(outer, part, count))
 
 
-@parts(6)
+@parts(9)
 @pytest.mark.parametrize("outer", TRANSFORMATIONS)
 def test_values_of_pairs(outer, part, count):
     compare_values(pairs(outer, part, count))

@@ -10,7 +10,7 @@ from study.steps import ROOT, STAGES, folder_of_tests, package_of, steps_of
 from study.workbook import Workbook
 
 EVERY_STEP = [(stage, step) for stage in STAGES for step in steps_of(stage)]
-# A third of the steps at every change, and all of them at night.
+# A sixth of the steps at every change, and all of them at night.
 of_every_step = pytest.mark.parametrize(
     ("stage", "step"),
     [
@@ -18,7 +18,7 @@ of_every_step = pytest.mark.parametrize(
             stage,
             step,
             id=f"{stage}-{step.number}",
-            marks=[pytest.mark.nightly] if step.number % 3 else [],
+            marks=[pytest.mark.nightly] if step.number % 6 else [],
         )
         for stage, step in EVERY_STEP
     ],
@@ -48,7 +48,7 @@ def test_the_solution_passes(stage, tmp_path):
     assert [(each.step.number, each.message) for each in workbook.check() if not each.holds] == []
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", one_in(2, STAGES))
 def test_what_is_blank_fails_every_test(stage, tmp_path):
     workbook = made(stage, tmp_path, blanks=None)
     tests = [test for step in workbook.steps for test in step.tests]
