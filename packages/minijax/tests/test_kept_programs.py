@@ -240,6 +240,20 @@ class TestTracing:
         scale = jnp.float32(2)
         assert times_traced(capsys, lambda: total(lambda x: say(x) * scale)) == 1
 
+    def test_what_tracing_changes_itself_does_not_matter(self):
+        traces = 0
+
+        def f(x):
+            nonlocal traces
+            traces += 1
+            return x * SCALE
+
+        assert [total(f) for _ in range(3)] == [12.0] * 3
+        assert traces == 1
+        traces = 5
+        assert total(f) == 12.0
+        assert traces == 6
+
     def test_arrays_made_in_the_body_do_not_matter(self, capsys):
         def f(x):
             return say(x) * jnp.array([1.0, 2.0])[0]

@@ -2,8 +2,8 @@
 
 Tracing takes longer than running most such programs. A program can be reused if the types of the
 operands and the settings are the same, and the functions have the same contents. These are compared
-at each call, so that a changed variable is noticed. A call is traced again if some content cannot
-be compared, such as a set or a large numpy array.
+at each call, so that a changed variable is noticed, unless tracing itself changed it. A call is
+traced again if some content cannot be compared, such as a set or a large numpy array.
 """
 
 import functools
@@ -11,6 +11,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -100,19 +101,23 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
         parameters = list(inspect.signature(function).parameters)
         positions = frozenset(parameters.index(name) for name in static)
 
+        def contents_of(args: Any, kwargs: Any) -> Contents:
+            contents = Contents()
+            for position in positions:
+                if position < len(args):
+                    contents.add(args[position])
+            for name, x in kwargs.items():
+                contents.add(name)
+                if name in static:
+                    contents.add(x)
+            return contents
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if not is_evaluating() or _is_watched():
                 return function(*args, **kwargs)
-            contents = Contents()
             try:
-                for position in positions:
-                    if position < len(args):
-                        contents.add(args[position])
-                for name, x in kwargs.items():
-                    contents.add(name)
-                    if name in static:
-                        contents.add(x)
+                contents = contents_of(args, kwargs)
                 operands = (
                     [x for position, x in enumerate(args) if position not in positions],
                     {name: x for name, x in kwargs.items() if name not in static},
@@ -120,7 +125,8 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                 leaves, tree = fast_flatten(operands)
                 avals = tuple([x.aval if type(x) is Array else typeof(x) for x in leaves])
                 where = places_of(leaves)
-                key = function, tree, avals, number_types(), len(args), where, *contents.key
+                rest = function, tree, avals, number_types(), len(args), where
+                key = *rest, *contents.key
                 execute = kept_programs.find(key)
             except Exception:  # contents are unknown, or the function says better what is wrong
                 execute = key = None
@@ -128,8 +134,8 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                 return function(*args, **kwargs)
 
             def of_operands(operands: Any, named: Any) -> Any:
-                rest = iter(operands)
-                given = [x if i in positions else next(rest) for i, x in enumerate(args)]
+                others = iter(operands)
+                given = [x if i in positions else next(others) for i, x in enumerate(args)]
                 return function(*given, **kwargs | named)
 
             if execute is None:
@@ -139,6 +145,9 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                     return function(*args, **kwargs)
                 if is_reusable:
                     kept_programs.keep(key, contents.referents, execute)
+                    with suppress(Exception):  # what tracing changed itself is no change
+                        contents = contents_of(args, kwargs)
+                        kept_programs.keep((*rest, *contents.key), contents.referents, execute)
             return execute(leaves if where.is_given else list(map(to_buffer, leaves, avals)))
 
         return call  # type: ignore[return-value]
