@@ -448,3 +448,20 @@ def test_what_is_passed_on_is_in_no_stack_of_residuals():
 
     step = minijax.jit(minijax.grad(loss)).lower(w, np.ones(50)).compile()
     assert step.memory_analysis().temp_size_in_bytes < 100 * w.nbytes / 4
+
+
+@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES)
+def test_a_branch_that_is_there_twice_is_one_program(lib, jnp):
+    calls = []
+
+    def f(x):
+        calls.append(None)
+        return x * 2
+
+    def chosen(i, x):
+        return lib.lax.switch(i, [f, jnp.sin, f, f], x)
+
+    assert [float(lib.jit(chosen)(i, 3.0)) for i in (0, 2, 3)] == [6.0] * 3
+    assert len(calls) == 1
+    (eqn,) = [e for e in lib.make_jaxpr(chosen)(0, 3.0).eqns if e.primitive.name == "cond"]
+    assert len({id(branch) for branch in eqn.params["branches"]}) == 2

@@ -67,7 +67,6 @@ REASONS = {
     },
     "Not there yet.": {
         "jax.linearize": "in_nzs",
-        "jax.make_jaxpr": "axis_env",
         "jax.vjp": "in_nzs",
         "jax.distributed.initialize": "slice_index partition_index",
     },

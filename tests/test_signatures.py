@@ -62,7 +62,6 @@ NOT_YET = {
     "slice_index": "distributed.initialize",
     "partition_index": "distributed.initialize",
     "concrete": "checkpoint remat",
-    "axis_env": "make_jaxpr",
     "in_nzs": "linearize vjp",
     "with_logs": "custom_gradient",
     "remat": "custom_gradient",

@@ -154,6 +154,7 @@ def struct_of(x: Any, sharding: Sharding | None = None) -> Any:
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = ...,
+    axis_env: None = ...,
     *,
     return_shape: Literal[False] = ...,
 ) -> Callable[..., ClosedJaxpr]: ...
@@ -161,6 +162,7 @@ def make_jaxpr(
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = ...,
+    axis_env: None = ...,
     *,
     return_shape: Literal[True],
 ) -> Callable[..., tuple[ClosedJaxpr, Any]]: ...
@@ -168,13 +170,14 @@ def make_jaxpr(
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = ...,
+    axis_env: None = ...,
     *,
     return_shape: bool,
 ) -> Callable[..., Any]: ...
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),
-    *,
+    axis_env: None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
     """Stage `fun` to a jaxpr.
@@ -182,6 +185,7 @@ def make_jaxpr(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         static_argnums: positions of arguments that are not arrays but hashable Python values.
+        axis_env: must be None: a program of named axes is that of a function mapped by `vmap`.
         return_shape: whether to return the types of the results, too.
 
     Returns:
@@ -190,6 +194,7 @@ def make_jaxpr(
         and the result with a `ShapeDtypeStruct` for each array.
 
     Raises:
+        NotImplementedError: `axis_env` is given.
         TypeError: when called, an argument that is not static is neither array nor type.
         ValueError: a static argument is not hashable, or `fun` has no such parameter.
 
@@ -199,6 +204,11 @@ def make_jaxpr(
     """
     require_function("make_jaxpr", fun)
     require_flags("make_jaxpr", return_shape=return_shape)
+    if axis_env:
+        raise NotImplementedError(
+            f"make_jaxpr: axis_env must be None, found {shown(axis_env)}: a collective belongs to "
+            "the vmap that names its axis. Stage vmap(f, axis_name=...)."
+        )
     static_arguments = StaticArguments(fun, static_argnums)
 
     @evaluated_by_library

@@ -135,11 +135,13 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
     common = [set(column) for column in columns]
     returned = [found.pop() if len(found) == 1 else None for found in common]
     is_operand = [number is not None for number in returned]
-    chosen = [
-        Jaxpr([], branch.invars, branch.eqns, partition(is_operand, branch.outvars)[0])
-        for branch in branches
-    ]
-    outs = bind(cond_p, which, *operands, branches=tuple(chosen))
+    if any(is_operand):
+        smaller = {
+            branch: Jaxpr([], branch.invars, branch.eqns, partition(is_operand, branch.outvars)[0])
+            for branch in branches
+        }
+        branches = [smaller[branch] for branch in branches]
+    outs = bind(cond_p, which, *operands, branches=tuple(branches))
     return merge(is_operand, outs, [operands[i] for i in returned if i is not None])
 
 
@@ -261,13 +263,15 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
         return argument_names(branches[0], operands, {})
 
     in_avals = abstractify(caller, branches[0], names, leaves)
-    functions = [FlatFunction(f, in_tree) for f in branches]
+    distinct = [*{id(f): f for f in branches}.values()]
+    functions = [FlatFunction(f, in_tree) for f in distinct]
     closed = [stage_body(f, in_avals, caller, f.fun, names) for f in functions]
     target = _common_types(functions, closed)
     if any(c.out_avals != target for c in closed):
         closed = [stage_body(casting(f, target), in_avals, caller, f.fun, names) for f in functions]
     programs, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
-    outs = _choose(index, [*consts, *leaves], programs)
+    program_of = dict(zip(map(id, distinct), programs, strict=True))
+    outs = _choose(index, [*consts, *leaves], [program_of[id(f)] for f in branches])
     return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
 
 
