@@ -191,6 +191,20 @@ def test_stacks_of_names_agree():
     assert [*of_stacks(minijax)] == [*of_stacks(jax)]
 
 
+def test_equations_say_the_names_of_the_parts_they_are_in():
+    def names(j):
+        def f(x):
+            with j.named_scope("outer"):
+                x = x * 2
+                with j.named_scope("inner"):
+                    return j.lax.sin(x)
+
+        closed = j.make_jaxpr(lambda x: f(x) + 1)(1.0)
+        return [(e.primitive.name, str(e.source_info.name_stack)) for e in closed.jaxpr.eqns]
+
+    assert names(minijax) == names(jax)
+
+
 def test_names_are_in_compiled_programs():
     module = minijax.extend.source_info_util
 

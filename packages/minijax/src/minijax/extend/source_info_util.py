@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-from minijax.runtime.named_scope import Part, Transform, open_parts, parts_opened, text_of_parts
+from minijax.runtime.named_scope import NameStack, Transform, open_parts, parts_opened
 from minijax_stage1.source import Source as SourceInfo
 from minijax_stage1.source import hide_frames_of, on_behalf_of, user_source
 
@@ -33,41 +32,6 @@ def user_context(traceback: Any, *, name_stack: Any = None) -> Iterator[None]:
     """Attribute what runs in the block to a place; None to the line that is running."""
     with on_behalf_of(traceback if isinstance(traceback, SourceInfo) else None):
         yield
-
-
-@dataclass(frozen=True)
-class NameStack:
-    """The names of the parts of a program that are within each other, and transformations of them.
-
-    Attributes:
-        stack: the names, from the outermost, a `Transform` for each transformation.
-
-    >>> stack = NameStack().extend("layer").transform("vmap").extend("head")
-    >>> str(stack), len(stack), str(stack[:1] + stack[2:])
-    ('layer/vmap(head)', 3, 'layer/head')
-    """
-
-    stack: tuple[Part, ...] = ()
-
-    def extend(self, name: str) -> "NameStack":
-        """The stack with one more name."""
-        return NameStack((*self.stack, name))
-
-    def transform(self, transform_name: str) -> "NameStack":
-        """The stack with a transformation, written around the name that follows."""
-        return NameStack((*self.stack, Transform(transform_name)))
-
-    def __getitem__(self, idx: slice) -> "NameStack":
-        return NameStack(self.stack[idx])
-
-    def __len__(self) -> int:
-        return len(self.stack)
-
-    def __add__(self, other: "NameStack") -> "NameStack":
-        return NameStack(self.stack + other.stack)
-
-    def __str__(self) -> str:
-        return text_of_parts(self.stack)
 
 
 def current_name_stack() -> NameStack:

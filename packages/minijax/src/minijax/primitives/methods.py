@@ -11,7 +11,9 @@ from typing import Any
 import minijax_stage2 as stage2
 from minijax.primitives.effects import Effect, effects_of
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.runtime.named_scope import NameStack
 from minijax.settings.printed_types import plain, type_text
+from minijax_stage1.source import Source
 from minijax_stage2 import Primitive, ShapedArray, impl_rules
 from minijax_stage2.shaped_array import type_attributes
 from minijax_stage2.tangent import tangent_type
@@ -126,6 +128,8 @@ def _set_methods_of_jaxprs() -> None:
         cls.effects = property(lambda program: _effects(program))  # without a docstring
         cls.replace = _replace
     eqn.source_info = property(lambda eqn: eqn.source)
+    source: Any = Source
+    source.name_stack = property(lambda source: NameStack(tuple(filter(None, [source.scope]))))
     eqn.ctx = property(lambda eqn: None)
     # A jaxpr among the parameters of an equation has no constants: it is read like a closed one.
     jaxpr.jaxpr = property(lambda jaxpr: jaxpr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -33,6 +34,41 @@ _open: ContextVar[tuple[tuple[Any, Part], ...]] = ContextVar("open_scopes", defa
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class NameStack:
+    """The names of the parts of a program that are within each other, and transformations of them.
+
+    Attributes:
+        stack: the names, from the outermost, a `Transform` for each transformation.
+
+    >>> stack = NameStack().extend("layer").transform("vmap").extend("head")
+    >>> str(stack), len(stack), str(stack[:1] + stack[2:])
+    ('layer/vmap(head)', 3, 'layer/head')
+    """
+
+    stack: tuple[Part, ...] = ()
+
+    def extend(self, name: str) -> NameStack:
+        """The stack with one more name."""
+        return NameStack((*self.stack, name))
+
+    def transform(self, transform_name: str) -> NameStack:
+        """The stack with a transformation, written around the name that follows."""
+        return NameStack((*self.stack, Transform(transform_name)))
+
+    def __getitem__(self, idx: slice) -> NameStack:
+        return NameStack(self.stack[idx])
+
+    def __len__(self) -> int:
+        return len(self.stack)
+
+    def __add__(self, other: NameStack) -> NameStack:
+        return NameStack(self.stack + other.stack)
+
+    def __str__(self) -> str:
+        return text_of_parts(self.stack)
 
 
 class ScopedSource(Source):
