@@ -59,7 +59,6 @@ REASONS = {
         )
     },
     "Inner matters of JAX: hijax types, logs, accumulators, lines of equations.": {
-        "jax.custom_gradient": "with_logs remat with_accums",
         "jax.core.eval_jaxpr": "propagate_source_info",
         "jax.experimental.hijax.vmap_rule": "sum_match",
         "jax.experimental.sparse.util.nfold_vmap": "N broadcasted in_axes",

@@ -63,9 +63,6 @@ NOT_YET = {
     "partition_index": "distributed.initialize",
     "concrete": "checkpoint remat",
     "in_nzs": "linearize vjp",
-    "with_logs": "custom_gradient",
-    "remat": "custom_gradient",
-    "with_accums": "custom_gradient",
 }
 # Parameters that the oldest JAX we are tested with does not have yet, by the functions that do.
 NEWER = {

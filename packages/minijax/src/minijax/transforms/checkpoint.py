@@ -36,6 +36,7 @@ from minijax.runtime.refs import (
     write_all,
 )
 from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, name_p
+from minijax.transforms.custom_derivatives.logs import log_from_program
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -317,5 +318,6 @@ declare_program(
     keys=keys_of_program,
     steps=run_program,
 )
+log_from_program(checkpoint_p)
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies"]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.tree_util import register_pytree_node
+from minijax.transforms.custom_derivatives.logs import with_logs
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
     broadcast_prefix,
@@ -76,6 +77,25 @@ class VJP:
                 f"args_res of the function that vjp returned, at {', '.join(lacking)}"
             )
         return self.function(found, *cotangents)
+
+    @hiding_frames
+    def with_logs(self, *cotangents: Any) -> tuple[Any, dict[Any, Any]]:
+        """The result of a call, and what backward rules logged in it, a dict by name.
+
+        Logs of rules in jitted functions and in the steps of a `scan`, where they are stacked, are
+        among them. See `custom_vjp.defvjp_with_logs`.
+
+        Raises:
+            NotImplementedError: a rule in a branch of `cond`, or in another program inside, logs.
+            ValueError: a name is logged twice.
+
+        >>> @minijax.custom_gradient(with_logs=True)
+        ... def square(x):
+        ...     return x * x, lambda ct: ((2 * x * ct,), {"cotangent": ct})
+        >>> minijax.vjp(lambda x: 5.0 * square(x), 3.0)[1].with_logs(1.0)[1]
+        {'cotangent': Array(5., dtype=float32, weak_type=True)}
+        """
+        return with_logs(self, *cotangents)
 
     def replace(self, **changes: Any) -> VJP:
         """The same function with other attributes."""

@@ -24,6 +24,7 @@ from minijax.primitives.loops import (
     until_stable,
     while_text,
 )
+from minijax.transforms.custom_derivatives.logs import log_from_program
 from minijax_stage2 import (
     ShapedArray,
     Zero,
@@ -302,3 +303,4 @@ declare_program(
     keys=_keys,
     steps=_steps,
 )
+log_from_program(scan_p)

@@ -1,6 +1,7 @@
 """`custom_gradient` and `closure_convert`: staged functions and their closed-over values."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minijax.errors.classes import TreeMismatchError
@@ -58,17 +59,30 @@ def _stage_closure(caller: str, fun: Callable[..., Any], examples: Sequence[Any]
     return _Closure(closed.consts, consts_as_invars(closed.jaxpr), in_tree, flat.out_tree)
 
 
-def custom_gradient(fun: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def custom_gradient(
+    fun: Callable[..., Any] | None = None,
+    *,
+    with_logs: bool = False,
+    remat: bool = False,
+    with_accums: Any = None,
+) -> Callable[..., Any]:
     """Decorator: define a function that returns its result together with its derivative.
 
     Arguments:
         fun: function of arrays and pytrees of arrays that returns a pair: the result, and a
             function from the cotangent of the result to the cotangents of the arguments, a tuple
             unless there is one.
+        with_logs: whether that function returns a pair: the tuple of cotangents, and None or a dict
+            of pytrees of arrays to log, as for `custom_vjp.defvjp_with_logs`.
+        remat: must be False.
+        with_accums: must be None.
 
     Returns:
         The function of the same arguments that returns the result alone; without `fun`, the
         decorator itself.
+
+    Raises:
+        NotImplementedError: `remat` or `with_accums` is given.
 
     >>> import minijax
     >>> f = custom_gradient(lambda x: (x * x, lambda ct: ct * x))
@@ -76,8 +90,13 @@ def custom_gradient(fun: Callable[..., Any] | None = None) -> Callable[..., Any]
     Array(3., dtype=float32, weak_type=True)
     """
 
+    if remat or with_accums is not None:
+        raise NotImplementedError(
+            "custom_gradient: remat must be False and with_accums None here: under checkpoint the "
+            "function is computed anew, and derivatives are returned"
+        )
     if fun is None:
-        return custom_gradient
+        return partial(custom_gradient, with_logs=with_logs)
 
     def of_both(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
         pair = fun(*args, **kwargs)
@@ -98,10 +117,13 @@ def custom_gradient(fun: Callable[..., Any] | None = None) -> Callable[..., Any]
 
     def bwd(pull_back: _Closure, ct: Any) -> Any:
         in_cts = pull_back(ct)
+        if with_logs:
+            return in_cts
         return in_cts if isinstance(in_cts, tuple | list) else (in_cts,)
 
     with_gradient = custom_vjp(value)
-    with_gradient.defvjp(fwd, bwd)
+    define = with_gradient.defvjp_with_logs if with_logs else with_gradient.defvjp
+    define(fwd, bwd)
     return with_gradient
 
 

@@ -8,6 +8,7 @@ from minijax.errors.classes import TreeMismatchError, UnexpectedTracerError
 from minijax.runtime.refs import split_refs
 from minijax.transforms.custom_derivatives.call import Call, CustomFunction, P, R
 from minijax.transforms.custom_derivatives.custom_jvp import jvp_rule_of
+from minijax.transforms.custom_derivatives.logs import log
 from minijax.transforms.custom_derivatives.rules import VjpRule
 from minijax.transforms.custom_derivatives.symbolic_zero import (
     CustomVJPPrimal,
@@ -62,6 +63,7 @@ class custom_vjp(CustomFunction[P, R]):
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
     symbolic_zeros = False
+    logs = False
     jvp: Callable[..., Any] | None = None
     jvp_symbolic_zeros = False
 
@@ -90,6 +92,30 @@ class custom_vjp(CustomFunction[P, R]):
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
+        self.logs = False
+
+    def defvjp_with_logs(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Define the derivative, by a backward rule that logs arrays.
+
+        Arguments:
+            fwd: as for `defvjp`.
+            bwd: as for `defvjp`, but it returns a pair: the tuple of cotangents, and None or a dict
+                of pytrees of arrays. The method `with_logs` of what `vjp` returns gives these;
+                otherwise they are ignored.
+            symbolic_zeros: as for `defvjp`.
+            optimize_remat: as for `defvjp`.
+
+        Raises:
+            TypeError: when differentiated, `bwd` returns something else.
+        """
+        self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat)
+        self.logs = True
 
     def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
         """Define the derivative in forward mode as well, which JAX does not offer.
@@ -121,7 +147,7 @@ class custom_vjp(CustomFunction[P, R]):
     def _rule(self, call: Call) -> VjpRule:
         fwd_fun: Any = self.fwd
         bwd_fun: Any = self.bwd
-        symbolic_zeros = self.symbolic_zeros
+        symbolic_zeros, logs = self.symbolic_zeros, self.logs
 
         def fwd(
             primals: Sequence[Any], nonzero: Sequence[bool]
@@ -144,10 +170,13 @@ class custom_vjp(CustomFunction[P, R]):
         def bwd(knowledge: Any, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             out_tree, places, refs = knowledge
             shown = [shown_to_rule(ct, symbolic_zeros) for ct in cts]
-            with _naming_what_varies(f"custom_vjp: the backward rule `{name_of(bwd_fun)}`", call):
+            role = f"custom_vjp: the backward rule `{name_of(bwd_fun)}`"
+            with _naming_what_varies(role, call):
                 result = bwd_fun(
                     *call.nondiff, places.join(refs, residuals), tree_unflatten(out_tree, shown)
                 )
+                if logs:
+                    result = _without_logs(f"{role} of `{name_of(call.fun)}`", result)
             return _check_cotangents(call, bwd_fun, result)
 
         names = {
@@ -171,6 +200,17 @@ def _naming_what_varies(role: str, call: Call) -> Iterator[None]:
             "nondiff_argnums. Make it an argument that is differentiated, and None or zeros its "
             f"cotangent.\n{error}"
         ).with_traceback(error.__traceback__) from None
+
+
+def _without_logs(role: str, result: Any) -> Any:
+    """The cotangents that a backward rule returned; what it logs is logged."""
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise TypeError(
+            f"{role} must return a pair of the cotangents and a dict of logs, found {shown(result)}"
+        )
+    cotangents, logs = result
+    log(role, logs)
+    return cotangents
 
 
 def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
