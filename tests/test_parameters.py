@@ -64,9 +64,7 @@ REASONS = {
         "jax.experimental.sparse.util.nfold_vmap": "N broadcasted in_axes",
         "jax.api_util.donation_vector": "kws",
     },
-    "Not there yet.": {
-        "jax.linearize": "in_nzs",
-        "jax.vjp": "in_nzs",
+    "Slices are parts of a network of TPUs.": {
         "jax.distributed.initialize": "slice_index partition_index",
     },
 }  # fmt: skip

@@ -62,7 +62,6 @@ NOT_YET = {
     "slice_index": "distributed.initialize",
     "partition_index": "distributed.initialize",
     "concrete": "checkpoint remat",
-    "in_nzs": "linearize vjp",
 }
 # Parameters that the oldest JAX we are tested with does not have yet, by the functions that do.
 NEWER = {

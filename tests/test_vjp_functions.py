@@ -110,3 +110,57 @@ def test_saved_residuals_are_those_of_jax(policy):
 
     args = {"w": np.ones((4, 3), np.float32)}, np.ones(3, np.float32)
     assert kept_of(minijax, POLICIES[policy], *args) == kept_of(jax, POLICIES[policy], *args)
+
+
+def of_two(x, y):
+    return x["a"] * 2, (y * x["b"], 3.0), [y], x["a"] > 0
+
+
+ARGUMENTS = {"a": 1.0, "b": 2.0}, 3.0
+CHOICES = [
+    None, True, False, (True, False), [False, True], ({"a": True, "b": False}, False),
+    ([True, False], True), ((False, True), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("in_nzs", CHOICES, ids=str)
+def test_arguments_to_differentiate_by(in_nzs):
+    def found(lib):
+        ct = 1.0, (1.0, 1.0), [1.0], np.zeros((), jax.float0)
+        _, pull_back = lib.vjp(of_two, *ARGUMENTS, in_nzs=in_nzs)
+        _, push_forward = lib.linearize(of_two, *ARGUMENTS, in_nzs=in_nzs)
+        tangents = push_forward({"a": 1.0, "b": 10.0}, 100.0)[:3]
+        both = pull_back.out_nzs, push_forward.out_nzs
+        return both, lib.tree.map(float, (pull_back(ct), tangents))
+
+    assert found(minijax) == found(jax)
+
+
+def test_results_with_derivatives_within_others():
+    """Of several perturbations that of this call counts, also under jit and vmap."""
+
+    def found(lib):
+        seen = []
+
+        def f(x):
+            _, g = lib.vjp(lambda y, z: (x * y, x, z), x, 1.0, in_nzs=(True, False))
+            seen.append(g.out_nzs)
+            return g((1.0, 1.0, 1.0))[0]
+
+        lib.grad(f)(2.0), lib.jit(f)(2.0), lib.vmap(f)(np.ones(2))
+        return seen
+
+    assert found(minijax) == found(jax) == [(True, False, False)] * 3
+
+
+@pytest.mark.parametrize(
+    ("in_nzs", "error", "message"),
+    [
+        ((1, True), TypeError, "vjp: in_nzs must be True, False or a tree of them, found 1"),
+        ((True,), ValueError, r"prefix of the primals: \(True,\) has 1 part, .* has 2"),
+        (((True, (True, True)), True), ValueError, "has 2 parts"),
+    ],
+)
+def test_what_says_nothing_of_arguments_is_refused(in_nzs, error, message):
+    with pytest.raises(error, match=message):
+        minijax.vjp(of_two, *ARGUMENTS, in_nzs=in_nzs)

@@ -31,6 +31,7 @@ from minijax.transforms.differentiable import (
     require_results,
 )
 from minijax.transforms.has_aux import WithAux
+from minijax.transforms.nonzero_tangents import NonzeroTangents
 from minijax.transforms.vjp_function import VJP, vjp_function
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
@@ -232,7 +233,8 @@ def vjp(
     has_aux: Literal[False] = False,
     reduce_axes: Sequence[Hashable] = (),
     saveable_args: Any = True,
-) -> tuple[R, Callable[..., Any]]: ...
+    in_nzs: Any = None,
+) -> tuple[R, VJP]: ...
 @overload
 def vjp(
     fun: Callable[..., tuple[R, Aux]],
@@ -240,7 +242,8 @@ def vjp(
     has_aux: Literal[True],
     reduce_axes: Sequence[Hashable] = (),
     saveable_args: Any = True,
-) -> tuple[R, Callable[..., Any], Aux]: ...
+    in_nzs: Any = None,
+) -> tuple[R, VJP, Aux]: ...
 @evaluated_by_library
 def vjp(
     fun: Function,
@@ -248,6 +251,7 @@ def vjp(
     has_aux: bool = False,
     reduce_axes: Sequence[Hashable] = (),
     saveable_args: Any = True,
+    in_nzs: Any = None,
 ) -> Any:
     """Evaluate `fun` and return the function that pulls cotangents back through it.
 
@@ -258,6 +262,8 @@ def vjp(
         saveable_args: whether arguments may be kept as residuals: True or False for each, or a
             pytree prefix of them. The caller puts those that may not back into `args_res` of the
             function that is returned, before the call.
+        in_nzs: whether to differentiate by the arguments, in the same form; None: by all. The
+            cotangents of others are zero.
 
     Returns:
         The result of `fun`, and a function from a cotangent of the result to the tuple of
@@ -266,12 +272,13 @@ def vjp(
 
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result;
-            `saveable_args` holds something else than bools.
-        ValueError: `saveable_args` is no prefix of the arguments.
+            `saveable_args` or `in_nzs` holds something else than bools.
+        ValueError: one of these is no prefix of the arguments.
 
     The returned linear function is a pytree of its residuals, so it can be a result, or an
     argument, of other transformed functions. Its attribute `args_res` has those that are arguments,
-    `opaque_residuals` the others.
+    `opaque_residuals` the others; `out_nzs` says of each result whether it has a derivative that is
+    not zero.
 
     >>> def to_polar(x, y):
     ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
@@ -284,9 +291,11 @@ def vjp(
     _require_no_axes("vjp", reduce_axes)
     with_aux = _with_aux("vjp", fun, has_aux)
     primals = tree_to_arrays(primals)
-    out, f_vjp = stage4.vjp(with_aux or fun, *primals)
+    noted = NonzeroTangents("vjp", with_aux or fun, in_nzs, primals)
+    out, f_vjp = stage4.vjp(noted, *primals)
     on_arrays, residuals = _on_arrays(f_vjp, _without_integers(out))
-    pair = tree_to_arrays(out), vjp_function(on_arrays, residuals, primals, saveable_args)
+    pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs)
+    pair = tree_to_arrays(out), pulled
     return (*pair, with_aux.aux()) if with_aux else pair
 
 
@@ -381,23 +390,31 @@ def _as_weak_as_primal(tangent: Any, primal: Any) -> Any:
 
 @overload
 def linearize(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, in_nzs: Any = None
 ) -> tuple[R, Callable[..., Any]]: ...
 @overload
 def linearize(
-    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], in_nzs: Any = None
 ) -> tuple[R, Callable[..., Any], Aux]: ...
 @evaluated_by_library
-def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Function, *primals: Any, has_aux: bool = False, in_nzs: Any = None) -> Any:
     """Evaluate `fun` once and return its derivative at that point as a linear function.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
         primals: the arguments at which to evaluate.
+        has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        in_nzs: whether arguments have tangents: True or False for each, or a pytree prefix of them;
+            None: all have. Tangents of others are taken for zero.
 
     Returns:
         The result of `fun`, and a function from tangents of the arguments to the tangent of
-        the result, which does not evaluate `fun` again.
+        the result, which does not evaluate `fun` again. Its attribute `out_nzs` says of each result
+        whether it has a tangent that is not zero.
+
+    Raises:
+        TypeError: `in_nzs` holds something else than bools.
+        ValueError: it is no prefix of the arguments.
 
     With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
     is returned last.
@@ -410,8 +427,12 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     (Array(8., dtype=float32), Array(12., dtype=float32), Array(6., dtype=float32))
     """
     with_aux = _with_aux("linearize", fun, has_aux)
-    out, f_jvp = stage4.linearize(with_aux or fun, *tree_to_arrays(primals))
-    pair = tree_to_arrays(out), Partial(*_on_arrays(f_jvp))
+    primals = tree_to_arrays(primals)
+    noted = NonzeroTangents("linearize", with_aux or fun, in_nzs, primals)
+    out, f_jvp = stage4.linearize(noted, *primals)
+    pushed = Partial(*_on_arrays(f_jvp))
+    pushed.out_nzs = noted.out_nzs  # type: ignore[attr-defined]
+    pair = tree_to_arrays(out), pushed
     return (*pair, with_aux.aux()) if with_aux else pair
 
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.tree_util import register_pytree_node
 from minijax.transforms.custom_derivatives.logs import with_logs
-from minijax_stage2.shown import shown
+from minijax.transforms.nonzero_tangents import flags_of
 from minijax_stage2.tree import (
-    broadcast_prefix,
     keystr,
     tree_flatten,
     tree_flatten_with_path,
     tree_leaves,
+    tree_structure,
     tree_unflatten,
 )
 
@@ -51,6 +51,7 @@ class VJP:
         args_res: for each argument, the residuals that are leaves of it; `NotNeeded()` in the
             place of other leaves, and `NotSaveable()` of those that were not to be kept.
         opaque_residuals: the residuals that are no arguments.
+        out_nzs: for each result whether it has a tangent, in a tree.
 
     >>> out, f_vjp = minijax.vjp(lambda x, y: jnp.sin(x) * y, 0.0, 2.0)
     >>> f_vjp.args_res
@@ -61,6 +62,7 @@ class VJP:
     residuals: tuple[Residual, ...]
     args_res: list[Any]
     opaque_residuals: list[Any]
+    out_nzs: Any = None
 
     @hiding_frames
     def __call__(self, *cotangents: Any) -> Any:
@@ -106,10 +108,25 @@ def _is_no_residual(x: Any) -> bool:
     return isinstance(x, NotNeeded | NotSaveable)
 
 
+class _Known:
+    """The parts of a VJP that are not arrays; equal if the function is the same."""
+
+    def __init__(self, vjp: VJP):
+        self.function, self.residuals, self.out_nzs = vjp.function, vjp.residuals, vjp.out_nzs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.function is other.function
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
+
 register_pytree_node(
     VJP,
-    lambda vjp: ((vjp.args_res, vjp.opaque_residuals), (vjp.function, vjp.residuals)),
-    lambda known, children: VJP(*known, *children),
+    lambda vjp: ((vjp.args_res, vjp.opaque_residuals), _Known(vjp)),
+    lambda known, children: VJP(
+        known.function, known.residuals, children[0], children[1], known.out_nzs
+    ),
 )
 
 
@@ -118,12 +135,13 @@ def vjp_function(
     residuals: Sequence[Any],
     primals: Sequence[Any],
     saveable_args: Any,
+    out_nzs: Any,
 ) -> VJP:
     """The VJP of a function of residuals, of which those that are leaves of `primals` are found.
 
     Raises:
         TypeError: `saveable_args` holds something else than bools.
-        TreeMismatchError: it is no prefix of the primals.
+        ValueError: it is no prefix of the primals.
     """
     leaves, tree = tree_flatten([*primals])
     places = {id(leaf): number for number, leaf in enumerate(leaves)}
@@ -135,23 +153,9 @@ def vjp_function(
         if number is None:
             opaque.append(each)
     needed = {number for is_argument, number in found if is_argument}
-    flags = _flags(saveable_args, tuple(primals))
+    flags = flags_of("vjp: saveable_args", saveable_args, tree_structure(tuple(primals)))
     kept = [
         NotNeeded() if number not in needed else leaf if flag else NotSaveable()
         for number, (leaf, flag) in enumerate(zip(leaves, flags, strict=True))
     ]
-    return VJP(function, tuple(found), tree_unflatten(tree, kept), opaque)
-
-
-def _flags(saveable_args: Any, primals: tuple[Any, ...]) -> list[bool]:
-    given = tuple(saveable_args) if isinstance(saveable_args, list) else saveable_args
-    try:
-        flags = broadcast_prefix(given, primals, name="primals")
-    except ValueError as error:
-        raise type(error)(f"vjp: saveable_args: {error}") from None
-    for flag in flags:
-        if type(flag) is not bool:
-            raise TypeError(
-                f"vjp: saveable_args must be True, False or a tree of them, found {shown(flag)}"
-            )
-    return flags
+    return VJP(function, tuple(found), tree_unflatten(tree, kept), opaque, out_nzs)

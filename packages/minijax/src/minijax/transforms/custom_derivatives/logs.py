@@ -30,7 +30,7 @@ log_p = Primitive("log_of_backward_pass", higher_order=True)
 
 
 def log(role: str, logs: Any) -> None:
-    """Log what a backward rule returned for that.
+    """Log pytrees of arrays, by name.
 
     Raises:
         TypeError: it is not a dict of pytrees of arrays, or None.
@@ -74,7 +74,7 @@ class LogTrace(Trace):
             return list(rule(self, args, params))
 
     def keep(self, logs: Logs) -> None:
-        """Note what is logged.
+        """Add to the logs.
 
         Raises:
             ValueError: there is a log of that name already.
@@ -173,7 +173,7 @@ def _nothing(*operands: Any, **params: Any) -> list[Any]:
 def _vmap(
     axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    """What is logged has the batch axis first."""
+    """Log arrays with the batch axis first."""
     rows = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
     bind(log_p, *rows, **params)
     return [], []
