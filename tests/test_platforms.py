@@ -230,7 +230,7 @@ def test_functions_by_platform_on_this_one():
 
 
 def test_no_function_for_the_platform_that_is_lowered_for():
-    traced = minijax.jit(lambda x: lax.platform_dependent(x, cpu=lambda x: x)).trace(1.0)
+    traced = minijax.jit(lambda x: lax.platform_dependent(x, cpu=lambda x: x + 1)).trace(1.0)
     with pytest.raises(NotImplementedError, match="no function for 'cuda' among 'cpu'"):
         traced.lower(**ON_CUDA)
 
