@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax import xla
+from minijax.primitives.calls import pass_token
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.sharding_rules import whole
 from minijax.runtime.array import Array
@@ -14,7 +15,6 @@ from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves, typeof
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.primitives import reshape_p
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3 import JaxprEqn, Var
 from minijax_stage3.jaxpr import Literal
@@ -87,7 +87,7 @@ def _jvp(
 
 def _order(with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var) -> list[JaxprEqn]:
     """The equation itself, which happens as the program is compiled; the token stays as it is."""
-    return [eqn, JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)]
+    return [eqn, pass_token(eqn, token, following)]
 
 
 declare_program(

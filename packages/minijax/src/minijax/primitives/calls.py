@@ -6,6 +6,7 @@ from typing import Any
 from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags, call_text
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind
+from minijax_stage2.primitives import reshape_p
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim, of_batch_axis
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
@@ -114,6 +115,11 @@ dce_program = dce_rules[jit_p]  # of any primitive
 
 def dependence_of_program(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     return depends(params["jaxpr"], ins)
+
+
+def pass_token(eqn: JaxprEqn, token: Var | Literal, following: Var) -> JaxprEqn:
+    """The equation that hands a token on, past one that happens at no time of its own."""
+    return JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)
 
 
 def order_program(

@@ -13,13 +13,13 @@ from minijax.experimental.checkify.error import (
     first_of_mapped,
 )
 from minijax.lax import promoting as lax
+from minijax.primitives.calls import pass_token
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.sharding_rules import whole
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage1.source import user_source
 from minijax_stage2 import ShapedArray, bind, tree_flatten, typeof
-from minijax_stage2.primitives import reshape_p
 from minijax_stage2.shaped_array import has_type
 from minijax_stage2.shown import shown
 from minijax_stage2.vmap import move_batch_dim
@@ -119,7 +119,7 @@ def _lower(b: Any, out_avals: Any, *operands: Any, **params: Any) -> list[Any]:
 def _order(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
     if not eqn.params["debug"]:
         raise _not_transformed()
-    return [JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)]
+    return [pass_token(eqn, token, following)]
 
 
 def _not_transformed() -> ValueError:

@@ -18,11 +18,11 @@ class GradAccum:
 
     def accum(self, x: Any) -> None:
         """Add a cotangent, which may be `Zero`, or None for that."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: accum is not defined; use a ValAccum")
 
     def freeze(self) -> Any:
         """The sum of the cotangents; `Zero` if there were none."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: freeze is not defined; use a ValAccum")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.aval})"

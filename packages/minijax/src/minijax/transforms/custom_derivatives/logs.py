@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from minijax.primitives.calls import pass_token
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.interpreters import Trace
 from minijax.primitives.sharding_rules import whole
@@ -15,7 +16,6 @@ from minijax.runtime.conversion import tree_to_arrays
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import on_behalf_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
-from minijax_stage2.primitives import reshape_p
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchDim, move_batch_dim
@@ -187,7 +187,7 @@ def _jvp(
 
 
 def _order(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
-    return [JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)]
+    return [pass_token(eqn, token, following)]
 
 
 declare_program(
