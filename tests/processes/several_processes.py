@@ -1,12 +1,13 @@
 """Programs in several processes on this machine, each with its number in the environment."""
 
 import os
-import socket
 import subprocess
 import sys
 import textwrap
 import time
 from dataclasses import dataclass
+
+from minijax.distributed.ports import free_port
 
 BEGIN = """
 import faulthandler, os, signal, sys, time
@@ -92,12 +93,6 @@ class Done:
     out: str
     err: str
     seconds: float
-
-
-def free_port():
-    with socket.socket() as attempt:
-        attempt.bind(("127.0.0.1", 0))
-        return attempt.getsockname()[1]
 
 
 def environment(**variables):

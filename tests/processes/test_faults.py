@@ -10,7 +10,9 @@ import sys
 import time
 
 import pytest
-from several_processes import BEGIN, environment, free_port
+from several_processes import BEGIN, environment
+
+from minijax.distributed.ports import free_port
 
 HEARTBEAT = SHUTDOWN = 3
 SLACK = 40  # seconds for starting and compiling on a machine that is busy

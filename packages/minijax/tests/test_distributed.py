@@ -3,12 +3,15 @@
 import logging
 import os
 import socket
+import sys
+from pathlib import Path
 
 import pytest
 
 import minijax
-from minijax.distributed import cluster
+from minijax.distributed import cluster, ports
 from minijax.distributed.cluster import detect
+from minijax.distributed.ports import free_port
 
 ADDRESS = "127.0.0.1:1"
 SLURM = {
@@ -137,6 +140,21 @@ def test_a_port_that_is_taken_is_refused():
             RuntimeError, match=r"process 0 cannot serve at .* in use.*another address"
         ):
             minijax.distributed.initialize(address, 2, 0)
+
+
+def test_a_free_port_is_not_one_that_is_taken(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", free_port()))
+        taken.listen()
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(ports, "_PORTS", range(port - 99, port + 1))
+        assert port - 99 <= free_port() < port
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where Linux says it")
+def test_no_outgoing_connection_gets_a_free_port():
+    first, _ = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    assert free_port() < int(first)
 
 
 def test_an_address_of_another_host_is_refused():

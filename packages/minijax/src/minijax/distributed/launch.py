@@ -9,7 +9,6 @@ import os
 import queue
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ from types import FrameType
 from typing import IO, NamedTuple
 
 from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
+from minijax.distributed.ports import free_port
 from minijax.errors.tracebacks import NOTE
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -150,7 +150,7 @@ class _Launcher:
 
     def _run_once(self, attempt: int) -> int:
         ends: queue.SimpleQueue[_End] = queue.SimpleQueue()
-        address = f"127.0.0.1:{_free_port()}"
+        address = f"127.0.0.1:{free_port()}"
         self.workers = []
         try:
             for index in range(self.count):
@@ -247,12 +247,6 @@ def _signal_name(number: int) -> str:
 def _say(text: str) -> None:
     with _printing, suppress(OSError):
         print(f"launch: {text}", file=sys.stderr, flush=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as attempt:
-        attempt.bind(("127.0.0.1", 0))
-        return int(attempt.getsockname()[1])
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -5,7 +5,6 @@ after the heartbeat timeout, and jaxlib ends the others.
 """
 
 import atexit
-import errno
 import logging
 import os
 import socket
@@ -20,6 +19,7 @@ from typing import Any
 from minijax import xla
 from minijax.distributed.cluster import detect
 from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
+from minijax.distributed.ports import require_free
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import NOTE
 from minijax.runtime.agreement import Watch, launches, require_same_history
@@ -142,7 +142,7 @@ def initialize(
     if not is_local:
         _warn_of_proxies()
     if index == 0:
-        _require_free(*_host_and_port("coordinator_bind_address", bind_address))
+        require_free(*_host_and_port("coordinator_bind_address", bind_address))
     else:
         _wait_for_service(host, port, timeouts.initialization, index)
     given = {name: value for name, value in security.items() if value is not None}
@@ -366,33 +366,6 @@ def _require_capable_jaxlib() -> None:
             "distributed.initialize: this version of jaxlib cannot read arrays that are divided "
             "among devices; jaxlib 0.11 can, on Python 3.12 or newer"
         )
-
-
-def _require_free(host: str, port: int) -> None:
-    """Raise a RuntimeError if the port is taken; jaxlib would share it with another service."""
-    hosts = ("::", "0.0.0.0") if host == "::" else (host,)  # there may be no IPv6
-    for each in hosts:
-        try:
-            _bind(each, port)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE and each != hosts[-1]:
-                continue
-            raise RuntimeError(
-                f"distributed.initialize: process 0 cannot serve at {host}, port {port}: "
-                f"{error.strerror}. Choose another address or port for it, or end the program that "
-                "uses this one"
-            ) from None
-
-
-def _bind(host: str, port: int) -> None:
-    """Take a port for a moment."""
-    family, kind, protocol, _, where = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    with socket.socket(family, kind, protocol) as attempt:
-        if os.name == "posix":  # connections of a service that has just ended do not matter
-            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        attempt.bind(where)
 
 
 def _wait_for_service(host: str, port: int, seconds: int, index: int) -> None:
