@@ -156,8 +156,18 @@ def test_a_program_for_another_platform_is_not_compiled_for_this_one():
     lowered = minijax.jit(factor).trace(np.eye(2)).lower(**ON_CUDA)
     with pytest.raises(ValueError, match="lowered for the platform 'cuda', and its devices are"):
         lowered.compile()
-    with pytest.raises(ValueError, match="lowering_platforms must be one of"):
-        minijax.jit(factor).trace(np.eye(2)).lower(lowering_platforms=("cuda", "cpu"))
+
+
+def test_a_lowered_module_is_for_one_platform():
+    """JAX writes a module of one argument more, and fails to compile it."""
+    traced = minijax.jit(factor).trace(np.eye(2))
+    with pytest.raises(ValueError, match=r"a module is for one platform.* Lower for each by"):
+        traced.lower(lowering_platforms=("cuda", "cpu"))
+    with pytest.raises(ValueError, match="lowering_platforms must be among 'cpu'"):
+        traced.lower(lowering_platforms=("cpu", "abacus"))
+    here, there = (traced.lower(lowering_platforms=each).as_text() for each in ((), ("cuda",) * 2))
+    assert here == traced.lower().as_text()
+    assert there == traced.lower(**ON_CUDA).as_text() != here
 
 
 def factor(x):
@@ -178,6 +188,109 @@ def test_programs_are_exported_for_a_gpu():
     for exported in (ours, loaded, theirs):
         with pytest.raises(ValueError, match="cuda"):
             exported.call(x)
+
+
+# Programs exported for several platforms
+
+
+@pytest.mark.parametrize(
+    "platforms",
+    [None, [], ["cpu", "cuda"], ("cuda", "cpu"), ["cpu"] * 2, ["tpu", "cpu", "rocm", "cuda"]],
+    ids=str,
+)
+def test_platforms_of_an_export(platforms):
+    x = np.arange(3, dtype="float32")
+    found = []
+    for lib in (minijax, jax):
+        exported = lib.export.export(lib.jit(lib.numpy.sin), platforms=platforms)(x)
+        if lib is minijax:
+            exported = lib.export.deserialize(exported.serialize(vjp_order=1))
+        again = lib.export.export(lib.jit(exported.call), platforms=platforms)(x)
+        found.append([each.platforms for each in (exported, exported.vjp(), again)])
+        for f in (exported.call, lib.jit(exported.call), again.call):
+            np.testing.assert_allclose(f(x), np.sin(x), rtol=1e-6)
+        derivative = lib.grad(lambda x, f=exported.call: f(x).sum())
+        np.testing.assert_allclose(derivative(x), np.cos(x), rtol=1e-6)
+    assert found[0] == found[1]
+
+
+BOTH = ("cpu", "cuda")
+
+
+def of_two_platforms(lib, x):
+    return lib.lax.platform_dependent(x, cpu=lib.numpy.sin, cuda=lib.numpy.cos)
+
+
+PROGRAMS = {
+    "cholesky": lambda lib, x: lib.numpy.linalg.cholesky(x),
+    "svd": lambda lib, x: tuple(lib.numpy.linalg.svd(x)),
+    "solve": lambda lib, x: lib.numpy.linalg.solve(x, x),
+    "fft": lambda lib, x: lib.numpy.fft.fft2(x),
+    "platform_dependent": lambda lib, x: lib.lax.platform_dependent(
+        x, cpu=lib.numpy.linalg.cholesky, default=lambda x: lib.numpy.linalg.qr(x)[1]
+    ),
+    "gradient": lambda lib, x: lib.grad(lambda x: lib.numpy.linalg.cholesky(x).sum())(x),
+    "scan": lambda lib, x: lib.lax.scan(
+        lambda c, _: (of_two_platforms(lib, c), None), x, None, length=2
+    )[0],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_platform_gets_its_own_program(name):
+    """It calls the routines that JAX's calls; JAX's program for all holds all branches for all."""
+    x = np.diag(np.array([1, 2, 4], "float32")) + 1
+    jitted = {lib: lib.jit(lambda x, lib=lib: PROGRAMS[name](lib, x)) for lib in (minijax, jax)}
+    ours, theirs = (lib.export.export(f, platforms=BOTH)(x) for lib, f in jitted.items())
+    loaded = minijax.export.deserialize(ours.serialize())
+    results = zip(jax.tree.leaves(loaded.call(x)), jax.tree.leaves(theirs.call(x)), strict=True)
+    for found, expected in results:
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    for platform in loaded.platforms:
+        traced = minijax.jit(loaded.call).trace(x)
+        text = traced.lower(lowering_platforms=(platform,)).as_text()
+        alone = jax.export.export(jitted[jax], platforms=[platform])(x).mlir_module()
+        names = r"custom_call @(?!shape_assertion)\w+|stablehlo.(?:sine|cosine|fft)\b"
+        assert set(re.findall(names, text)) == set(re.findall(names, alone)) != set()
+
+
+def test_what_is_not_for_each_of_the_platforms_is_not_exported():
+    x = np.eye(3)
+    for lib in (minijax, jax):
+        schur = lib.jit(lib.lax.linalg.schur)
+        lib.export.export(schur, platforms=["cpu"])(x)
+        with pytest.raises(NotImplementedError, match=r"schur.*cuda"):
+            lib.export.export(schur, platforms=BOTH)(x)
+        chosen = lib.jit(lambda x, lib=lib: of_two_platforms(lib, x))
+        with pytest.raises(NotImplementedError, match="tpu"):
+            lib.export.export(chosen, platforms=[*BOTH, "tpu"])(x)
+        exported = lib.export.export(chosen, platforms=BOTH)(x)
+        with pytest.raises(ValueError, match="tpu"):
+            lib.export.export(lib.jit(exported.call), platforms=[*BOTH, "tpu"])(x)
+        with pytest.raises(ValueError, match=r"cuda.*cpu"):
+            lib.export.export(chosen, platforms=["cuda"])(x).call(x)
+    branches = minijax.jit(lambda x: of_platforms(minijax, x))  # of which JAX lowers all for all
+    minijax.export.export(branches, platforms=BOTH)(x)
+
+
+def test_without_the_check_of_the_platform_the_first_program_runs_elsewhere():
+    x = np.ones((2, 2), "float32")
+    for lib in (minijax, jax):
+        for platforms, expected in (
+            (["cuda", "tpu"], 3),
+            (["tpu", "cuda"], 4),
+            (["tpu", "cpu"], 2),
+        ):
+            exported = lib.export.export(
+                lib.jit(
+                    lambda x, lib=lib: lib.lax.platform_dependent(
+                        x, cpu=lambda x: 2 * x, cuda=lambda x: 3 * x, default=lambda x: 4 * x
+                    )
+                ),
+                platforms=platforms,
+                disabled_checks=[lib.export.DisabledSafetyCheck.platform()],
+            )(x)
+            np.testing.assert_array_equal(exported.call(x), expected * x)
 
 
 # Functions by platform

@@ -252,6 +252,30 @@ def test_a_header_whose_shardings_were_forged():
             export.deserialize(pack({**header, "nr_devices": count}, *parts))
 
 
+@pytest.mark.parametrize("platforms", [["cpu", "cuda"], ["cuda", "cpu"]], ids=str)
+def test_programs_for_several_platforms_keep_their_shardings(platforms):
+    """Transforms are lowered differently for a CPU: on one device."""
+    found = []
+    for lib in (minijax, jax):
+        f = lib.jit(
+            lambda x, lib=lib: numpy_of(lib).fft.fft(x * x),
+            in_shardings=sharding(lib, "x"),
+            out_shardings=sharding(lib, "x", "y"),
+        )
+        program = lib.export.export(f, platforms=platforms)(X)
+        if lib is minijax:
+            assert len({*program.program.modules.values()}) == 2
+            program = export.deserialize(program.serialize(vjp_order=1))
+        out = program.call(put(lib, "x"))
+        np.testing.assert_allclose(out, np.fft.fft(X * X), rtol=1e-3)
+        said = []
+        for each in (program, program.vjp()):
+            shardings = each.in_shardings_jax(mesh_of(lib)) + each.out_shardings_jax(mesh_of(lib))
+            said.append((each.platforms, each.nr_devices, [s and str(s.spec) for s in shardings]))
+        found.append((said, str(out.sharding.spec)))
+    assert found[0] == found[1]
+
+
 PROGRAM = """
 import sys
 import numpy as np

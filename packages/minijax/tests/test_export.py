@@ -16,7 +16,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import Array, ShapeDtypeStruct, enable_x64, export, grad, jit, make_jaxpr, vmap
+from minijax import Array, ShapeDtypeStruct, enable_x64, export, grad, jit, lax, make_jaxpr, vmap
 from minijax.exporting.format import pack, unpack
 from minijax.tree_util import register_dataclass, register_pytree_node_class
 
@@ -49,10 +49,23 @@ export.register_pytree_node_serialization(
 
 
 def round_trip(f, *args, **kwargs):
-    return export.deserialize(export.export(jit(f))(*args, **kwargs).serialize())
+    return round_trip_for(None, f, *args, **kwargs)
+
+
+def round_trip_for(platforms, f, *args, **kwargs):
+    exported = export.export(jit(f), platforms=platforms)(*args, **kwargs)
+    return export.deserialize(exported.serialize())
 
 
 DTYPES = ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64"]
+
+
+def written(version, header, rest):
+    """The bytes of a format, whose digest is right."""
+    described = json.dumps(header).encode()
+    content = len(described).to_bytes(8, "little") + described + rest
+    first = b"minijax exported program %d\n" % version
+    return first + hashlib.sha256(content).digest() + content
 
 
 FORGED = [None, True, -1, 2**70, 1.5, "", "*", [], {}, {"tuple": 5}, {"dict": [[[], "*"]]}]
@@ -206,6 +219,77 @@ class TestInsideOfTransformations:
         assert round_trip(grad(jnp.sum), X).call(X).tolist() == [1.0] * 3
 
 
+class TestSeveralPlatforms:
+    BOTH = ("cpu", "cuda")
+
+    @pytest.mark.parametrize(
+        ("f", "count"),
+        [(jnp.sin, 1), (jnp.linalg.cholesky, 2), (lambda x: jnp.cumsum(jnp.sort(x)), 1)],
+    )
+    def test_each_module_is_that_of_an_export_for_the_platform_alone(self, f, count):
+        x = np.eye(2)
+        several = export.export(jit(f), platforms=self.BOTH)(x)
+        for vjp_order in (0, 1):
+            loaded = export.deserialize(several.serialize(vjp_order=vjp_order))
+            for each in (loaded, loaded.vjp()) if vjp_order else (loaded,):
+                assert each.platforms == self.BOTH
+                assert len({*each.program.modules.values()}) == count
+            for platform in self.BOTH:
+                alone = export.export(jit(f), platforms=[platform])(x)
+                assert loaded.program.module(platform) == alone.program.module(platform)
+        assert loaded.call(x).tolist() == f(x).tolist()
+
+    def test_equal_modules_are_written_once(self):
+        one, several = (
+            export.export(jit(jnp.sin), platforms=platforms)(X)
+            for platforms in (["cpu"], ["cpu", "cuda", "rocm", "tpu"])
+        )
+        module = several.mlir_module_serialized
+        assert one.mlir_module_serialized == module
+        assert bytes(several.serialize()).count(module) == 1
+        assert len(several.serialize()) < len(one.serialize()) + 100
+
+    def test_the_module_to_look_at_is_that_of_the_default_platform(self):
+        choose = jit(lambda x: lax.platform_dependent(x, cpu=jnp.sin, default=jnp.cos))
+        for platforms, op in ((["cuda", "cpu"], "sine"), (["tpu", "cuda"], "cosine")):
+            exported = export.export(choose, platforms=platforms)(X)
+            assert f"stablehlo.{op} " in exported.mlir_module()
+            assert (
+                exported.mlir_module_serialized
+                == exported.program.modules["cpu" if op == "sine" else "tpu"]
+            )
+
+    def test_a_platform_that_is_not_among_them(self):
+        exported = round_trip_for(["cuda", "tpu"], jnp.sin, X)
+        message = (
+            r"`sin` has platforms=\['cuda', 'tpu'\], and is called where programs run on 'cpu'. "
+            r"Export it with platforms=\['cuda', 'tpu', 'cpu'\]"
+        )
+        for f in (exported.call, jit(exported.call)):
+            with pytest.raises(ValueError, match=message):
+                f(X)
+
+    def test_places_of_modules_that_were_forged(self):
+        exported = export.export(jit(jnp.linalg.cholesky), platforms=self.BOTH)(np.eye(2))
+        header, modules, _ = unpack(exported.serialize())
+        assert header["modules"] == [0, 1]
+        for name, others in {
+            "modules": [*FORGED, [0], [0, 1, 1], [0, 2], [0, -1], [0, 1.0], [False, 1]],
+            "module_sizes": [*FORGED, [1], [2**70, 1], [1, -1], [1, "1"], [1, 1.0], [True, 1]],
+            "platforms": [*FORGED, ["cpu"], ["cpu", None], ["cpu", "cuda", "tpu"]],
+        }.items():
+            for other in others:
+                with pytest.raises(ValueError, match=r"^deserialize: the data are malformed"):
+                    export.deserialize(written(3, {**header, name: other}, b"".join(modules)))
+
+    def test_the_derivative_for_other_platforms(self):
+        exported = export.export(jit(jnp.sin), platforms=self.BOTH)(X)
+        header, modules, _ = unpack(exported.serialize())
+        other = export.export(jit(jnp.sin))(X).vjp().serialize()
+        with pytest.raises(ValueError, match=r"expected the derivative of `sin`"):
+            export.deserialize(pack(header, modules, other))
+
+
 @register_dataclass
 @dataclass
 class NoName:
@@ -276,7 +360,7 @@ class TestWhatCannotBe:
             (
                 lambda: export.export(jit(len), platforms=["abacus"]),
                 ValueError,
-                r"export: platforms must be one of .cpu., .cuda.",
+                r"export: platforms must be among .cpu., .cuda.",
             ),
             (
                 lambda: export.export(jit(lambda x: Unregistered(x)))(1.0).serialize(),
@@ -361,31 +445,47 @@ class TestWhatCannotBe:
 
     def test_a_program_that_is_none(self):
         header, *_ = unpack(export.export(jit(jnp.sin))(X).serialize())
-        loaded = export.deserialize(pack(header, b"ML\xefR"))
+        loaded = export.deserialize(pack(header, [b"ML\xefR"]))
         with pytest.raises(ValueError, match=r"cannot read the program of `sin`"):
             loaded.call(X)
 
     def test_other_formats(self):
         data = bytes(export.export(jit(jnp.sin))(X).serialize())
-        later = data.replace(b"program 2\n", b"program 12\n", 1)
-        with pytest.raises(
-            ValueError, match=r"exported in format 12, .* reads format 2; use a newer"
-        ):
-            export.deserialize(later)
+        for other in (b"4", b"12", b"9" * 5000, b"0", b"+3", b"\xff"):
+            later = data.replace(b"program 3\n", b"program %s\n" % other, 1)
+            with pytest.raises(
+                ValueError, match=r"exported in format .* reads formats 1 to 3; use a newer"
+            ):
+                export.deserialize(later)
         with pytest.raises(ValueError, match=r"not a program that minijax exported"):
             export.deserialize(b"PK\x03\x04 a zip file")
 
     def test_the_first_format(self):
         """Programs of it say nothing of devices, shardings, derivatives and sizes."""
-        header, program, _ = unpack(export.export(jit(lambda x: x + 1))(X).serialize())
-        for name in ("nr_devices", "in_shardings", "out_shardings", "program_size"):
+        header, (program,), _ = unpack(export.export(jit(lambda x: x + 1))(X).serialize())
+        for name in ("nr_devices", "in_shardings", "out_shardings", "modules", "module_sizes"):
             del header[name]
-        described = json.dumps(header).encode()
-        content = len(described).to_bytes(8, "little") + described + program
-        data = b"minijax exported program 1\n" + hashlib.sha256(content).digest() + content
-        loaded = export.deserialize(data)
+        loaded = export.deserialize(written(1, header, program))
         assert loaded.call(X).tolist() == [1.0, 2.0, 3.0]
         assert (loaded.nr_devices, loaded.in_shardings_hlo, loaded.has_vjp()) == (1, (None,), False)
+
+    def test_the_second_format(self):
+        """Programs of it have one module, whose size they say."""
+        data = b""
+        for each in (export.export(jit(jnp.sin))(X).vjp(), export.export(jit(jnp.sin))(X)):
+            header, (program,), _ = unpack(each.serialize())
+            del header["modules"], header["module_sizes"]
+            header["program_size"] = len(program)
+            data = written(2, header, program + data)
+        loaded = export.deserialize(data)
+        assert loaded.platforms == ("cpu",)
+        np.testing.assert_allclose(grad(lambda x: loaded.call(x).sum())(X), np.cos(X))
+        for size in (None, -1, 2**70, "8", True, ...):
+            forged = {**header, "program_size": size}
+            if size is ...:
+                del forged["program_size"]
+            with pytest.raises(ValueError, match=r"malformed: expected sizes of modules"):
+                export.deserialize(written(2, forged, program))
 
     def test_a_class_that_is_not_registered_where_it_is_loaded(self, monkeypatch):
         from minijax.exporting import format as export_format

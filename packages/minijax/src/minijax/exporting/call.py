@@ -1,7 +1,7 @@
 """The call of an exported program: a primitive that holds StableHLO instead of a jaxpr."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -36,45 +36,52 @@ class PortableProgram:
 
     Arguments:
         name: the name of the function.
-        data: the module in its portable form.
+        modules: the module for each platform, in its portable form.
         in_avals, out_avals: the types of arguments and results.
         num_devices: the number of devices that it is divided among.
         in_shardings, out_shardings: the shardings of arguments and results.
-        platform: the platform that it is for.
-        any_platform: whether it may be called on another one.
+        any_platform: whether it may be called on other platforms, where the first module runs.
     """
 
     def __init__(
         self,
         name: str,
-        data: bytes,
+        modules: Mapping[str, bytes],
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
         num_devices: int,
         in_shardings: AbstractShardings,
         out_shardings: AbstractShardings,
-        platform: str,
         any_platform: bool = False,
     ):
         self.name = name
-        self.data = data
+        self.modules = modules
         self.in_avals = tuple(in_avals)
         self.out_avals = tuple(out_avals)
         self.num_devices = num_devices
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
-        self.platform = platform
         self.any_platform = any_platform
+        self._texts: dict[bytes, str] = {}
 
-    @cached_property
-    def text(self) -> str:
-        """The module as text.
+    def module(self, platform: str) -> bytes:
+        """The module for a platform; for one of which there is none, the first."""
+        return self.modules.get(platform, next(iter(self.modules.values())))
+
+    def text(self, platform: str) -> str:
+        """The module for a platform as text.
 
         Raises:
             ValueError: this version of jaxlib cannot read the data, or the program has other types.
         """
+        data = self.module(platform)
+        if data not in self._texts:
+            self._texts[data] = self._read(data)
+        return self._texts[data]
+
+    def _read(self, data: bytes) -> str:
         try:
-            text, found = xla.from_portable(self.data)
+            text, found = xla.from_portable(data)
         except (RuntimeError, ValueError) as error:
             raise ValueError(
                 f"export: jaxlib {xla.jaxlib_version()} cannot read the program of "
@@ -119,25 +126,27 @@ def _lower(
     program: PortableProgram,
 ) -> list[Value]:
     """Put the functions of the program into the module, under new names, and a call."""
-    if b.module.platform != program.platform and not program.any_platform:
+    platform = b.module.platform
+    if platform not in program.modules and not program.any_platform:
         raise ValueError(
-            f"the exported `{program.name}` is for the platform {program.platform!r}, and is "
-            f"called where programs run on {b.module.platform!r}. Export it for that one, by "
-            f"platforms=[{b.module.platform!r}]."
+            f"the exported `{program.name}` has platforms={[*program.modules]}, and is called "
+            f"where programs run on {platform!r}. Export it with "
+            f"platforms={[*program.modules, platform]}."
         )
-    _require_devices(b, program)
+    text = program.text(platform)
+    _require_devices(b, program, text)
     function = b.module.names.get(program.jaxpr)
     if function is None:
         prefix = f"exported_{symbol(program.name)}_{len(b.module.names)}"
         function = b.module.names[program.jaxpr] = f"{prefix}_main"
-        b.module.functions.append(_functions_of(b, program.text, prefix))
+        b.module.functions.append(_functions_of(b, text, prefix))
     args = tuple(map(_constrained, [b] * len(args), args, program.in_shardings))
     names = ", ".join(x.name for x in args)
     outs = b.emit(f"func.call @{function}({names}) : {signature(args, out_avals)}", *out_avals)
     return list(map(_constrained, [b] * len(outs), outs, program.out_shardings))
 
 
-def _require_devices(b: FunctionBuilder, program: PortableProgram) -> None:
+def _require_devices(b: FunctionBuilder, program: PortableProgram, text: str) -> None:
     """Raise ValueError unless a module is for as many devices as the program.
 
     A program for one device, without a mesh and collectives, can be divided among any number.
@@ -147,7 +156,7 @@ def _require_devices(b: FunctionBuilder, program: PortableProgram) -> None:
     needed = program.num_devices
     if needed == (1 if each_alone else count):
         return
-    if needed == 1 and not (_MESH.search(program.text) or _NUMBERED_DEVICES.search(program.text)):
+    if needed == 1 and not (_MESH.search(text) or _NUMBERED_DEVICES.search(text)):
         return
     what = f"the exported `{program.name}` is for {counted(needed, 'device')}, and is called "
     if each_alone:

@@ -6,7 +6,7 @@ arguments and results.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -31,7 +31,7 @@ from minijax.exporting.format import (
     unpack,
 )
 from minijax.runtime import traced as runtime
-from minijax.runtime.ahead_of_time import Traced, one_platform
+from minijax.runtime.ahead_of_time import Traced, known_platforms
 from minijax.runtime.compilation import Compilation, CompileOptions
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.inspection import has_addresses
@@ -88,7 +88,7 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> "DisabledSafetyCheck":
-        """Leave out the check that the program runs on the platform that it was exported for."""
+        """Leave out the check that the program runs on a platform that it was exported for."""
         return cls("platform")
 
     @classmethod
@@ -148,8 +148,11 @@ class Exported:
 
     @property
     def mlir_module_serialized(self) -> bytes:
-        """The StableHLO module in its portable form, which any XLA reads."""
-        return self.program.data
+        """The StableHLO module in its portable form, which any XLA reads.
+
+        Each platform has its own: this is that for the default platform, or else for the first.
+        """
+        return self.program.module(backend.platform())
 
     @property
     def calling_convention_version(self) -> int:
@@ -215,8 +218,8 @@ class Exported:
         return tuple(each and NamedSharding(mesh, each.spec) for each in shardings)
 
     def mlir_module(self) -> str:
-        """The StableHLO module as text."""
-        return self.program.text
+        """`mlir_module_serialized` as text; `program.text(platform)` is that for any platform."""
+        return self.program.text(backend.platform())
 
     def has_vjp(self) -> bool:
         """Return True if the program can be differentiated in reverse mode."""
@@ -253,7 +256,7 @@ class Exported:
         Raises:
             TypeError: structure or types of the arguments differ from those at export; it is
                 differentiated in forward mode.
-            ValueError: the program is for another number of devices.
+            ValueError: the program is for other platforms, or for another number of devices.
             NotImplementedError: it is mapped, or differentiated though it has no derivative.
         """
         leaves, in_tree = tree_flatten((args, kwargs))
@@ -317,7 +320,7 @@ class Exported:
             "jaxlib": xla.jaxlib_version(),
         }
         derivative = bytes(self.vjp().serialize(vjp_order - 1)) if vjp_order else b""
-        return pack(header, self.program.data, derivative)
+        return pack(header, [self.program.modules[each] for each in self.platforms], derivative)
 
 
 def _as_hlo(shardings: AbstractShardings, avals: Sequence[ShapedArray]) -> tuple[Any, ...]:
@@ -338,10 +341,11 @@ def export(
 
     Arguments:
         fun_jit: a jitted function.
-        platforms: the platform where the program is to run, in a list, such as `["cuda"]`, of
-            which there need not be devices; by default that of the default device.
-        disabled_checks: what is not checked: that the program is called on that platform, and that
-            foreign functions, by their names, are there and mean the same where it is called.
+        platforms: the platforms where the program is to run, such as `["cpu", "cuda"]`, of which
+            there need not be devices; by default, or if it is empty, that of the default device.
+        disabled_checks: what is not checked: that the program is called on one of these platforms,
+            so that others run the program for the first; and that foreign functions, by their
+            names, are there and mean the same where it is called.
 
     Returns:
         A function of the same arguments, of which only the types matter: anything with a shape and
@@ -353,6 +357,7 @@ def export(
         TypeError: `fun_jit` is not jitted; `disabled_checks` holds something else.
         ValueError: there is no such platform; when called, the function closes over tracers, has
             callbacks, or calls a foreign function that is not among the disabled checks.
+        NotImplementedError: when called, an operation has no program for one of the platforms.
 
     >>> import minijax
     >>> import minijax.numpy as jnp
@@ -372,14 +377,14 @@ def export(
                 f"export: disabled_checks holds what DisabledSafetyCheck.platform() and "
                 f"DisabledSafetyCheck.custom_call(name) return, found {shown(check)}"
             )
-    chosen = None if platforms is None else one_platform("export: platforms", platforms)
+    chosen = known_platforms("export: platforms", platforms)
 
     @hiding_frames
     def export_for(*args: Any, **kwargs: Any) -> Exported:
         traced = fun_jit.trace(*args, **kwargs)
-        platform = chosen or backend.platform()
         _require_allowed(traced.fun_name, traced.jaxpr.jaxpr, checks)
-        return _exported(traced, traced.where, traced.out_shardings, platform, checks)
+        for_these = chosen or (default_export_platform(),)
+        return _exported(traced, traced.where, traced.out_shardings, for_these, checks)
 
     return export_for
 
@@ -403,7 +408,7 @@ def _exported(
     traced: Traced,
     where: Places,
     out_shardings: Shardings,
-    platform: str,
+    platforms: tuple[str, ...],
     checks: tuple[DisabledSafetyCheck, ...] = (),
 ) -> Exported:
     name, closed = traced.fun_name, traced.jaxpr
@@ -415,10 +420,13 @@ def _exported(
     jaxpr = _with_constants_inside(closed.jaxpr, closed.consts)
     alone = runtime.Traced(name, jaxpr, [], traced.in_tree, traced.out_tree)
     options = CompileOptions(keep_unused=True)
-    compilation = Compilation(alone, options, where, out_shardings, platform)
-    divided = compilation.partitioned(lambda: traced.argument_names)
-    text = compilation.text() if divided is None else divided.text
-    if xla.calls_python(text) or has_addresses(text):
+    texts = {}
+    for platform in dict.fromkeys(platforms):
+        compilation = Compilation(alone, options, where, out_shardings, platform)
+        divided = compilation.partitioned(lambda: traced.argument_names)
+        texts[platform] = compilation.text() if divided is None else divided.text
+    different = set(texts.values())
+    if any(xla.calls_python(text) or has_addresses(text) for text in different):
         raise ValueError(
             f"export: `{name}` calls Python functions of this process, by a callback or a "
             "function of `debug`, and they cannot leave it; export a function without them"
@@ -428,15 +436,15 @@ def _exported(
     if divided is not None:
         found = divided.given
     in_shardings, out_shardings = [tuple(map(_without_devices, each)) for each in found]
+    portable = {text: xla.to_portable(text) for text in different}
     program = PortableProgram(
         name,
-        xla.to_portable(text),
+        {platform: portable[text] for platform, text in texts.items()},
         in_avals,
         out_avals,
         1 if divided is None else divided.num_devices,
         in_shardings,
         out_shardings,
-        platform,
         DisabledSafetyCheck.platform() in checks,
     )
 
@@ -444,11 +452,11 @@ def _exported(
     def derivative() -> Exported:
         places = where._replace(shardings=(*in_shardings, *out_shardings))
         traced_vjp = _trace_vjp(name, closed, in_shardings + out_shardings)
-        return _exported(traced_vjp, places, in_shardings, platform, checks)
+        return _exported(traced_vjp, places, in_shardings, platforms, checks)
 
     trees = traced.in_tree, traced.out_tree
     return Exported(
-        name, trees[0], in_avals, trees[1], out_avals, (platform,), program, checks, derivative
+        name, trees[0], in_avals, trees[1], out_avals, platforms, program, checks, derivative
     )
 
 
@@ -504,12 +512,14 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     >>> deserialize(data).call(jnp.array([1.0, 2.0, 3.0]))
     Array([1., 3., 6.], dtype=float32)
     """
-    header, data, derivative = unpack(blob)
+    header, modules, derivative = unpack(blob)
     match header:
-        case {"fun_name": str(name), "platforms": [str(platform)]}:
-            pass
+        case {"fun_name": str(name), "platforms": [_, *_] as named} if all(
+            isinstance(each, str) for each in named
+        ) and len(named) == len(modules):
+            platforms = tuple(named)
         case _:
-            raise malformed("the name of a function, for one platform", header)
+            raise malformed("the name of a function, and a platform for each module", header)
     num_devices = header.get("nr_devices", 1)
     if type(num_devices) is not int or num_devices < 1:
         raise malformed("a number of devices", num_devices)
@@ -529,31 +539,29 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     checks = tuple(map(DisabledSafetyCheck, disabled))
     program = PortableProgram(
         name,
-        data,
+        dict(zip(platforms, modules, strict=True)),
         in_avals,
         out_avals,
         num_devices,
         in_shardings,
         out_shardings,
-        platform,
         DisabledSafetyCheck.platform() in checks,
     )
-    loaded = _vjp_from(derivative, name, in_avals, out_avals) if derivative else None
-    get_vjp = None if loaded is None else lambda: loaded
-    return Exported(
-        name, in_tree, in_avals, out_tree, out_avals, (platform,), program, checks, get_vjp
-    )
+    loaded = Exported(name, in_tree, in_avals, out_tree, out_avals, platforms, program, checks)
+    if not derivative:
+        return loaded
+    loaded_vjp = _vjp_from(derivative, loaded)
+    return replace(loaded, get_vjp=lambda: loaded_vjp)
 
 
-def _vjp_from(
-    blob: bytes, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
-) -> Exported:
-    """The derivative that follows a program of these types."""
+def _vjp_from(blob: bytes, of: Exported) -> Exported:
+    """The derivative that follows a program, of its types and for its platforms."""
     try:
         loaded = deserialize(blob)
     except RecursionError as error:
         raise malformed("fewer derivatives") from error
-    expected = (*in_avals, *map(tangent_type, out_avals)), tuple(map(tangent_type, in_avals))
-    if (loaded.in_avals, loaded.out_avals) != expected:
-        raise malformed(f"the derivative of `{name}`", (loaded.in_avals, loaded.out_avals))
+    takes = (*of.in_avals, *map(tangent_type, of.out_avals))
+    found = loaded.platforms, loaded.in_avals, loaded.out_avals
+    if found != (of.platforms, takes, tuple(map(tangent_type, of.in_avals))):
+        raise malformed(f"the derivative of `{of.fun_name}`", found)
     return loaded

@@ -1,13 +1,15 @@
 """Exported programs as bytes: an identifying line, a JSON header, StableHLO, and the derivative.
 
 The header holds names, types, shardings, and the structures of arguments and results. Nothing in it
-is run or imported: a structure can contain only classes registered here under a name. The
-derivative, which may be missing, is an exported program itself.
+is run or imported: a structure can contain only classes registered here under a name. Each platform
+has a module of StableHLO, and equal ones are written once. The derivative, which may be missing, is
+an exported program itself.
 
-Format 1, before programs had shardings and derivatives, is read, too.
+Earlier formats are read, too: 2, of a single module, and 1, without shardings and derivatives.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, find_node_type, tree_structure
 
 _MAGIC = b"minijax exported program "
-VERSION = 2
+VERSION = 3
 _DIGEST_SIZE = 32
 
 
@@ -134,19 +136,30 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
     )
 
 
-def pack(header: dict[str, Any], program: bytes, vjp: bytes = b"") -> bytearray:
-    """One block of bytes, with its identification and a checksum."""
+def pack(header: dict[str, Any], modules: Sequence[bytes], vjp: bytes = b"") -> bytearray:
+    """One block of bytes, with its identification and a checksum.
+
+    Arguments:
+        header: what JSON can say of the program.
+        modules: the module for each platform.
+        vjp: the derivative, packed itself; empty if there is none.
+    """
     import hashlib  # late, for they take milliseconds
     import json
 
-    described = json.dumps({**header, "program_size": len(program)}).encode()
-    content = len(described).to_bytes(8, "little") + described + program + vjp
+    different = list(dict.fromkeys(modules))
+    places = {
+        "modules": [different.index(module) for module in modules],
+        "module_sizes": list(map(len, different)),
+    }
+    described = json.dumps({**header, **places}).encode()
+    content = len(described).to_bytes(8, "little") + described + b"".join(different) + vjp
     digest = hashlib.sha256(content).digest()
     return bytearray(_MAGIC + str(VERSION).encode() + b"\n" + digest + content)
 
 
-def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes, bytes]:
-    """The header, the program, and its derivative, empty if there is none.
+def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], list[bytes], bytes]:
+    """The header, the module for each platform, and the derivative, empty if there is none.
 
     Raises:
         ValueError: the data were not made by `pack`, are of a later version, or damaged.
@@ -163,11 +176,11 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes, bytes]:
             "deserialize: this is not a program that minijax exported: it begins with "
             f"{bytes(data[:16])!r}"
         )
-    version = first_line.removeprefix(_MAGIC)
-    if not version.isdigit() or int(version) > VERSION:
+    written = first_line.removeprefix(_MAGIC).decode(errors="replace")
+    if written not in map(str, range(1, VERSION + 1)):
         raise ValueError(
-            f"deserialize: the program was exported in format {version.decode(errors='replace')}, "
-            f"this version of minijax reads format {VERSION}; use a newer one"
+            f"deserialize: the program was exported in format {written:.20}, this version of "
+            f"minijax reads formats 1 to {VERSION}; use a newer one"
         )
     digest, content = rest[:_DIGEST_SIZE], rest[_DIGEST_SIZE:]
     if hashlib.sha256(content).digest() != digest:
@@ -179,11 +192,17 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], bytes, bytes]:
         raise malformed("a header in JSON") from error
     if not isinstance(header, dict):
         raise malformed("a header with names", header)
-    program = content[8 + size :]
-    length: Any = header.get("program_size") if int(version) > 1 else len(program)
-    if not _is_size(length) or length > len(program):
-        raise malformed("the size of the program", length)
-    return header, program[:length], program[length:]
+    rest, numbers = content[8 + size :], header.get("modules")
+    sizes: Any = header.get("module_sizes")
+    if int(written) < 3:
+        numbers, sizes = [0], [header.get("program_size") if written == "2" else len(rest)]
+    if not isinstance(sizes, list) or not all(map(_is_size, sizes)) or sum(sizes) > len(rest):
+        raise malformed("sizes of modules", sizes)
+    ends = [0, *accumulate(sizes)]
+    different = [rest[start:end] for start, end in pairwise(ends)]
+    if not isinstance(numbers, list) or not all(_is_size(n) and n < len(sizes) for n in numbers):
+        raise malformed("the number of a module for each platform", numbers)
+    return header, [different[number] for number in numbers], rest[ends[-1] :]
 
 
 def malformed(expected: str, *found: Any) -> ValueError:

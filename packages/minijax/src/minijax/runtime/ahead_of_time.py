@@ -178,7 +178,7 @@ class Traced(_Stage):
 
         Arguments:
             lowering_platforms: the platform that it is for, in a tuple, such as `("cuda",)`, of
-                which there need not be devices; by default that of its devices.
+                which there need not be devices; by default, or if it is empty, that of its devices.
 
         Raises:
             ValueError: there are several platforms, or one that is not known.
@@ -189,34 +189,40 @@ class Traced(_Stage):
         True
         """
         compilation = self._compilation
-        if lowering_platforms is not None:
-            compilation = compilation.for_platform(
-                one_platform("lower: lowering_platforms", lowering_platforms)
+        platforms = set(known_platforms("lower: lowering_platforms", lowering_platforms))
+        if len(platforms) > 1:
+            raise ValueError(
+                "lower: a module is for one platform, found "
+                f"lowering_platforms={shown(lowering_platforms)}. Lower for each by itself, or "
+                "export the function: export(fun_jit, platforms=...) makes a module for each."
             )
+        if platforms:
+            compilation = compilation.for_platform(platforms.pop())
         return Lowered(compilation, self.in_tree, self._names)
 
 
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
-def one_platform(argument: str, given: Any) -> str:
-    """The platform in a sequence of one.
+def known_platforms(argument: str, given: Any) -> tuple[str, ...]:
+    """The platforms in a sequence; none for None.
 
     Raises:
         TypeError: it is not a sequence of strings; `argument` is its name, for the message.
-        ValueError: there are several platforms, or one that is not known.
+        ValueError: there is one that is not known.
     """
+    if given is None:
+        return ()
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise TypeError(
             f'{argument} must be a sequence of strings or None, found {shown(given)}; ("cuda",) is '
             "one"
         )
-    if len(given) != 1 or given[0] not in _PLATFORMS:
+    if not all(each in _PLATFORMS for each in given):
         raise ValueError(
-            f"{argument} must be one of {', '.join(map(repr, _PLATFORMS))}, in a sequence, found "
-            f"{shown(given)}; for several platforms make a program for each"
+            f"{argument} must be among {', '.join(map(repr, _PLATFORMS))}, found {shown(given)}"
         )
-    return str(given[0])
+    return tuple(given)
 
 
 class Lowered(_Stage):
