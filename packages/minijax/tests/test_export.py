@@ -436,6 +436,13 @@ class TestWhatCannotBe:
             with contextlib.suppress(TypeError, ValueError):  # of `call`: not for such arguments
                 loaded.call(tree)
 
+    @pytest.mark.parametrize("dtype", ["", ",", "f4,,", "f4,f4", "<f4", "f", "3f4", "O"])
+    def test_a_dtype_that_is_none_of_an_array(self, dtype):
+        header, *parts = unpack(export.export(jit(jnp.sin))(X).serialize())
+        forged = {**header, "out_avals": [[[3], dtype, False]]}
+        with pytest.raises(ValueError, match=r"^deserialize: the data are malformed"):
+            export.deserialize(pack(forged, *parts))
+
     def test_another_program_than_the_header_says(self):
         header, *_ = unpack(export.export(jit(jnp.sin))(X).serialize())
         _, program, _ = unpack(export.export(jit(jnp.sin))(1.0).serialize())

@@ -233,11 +233,13 @@ def _aval_from_json(described: Any) -> ShapedArray:
     match described:
         case [[*shape], str(dtype), bool(weak_type)] if all(map(_is_size, shape)):
             try:
-                return ShapedArray(
+                aval = ShapedArray(
                     tuple(shape), without_numbers.get(dtype) or np.dtype(dtype), weak_type
                 )
-            except (TypeError, ValueError) as error:
+            except (SyntaxError, TypeError, ValueError) as error:
                 raise malformed("the shape and dtype of an array", described) from error
+            if aval_to_json(aval) == described:  # numpy understands "i4,f4" and the like
+                return aval
     raise malformed("shape, dtype and weak_type of an array", described)
 
 
