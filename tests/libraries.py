@@ -164,4 +164,4 @@ def assert_alike(ours, theirs, rtol=2e-6):
             assert isinstance(found, minijax.Array)
             assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
             assert found.weak_type == expected.weak_type
-        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-6)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=2e-6)

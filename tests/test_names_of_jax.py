@@ -44,6 +44,31 @@ def test_programs_are_compiled_with_levels_of_effort(j, option):
     assert compiled(X) == 4
 
 
+@BOTH
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("optimization_level", "O1"), ("memory_fitting_level", "O0"),
+     ("disable_most_optimizations", True)],
+)  # fmt: skip
+def test_settings_say_the_effort_for_all_programs(j, setting, value):
+    before = j.config.values[f"jax_{setting}"]
+    j.config.update(f"jax_{setting}", value)
+    try:
+        assert j.jit(lambda x: x * 3)(X) == 9
+    finally:
+        j.config.update(f"jax_{setting}", before)
+
+
+def test_options_of_a_program_come_before_the_settings():
+    chosen = minijax.jit(lambda x: x, compiler_options={"optimization_level": "O3"})
+    with minijax.config.override(optimization_level="O1", disable_most_optimizations=True):
+        plain = minijax.jit(lambda x: x).lower(X).compiler_options
+        assert plain["optimization_level"] == 19
+        assert plain["xla_backend_optimization_level"] == 0
+        assert chosen.lower(X).compiler_options["optimization_level"] == 39
+    assert minijax.jit(lambda x: x).lower(X).compiler_options == {}
+
+
 def test_levels_reach_the_options_of_jaxlib():
     from minijax_stage3.backend import get_backend
 

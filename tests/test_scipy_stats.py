@@ -191,7 +191,8 @@ def test_ranks_and_modes():
             stats.sem(i, axis=1, ddof=0, keepdims=True),
         ]
 
-    assert_same(function(minijax), function(jax), x, with_nan, x.astype(np.int32))
+    args = x, with_nan, x.astype(np.int32)
+    assert_same(function(minijax), function(jax), *args, tolerance=1e-6)  # some are of 32 bits
 
 
 @pytest.mark.parametrize("bw_method", [None, "silverman", 0.4, lambda kde: kde.neff**-0.3])

@@ -657,11 +657,11 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
-        "Derivatives of the negative binomial distribution by the number of failures are numbers, "
-        "finite or not, also where there are none; JAX's are NaN.",
+        "Derivatives of discrete distributions by a number of successes or failures are numbers, "
+        "finite or not, also where one of the two is certain; JAX's may be NaN.",
         equates=where_given(
-            r"jax\.scipy\.stats\.nbinom\.(log)?pmf",
-            lambda k, n, p, *args: np.any(np.asarray(p) == 1),
+            r"jax\.scipy\.stats\.(bernoulli|binom|geom|nbinom)\.(log)?pmf",
+            lambda *args, **kwargs: any(np.any(np.isin(np.asarray(x), (0, 1))) for x in args),
             of_derivatives(number_for_nan),
         ),
     ),

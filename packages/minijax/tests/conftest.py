@@ -9,6 +9,8 @@ import pytest
 import minijax
 
 minijax.config.update("enable_x64", True)  # the laws are tried to many digits
+if "MINIJAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:  # laws are about our programs
+    minijax.config.update("disable_most_optimizations", True)
 
 
 @pytest.fixture(autouse=True)

@@ -208,7 +208,7 @@ class _Loaded(Compilation):
     def compiled(self) -> Any:
         """The program for the default device."""
         types = [device_type(aval) for aval in self.jaxpr.out_avals]
-        executable = xla.deserialize(self.code, types, dict(self.options.compiler_options))
+        executable = xla.deserialize(self.code, types, dict(self.compiler_options))
         return SimpleNamespace(
             executable=executable,
             execute=executable.execute,
@@ -234,7 +234,7 @@ def _routines_and_code(compiled: Compiled) -> tuple[str, bytes]:
     program = compilation.partitioned(lambda: ())
     text = compilation.text() if program is None else program.text
     if executable in loaded_executables:
-        options = dict(compilation.options.compiler_options)
+        options = dict(compilation.compiler_options)
         if program is None:
             types = [device_type(aval) for aval in compiled.out_avals]
             executable = backend.compile(text, types, options)

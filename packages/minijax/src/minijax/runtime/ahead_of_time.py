@@ -315,7 +315,7 @@ class Lowered(_Stage):
     @property
     def compiler_options(self) -> dict[str, Any]:
         """The options of XLA that were given to `jit`."""
-        return dict(self._compilation.options.compiler_options)
+        return dict(self._compilation.compiler_options)
 
     def cost_analysis(self) -> dict[str, float]:
         """An estimate of the work before optimization: operations, bytes accessed, and more."""

@@ -26,7 +26,7 @@ from minijax.runtime.partitioning import (
 from minijax.runtime.static_arguments import StaticArguments, resolve_arguments
 from minijax.runtime.traced import Traced
 from minijax.runtime.uniform_constants import without_uniform
-from minijax.settings.effort_levels import with_levels
+from minijax.settings.effort_levels import with_levels, with_settings
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
@@ -81,7 +81,7 @@ def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any],
         raise TypeError(
             f"jit: compiler_options is a dict of XLA's options, found a {type(options).__name__}"
         )
-    options = with_levels(dict(options))
+    options = with_levels(options)
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
             raise TypeError(
@@ -117,6 +117,7 @@ class Compilation:
     ):
         self.traced = traced
         self.options = options
+        self.compiler_options = with_settings(options.compiler_options)
         self.where = where
         self.out_shardings = out_shardings
         self.platform = platform
@@ -147,7 +148,7 @@ class Compilation:
 
     def compiled(self) -> CompiledJaxpr:
         """The program for the default device, shared by all with the same program and options."""
-        options = self.options.compiler_options
+        options = self.compiler_options
         require_platform(self.name, self.platform or backend.platform(), backend.platform())
         if not self.donated and not options:
             return compile_jaxpr(self.jaxpr, f"jit_{self.name}", recorded_lower)
@@ -156,7 +157,7 @@ class Compilation:
         return once.get(self._compile)
 
     def _compile(self) -> CompiledJaxpr:
-        options = dict(self.options.compiler_options)
+        options = dict(self.compiler_options)
         try:
             return CompiledJaxpr(self.jaxpr, self.text(), options)
         except CompileError as error:
@@ -227,7 +228,7 @@ class Compilation:
             self._out_shardings(),
             [*["a constant"] * len(consts), *[argument_names[position] for position in kept]],
             attributes,
-            dict(self.options.compiler_options),
+            dict(self.compiler_options),
             self.where.default,
             self.platform,
         )

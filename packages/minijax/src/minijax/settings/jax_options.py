@@ -103,10 +103,6 @@ WITH_ONE_VALUE: dict[str, dict[str, Any]] = {
         "dump_ir_modes": "stablehlo",
         "dump_ir_to": "",
     },
-    "less optimization; compiler_options of jit has XLA's own settings": {
-        "disable_most_optimizations": False, "memory_fitting_level": "O2",
-        "optimization_level": "UNKNOWN",
-    },
 }  # fmt: skip
 
 
