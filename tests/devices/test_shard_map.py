@@ -18,6 +18,7 @@ import minijax
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
 
 V = np.linspace(-1, 2, 8, dtype=np.float32)
+W = np.linspace(-1, 2, 64, dtype=np.float32).reshape(8, 8)
 
 
 def spec(lib, *entries):
@@ -635,3 +636,21 @@ def test_a_check_on_some_devices_is_the_error_of_the_first():
         assert expected.endswith(found)
         assert bool(found) == bool(x.any())
         assert (ours == theirs).all()
+
+
+@pytest.mark.parametrize("choice", ["of all", "of each device"])
+def test_gradients_of_branches_are_summed_once(choice):
+    """With the gradient of `x`, which varies, that of `w` was summed over the devices twice."""
+    jnp, lax = minijax.numpy, minijax.lax
+
+    def f(x, w):
+        is_first = w.sum() > 0 if choice == "of all" else lax.axis_index("y") == 0
+        return lax.cond(is_first, lambda: jnp.sin(x * w[0]), lambda: -2 * x)
+
+    of_all = ours(f, [("y",), ()], ("y",))
+    found = minijax.grad(lambda x, w: of_all(x, w).sum(), argnums=(0, 1))(X, W)
+    chosen = np.arange(8)[:, None] < (8 if choice == "of all" else 4)
+    slope = np.where(chosen, np.cos(X * W[0]), 0)
+    np.testing.assert_allclose(found[0], np.where(chosen, slope * W[0], -2), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[1][0], (slope * X).sum(0), rtol=1e-4, atol=1e-5)
+    assert not found[1][1:].any()
