@@ -4,6 +4,7 @@ Where JAX refuses what is implicit here, a conversion to what varies, the progra
 """
 
 import importlib
+import itertools
 import re
 
 import jax
@@ -14,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minijax
+import minijax.experimental
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
 
 V = np.linspace(-1, 2, 8, dtype=np.float32)
+W = np.linspace(-1, 2, 64, dtype=np.float32).reshape(8, 8)
 
 
 def spec(lib, *entries):
@@ -404,6 +407,197 @@ def test_as_in_jax(name):
     assert_same(PROGRAMS[name])
 
 
+# Examples of `vmap` that an axis of the mesh divides
+
+EXAMPLES = np.stack([X + i for i in range(8)]) / 5
+OF_BOTH = {"in_axes": (0, None), "ins": [("y",), ()]}
+
+
+def over_examples(lib, f, *args, in_axes=0, ins=("y",), outs=("y",), names="x", **options):
+    """`f` mapped over the mesh for each example, which axes of the mesh divide."""
+    of_one = mapped(lib, f, ins, outs, **options)
+    return lib.vmap(of_one, in_axes, spmd_axis_name=names)(*args or (EXAMPLES,))
+
+
+def of_both(lib, f, *args, **options):
+    """The same for a function of an example and of parameters that all examples share."""
+    return over_examples(lib, f, *args or (EXAMPLES, W), **{**OF_BOTH, **options})
+
+
+def _sine(lib):
+    @lib.custom_jvp
+    def sine(x):
+        return lib.numpy.sin(x)
+
+    sine.defjvp(lambda xs, ts: (sine(*xs), 2 * lib.numpy.cos(*xs) * ts[0]))
+    return sine
+
+
+def _product(lib):
+    @lib.custom_vjp
+    def product(x, w):
+        return x @ w
+
+    product.defvjp(lambda x, w: (x @ w, (x, w)), lambda xw, ct: (3 * ct @ xw[1].T, xw[0].T @ ct))
+    return product
+
+
+def of_gradient(lib, f, **options):
+    return lib.jit(
+        lib.grad(lambda x, w: (of_both(lib, f, x, w, **options) ** 2).sum(), argnums=(0, 1))
+    )(EXAMPLES, W)
+
+
+def gradient_of_example(lib, **options):
+    """The gradient of each example, in a jitted function that another program has used before."""
+    of_one = mapped(lib, lambda x, w: lib.numpy.sin(x) @ w, OF_BOTH["ins"], ("y",), **options)
+    gradient = lib.jit(lib.grad(lambda x, w: (of_one(x, w) ** 2).sum(), argnums=(0, 1)))
+    gradient(X, W)
+    return lib.vmap(gradient, (0, None), spmd_axis_name="x")(EXAMPLES, W)
+
+
+DIVIDED = {
+    "values": lambda lib: over_examples(lib, lambda x: x * 2),
+    "jit around": lambda lib: lib.jit(lambda x: over_examples(lib, lambda x: x * 2, x))(EXAMPLES),
+    "jit between": lambda lib: lib.vmap(
+        lib.jit(mapped(lib, lambda x: x * 2, ("y",), ("y",))), spmd_axis_name="x"
+    )(EXAMPLES),
+    "several axes": lambda lib: over_examples(
+        lib, lambda x: x * 2, ins=(), outs=(), names=("x", "y")
+    ),
+    "several axes in another order": lambda lib: over_examples(
+        lib, lambda x: x * 2, ins=(), outs=(), names=("y", "x")
+    ),
+    "a later axis": lambda lib: over_examples(lib, lambda x: x * 2, in_axes=2),
+    "some arguments": lambda lib: of_both(lib, lambda x, w: x @ w),
+    "a result of all examples": lambda lib: of_both(
+        lib, lambda x, w: (x, w + 1), outs=[("y",), ()]
+    ),
+    "unchecked": lambda lib: over_examples(
+        lib, lambda x: lib.lax.psum(x, "y"), outs=(), check_vma=False
+    ),
+    "psum": lambda lib: over_examples(lib, lambda x: lib.lax.psum(x, "y"), outs=()),
+    "all_gather": lambda lib: over_examples(lib, gathered(lib, "y"), outs=()),
+    "psum_scatter": lambda lib: over_examples(
+        lib, lambda x: lib.lax.psum_scatter(x, "y", tiled=True)
+    ),
+    "index": lambda lib: over_examples(lib, lambda x: x * lib.lax.axis_index("y")),
+    "random": lambda lib: over_examples(
+        lib,
+        lambda k: lib.random.normal(lib.random.fold_in(k, lib.lax.axis_index("y")), (2,)),
+        lib.random.split(lib.random.key(0), 8),
+        ins=(),
+    ),
+    "jit within": lambda lib: over_examples(
+        lib, lib.jit(lambda x: x - lib.lax.pmean(x, "y")), outs=("y",)
+    ),
+    "scan within": lambda lib: over_examples(
+        lib,
+        lambda x: lib.lax.scan(lambda c, row: (c + row, lib.lax.psum(c, "y")), 0 * x[0], x)[0][
+            None
+        ],
+    ),
+    "while within": lambda lib: over_examples(
+        lib, lambda x: lib.lax.while_loop(lambda c: c.sum() < 99, lambda c: 2 * c + 1, x)
+    ),
+    "fori within": lambda lib: over_examples(
+        lib, lambda x: lib.lax.fori_loop(0, 3, lambda i, c: lib.lax.pmean(c, "y") * c + i, x)
+    ),
+    "custom_jvp within": lambda lib: over_examples(lib, _sine(lib)),
+    "custom_vjp within": lambda lib: of_both(lib, _product(lib)),
+    "checkpoint within": lambda lib: over_examples(
+        lib, lib.checkpoint(lambda x: lib.numpy.sin(lib.lax.psum(x, "y"))), outs=()
+    ),
+    "updates within": lambda lib: of_both(
+        lib, lambda x, w: w.at[lib.numpy.argmax(x[0])].add(x[1]), ins=[(), ()], outs=()
+    ),
+    "linalg within": lambda lib: over_examples(
+        lib, lambda x: lib.numpy.linalg.inv(x @ x.T + 9 * lib.numpy.eye(4))
+    ),
+    "vmap within": lambda lib: over_examples(
+        lib, lib.vmap(lambda row: lib.lax.psum(row, "y") / row.sum())
+    ),
+    "grad within": lambda lib: of_both(
+        lib,
+        lib.grad(lambda x, w: lib.lax.psum((lib.numpy.sin(x) @ w).sum(), "y"), argnums=(0, 1)),
+        outs=[("y",), ()],
+    ),
+    "within a scan": lambda lib: lib.vmap(
+        lambda x: lib.lax.scan(
+            lambda c, _: (mapped(lib, lib.numpy.sin, ("y",), ("y",))(c), None), x, length=2
+        )[0],
+        spmd_axis_name="x",
+    )(EXAMPLES),
+    "within a branch": lambda lib: lib.vmap(
+        lambda x: lib.lax.cond(
+            x.sum() > 99, mapped(lib, lib.numpy.sin, ("y",), ("y",)), lambda x: x, x
+        ),
+        spmd_axis_name="x",
+    )(EXAMPLES),
+    "jvp": lambda lib: lib.jvp(
+        lambda x: over_examples(lib, lambda x: lib.numpy.sin(lib.lax.psum(x, "y")), x, outs=()),
+        (EXAMPLES,),
+        (EXAMPLES[::-1],),
+    ),
+    "grad": lambda lib: of_gradient(lib, lambda x, w: lib.numpy.tanh(x @ w)),
+    "grad of psum": lambda lib: of_gradient(
+        lib, lambda x, w: lib.lax.psum(lib.numpy.tanh(x @ w), "y") * x
+    ),
+    "grad of jit": lambda lib: of_gradient(lib, lib.jit(lambda x, w: x @ w)),
+    "grad of custom_jvp": lambda lib: of_gradient(lib, lambda x, w: _sine(lib)(x @ w)),
+    "grad of each example": gradient_of_example,
+    "grad, unchecked": lambda lib: of_gradient(
+        lib, lambda x, w: lib.lax.psum(lib.numpy.tanh(x @ w), "y") * x, check_vma=False
+    ),
+    "grad of each example, unchecked": lambda lib: gradient_of_example(lib, check_vma=False),
+    "hessian": lambda lib: lib.jit(
+        lib.hessian(
+            lambda v: (of_both(lib, lambda x, w: lib.numpy.tanh(x @ w), EXAMPLES, v) ** 2).sum()
+        )
+    )(V),
+    "vmap around": lambda lib: lib.vmap(
+        lib.vmap(mapped(lib, lambda x: x * 2, ("x",), ("x",)), spmd_axis_name="y")
+    )(EXAMPLES),
+    "shard_map around": lambda lib: lib.jit(
+        mapped(
+            lib,
+            lib.vmap(
+                lib.shard_map(
+                    lambda row: row * 2, in_specs=spec(lib), out_specs=spec(lib), axis_names={"x"}
+                ),
+                spmd_axis_name="x",
+            ),
+            ("y",),
+            ("y",),
+            axis_names={"y"},
+        )
+    )(X),
+    "vmap within, of an axis that divides nothing": lambda lib: over_x(
+        lib, lib.vmap(lambda row: row * 2, spmd_axis_name="x")
+    ),
+    # Errors.
+    "no axis of the mesh": lambda lib: over_examples(lib, lambda x: x, names="q"),
+    "an axis in in_specs": lambda lib: over_examples(lib, lambda x: x, names="y"),
+    "an axis in out_specs": lambda lib: over_examples(lib, lambda x: x, ins=(), names="y"),
+    "an axis in in_specs, unchecked": lambda lib: over_examples(
+        lib, lambda x: x, names="y", check_vma=False
+    ),
+    "an axis for two batches": lambda lib: lib.vmap(
+        lib.vmap(mapped(lib, lambda x: x, (), ()), spmd_axis_name="x"), spmd_axis_name="x"
+    )(EXAMPLES),
+    "unequal parts": lambda lib: over_examples(lib, lambda x: x, EXAMPLES[:6]),
+    "psum of different examples": lambda lib: over_examples(lib, lambda x: lib.lax.psum(x, "x")),
+    "an index along the axis": lambda lib: over_examples(
+        lib, lambda x: x * lib.lax.axis_index("x")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIVIDED)
+def test_examples_are_divided_as_in_jax(name):
+    assert_same(DIVIDED[name])
+
+
 # Laws
 
 
@@ -635,3 +829,132 @@ def test_a_check_on_some_devices_is_the_error_of_the_first():
         assert expected.endswith(found)
         assert bool(found) == bool(x.any())
         assert (ours == theirs).all()
+
+
+# Programs of an example and parameters, most of which JAX does not divide with checks on.
+BODIES = {
+    "scan": lambda x, w: minijax.lax.scan(
+        lambda c, row: (minijax.numpy.sin(c + row * w[0]), minijax.lax.psum(c, "y")), 0 * x[0], x
+    )[1],
+    "scan whose carry becomes a batch": lambda x, w: minijax.lax.scan(
+        lambda c, row: (minijax.numpy.sin(c) + row, c), w[0], x
+    )[1],
+    "scan whose carry is shared": lambda x, w: minijax.lax.scan(
+        lambda c, row: (minijax.numpy.tanh(c @ w), c[0] * row), w, x
+    )[1],
+    "fori": lambda x, w: minijax.lax.fori_loop(
+        0, 3, lambda i, c: minijax.numpy.sin(c @ w) + minijax.lax.pmean(c, "y"), x
+    ),
+    "while": lambda x, w: minijax.experimental.while_loop(
+        lambda c: c[0] < 3,
+        lambda c: (c[0] + 1, minijax.numpy.sin(c[1] @ w)),
+        (0, x),
+        max_steps=4,
+    )[1],
+    "cond": lambda x, w: minijax.lax.cond(w.sum() > 0, lambda: x * w[0], lambda: -2 * x),
+    "cond whose branches differ in what varies": lambda x, w: minijax.lax.cond(
+        w.sum() > 0, lambda: w[:4], lambda: x
+    ),
+    "cond of the example": lambda x, w: minijax.lax.cond(
+        minijax.lax.psum(x.sum(), "y") > 60, lambda: x @ w, lambda: -2 * x
+    ),
+    "cond of the device": lambda x, w: minijax.lax.cond(
+        minijax.lax.axis_index("y") > 0, lambda: x * w[0], lambda: -2 * x
+    ),
+    "checkpoint": minijax.checkpoint(
+        lambda x, w: minijax.numpy.sin(minijax.lax.psum(x @ w, "y")) * x
+    ),
+    "custom_jvp": lambda x, w: _sine(minijax)(x @ w) + _sine(minijax)(w[:4]),
+    "custom_vjp": lambda x, w: _product(minijax)(x, w),
+    "map": lambda x, w: minijax.lax.map(lambda row: row @ w, x),
+    "solve": lambda x, w: minijax.lax.custom_linear_solve(
+        lambda v: v * (2 + w[0] ** 2), x[0], lambda mv, b: b / (2 + w[0] ** 2), symmetric=True
+    )[None],
+    "gradient": lambda x, w: minijax.grad(
+        lambda x, w: minijax.lax.pmean((minijax.numpy.tanh(x @ w) ** 2).sum(), "y")
+    )(x, w),
+}
+DERIVED = {
+    "values": lambda f: f,
+    "gradients": lambda f: minijax.jit(
+        minijax.grad(lambda x, w: minijax.numpy.sin(f(x, w)).sum(), argnums=(0, 1))
+    ),
+    "derivatives": lambda f: lambda x, w: minijax.jvp(f, (x, w), (x[::-1], w.T)),
+}
+
+
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize(
+    ("name", "derived"),
+    sorted({*itertools.product(BODIES, DERIVED)} - {("custom_vjp", "derivatives")}),
+)
+def test_vmap_with_divided_examples_is_a_loop(name, derived, checked):
+    of_one = ours(BODIES[name], OF_BOTH["ins"], ("y",), check_vma=checked)
+    stack, derive = minijax.numpy.stack, DERIVED[derived]
+    divided = derive(minijax.vmap(of_one, (0, None), spmd_axis_name="x"))
+    loop = derive(lambda xs, w: stack([of_one(xs[i], w) for i in range(8)]))
+    results, expected = divided(EXAMPLES / 8, W / 8), loop(EXAMPLES / 8, W / 8)
+    leaves = minijax.tree.leaves
+    for found, wanted in zip(leaves(results), leaves(expected), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    if derived == "values":
+        assert results.sharding.spec == minijax.P("x", "y")
+
+
+def test_types_say_that_devices_have_different_examples():
+    def f(x, w):
+        return minijax.lax.scan(lambda c, row: (c + row, minijax.lax.psum(c, "y")), w, x)
+
+    of_one = ours(f, [("y",), ()], [("y",), ()])
+    text = str(minijax.make_jaxpr(minijax.vmap(of_one, (0, None), spmd_axis_name="x"))(EXAMPLES, V))
+    assert "f32[2,4,8]{V:x,y}" in text  # the examples of a device
+    assert "f32[2,8]{V:x,y}" in text  # a row of each
+    assert re.search(r"f32\[2,8\]{V:x} = psum", text)
+
+
+@pytest.mark.parametrize("reduce", ["psum", "pmean", "pmax", "pmin"])
+@pytest.mark.parametrize("checked", [True, False])
+def test_divided_examples_are_combined(reduce, checked):
+    """JAX refuses that with checks on, and combines the examples of one device without."""
+
+    def f(x):
+        return x * getattr(minijax.lax, reduce)(x, "i")
+
+    of_one = ours(f, ("y",), ("y",), check_vma=checked)
+    divided = minijax.vmap(of_one, axis_name="i", spmd_axis_name="x")(EXAMPLES)
+    np.testing.assert_allclose(divided, minijax.vmap(f, axis_name="i")(EXAMPLES), rtol=1e-5)
+
+
+def test_messages_about_divided_examples():
+    def divide(f, names="x", size=8, **options):
+        of_one = ours(f, ("y",), ("y",), **options)
+        return minijax.vmap(of_one, axis_name="i", spmd_axis_name=names)(EXAMPLES[:size])
+
+    for f, options, message in [
+        (lambda x: x, {"names": "q"}, r"has no axis 'q', its axes are \('x', 'y'\)"),
+        (lambda x: x, {"names": "y"}, "'y' divides the examples, and .* divides arrays by it"),
+        (lambda x: x, {"size": 6}, "the 4 devices along it .* 6 examples. Pad these"),
+        (lambda x: minijax.lax.psum(x, "x"), {}, "devices along it different examples"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            divide(f, **options)
+    with pytest.raises(NotImplementedError, match="all_gather: it combines examples of vmap"):
+        divide(lambda x: minijax.lax.all_gather(x, "i"))
+
+
+@pytest.mark.parametrize("choice", ["of all", "of each device"])
+def test_gradients_of_branches_are_summed_once(choice):
+    """With the gradient of `x`, which varies, that of `w` was summed over the devices twice."""
+    jnp, lax = minijax.numpy, minijax.lax
+
+    def f(x, w):
+        is_first = w.sum() > 0 if choice == "of all" else lax.axis_index("y") == 0
+        return lax.cond(is_first, lambda: jnp.sin(x * w[0]), lambda: -2 * x)
+
+    of_all = ours(f, [("y",), ()], ("y",))
+    found = minijax.grad(lambda x, w: of_all(x, w).sum(), argnums=(0, 1))(X, W)
+    chosen = np.arange(8)[:, None] < (8 if choice == "of all" else 4)
+    slope = np.where(chosen, np.cos(X * W[0]), 0)
+    np.testing.assert_allclose(found[0], np.where(chosen, slope * W[0], -2), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[1][0], (slope * X).sum(0), rtol=1e-4, atol=1e-5)
+    assert not found[1][1:].any()

@@ -392,6 +392,12 @@ def mapped_by(lib, function, *specs, axes="x"):
     return lib.jit(lib.vmap(function, spmd_axis_name=axes))(*xs)
 
 
+def mapped_with_and_without(lib):
+    """The programs of a jitted function: they differ in what divides the examples."""
+    f = lib.jit(lambda x: lib.lax.with_sharding_constraint(x, sharding(lib, "y")) * 2)
+    return [lib.jit(lib.vmap(f, spmd_axis_name=axes))(np.stack([X] * 4)) for axes in (None, "x")]
+
+
 MAPPED = {
     "a constraint": lambda lib: mapped_by(
         lib, lambda x: lib.lax.with_sharding_constraint(x, sharding(lib, "y")) * 2, [None]
@@ -399,6 +405,15 @@ MAPPED = {
     "a constraint in a jitted function": lambda lib: mapped_by(
         lib, lib.jit(lambda x: lib.lax.with_sharding_constraint(x, sharding(lib, "y")) * 2), [None]
     ),
+    "a jitted function that was mapped without": lambda lib: mapped_with_and_without(lib),
+    "an inner map": lambda lib: lib.jit(
+        lib.vmap(
+            lib.vmap(
+                lambda row: lib.lax.with_sharding_constraint(row, sharding(lib, "y")),
+                spmd_axis_name="x",
+            )
+        )
+    )(np.stack([X] * 4)),
     "two axes": lambda lib: mapped_by(
         lib,
         lambda x: lib.lax.with_sharding_constraint(x, sharding(lib, None, None)),

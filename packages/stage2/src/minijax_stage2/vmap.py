@@ -1,6 +1,7 @@
 """Vectorization: an interpreter whose values hold one example per index of an axis."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
@@ -33,7 +34,9 @@ class BatchTracer(Tracer):
 
     @property
     def aval(self) -> ShapedArray:
-        return mapped_aval(typeof(self.value), self.batch_dim)
+        aval = mapped_aval(typeof(self.value), self.batch_dim)
+        of_axis = self.interpreter.of_axis  # type: ignore[attr-defined]
+        return aval if of_axis is None else of_axis.of_example(aval)
 
     def why_unknown(self) -> str:
         trace = self.interpreter
@@ -44,13 +47,17 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Computes with all examples at once. Other values are constants, shared by all of them."""
+    """Computes with all examples at once. Other values are constants, shared by all of them.
+
+    `of_axis` is a statement about the batch axis, beside those of types; None: there is none.
+    """
 
     transformation = "vmap"
 
-    def __init__(self, axis_size: int, f: Any = None):
+    def __init__(self, axis_size: int, f: Any = None, of_axis: Any = None):
         super().__init__(f)
         self.axis_size = axis_size
+        self.of_axis = of_axis
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -60,7 +67,11 @@ class BatchTrace(Trace):
             with set_interpreter(self.parent):
                 if dims.count(None) == len(dims):
                     return bind(primitive, *values, **params)
-                outs, out_dims = vmap_rules[primitive](self.axis_size, values, dims, **params)
+                token = _trace_of_rule.set(self)
+                try:
+                    outs, out_dims = vmap_rules[primitive](self.axis_size, values, dims, **params)
+                finally:
+                    _trace_of_rule.reset(token)
             return [self.box(out, dim) for out, dim in zip(outs, out_dims, strict=True)]
 
     def box(self, value: Any, dim: BatchDim) -> Any:
@@ -78,12 +89,16 @@ class BatchTrace(Trace):
         return values, dims
 
 
+_trace_of_rule: ContextVar[BatchTrace | None] = ContextVar("trace_of_rule", default=None)
+
+
 def vmap_flat(
     f: Callable[..., Sequence[Any]],
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     axis_size: int,
     name: Any,
+    of_axis: Any = None,
 ) -> tuple[list[Any], list[BatchDim]]:
     """`vmap` of a function of arrays that returns a list, with batch axes as they come.
 
@@ -91,7 +106,7 @@ def vmap_flat(
     >>> vmap_flat(lambda x, y: [x * y], [np.arange(3.0), 2.0], [0, None], 3, "double")
     ([array([0., 2., 4.])], [0])
     """
-    trace = BatchTrace(axis_size, name)
+    trace = BatchTrace(axis_size, name, of_axis)
     with trace.run():
         outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
     return trace.unbox(outs)
@@ -119,6 +134,18 @@ def mapped_aval(aval: ShapedArray, dim: BatchDim) -> ShapedArray:
 
 
 def of_batch_axis(values: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
+    """The statement about the batch axis of a type, or of the trace whose rule is running."""
+    said = _said_of_axis(values, dims)
+    return of_mapped_axis() if said is None else said
+
+
+def of_mapped_axis() -> Any:
+    """The statement of the trace whose rule is running about its batch axis, or None."""
+    trace = _trace_of_rule.get()
+    return None if trace is None else trace.of_axis
+
+
+def _said_of_axis(values: Sequence[Any], dims: Sequence[BatchDim]) -> Any:
     """The statement of a type about the batch axis of its value; None if no type says anything."""
     for x, dim in zip(values, dims, strict=True):
         if dim is None:  # so it need not be an array
@@ -173,7 +200,7 @@ def vmap(
         outs, out_dims = vmap_flat(flat_fun, leaves, dims, size, fun)
         result = tree_unflatten(flat_fun.out_tree, outs)
         destinations = broadcast_axes(f"vmap of `{name}`: out_axes", out_axes, result, "result")
-        what = of_batch_axis(leaves, dims)
+        what = _said_of_axis(leaves, dims)
         placed = [
             _place(name, out, dim, destination, size, what)
             for out, dim, destination in zip(outs, out_dims, destinations, strict=True)

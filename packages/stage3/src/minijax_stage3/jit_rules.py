@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_rules
+from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, typeof, vmap_rules
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis, vmap_flat
@@ -119,18 +119,19 @@ def vmap_jaxpr(
     Returns:
         The program, its constants, which are its first arguments, and the batch axis of each
         result. `batch_outs` says which must have one, which is then the first axis. `of_axis` is
-        what types say about the batch axis.
+        a statement about the batch axis besides its size.
     """
     must = batch_outs or (False,) * len(jaxpr.outvars)
+    of_trace = None if of_axis is None else of_axis.of_trace
     out_dims: list[BatchDim] = []
 
     def program(*values: Any) -> list[Any]:
         outs, natural_dims = vmap_flat(
-            partial(eval_jaxpr, jaxpr, []), values, dims, axis_size, None
+            partial(eval_jaxpr, jaxpr, []), values, dims, axis_size, None, of_trace
         )
         out_dims[:] = [0 if batch else dim for batch, dim in zip(must, natural_dims, strict=True)]
         return [
-            move_batch_dim(out, axis_size, dim, 0) if batch else out
+            _batched(out, axis_size, dim, of_axis) if batch else out
             for batch, out, dim in zip(must, outs, natural_dims, strict=True)
         ]
 
@@ -140,6 +141,12 @@ def vmap_jaxpr(
     ]
     closed = trace_to_jaxpr(program, in_avals, "staging of vmap", None)
     return consts_as_invars(closed.jaxpr), closed.consts, out_dims
+
+
+def _batched(out: Any, axis_size: int, dim: BatchDim, of_axis: Any) -> Any:
+    """A result with the batch axis first, of which its type says what is known."""
+    out = move_batch_dim(out, axis_size, dim, 0)
+    return out if of_axis is None else typeof(out).saying_of_axis(0, of_axis).convert(out)
 
 
 def unmapped_aval(

@@ -10,7 +10,7 @@ from typing import Any
 from minijax.core import ClosedJaxpr, jaxpr_as_fun
 from minijax.extend import linear_util as lu
 from minijax.extend.rules import Rule, RulesByJAX
-from minijax.primitives.axis_names import AxisData, map_over, mesh_axes_of_batch
+from minijax.primitives.axis_names import AxisData, divided_batch, map_over
 from minijax.primitives.methods import as_list, as_result
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Primitive, bind, vmap_rules
@@ -64,7 +64,7 @@ def _sized(args: Sequence[Any]) -> int:
 
 
 def _axis_data(axis_size: int) -> tuple[Any, ...]:
-    return (AxisData(None, axis_size, mesh_axes_of_batch()),)
+    return (AxisData(None, axis_size, divided_batch().names),)
 
 
 primitive_batchers = _told(lambda axis_size: ())

@@ -27,7 +27,7 @@ from minijax.lax.elementwise.selection import select
 from minijax.lax.indexing.dynamic_slice import dynamic_slice
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.lax.reductions.standard import reduce_max, reduce_min, reduce_sum
-from minijax.primitives.axis_names import axis_of, require_hashable
+from minijax.primitives.axis_names import axis_of, divided_batch, require_hashable
 from minijax.primitives.loops import Avals
 from minijax.primitives.varying import (
     VaryingArray,
@@ -73,6 +73,7 @@ def collective(
     combine: Combine,
     lower: Callable[..., list[Value]],
     shift: Callable[[dict[str, Any], int], dict[str, Any]] = lambda params, axis: params,
+    reduces: bool = False,
 ) -> Primitive:
     """Declare the primitive of a collective.
 
@@ -86,6 +87,7 @@ def collective(
         combine: the function that computes the result from a batch.
         lower: the lowering rule, for the axes of a mesh.
         shift: function that adapts the parameters to an operand with an additional leading axis.
+        reduces: whether it is a reduction, which may be done in steps.
     """
     primitive = Primitive(name)
 
@@ -97,8 +99,11 @@ def collective(
     ) -> tuple[list[Any], list[BatchDim]]:
         (x, *indices), (dim, *index_dims) = values, dims
         others = [i for i, index_dim in zip(indices, index_dims, strict=True) if index_dim is None]
+        if dim is not None:
+            _require_same_example(name, others)
         for _ in range(len(indices) - len(others)):
             x, dim = combine(move_batch_dim(x, axis_size, dim, 0), **params)
+            others += _rest_of_examples(name, reduces)
         if others:
             if dim is not None:
                 x, dim, params = move_batch_dim(x, axis_size, dim, 0), 0, shift(params, 1)
@@ -109,6 +114,30 @@ def collective(
     vmap_rules[primitive] = vmap
     lowering_rules[primitive] = lower
     return primitive
+
+
+def _require_same_example(name: str, indices: Sequence[Any]) -> None:
+    """Raise an error if the devices of a collective have different examples of a batch."""
+    divides = {axis.name for axis in divided_batch().manual if axis.checked}
+    for axis in map(axis_of_index, map(typeof, indices)):
+        if axis is not None and axis.name in divides:
+            raise ValueError(
+                f"{name}: it combines values along {axis.name!r}, and vmap with this as its "
+                "spmd_axis_name gives the devices along it different examples. Combine along "
+                "another axis of the mesh, or let another one divide the examples"
+            )
+
+
+def _rest_of_examples(name: str, reduces: bool) -> list[Any]:
+    """The indices of the devices among which the examples of a batch are divided."""
+    axes = divided_batch().manual
+    if axes and not reduces:
+        raise NotImplementedError(
+            f"{name}: it combines examples of vmap, which its spmd_axis_name divides among devices "
+            "within shard_map. Leave out spmd_axis_name; or reduce the examples, by psum, pmax or "
+            "pmin; or call it outside of shard_map"
+        )
+    return [axis.index() for axis in axes]
 
 
 def same_type(x: ShapedArray, **params: Any) -> ShapedArray:
@@ -132,9 +161,14 @@ def _over_examples(reduction: Callable[..., Any]) -> Combine:
     return lambda x: (convert_element_type(reduction(x, (0,)), typeof(x).dtype), None)
 
 
-psum_p = collective("psum", same_type, _over_examples(reduce_sum), lower_reduction("add"))
-pmax_p = collective("pmax", same_type, _over_examples(reduce_max), lower_reduction("maximum"))
-pmin_p = collective("pmin", same_type, _over_examples(reduce_min), lower_reduction("minimum"))
+def _reduction(name: str, reduce: Callable[..., Any], operation: str) -> Primitive:
+    combine, lower = _over_examples(reduce), lower_reduction(operation)
+    return collective(name, same_type, combine, lower, reduces=True)
+
+
+psum_p = _reduction("psum", reduce_sum, "add")
+pmax_p = _reduction("pmax", reduce_max, "maximum")
+pmin_p = _reduction("pmin", reduce_min, "minimum")
 
 
 def _transpose_psum(ct: Any, *indices: Any, **params: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ShardingTypeError
-from minijax.primitives.axis_names import axis_of, mesh_axes_of_batch
+from minijax.primitives.axis_names import axis_of, divided_batch
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
 from minijax.primitives.varying import mesh_axes_of, plain_type, pvary
@@ -74,7 +74,7 @@ def _vmap(
     """The batch axis is divided as `vmap` was told, or as the partitioner likes."""
     (x,), (dim,) = values, dims
     if isinstance(sharding, NamedSharding) and dim is not None:
-        entry = mesh_axes_of_batch() or PartitionSpec.UNCONSTRAINED
+        entry = divided_batch().names or PartitionSpec.UNCONSTRAINED
         sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
     return [bind1(sharding_constraint_p, x, sharding=sharding)], [dim]
 

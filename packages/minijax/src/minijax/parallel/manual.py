@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from minijax.primitives.varying import (
+    NONE,
     AxisNames,
     MeshAxis,
     VaryingArray,
@@ -30,11 +31,14 @@ class Manual(NamedTuple):
         outside: the mesh as it is outside of the program.
         names: those axes.
         checked: whether types say along which axes values vary.
+        of_examples: the axes of the mesh that are to divide examples of `vmap`: to the program of
+            one example there is one device along them.
     """
 
     outside: Mesh | AbstractMesh
     names: tuple[Hashable, ...]
     checked: bool
+    of_examples: AxisNames = NONE
 
     @property
     def mesh(self) -> Mesh | AbstractMesh:
@@ -86,13 +90,13 @@ class Manual(NamedTuple):
 
     def stacking(self, aval: ShapedArray) -> PartitionSpec:
         """The spec that stacks, along a new first axis, the values that devices have."""
-        varies = vma_of(aval) if self.checked else {*self.names}
+        varies = vma_of(aval) if self.checked else {*self.names} - self.of_examples
         axes = [name for name in self.mesh.axis_names if name in varies and name in self.names]
         return PartitionSpec(axes) if axes else PartitionSpec()
 
     def not_in(self, spec: PartitionSpec) -> list[MeshAxis]:
         """The axes along which devices have the same part, where types do not say so."""
-        names = names_in(spec)
+        names = names_in(spec) | self.of_examples
         return [] if self.checked else [axis for axis in self.axes if axis.name not in names]
 
     @contextmanager

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from minijax.errors.argument_errors import require_flags
 from minijax.parallel.manual import Manual, names_in
 from minijax.parallel.shard_map_primitive import WHOLE, apply
+from minijax.primitives.axis_names import axes_of_examples
 from minijax.primitives.loops import stage_body
 from minijax.primitives.varying import vma_of
 from minijax.runtime.conversion import tree_to_arrays
@@ -259,7 +260,7 @@ def _manual(
         )
     chosen = axis_names or {*mesh.axis_names} - {*mesh.manual_axes}
     names = tuple([name for name in mesh.axis_names if name in chosen])
-    return Manual(mesh, names, checked)
+    return Manual(mesh, names, checked, axes_of_examples.value & {*names})
 
 
 def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: bool = False) -> str:

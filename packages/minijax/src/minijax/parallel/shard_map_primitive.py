@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minijax.lax.collectives import psum_p
 from minijax.parallel.manual import Manual, names_in
-from minijax.primitives.axis_names import mesh_axes_of_batch
+from minijax.primitives.axis_names import DividedBatch, divided_batch
 from minijax.primitives.calls import WithToken, dependence_of_program, keys_of_program
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import evaluate_compiled, stage_to_jaxpr
@@ -22,6 +22,7 @@ from minijax.shardings.partition_spec import PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div
 from minijax_stage2.primitives import reshape_p
+from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
@@ -141,12 +142,17 @@ def _vmap(
     in_specs: Specs,
     out_specs: Specs,
 ) -> tuple[list[Any], list[BatchDim]]:
-    names: tuple[Hashable, ...] = ()
-    if not manual.checked:  # where types would say that examples vary, the program's cannot
-        names = tuple([name for name in mesh_axes_of_batch() if name in manual.names])
+    divided = divided_batch()
+    names = tuple([name for name in divided.names if name in manual.names])
+    _require_free(divided.names, manual, axis_size, [*in_specs, *out_specs])
+    manual = manual._replace(of_examples=manual.of_examples - {*names})
+    of_axis = DividedBatch(
+        tuple([name for name in divided.names if name not in names]),
+        (*divided.manual, *[axis for axis in manual.axes if axis.name in names]),
+    )
     with manual.running():
         size = axis_size // manual.size(names)
-        program, consts, out_dims = vmap_jaxpr(jaxpr, size, tuple(dims))
+        program, consts, out_dims = vmap_jaxpr(jaxpr, size, tuple(dims), None, of_axis)
 
     def of_batch(spec: PartitionSpec, dim: BatchDim) -> PartitionSpec:
         return spec if dim is None else with_axis(spec, dim, names)
@@ -154,6 +160,29 @@ def _vmap(
     ins = [*[WHOLE] * len(consts), *map(of_batch, in_specs, dims)]
     outs = [*map(of_batch, out_specs, out_dims)]
     return apply([*consts, *values], program, manual, ins, outs), out_dims
+
+
+def _require_free(names: Sequence[Hashable], manual: Manual, axis_size: int, specs: Specs) -> None:
+    """Raise an error unless these axes can divide examples of the program."""
+    caller = f"vmap of shard_map: spmd_axis_name {shown(names)}"
+    for name in names:
+        if name not in manual.outside.axis_names:
+            raise ValueError(
+                f"{caller}: the mesh of shard_map has no axis {name!r}, its axes are "
+                f"{manual.outside.axis_names}. Name one of these"
+            )
+        for spec in specs:
+            if name in names_in(spec):
+                raise ValueError(
+                    f"{caller}: {name!r} divides the examples, and {spec}, a spec of shard_map, "
+                    "divides arrays by it as well. Name another axis of the mesh in one of them"
+                )
+    size = manual.size([name for name in names if name in manual.names])
+    if axis_size % size:
+        raise ValueError(
+            f"{caller}: the {size} devices along it cannot have equal parts of {axis_size} "
+            f"examples. Pad these to a multiple of {size}, or name another axis of the mesh"
+        )
 
 
 def _jvp(

@@ -16,11 +16,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.errors.classes import UnboundAxisError
-from minijax.primitives.varying import mesh_axes_of, names_of_mesh_axes
+from minijax.primitives.varying import (
+    NONE,
+    AxisNames,
+    MeshAxis,
+    VaryingArray,
+    axis_of_index,
+    mesh_axes_of,
+    names_of_mesh_axes,
+    plain_type,
+    vary,
+    vma_of,
+)
+from minijax.settings.user_context import UserContext
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import current_trace
+from minijax_stage2 import ShapedArray, current_trace
 from minijax_stage2.shown import shown
-from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim, vmap_flat
+from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim, of_mapped_axis, vmap_flat
 
 
 @dataclass(frozen=True)
@@ -30,10 +42,12 @@ class MappedAxis:
     Attributes:
         names: the names of the axis, each with its size.
         trace: the trace that maps over it, if functions may have closed over its values.
+        divided: how axes of a mesh divide it, if they do.
     """
 
     names: Mapping[Hashable, int]
     trace: BatchTrace | None
+    divided: "DividedBatch | None" = None
 
 
 # For each name the indices, one for each example, and the number of examples.
@@ -85,8 +99,7 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
         return _axes.get()[name]
     for axis in mesh_axes_of([name]):
         return axis.index(), axis.size
-    bound = [name for name in _axes.get() if not isinstance(name, MeshAxesOfBatch)]
-    known = ", ".join(map(repr, [*bound, *names_of_mesh_axes()])) or "none"
+    known = ", ".join(map(repr, [*_axes.get(), *names_of_mesh_axes()])) or "none"
     raise UnboundAxisError(
         f"unbound axis name: {name}. The axes that are bound here: {known}. An axis gets its name "
         "by vmap(..., axis_name=...), or from the mesh of shard_map, and has it while the mapped "
@@ -97,20 +110,53 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
 # --8<-- [end:named_axes]
 
 
-class MeshAxesOfBatch(NamedTuple):
-    """The name, known to rules only, of a mapped axis that axes of a mesh divide.
+class DividedBatch(NamedTuple):
+    """The axes of a mesh that divide the examples of `vmap`.
 
     Attributes:
-        names: the names of these axes.
+        names: the names of those along which the program sees all examples.
+        manual: those along which it sees the examples of one device: within `shard_map`.
     """
 
     names: tuple[Hashable, ...]
+    manual: tuple[MeshAxis, ...] = ()
+
+    @property
+    def of_trace(self) -> "DividedBatch":
+        """The statement for traces that map over the axis: types alone do not make it."""
+        return self
+
+    def of(self, batch: ShapedArray, axis: int) -> ShapedArray:
+        """The type of a batch: devices have different examples."""
+        return vary(batch, self._varying())
+
+    def of_example(self, aval: ShapedArray) -> ShapedArray:
+        """The type of one example, which varies only as the mapped function says."""
+        return VaryingArray(plain_type(aval), vma_of(aval) - self._varying(), axis_of_index(aval))
+
+    def _varying(self) -> AxisNames:
+        return frozenset([axis.name for axis in self.manual if axis.checked])
 
 
-def mesh_axes_of_batch() -> tuple[Hashable, ...]:
-    """The axes of a mesh that divide the mapped axis of the trace whose rule is running."""
-    found = [name for name in axis_of_mapped(None).names if isinstance(name, MeshAxesOfBatch)]
-    return found[0].names if found else ()
+_WHOLE = DividedBatch(())
+
+
+def divided_batch() -> DividedBatch:
+    """The division of the mapped axis of the trace whose rule is running."""
+    return of_mapped_axis() or _WHOLE
+
+
+# The axes of a mesh that divide the examples of all running traces of vmap.
+axes_of_examples = UserContext(NONE)
+
+
+@contextmanager
+def dividing_batch(names: tuple[Hashable, ...]) -> Any:
+    """Divide the examples of the current trace, a trace of vmap, by axes of a mesh."""
+    trace: Any = current_trace()
+    trace.of_axis = DividedBatch(names)
+    with axes_of_examples(axes_of_examples.value | {*names}):
+        yield
 
 
 def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
@@ -124,7 +170,7 @@ def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
         for name, (index, size) in _axes.get().items()
         if index.interpreter is not here and not index.interpreter.encloses(here)
     }
-    return MappedAxis(names, trace)
+    return MappedAxis(names, trace, of_mapped_axis())
 
 
 def map_flat(
@@ -146,7 +192,7 @@ def map_flat(
             return f(*args)
 
     if axis.trace is None or axis.trace.ended:
-        outs, found = vmap_flat(with_names, values, dims, axis_size, f)
+        outs, found = vmap_flat(with_names, values, dims, axis_size, f, axis.divided)
     else:
         outs, found = _resume(axis.trace, with_names, values, dims)
     if out_dims is not None:
@@ -192,7 +238,8 @@ def map_over(
     axis: AxisData, f: Callable[..., Sequence[Any]], values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
     """The results of `f` for batches, and their batch axes as they come."""
-    names = MappedAxis({} if axis.name is None else {axis.name: axis.size}, None)
+    names = {} if axis.name is None else {axis.name: axis.size}
+    mapped = MappedAxis(names, None, of_mapped_axis())
     out_dims: list[BatchDim] = []
-    outs = map_flat(lambda *args: list(f(*args)), values, dims, axis.size, names, out_dims)
+    outs = map_flat(lambda *args: list(f(*args)), values, dims, axis.size, mapped, out_dims)
     return outs, out_dims

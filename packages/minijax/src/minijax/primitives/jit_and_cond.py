@@ -13,7 +13,7 @@ from minijax.primitives.calls import (
 from minijax.primitives.declare_program import complete
 from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags
-from minijax.primitives.varying import varying_rules, vma_of
+from minijax.primitives.varying import varying_program_rules, vma_of
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, jit_p
 from minijax_stage4.cond import cond_p
@@ -49,13 +49,15 @@ def _keys_of_cond(keys_of: Callable[[Jaxpr], Any], count: int, *, branches: Bran
     return first.either(others).at(range(1, count), count)
 
 
-def _axes_of_choice(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> frozenset[Hashable]:
-    """The axes of the results of any branch, and of the choice of a branch."""
-    outs = [aval for branch in params["branches"] for aval in branch.out_avals]
-    return vma_of(in_avals[0]).union(*map(vma_of, outs))
+def _axes_of_choice(
+    in_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[frozenset[Hashable]]:
+    """The axes of the result of any branch, and of the choice of a branch."""
+    columns = zip(*[branch.out_avals for branch in params["branches"]], strict=True)
+    return [vma_of(in_avals[0]).union(*map(vma_of, column)) for column in columns]
 
 
-varying_rules[cond_p] = _axes_of_choice
+varying_program_rules[cond_p] = _axes_of_choice
 
 complete(
     cond_p,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any
 
@@ -174,8 +175,8 @@ class VaryingArray(ShapedArray):
         """The types of the results of a primitive of which an operand varies."""
         if calls_programs(primitive, params):
             found = abstract_eval_rules[primitive](*in_avals, **params)
-            more = varying_rules.get(primitive, _nothing_more)(in_avals, params)
-            return [vary(x, more) for x in found]
+            more = varying_program_rules.get(primitive, _nothing_more)(in_avals, params)
+            return list(map(vary, found, more))
         vma = varying_rules.get(primitive, _all_axes)(in_avals, params)
         found = abstract_eval(primitive, tuple(map(plain_type, in_avals)), params)
         return [VaryingArray(x, vma) for x in found]
@@ -208,17 +209,21 @@ def vary(aval: ShapedArray, names: AxisNames) -> ShapedArray:
 
 
 # `rule(in_avals, params)`: the axes along which the results of a primitive vary. By default these
-# are all axes of the operands; or, for a primitive that calls programs, those that the programs
-# say, to which the rule adds.
+# are all axes of the operands.
 varying_rules: dict[Primitive, Callable[[Sequence[ShapedArray], dict[str, Any]], AxisNames]] = {}
+
+# The same for each result of a primitive that calls programs: axes that these do not say.
+varying_program_rules: dict[
+    Primitive, Callable[[Sequence[ShapedArray], dict[str, Any]], Iterable[AxisNames]]
+] = {}
 
 
 def _all_axes(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> AxisNames:
     return NONE.union(*map(vma_of, in_avals))
 
 
-def _nothing_more(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> AxisNames:
-    return NONE
+def _nothing_more(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> Iterable[AxisNames]:
+    return repeat(NONE)
 
 
 # The index of the device

@@ -143,10 +143,12 @@ class DividedAxis(NamedTuple):
     Attributes:
         mesh: the mesh.
         axes: the axes of the mesh that divide it.
+        of_trace: the statement for traces that map over the axis: none, since types make it.
     """
 
     mesh: AbstractMesh
     axes: Axes
+    of_trace: None = None
 
     def of(self, aval: ShapedArray, axis: int) -> ShapedArray:
         """The type that says this about an axis."""

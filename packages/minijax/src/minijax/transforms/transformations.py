@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.errors.argument_errors import require_flags, require_hashable
-from minijax.primitives.axis_names import MeshAxesOfBatch, named_axes
+from minijax.primitives.axis_names import dividing_batch, named_axes
 from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -535,8 +536,7 @@ def vmap(
     With `axis_name`, the mapped function can refer to the axis by that name: collectives such as
     `lax.psum` combine the examples. `spmd_axis_name` names an axis of a mesh, or a tuple of these,
     that divide the examples: where the mapped function says how arrays are divided, by
-    `lax.with_sharding_constraint` or by `shard_map` with `check_vma=False`, these divide the mapped
-    axis.
+    `lax.with_sharding_constraint` or by `shard_map`, these divide the mapped axis.
     With `sum_match`, a result that differs between examples is summed over them where `out_axes` is
     None.
 
@@ -557,15 +557,14 @@ def vmap(
         names: dict[Hashable, int] = {}
         if axis_name is not None:
             names[axis_name] = trace.axis_size
-        if spmd_axis_name is not None:
-            names[MeshAxesOfBatch(mesh_axes)] = trace.axis_size
-        with named_axes(names):
+        with dividing_batch(mesh_axes) if mesh_axes else nullcontext(), named_axes(names):
             result = fun(*args, **kwargs)
         return _summed(trace, out_axes, result) if sum_match else result
 
-    is_one = isinstance(spmd_axis_name, str) or not isinstance(spmd_axis_name, tuple | list)
-    mesh_axes = (spmd_axis_name,) if is_one else tuple(spmd_axis_name)
-    plain = axis_name is None and spmd_axis_name is None and not sum_match
+    mesh_axes = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
+    if spmd_axis_name is None:
+        mesh_axes = ()
+    plain = axis_name is None and not mesh_axes and not sum_match
     mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
 
     @evaluated_by_library

@@ -36,7 +36,8 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from minijax_stage3 import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
+from minijax_stage3.jaxpr import Atom
 from minijax_stage3.staging import abstractify, name_and_place_of
 from minijax_stage4.cond import casting, cond_p, join_consts, stage_cond
 from minijax_stage4.partial_eval import merge, partition
@@ -183,10 +184,21 @@ def _converted(
     in_avals: Sequence[ShapedArray],
     out_axes: Sequence[frozenset[Hashable]] | None = None,
 ) -> Jaxpr:
-    """A branch for operands of other types, whose results vary along the given axes."""
+    """A branch for operands of types that vary more, whose results vary along the given axes."""
+    params = list(map(Var, in_avals))
+    given = dict(zip(branch.invars, params, strict=True))
+
+    def renamed(atoms: Sequence[Atom]) -> list[Atom]:
+        return [given.get(x, x) if isinstance(x, Var) else x for x in atoms]
+
+    eqns = [
+        JaxprEqn(eqn.primitive, renamed(eqn.invars), eqn.outvars, eqn.params, eqn.source)
+        for eqn in branch.eqns
+    ]
+    retyped = Jaxpr([], params, eqns, renamed(branch.outvars))
 
     def program(*args: Any) -> list[Any]:
-        outs = eval_jaxpr(branch, [], *args)
+        outs = eval_jaxpr(retyped, [], *args)
         if out_axes is None:
             return outs
         return [vary(typeof(x), axes).convert(x) for x, axes in zip(outs, out_axes, strict=True)]

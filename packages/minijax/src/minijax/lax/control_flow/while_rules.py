@@ -17,7 +17,7 @@ from minijax.primitives.loops import (
     until_stable,
     while_text,
 )
-from minijax.primitives.varying import varying_rules, vma_of
+from minijax.primitives.varying import varying_program_rules, vma_of
 from minijax_stage2 import (
     ShapedArray,
     Zero,
@@ -403,12 +403,12 @@ def _steps(
 
 def _axes_of_condition(
     in_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> frozenset[Hashable]:
+) -> list[frozenset[Hashable]]:
     """If devices differ in the number of iterations, they differ in the results."""
-    return vma_of(params["cond_jaxpr"].out_avals[0])
+    return [vma_of(params["cond_jaxpr"].out_avals[0])] * len(params["body_jaxpr"].outvars)
 
 
-varying_rules[while_p] = _axes_of_condition
+varying_program_rules[while_p] = _axes_of_condition
 
 declare_program(
     while_p,

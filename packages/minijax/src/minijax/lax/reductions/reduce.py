@@ -40,7 +40,7 @@ from minijax_stage2 import (
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
+from minijax_stage2.vmap import BatchDim, move_batch_dim, of_mapped_axis, vmap_flat
 from minijax_stage3 import Jaxpr, Var, eval_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import JaxprEqn
@@ -264,7 +264,8 @@ def _vmap(
     xs, inits = halves(values)
     x_dims, init_dims = halves(dims)
     if any(dim is not None for dim in init_dims):  # each example begins with its own
-        return vmap_flat(_by_halving(jaxpr, dimensions), values, dims, axis_size, "reduce")
+        f = _by_halving(jaxpr, dimensions)
+        return vmap_flat(f, values, dims, axis_size, "reduce", of_mapped_axis())
     xs = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
     axes = tuple(axis + 1 for axis in dimensions)
     return bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes), [0] * len(xs)

@@ -37,7 +37,7 @@ from minijax_stage2.functions import ints
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_flat
+from minijax_stage2.vmap import BatchDim, move_batch_dim, of_mapped_axis, vmap_flat
 from minijax_stage3 import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
@@ -300,7 +300,8 @@ def _vmap(
     xs, inits = halves(values)
     x_dims, init_dims = halves(dims)
     if any(dim is not None for dim in init_dims):  # each example begins with its own
-        return vmap_flat(_by_offsets(jaxpr, window), values, dims, axis_size, "reduce_window")
+        f = _by_offsets(jaxpr, window)
+        return vmap_flat(f, values, dims, axis_size, "reduce_window", of_mapped_axis())
     xs = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
     outs = bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **for_examples(window))
     return outs, [0] * len(xs)

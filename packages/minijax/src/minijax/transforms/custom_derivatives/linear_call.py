@@ -142,7 +142,7 @@ def _vmap_linear(
         None if forward is None else push_forward_batch,
         values[:num_residuals],
         values[num_residuals:],
-        [unmapped_aval(aval, 0, axis_size) for aval in out_types],
+        [unmapped_aval(aval, 0, axis_size, axis.divided) for aval in out_types],
         is_own_derivative,
     )
     return outs, [0] * len(outs)
@@ -193,7 +193,7 @@ def pull_back_batch(
     in_cts: list[Any] = []
     for zero, dim in zip(in_zeros, in_dims, strict=True):
         if zero is not None:
-            in_cts.append(Zero(unmapped_aval(zero.aval, dim, axis_size)))
+            in_cts.append(Zero(unmapped_aval(zero.aval, dim, axis_size, axis.divided)))
         elif dim is None:
             in_cts.append(reduce_sum(next(found), 0))
         else:
