@@ -958,3 +958,51 @@ def test_gradients_of_branches_are_summed_once(choice):
     np.testing.assert_allclose(found[0], np.where(chosen, slope * W[0], -2), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found[1][0], (slope * X).sum(0), rtol=1e-4, atol=1e-5)
     assert not found[1][1:].any()
+
+
+def with_custom_jvp(f):
+    g = minijax.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: minijax.jvp(f, primals, tangents))
+    return g
+
+
+def repeated(f):
+    return lambda w: minijax.lax.scan(lambda c, _: (f(c) + w, None), w, None, length=3)[0]
+
+
+def chosen_by_value(f):
+    return lambda w: minijax.lax.cond(w.sum() > 0, f, lambda w: -w, w)
+
+
+PROGRAMS_IN_BRANCHES = {
+    "jit": minijax.jit,
+    "checkpoint": minijax.checkpoint,
+    "custom_jvp": with_custom_jvp,
+    "scan": repeated,
+    "fori_loop": lambda f: lambda w: minijax.lax.fori_loop(0, 3, lambda i, c: f(c) * w, w),
+    "cond": chosen_by_value,
+}
+
+
+@pytest.mark.parametrize("passed", [True, False], ids=["operand", "closed over"])
+@pytest.mark.parametrize("name", PROGRAMS_IN_BRANCHES)
+def test_branches_of_devices_hold_programs_of_what_all_have(name, passed):
+    """Each device has the results and slopes of the branch that it takes by itself."""
+    jnp, lax = minijax.numpy, minijax.lax
+    g = PROGRAMS_IN_BRANCHES[name](lambda w: jnp.sin(w) * w)
+    branches = [lambda w: 2 * w, g, lambda w: g(w) * w]
+    w = jnp.array([0.7, -0.4], jnp.float32)
+
+    def of_device(w):
+        number = lax.axis_index("x")
+        if passed:
+            return lax.switch(number, branches, w)[None]
+        return lax.switch(number, [lambda f=f: f(w) for f in branches])[None]
+
+    def alone(w):
+        return jnp.stack([f(w) for f in [*branches, branches[-1]]])
+
+    found = ours(of_device, [()], ("x",))
+    np.testing.assert_allclose(found(w), alone(w), rtol=1e-6)
+    slopes = [minijax.grad(lambda w, f=f: (f(w) ** 2).sum())(w) for f in (found, alone)]
+    np.testing.assert_allclose(*slopes, rtol=1e-5)

@@ -1,6 +1,6 @@
 """`cond` and `switch`: one of several functions, chosen at run time."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,9 +9,18 @@ import numpy as np
 from minijax.errors.classes import BranchTypeError
 from minijax.lax.control_flow.disabled_jit import known_number, known_truth
 from minijax.lax.control_flow.program_cache import keeps_programs
+from minijax.lax.shapes.reshaping import expand_dims, squeeze
+from minijax.primitives.axis_names import DividedBatch
 from minijax.primitives.loops import stage_body, stage_to_jaxpr
 from minijax.primitives.sharding_rules import agreed
-from minijax.primitives.varying import VaryingArray, vary, vma_of
+from minijax.primitives.varying import (
+    NONE,
+    AxisNames,
+    VaryingArray,
+    mesh_axes_of,
+    vary,
+    vma_of,
+)
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.not_given import not_given
@@ -36,8 +45,8 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
-from minijax_stage3.jaxpr import Atom
+from minijax_stage3 import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
+from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.staging import abstractify, name_and_place_of
 from minijax_stage4.cond import casting, cond_p, join_consts, stage_cond
 from minijax_stage4.partial_eval import merge, partition
@@ -128,10 +137,10 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
         axes or any(isinstance(aval, VaryingArray) for aval in targets)
     ):
         operands = [aval.convert(x) for aval, x in zip(targets, operands, strict=True)]
-        branches = [_converted(branch, targets) for branch in branches]
+        branches = [_converted(branch, targets, axes) for branch in branches]
         columns = zip(*[branch.out_avals for branch in branches], strict=True)
-        out_axes = [frozenset[Hashable]().union(*map(vma_of, column)) for column in columns]
-        branches = [_converted(branch, targets, out_axes) for branch in branches]
+        out_axes = [NONE.union(*map(vma_of, column)) for column in columns]
+        branches = [_converted(branch, targets, axes, out_axes) for branch in branches]
     columns = zip(*map(_operands_returned, branches), strict=True)
     common = [set(column) for column in columns]
     returned = [found.pop() if len(found) == 1 else None for found in common]
@@ -182,28 +191,38 @@ def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequen
 def _converted(
     branch: Jaxpr,
     in_avals: Sequence[ShapedArray],
-    out_axes: Sequence[frozenset[Hashable]] | None = None,
+    axes: AxisNames,
+    out_axes: Sequence[AxisNames] | None = None,
 ) -> Jaxpr:
-    """A branch for operands of types that vary more, whose results vary along the given axes."""
-    params = list(map(Var, in_avals))
-    given = dict(zip(branch.invars, params, strict=True))
-
-    def renamed(atoms: Sequence[Atom]) -> list[Atom]:
-        return [given.get(x, x) if isinstance(x, Var) else x for x in atoms]
-
-    eqns = [
-        JaxprEqn(eqn.primitive, renamed(eqn.invars), eqn.outvars, eqn.params, eqn.source)
-        for eqn in branch.eqns
-    ]
-    retyped = Jaxpr([], params, eqns, renamed(branch.outvars))
+    """A branch for operands that vary along more axes, whose results vary along the given ones."""
 
     def program(*args: Any) -> list[Any]:
-        outs = eval_jaxpr(retyped, [], *args)
+        outs = _of_each_device(branch, axes, args)
         if out_axes is None:
             return outs
         return [vary(typeof(x), axes).convert(x) for x, axes in zip(outs, out_axes, strict=True)]
 
     return stage_to_jaxpr(program, in_avals, "cond")[0]
+
+
+def _of_each_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> list[Any]:
+    """The results of a branch, of which the types, and those of programs in it, vary like `args`.
+
+    Devices that differ are examples of `vmap`, one on each device.
+    """
+    in_avals = list(map(typeof, args))
+    dims = [
+        None if aval == found else 0 for aval, found in zip(branch.in_avals, in_avals, strict=True)
+    ]
+    if dims.count(None) == len(dims):
+        return eval_jaxpr(branch, [], *args)
+    divided = DividedBatch((), tuple(mesh_axes_of(axes)))
+    program, consts, out_dims = vmap_jaxpr(branch, 1, tuple(dims), None, divided)
+    batches = [
+        x if dim is None else expand_dims(x, (0,)) for x, dim in zip(args, dims, strict=True)
+    ]
+    outs = eval_jaxpr(program, [], *consts, *batches)
+    return [x if dim is None else squeeze(x, (dim,)) for x, dim in zip(outs, out_dims, strict=True)]
 
 
 def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
