@@ -159,10 +159,15 @@ def has_ties(x: np.ndarray) -> bool:
 
 
 def as_array(program: Program, ours: Any, theirs: Any) -> Any:
-    """JAX's string with our name of the class, which is shorter, so that lines begin earlier."""
-    if not (isinstance(theirs, tuple) and theirs[0] == "object" and "ArrayImpl(" in theirs[1]):
-        return theirs
-    return ("object", theirs[1].replace("ArrayImpl(", "Array(").replace("\\n    ", "\\n"))
+    """JAX's string with our name of the class, which is shorter, so that lines break elsewhere."""
+
+    def words(text: str) -> str:
+        return re.sub(r"\\n|\s", "", text).replace("ArrayImpl(", "Array(")
+
+    are_texts = isinstance(ours, tuple) and isinstance(theirs, tuple)
+    if are_texts and ours[0] == theirs[0] == "object" and words(ours[1]) == words(theirs[1]):
+        return ours
+    return theirs
 
 
 def of_mixed_widths(program: Program, found: Difference, ours: Any, theirs: Any) -> bool:
@@ -273,7 +278,9 @@ DELIBERATE = [
         "minijax differentiates functions of complex numbers that JAX cannot, because it would "
         "have to compare such numbers.",
         under(
-            where_jax_raises("^TypeError: [gl]t does not accept dtype complex"),
+            where_jax_raises(
+                "^TypeError: [gl]t does not accept dtype complex", kinds=("accepted", "class")
+            ),
             *DIFFERENTIATE,
         ),
     ),
@@ -632,9 +639,12 @@ DELIBERATE = [
         where_we_raise("^TypeError: rng_bit_generator: a state is four numbers of uint32"),
     ),
     Deliberate(
-        "Standard deviations of nothing are NaN, and so are their derivatives; JAX's are 0.",
+        "Variances of nothing are NaN, and so are their derivatives; JAX's are 0.",
         under(
-            called_with("value", r"jnp\.nanstd", lambda a, *args, **kwargs: np.size(a) == 0),
+            called_with(
+                "value", r"jnp\.(ndarray\.)?(nan)?(std|var)",
+                lambda a, *args, **kwargs: np.size(a) == 0,
+            ),
             *DIFFERENTIATE,
         ),
     ),
@@ -649,10 +659,10 @@ DELIBERATE = [
     ),
     Deliberate(
         "The derivative of `xlogy` by its first argument is the logarithm also where that argument "
-        "is infinite; JAX adds the other derivative, infinite, times a tangent that is 0.",
+        "is not finite; JAX adds the other derivative, times a tangent that is 0.",
         equates=where_given(
             r"jax\.scipy\.special\.xlog(1p)?y",
-            lambda x, y: np.any(np.isinf(np.asarray(x))),
+            lambda x, y: not np.all(np.isfinite(np.asarray(x))),
             of_derivatives(number_for_nan),
         ),
     ),
@@ -1014,6 +1024,61 @@ DELIBERATE = [
                 {"jvp", "linearize", "jacfwd"},
                 of_derivatives(where_values(lambda x, y: np.ones(x.shape, bool))),
             ),
+        ),
+    ),
+    Deliberate(
+        "A complex number is not converted to an integer; JAX drops its imaginary part.",
+        where_we_raise(r"^TypeError: \(.*j\) cannot be converted to u?int"),
+    ),
+    Deliberate(
+        "Fits are exact up to rounding, which other functions may enlarge.",
+        before_others(
+            called_with("value", r"jnp\.polyfit", lambda *args, **kwargs: True), r"jnp\.polyfit"
+        ),
+    ),
+    Deliberate(
+        "Remainders of polynomials are what rounding left of the quotient, where that is exact.",
+        equates=where_called(
+            r"jnp\.polydiv", of_each_leaf(where_values(lambda x, y: np.abs(x - y) <= 1e-5))
+        ),
+    ),
+    Deliberate(
+        "Transforms are scaled by real numbers; JAX's by complex ones, of which the product with "
+        "an infinite number is NaN.",
+        equates=where_called(r"jnp\.fft\.\w+", of_each_leaf(infinite_products)),
+    ),
+    Deliberate(
+        "Powers of integers have the dtype in which base and exponent meet, also where the "
+        "exponent is a scalar that is known; JAX's have that of the base then.",
+        called_with(
+            "dtype", r"jnp\.(pow|power|ndarray\.__r?pow__)",
+            lambda x1, x2: np.ndim(x2) == 0
+            and {np.asarray(x1).dtype.kind, np.asarray(x2).dtype.kind} <= set("biu"),
+        ),
+    ),
+    Deliberate(
+        "Under `disable_jit` results are as weak as otherwise; JAX computes with the numpy arrays "
+        "that it is given, which are not.",
+        under(
+            narrowed(lambda program, found, ours, theirs: found.kind == "weak", r"^np\."),
+            "disable_jit",
+        ),
+    ),
+    Deliberate(
+        "Results depend on the arguments that they are computed from, also where these have no "
+        "elements, and so nothing is chosen by `where`; JAX knows that they do not.",
+        narrowed(
+            where_we_raise("^TypeError: a function with a custom derivative in reverse mode"),
+            inputs=r"zeros\(\(.*\b0\b",
+        ),
+    ),
+    Deliberate(
+        "Densities of the uniform distribution have the slope 0, at NaN, too; in forward mode JAX "
+        "multiplies NaN by it.",
+        equates=where_given(
+            r"jax\.scipy\.stats\.uniform\..*",
+            lambda *args: any(np.any(np.isnan(np.asarray(x, float))) for x in args),
+            of_derivatives(number_for_nan),
         ),
     ),
     Deliberate(

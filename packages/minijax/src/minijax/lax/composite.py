@@ -1,11 +1,13 @@
 """`composite`: named functions that a compiler can recognize."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.named_scope import named_call
+from minijax.runtime.named_scope import named_scope
 from minijax_stage2.flat_function import require_function
 
 
@@ -35,7 +37,13 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         if not isinstance(given, kind):
             raise TypeError(f"composite: {role} must be of type {kind.__name__}, found {given!r}")
     require_function("composite", decomposition)
-    return evaluated_by_library(named_call(decomposition, name=name))
+
+    @evaluated_by_library
+    def composed(*args: Any, **attributes: Any) -> Any:
+        with named_scope(name):
+            return tree_to_arrays(decomposition(*tree_to_arrays(args), **attributes))
+
+    return wraps(decomposition)(composed)
 
 
 __all__ = ["composite"]

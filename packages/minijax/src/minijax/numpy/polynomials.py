@@ -56,15 +56,18 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     p, x = of_one_dtype(p, x)
     if not typeof(p).ndim:
         raise ValueError(f"polyval: coefficients must have an axis, found {typeof(p)}")
-    out = lax.full(broadcast_shapes(typeof(p).shape[1:], typeof(x).shape), 0, typeof(x).dtype)
+    count, *rest = typeof(p).shape
+    shape = broadcast_shapes(tuple(rest), typeof(x).shape)
+    zero = lax.full(shape, 0, typeof(x).dtype)
 
     def step(out: Any, coefficient: Any) -> tuple[Any, tuple[()]]:
         return stage2.add(stage2.mul(out, x), coefficient), ()
 
-    count = typeof(p).shape[0]
-    if count > MOST_WRITTEN_OUT:
-        return lax.scan(step, out, p, unroll=unroll)[0]
-    for i in range(count):  # without a scan, whose derivative stacks what each step leaves
+    if not 0 < count <= MOST_WRITTEN_OUT:
+        return lax.scan(step, zero, p, unroll=unroll)[0]
+    # Without a scan, whose derivative stacks what each step leaves.
+    out = stage2.broadcast_to(lax.index_in_dim(p, 0, keepdims=False), shape)
+    for i in range(1, count):
         out, _ = step(out, lax.index_in_dim(p, i, keepdims=False))
     return out
 
