@@ -28,7 +28,7 @@ from benchmarks import (
 )
 from benchmarks.compare import compared, sides, summary
 from benchmarks.measure import Line, Row, Skip, machine
-from benchmarks.report import HEADER, Run, draw, table_line
+from benchmarks.report import CHARTS, HEADER, Run, draw, table_line
 
 Groups = dict[str, list[Line]]
 
@@ -58,6 +58,8 @@ def main(arguments: Sequence[str] | None = None, groups: Groups = GROUPS) -> Non
     options = parser.parse_args(arguments)
     if options.chart and find_spec("matplotlib") is None:
         parser.error("--chart draws by matplotlib, which is not installed; ./noxw -s bench has it")
+    if options.chart and not options.chart.endswith(CHARTS):
+        parser.error(f"--chart: {options.chart!r} must end in .svg, .png or .pdf")
     try:
         chosen = lines_named(options.names, groups)
     except LookupError as error:

@@ -105,6 +105,8 @@ def _markdown_line(row: dict[str, Any]) -> str:
 
 # The chart
 
+CHARTS = (".svg", ".png", ".pdf")  # the files that can be drawn
+
 
 class Mark(NamedTuple):
     """A line of the chart: ratios to one or several peers.

@@ -46,7 +46,7 @@ class Program(NamedTuple):
         state: makes the arrays to begin with.
         batches: makes the arrays of numpy that the steps take in turn.
         lap: steps of an epoch, or 100 where there is none.
-        wide: is computed in 64 bits.
+        wide: needs 64 bits.
         without: by library that cannot run it, what it lacks.
     """
 
@@ -397,8 +397,6 @@ def actions(name: str, runner: str) -> tuple[Callable[[], Any], Step, list[Any]]
         state, step = by_torch.PROGRAMS[name](runner == "torch.compile")
         return state, step, [tree_map(by_torch.tensor, each) for each in batches]
     lib = library(runner)
-    if program.wide and runner != "autograd":
-        lib.core.config.update("jax_enable_x64", True)
     step = program.step(lib)
     if hasattr(lib.core, "jit"):
         step = lib.core.jit(step)
@@ -419,7 +417,12 @@ def _steps(make_state: Callable[[], Any], step: Step, batches: list[Any]) -> Ite
 
 
 def seconds(name: str, runner: str, steps: int) -> tuple[float, ...]:
-    """The seconds to the first step, the second and the hundredth, and those of a lap."""
+    """The seconds to the first step, the second and the hundredth, and those of a lap.
+
+    It is for a process of its own, in which it says whether arrays have 64 bits.
+    """
+    if PROGRAMS[name].wide and runner in ("minijax", "jax"):
+        library(runner).core.config.update("jax_enable_x64", True)
     given = actions(name, runner)
     start = time.perf_counter()
     ends = [time.perf_counter() - start for _ in islice(_steps(*given), steps)]
