@@ -51,13 +51,17 @@ def main(arguments: Sequence[str] | None = None, groups: Groups = GROUPS) -> Non
     parser = argparse.ArgumentParser(prog="./noxw -s bench --", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(groups)}, or a line")
     parser.add_argument("--list", action="store_true", help="name the lines, measure nothing")
-    parser.add_argument("--quick", action="store_true", help="fewer pairs, for a first look")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer pairs and steps, for a first look"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--compare", metavar="COMMIT", help="with a commit, and not with peers")
     parser.add_argument("--chart", metavar="FILE", help="draw the ratios, as .svg, .png or .pdf")
     options = parser.parse_args(arguments)
     if options.chart and find_spec("matplotlib") is None:
         parser.error("--chart draws by matplotlib, which is not installed; ./noxw -s bench has it")
+    if options.chart and options.compare:
+        parser.error("--chart draws ratios to peers, not to a commit; leave out --compare")
     if options.chart and not options.chart.endswith(CHARTS):
         parser.error(f"--chart: {options.chart!r} must end in .svg, .png or .pdf")
     try:

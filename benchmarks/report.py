@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,7 +92,11 @@ def markdown(run: Run) -> str:
     parts = [f"```bash\n{run.command}\n```", "\n".join(["| | |", "|---|---|", *about])]
     for group, rows in groups.items():
         head = ["| line | minijax | peer | ratio | budget | verdict |", "|---|--:|--:|--:|--:|---|"]
-        parts += [f"## {group}", "\n".join(head + [_markdown_line(row) for row in rows])]
+        measured = [_markdown_line(row) for row in rows if row["ours"] is not None]
+        parts.append(f"## {group}")
+        parts += ["\n".join(head + measured)] if measured else []
+        skipped = Counter(row["note"] for row in rows if row["ours"] is None)
+        parts += [f"Not measured: {why} (lines: {count})." for why, count in skipped.items()]
     return "\n\n".join(parts) + "\n"
 
 

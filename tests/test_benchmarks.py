@@ -206,7 +206,7 @@ def test_a_page_says_what_json_says(run):
     assert "## calls\n\n| line |" in page
     assert "| call, fast | 2&nbsp;ms | 4&nbsp;ms | 0.50 | 0.5 | met |\n" in page
     assert "| call, slow (why) | 3&nbsp;s | 2&nbsp;s | 1.50 | 1 | missed |\n" in page
-    assert page.endswith("| elsewhere (not here) |  |  |  |  | skipped |\n")
+    assert page.endswith("## other\n\nNot measured: not here (lines: 1).\n")
 
 
 def test_runs_may_follow_each_other_but_begin_with_the_machine(run):
@@ -253,6 +253,12 @@ def test_a_chart_without_matplotlib_is_an_error(groups, capsys, monkeypatch):
     with pytest.raises(SystemExit):
         bench.main(["--chart", "ratios.svg"], groups)
     assert "--chart draws by matplotlib, which is not installed" in capsys.readouterr().err
+
+
+def test_a_chart_beside_a_commit_is_an_error(groups, capsys):
+    with pytest.raises(SystemExit):
+        bench.main(["--chart", "ratios.svg", "--compare", "HEAD"], groups)
+    assert "--chart draws ratios to peers, not to a commit" in capsys.readouterr().err
 
 
 def test_a_chart_of_an_unknown_format_is_an_error_before_anything_is_measured(groups, capsys):
