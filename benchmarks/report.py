@@ -103,7 +103,7 @@ def markdown(run: Run) -> str:
 def _markdown_line(row: dict[str, Any]) -> str:
     name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
     figures = (quantity(row[side], row["unit"]).replace(" ", "&nbsp;") for side in ("ours", "peer"))
-    ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f}"
+    ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}"
     budget = "" if row["budget"] is None else f"{row['budget']:g}"
     return f"| {' | '.join([name, *figures, ratio, budget, row['verdict'].lower()])} |"
 

@@ -204,8 +204,8 @@ def test_a_page_says_what_json_says(run):
     for value in (run.date, run.machine["processor"], run.machine["jaxlib"]):
         assert f"| {value} |" in page
     assert "## calls\n\n| line |" in page
-    assert "| call, fast | 2&nbsp;ms | 4&nbsp;ms | 0.50 | 0.5 | met |\n" in page
-    assert "| call, slow (why) | 3&nbsp;s | 2&nbsp;s | 1.50 | 1 | missed |\n" in page
+    assert "| call, fast | 2&nbsp;ms | 4&nbsp;ms | 0.5 | 0.5 | met |\n" in page
+    assert "| call, slow (why) | 3&nbsp;s | 2&nbsp;s | 1.5 | 1 | missed |\n" in page
     assert page.endswith("## other\n\nNot measured: not here (lines: 1).\n")
 
 
