@@ -144,7 +144,7 @@ def part_of_year(rates: Any, x: Any) -> Any:
 
 
 def ode_fit(is_compiled: bool) -> Actions:
-    """A step of the simulation is compiled: of the loop, whose steps it copies, it takes minutes."""
+    """The fit, with a step of the simulation compiled: a copy of each step would take minutes."""
     advance = torch.compile(part_of_year) if is_compiled else part_of_year
 
     def loss(logarithms: Any, seen: Any) -> Any:
