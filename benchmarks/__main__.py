@@ -4,11 +4,14 @@ A name chooses a group, or all lines that have it in their own names.
 """
 
 import argparse
+import datetime
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 
 from benchmarks import (
     calls,
@@ -21,9 +24,11 @@ from benchmarks import (
     samplers,
     staging,
     startup,
+    whole_programs,
 )
 from benchmarks.compare import compared, sides, summary
 from benchmarks.measure import Line, Row, Skip, machine
+from benchmarks.report import CHARTS, HEADER, Run, draw, table_line
 
 Groups = dict[str, list[Line]]
 
@@ -38,6 +43,7 @@ GROUPS: Groups = {
     "growth": growth.LINES,
     "memory": memory.LINES,
     "rivals": rivals.LINES,
+    "whole": whole_programs.LINES,
 }
 
 
@@ -45,10 +51,19 @@ def main(arguments: Sequence[str] | None = None, groups: Groups = GROUPS) -> Non
     parser = argparse.ArgumentParser(prog="./noxw -s bench --", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(groups)}, or a line")
     parser.add_argument("--list", action="store_true", help="name the lines, measure nothing")
-    parser.add_argument("--quick", action="store_true", help="fewer pairs, for a first look")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer pairs and steps, for a first look"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--compare", metavar="COMMIT", help="with a commit, and not with peers")
+    parser.add_argument("--chart", metavar="FILE", help="draw the ratios, as .svg, .png or .pdf")
     options = parser.parse_args(arguments)
+    if options.chart and find_spec("matplotlib") is None:
+        parser.error("--chart draws by matplotlib, which is not installed; ./noxw -s bench has it")
+    if options.chart and options.compare:
+        parser.error("--chart draws ratios to peers, not to a commit; leave out --compare")
+    if options.chart and not options.chart.endswith(CHARTS):
+        parser.error(f"--chart: {options.chart!r} must end in .svg, .png or .pdf")
     try:
         chosen = lines_named(options.names, groups)
     except LookupError as error:
@@ -59,21 +74,26 @@ def main(arguments: Sequence[str] | None = None, groups: Groups = GROUPS) -> Non
         return
     # What is measured is compiled, but where the compile cache itself is measured.
     os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
-    about = machine()
+    about, date = machine(), datetime.date.today().isoformat()
+    command = shlex.join(sys.argv[1:] if arguments is None else arguments)
+    run = Run(about, date, f"python -m benchmarks {command}".strip(), [])
     if options.json:
-        print(json.dumps({"machine": about}), flush=True)
+        print(run.head(), flush=True)
     else:
         print(", ".join(f"{what} {value}" for what, value in about.items()))
         print(HEADER, flush=True)
 
     def show(group: str, row: Row) -> Row:
-        as_json = {"group": group, **asdict(row), "verdict": row.verdict}
+        as_json = {"group": group, "date": date, **asdict(row), "verdict": row.verdict}
         print(json.dumps(as_json) if options.json else table_line(row), flush=True)
+        run.rows.append(as_json)
         return row
 
     if options.compare is None:
         for group, line in chosen:
             show(group, measured(line, options.quick))
+        if options.chart:
+            draw(run, options.chart)
         return
     try:
         with sides(options.compare) as (here, there):
@@ -108,32 +128,6 @@ def measured(line: Line, quick: bool) -> Row:
         row = Row(line.name, note=str(reason))
     row.budget = line.budget
     return row
-
-
-HEADER = f"{'':<42} {'minijax':>10} {'peer':>10} {'ratio':>7} {'budget':>7} verdict"
-
-
-def table_line(row: Row) -> str:
-    cells = [
-        f"{row.name:<42}",
-        f"{quantity(row.ours, row.unit):>10}",
-        f"{quantity(row.peer, row.unit):>10}",
-        f"{row.ratio:>7.3f}" if row.ratio is not None else f"{'':>7}",
-        f"{row.budget:>7}" if row.budget is not None else f"{'':>7}",
-        f"{row.verdict:<7}",
-        row.note,
-    ]
-    return " ".join(cells).rstrip()
-
-
-def quantity(value: float | None, unit: str) -> str:
-    """A number with a unit that keeps it between 1 and 1,000."""
-    if value is None:
-        return ""
-    for prefix, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1), ("m", 1e-3), ("u", 1e-6)):
-        if abs(value) >= scale:
-            return f"{value / scale:.3g} {prefix}{unit}"
-    return f"{value:.3g} {unit}"
 
 
 if __name__ == "__main__":

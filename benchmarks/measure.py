@@ -158,7 +158,8 @@ def figures_of(program: str, env: dict[str, str] | None = None) -> list[float]:
 
 def machine() -> dict[str, str]:
     """What figures depend on besides the code: they are worth little without it."""
-    versions = {name: _version(name) for name in ("numpy", "jaxlib", "jax")}
+    names = ("numpy", "jaxlib", "jax", "torch", "autograd")
+    versions = {name: _version(name) for name in names}
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "system": platform.platform(terse=True),

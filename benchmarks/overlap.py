@@ -4,8 +4,8 @@
 the asynchronous one, and their ratio, each in processes of its own.
 """
 
-from benchmarks.__main__ import HEADER, table_line
 from benchmarks.measure import Row, fresh_processes
+from benchmarks.report import HEADER, table_line
 
 STEPS = """
 import os

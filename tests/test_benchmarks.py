@@ -1,6 +1,8 @@
 """The table of measurements: lines are found by name and printed; nothing is timed."""
 
+import datetime
 import json
+from itertools import islice
 
 import jax
 import numpy as np
@@ -70,7 +72,9 @@ def test_a_name_that_chooses_nothing_is_an_error(groups, capsys):
 def test_json_says_on_each_line_what_the_table_says(groups, capsys):
     bench.main(["--json"], groups)
     about, *rows = map(json.loads, capsys.readouterr().out.splitlines())
-    assert {"processor", "python", "jaxlib", "jax"} <= set(about["machine"])
+    assert {"processor", "python", "jaxlib", "jax", "torch"} <= set(about["machine"])
+    assert about["command"] == "python -m benchmarks --json"
+    assert {each["date"] for each in (about, *rows)} == {datetime.date.today().isoformat()}
     assert [(row["group"], row["name"], row["verdict"]) for row in rows] == [
         ("calls", "call, fast", "met"),
         ("calls", "call, slow", "MISSED"),
@@ -180,3 +184,165 @@ def test_a_commit_that_is_not_there_is_an_error(capsys):
     with pytest.raises(SystemExit):
         bench.main(["--compare", "no-such-commit", "call, scalar"])
     assert "git has no commit 'no-such-commit'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def run(groups, capsys):
+    """A run of the three lines, read from what `--json` prints."""
+    from benchmarks.report import runs_of
+
+    bench.main(["--json"], groups)
+    (run,) = runs_of(capsys.readouterr().out)
+    return run
+
+
+def test_a_page_says_what_json_says(run):
+    from benchmarks.report import markdown
+
+    page = markdown(run)
+    assert f"```bash\n{run.command}\n```" in page
+    for value in (run.date, run.machine["processor"], run.machine["jaxlib"]):
+        assert f"| {value} |" in page
+    assert "## calls\n\n| line |" in page
+    assert "| call, fast | 2&nbsp;ms | 4&nbsp;ms | 0.5 | 0.5 | met |\n" in page
+    assert "| call, slow (why) | 3&nbsp;s | 2&nbsp;s | 1.5 | 1 | missed |\n" in page
+    assert page.endswith("## other\n\nNot measured: not here (lines: 1).\n")
+
+
+def test_runs_may_follow_each_other_but_begin_with_the_machine(run):
+    from benchmarks.report import runs_of
+
+    row = json.dumps(run.rows[0])
+    runs = runs_of("\n".join([run.head(), row, run.head(), row, row]))
+    assert [len(each.rows) for each in runs] == [1, 2]
+    with pytest.raises(ValueError, match="the first line must name the machine"):
+        runs_of(row)
+
+
+def test_marks_of_a_chart_have_the_ratios_to_all_peers_and_long_groups_have_one(run):
+    from benchmarks.report import LONG, marks_of, peers_of
+
+    rows = [
+        *run.rows,
+        {"group": "whole", "name": "fit", "ratio": 0.5, "budget": 1.0},
+        {"group": "whole", "name": "fit, beside PyTorch", "ratio": 2.0, "budget": None},
+        *(
+            {"group": "long", "name": f"line {i}", "ratio": i + 1.0, "budget": 1.05}
+            for i in range(LONG + 1)
+        ),
+    ]
+    groups = marks_of(rows)
+    jax, torch = peers_of(groups)
+    assert [mark.label for mark in groups["calls"]] == ["call, fast", "call, slow"]
+    assert groups["whole"] == [("fit", [(0.5, jax), (2.0, torch)], 1.0)]
+    (mark,) = groups["long"]
+    assert mark.label == "31 lines, median 16.00"
+    assert len(mark.ratios) == 31
+    assert "other" not in groups  # which was skipped
+
+
+@pytest.mark.parametrize(("ending", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
+def test_a_chart_is_drawn(groups, tmp_path, ending, begins):
+    path = tmp_path / f"ratios.{ending}"
+    bench.main(["--chart", str(path)], groups)
+    assert path.read_bytes().startswith(begins)
+
+
+def test_a_chart_without_matplotlib_is_an_error(groups, capsys, monkeypatch):
+    monkeypatch.setattr(bench, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        bench.main(["--chart", "ratios.svg"], groups)
+    assert "--chart draws by matplotlib, which is not installed" in capsys.readouterr().err
+
+
+def test_a_chart_beside_a_commit_is_an_error(groups, capsys):
+    with pytest.raises(SystemExit):
+        bench.main(["--chart", "ratios.svg", "--compare", "HEAD"], groups)
+    assert "--chart draws ratios to peers, not to a commit" in capsys.readouterr().err
+
+
+def test_a_chart_of_an_unknown_format_is_an_error_before_anything_is_measured(groups, capsys):
+    with pytest.raises(SystemExit):
+        bench.main(["--chart", "ratios.doc"], groups)
+    assert "'ratios.doc' must end in .svg, .png or .pdf" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["digits MLP", "convolution", "transformer", "Gaussian process", "ODE fit", "HMC"]
+)
+def test_whole_programs_compute_the_same_with_both_libraries(name):
+    from benchmarks import whole_programs
+
+    wide = whole_programs.PROGRAMS[name].wide
+    with jax.enable_x64(wide), minijax.enable_x64(wide):
+        ours, theirs = (
+            list(islice(whole_programs.values(name, lib), 4)) for lib in ("minijax", "jax")
+        )
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+    assert name == "HMC" or theirs[3] < theirs[0]  # it learns
+
+
+@pytest.mark.parametrize("rival", ["torch", "autograd"])
+def test_whole_programs_compute_the_same_with_rivals(rival):
+    from benchmarks import whole_programs
+
+    pytest.importorskip(rival)
+    for name, program in whole_programs.PROGRAMS.items():
+        if rival not in program.without:
+            with minijax.enable_x64(program.wide):
+                ours, theirs = (
+                    list(islice(whole_programs.values(name, lib), 4)) for lib in ("minijax", rival)
+                )
+            np.testing.assert_allclose(ours, theirs, rtol=1e-3, err_msg=name)
+
+
+def test_every_whole_program_is_measured_beside_every_rival():
+    from benchmarks import whole_programs
+
+    lines = {line.name: line for line in whole_programs.LINES}
+    for name in whole_programs.PROGRAMS:
+        for figure in ("to 1st step", "to 2nd step", "to 100th step"):
+            assert lines[f"{name}, {figure}"].budget == 1.0
+            for rival in ("PyTorch", "torch.compile", "HIPS autograd"):
+                assert lines[f"{name}, {figure}, beside {rival}"].budget is None
+    assert {"digits MLP, an epoch", "transformer, 100 steps"} <= set(lines)
+
+
+def test_figures_of_a_whole_program_are_taken_together_in_turns(monkeypatch):
+    from benchmarks import whole_programs
+
+    asked = []
+
+    def figures_of(program):
+        asked.append("jax" if "'jax'" in program else "minijax")
+        return [1.0, 2.0, 3.0, 4.0] if asked[-1] == "minijax" else [2.0, 2.0, 2.0, 2.0]
+
+    monkeypatch.setattr(whole_programs, "figures_of", figures_of)
+    whole_programs.pairs_of.cache_clear()
+    try:
+        rows = [line.measure(True) for line in whole_programs.LINES[:4]]
+    finally:
+        whole_programs.pairs_of.cache_clear()
+    assert [row.ratio for row in rows] == [0.5, 1.0, 1.5, 2.0]
+    assert asked == ["jax", "minijax", "minijax", "jax", "jax", "minijax"]
+
+
+def test_a_rival_that_is_not_here_or_cannot_run_a_program_is_skipped(monkeypatch):
+    from benchmarks import whole_programs
+
+    lines = {line.name: line for line in whole_programs.LINES}
+    monkeypatch.setattr(whole_programs, "find_spec", lambda name: None)
+    row = bench.measured(lines["HMC, 100 steps, beside torch.compile"], True)
+    assert (row.verdict, row.note) == ("skipped", "torch is not installed")
+    monkeypatch.setattr(whole_programs, "find_spec", lambda name: name)
+    row = bench.measured(lines["convolution, an epoch, beside HIPS autograd"], True)
+    assert (row.verdict, row.note[:27]) == ("skipped", "autograd has no convolution")
+
+
+def test_figures_of_a_whole_program_grow_with_its_steps():
+    from benchmarks import whole_programs
+
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        first, second, hundredth, lap = whole_programs.seconds("HMC", "minijax", 100)
+    assert 0 < first < second < hundredth
+    assert lap > 0
