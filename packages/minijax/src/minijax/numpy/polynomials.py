@@ -66,7 +66,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     if not 0 < count <= MOST_WRITTEN_OUT:
         return lax.scan(step, zero, p, unroll=unroll)[0]
     # Without a scan, whose derivative stacks what each step leaves.
-    out = stage2.broadcast_to(lax.index_in_dim(p, 0, keepdims=False), shape)
+    first = lax.convert_element_type(p[0], typeof(x).dtype)  # never of a weak type
+    out = stage2.broadcast_to(first, shape)
     for i in range(1, count):
         out, _ = step(out, lax.index_in_dim(p, i, keepdims=False))
     return out
