@@ -38,15 +38,16 @@ OF_THE_NEWEST = {
 }  # fmt: skip
 
 
-# Modules that compare with JAX as its users have it: to the last bit, and its settings.
-AS_FOR_USERS = {"test_random", "test_settings_of_jax", "test_ulps"}
+# Modules, and a directory, that compare with JAX as its users have it: to the last bit, its
+# settings, and what it says of compiled programs.
+AS_FOR_USERS = {"devices", "test_random", "test_settings_of_jax", "test_ulps"}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _jax_compiles_fast(request):
     """JAX's results are those of the same operations if they compile in half of the time."""
     if "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
-        fast = request.path.stem not in AS_FOR_USERS
+        fast = AS_FOR_USERS.isdisjoint({request.path.stem, request.path.parent.name})
         jax.config.update("jax_disable_most_optimizations", fast)
 
 
