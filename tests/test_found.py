@@ -610,3 +610,20 @@ def test_an_index_of_an_empty_axis_is_an_index_error(library):
     for access in (lambda: at.get(mode="fill"), lambda: at.apply(library.numpy.square)):
         with pytest.raises(IndexError, match=r"out of bounds for (an )?axis .*size 0"):
             access()
+
+
+@pytest.mark.parametrize("p", [[], [1], [2.0, 1.0], [1, 0, 3], list(range(20))])
+def test_polynomials_begin_with_their_first_coefficient(p):
+    """The first one was added to 0 times infinity."""
+    x = np.array([0.0, 2.0, np.inf, np.nan], np.float32)
+    theirs, ours = (lib.numpy.polyval(lib.numpy.array(p), x) for lib in (jax, minijax))
+    np.testing.assert_array_equal(ours, theirs)
+    assert ours.dtype == theirs.dtype
+    assert ours.weak_type == theirs.weak_type
+
+
+def test_a_composite_takes_arrays_without_jit():
+    with minijax.disable_jit():
+        doubled = minijax.lax.composite(lambda x: x + x, "test.double")(np.float32(1))
+    assert isinstance(doubled, minijax.Array)
+    assert doubled == 2
