@@ -78,6 +78,17 @@ def test_derivatives_of_formulas_are_those_of_mpmath(name):
             assert abs(term - mp.diff(function, x, order)) < mpf(2) ** -80
 
 
+@pytest.mark.parametrize("a", [0.25, -1.0, 3.0])
+@pytest.mark.parametrize("h", [0.5, 2.0, -20.0, 40.0])
+def test_slope_of_owens_t_is_that_of_its_formula(h, a):
+    """A quadrature lost three per cent of it at h = 40, a = 3."""
+    (owens_t,) = (each for each in FUNCTIONS if each.path == "scipy.special.owens_t")
+    with mp.workprec(600):
+        slope = mp.diff(lambda h: owens_t.exact(h, mpf(a)), mpf(h))
+        exact = owens_t.partials[0](mpf(h), mpf(a))
+        assert abs(slope - exact) <= abs(exact) * mpf(2) ** -80
+
+
 def test_exact_values_are_refined_until_two_agree():
     """1 - cos(x) of a small x has no digits at all in the first precision."""
     small = Function("numpy.cos", lambda x: 1 - mp.cos(x))

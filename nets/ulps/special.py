@@ -159,9 +159,12 @@ def _slope_of_spence(x: Any) -> Any:
 _spence = elementary(_spence_of, _slope_of_spence)
 
 
-def _fresnel(which: str) -> Any:
-    integral, wave = (mp.fresnels, mp.sin) if which == "s" else (mp.fresnelc, mp.cos)
-    return elementary(integral, lambda x: wave(mp.pi * x * x / 2))
+def _slope_of_fresnel_s(x: Any) -> Any:
+    return mp.sinpi(x * x / 2)
+
+
+def _slope_of_fresnel_c(x: Any) -> Any:
+    return mp.cospi(x * x / 2)
 
 
 def _density(a: Any, x: Any) -> Any:
@@ -202,9 +205,35 @@ def _polygamma(n: int) -> Any:
 
 
 def _owens_t(h: Any, a: Any) -> Any:
-    if abs(h) > 50:
+    h, size = abs(h), abs(a)
+    if h > 50:
         raise Undefined
-    return mp.quad(lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a]) / (2 * mp.pi)
+    if size <= 1:
+        return mp.sign(a) * _owens_t_by_series(h, size)
+    tail, other = (mp.erfc(x / mp.sqrt(2)) / 2 for x in (h, size * h))
+    rest = _owens_t_by_series(size * h, 1 / size) if size * h < 150 else 0  # or below e^-11000
+    return mp.sign(a) * ((tail + other) / 2 - tail * other - rest)
+
+
+def _owens_t_by_series(h: Any, a: Any) -> Any:
+    """For 0 <= a <= 1: the arc tangent, less a series in odd powers of `a`.
+
+    Their factors are the chances that a Poisson variable of mean h^2 / 2 is larger than 0, 1, ...
+    """
+    mean = h * h / 2
+    if mean > 200:  # where all digits cancel
+        bell = mp.quad(lambda t: mp.exp(-mean * (1 + t * t)) / (1 + t * t), [0, a])
+        return bell / (2 * mp.pi)
+    chance = mp.exp(-mean)  # of the number k itself
+    larger, power = 1 - chance, a
+    total, k = power * larger, 0
+    while k <= mean or abs(power) * chance > a * mpf(2) ** -(mp.prec + 10):
+        k += 1
+        chance *= mean / k
+        larger -= chance
+        power *= -a * a
+        total += power * larger / (2 * k + 1)
+    return (mp.atan(a) - total) / (2 * mp.pi)
 
 
 def _slope_of_owens_t_by_h(h: Any, a: Any) -> Any:
@@ -231,8 +260,10 @@ SPECIAL: tuple[Function, ...] = (
     _two("scipy.special.expn", lambda n, x: _expn(int(n))(x), 1.0, domain=((1.0, 8.0), (0.0, 40.0)),
          whole=(0,), orders=0),
     _one("scipy.special.factorial", _factorial, domain=POSITIVE, orders=1),
-    _one("scipy.special.fresnel", _fresnel("s"), 1.25, pick=0, orders=1),
-    _one("scipy.special.fresnel", _fresnel("c"), 1.25, pick=1, orders=1),
+    _one("scipy.special.fresnel", mp.fresnels, 1.25, pick=0, orders=1,
+         partials={0: _slope_of_fresnel_s}),
+    _one("scipy.special.fresnel", mp.fresnelc, 1.25, pick=1, orders=1,
+         partials={0: _slope_of_fresnel_c}),
     _one("scipy.special.gamma", _gamma, *_GAMMA_ZEROS[:4], domain=((-20.0, 40.0),), orders=1),
     _two("scipy.special.gammainc", _gammainc, 1.0, domain=POSITIVE, by=(1,),
          partials={1: _density}),
