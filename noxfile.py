@@ -38,6 +38,7 @@ nox.options.sessions = ["lint", "types", "tests", "docs"]
 os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+PACKAGES = Path("packages")
 ENVIRONMENT_TEST = "packages/test_environment.py"
 
 
@@ -107,7 +108,8 @@ def install(session: nox.Session, stage: Stage, *requirements: str) -> None:
 
 def install_once(session: nox.Session, *arguments: str) -> None:
     """Installs what is not in the session's environment yet; if it is, no network is needed."""
-    made_of = [Path("VERSION"), *sorted(Path("packages").glob("*/pyproject.toml"))]
+    parts = ("*/pyproject.toml", "*/setup.py", "*/src/*/*.pyx")
+    made_of = [Path("VERSION"), *(path for part in parts for path in sorted(PACKAGES.glob(part)))]
     text = "\n".join([*arguments, *(path.read_text(encoding="utf-8") for path in made_of)])
     wanted = hashlib.sha256(text.encode()).hexdigest()
     noted = Path(session.virtualenv.location) / f"installed-{wanted}"
@@ -215,6 +217,26 @@ def tests_of(stage: Stage) -> str:
 TESTS = [tests_of(stage) for stage in STAGES]
 
 
+COMPILED = "packages/minijax-compiled"
+
+
+def has_c_compiler() -> bool:
+    return any(map(shutil.which, ("cc", "gcc", "clang", "cl")))
+
+
+@nox.session(name="tests-compiled")
+def tests_compiled(session: nox.Session) -> None:
+    """Tests calls by the compiled package, which a C compiler makes."""
+    if not has_c_compiler():
+        session.warn("no C compiler is here: calls by the compiled package are not tested")
+        return
+    install(session, LIBRARY, COMPILED, *group("long-test"))
+    session.env["MINIJAX_TESTS_COMPILED"] = "1"
+    names = "calls", "array", "config", "jit", "jitted", "recorder", "retracing", "tracebacks"
+    tests = [f"packages/minijax/tests/test_{name}.py" for name in names]
+    pytest(session, *tests, *ON_ALL_CORES, *BY_DAY)
+
+
 # They start processes and wait for them, which takes cores of their own.
 WITHOUT_PROCESSES = "--ignore=tests/processes"
 
@@ -311,7 +333,7 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session(
     venv_backend="none",
-    requires=[*TESTS, "tests-crossing", "tests-devices", "tests-processes"],
+    requires=[*TESTS, "tests-compiled", "tests-crossing", "tests-devices", "tests-processes"],
 )
 def tests(session: nox.Session) -> None:
     """Runs all of the tests above; `-- --device gpu` on a GPU."""
@@ -392,8 +414,8 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measures minijax and JAX side by side."""
-    install(session, LIBRARY, *group("bench"))
+    """Measures minijax and JAX side by side, with compiled calls where there is a C compiler."""
+    install(session, LIBRARY, *([COMPILED] if has_c_compiler() else []), *group("bench"))
     session.run("python", "-m", "benchmarks", *session.posargs)
 
 

@@ -125,7 +125,7 @@ def require_number(x: Any, role: str) -> None:
     check_number(x, role)
 
 
-_current: ContextVar[Interpreter | None] = ContextVar("current_interpreter", default=None)
+in_context: ContextVar[Interpreter | None] = ContextVar("current_interpreter", default=None)
 
 
 def current_interpreter() -> Interpreter:
@@ -135,7 +135,7 @@ def current_interpreter() -> Interpreter:
 
 def is_evaluating() -> bool:
     """Return True if this thread is only evaluating."""
-    interpreter = _current.get()
+    interpreter = in_context.get()
     if interpreter is not None:
         interpreter = _running()
     return interpreter is None or interpreter.evaluates
@@ -143,7 +143,7 @@ def is_evaluating() -> bool:
 
 def _running() -> Interpreter | None:
     """The innermost interpreter that has not ended; None if only evaluation is left."""
-    interpreter = _current.get()
+    interpreter = in_context.get()
     while interpreter is not None and interpreter.ended:  # a task outlived the call it began in
         interpreter = interpreter.parent
     return interpreter
@@ -158,11 +158,11 @@ class set_interpreter:
         self.interpreter = interpreter
 
     def __enter__(self) -> None:
-        self.previous = _current.get()
-        _current.set(self.interpreter)
+        self.previous = in_context.get()
+        in_context.set(self.interpreter)
 
     def __exit__(self, *exception: object) -> None:
-        _current.set(self.previous)
+        in_context.set(self.previous)
 
 
 def add(x: Any, y: Any) -> Any:

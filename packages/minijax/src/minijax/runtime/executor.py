@@ -6,6 +6,7 @@ from typing import Any
 
 from minijax import xla
 from minijax.pytrees.fast_flatten import fast_unflatten
+from minijax.runtime import calls
 from minijax.runtime.array import Array
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax_stage2 import ShapedArray
@@ -29,7 +30,14 @@ def executor(
     execute, out_avals = compiled.execute, compiled.out_avals
     const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
     make = result_of_type if abstract_token in out_avals else Array
-    if out_tree.num_nodes == 1 == len(out_avals) and not consts:
+    is_one = out_tree.num_nodes == 1 == len(out_avals)
+    if calls.compiled is not None and make is Array and xla.only_launches(compiled.executable):
+        program = compiled.executable
+        return calls.compiled.Program(
+            program.launch, program.handlers, out_avals,
+            None if is_one else fast_unflatten(out_tree), const_buffers, program.failure,
+        )  # fmt: skip
+    if is_one and not consts:
         return xla.executor_of_one(compiled.executable, make, out_avals[0])
 
     unflatten = fast_unflatten(out_tree)

@@ -18,6 +18,7 @@ from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
 from minijax.runtime import hooks
 from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.calls import Called, compiled, order_of_leaves
 from minijax.runtime.compilation import (
     Compilation,
     CompileOptions,
@@ -67,7 +68,7 @@ from minijax_stage3.staging import JaxprTrace, abstractify, trace_to_jaxpr
 _jitted: "WeakSet[PjitFunction]" = WeakSet()  # all of them, whose caches can be cleared
 
 
-class PjitFunction(PickledByName):
+class PjitFunction(PickledByName, Called):
     """A function that is compiled when first called with a new signature; JAX's name for it."""
 
     caller = "jit"  # in messages; empty where users do not know that a function is jitted
@@ -121,13 +122,16 @@ class PjitFunction(PickledByName):
         self._given_shardings = shardings
         self._place = place
         self._is_plain = shardings is None and place is None and not static
+        if compiled is not None and shardings is None and place is None:
+            self.known = compiled.KnownCalls(static.argnums, static.argnames)
         self._inside = fun if inline else None  # what is called inside a transformation
         self.outer_refs: list[Ref] = []  # those that the function uses without being given them
         self._programs_with_refs: dict[Any, Any] = {}
         _jitted.add(self)
 
     # --8<-- [start:call]
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def call_by_python(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
         evaluating = is_evaluating()
         try:
             if Switch.used and (result := self._call_checked(args, kwargs)):
@@ -205,15 +209,31 @@ class PjitFunction(PickledByName):
             self.outer_refs.append(outer.ref)
             return self(*args, **kwargs)
         except Exception as error:
-            try:
-                self._explain(args, kwargs, error)
-            except Exception as better:
-                hide_frames(better)
-                raise
-            hide_frames(error)
+            self.explain(args, kwargs, error)
             raise
 
     # --8<-- [end:call]
+
+    if compiled is None:
+        __call__ = call_by_python
+
+    def explain(self, args: Any, kwargs: Any, error: Exception) -> None:
+        """Hide the frames of the library in an error of a call, or raise a more informative one."""
+        try:
+            self._explain(args, kwargs, error)
+        except Exception as better:
+            hide_frames(better)
+            raise
+        hide_frames(error)
+
+    def program_of(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any], tuple[int, ...]]:
+        """The executor of a call that was made before, its buffers, and their order.
+
+        The order is that of the leaves in the arguments, where those of a dict are not sorted.
+        """
+        execute, buffers = self._prepare(args, kwargs)
+        _, args, kwargs = self._static.split(args, kwargs)
+        return execute, buffers, order_of_leaves((args, kwargs))
 
     def _call_inside(self, args: Any, kwargs: Any) -> Any:
         """The result of a call that becomes part of the program around it."""
@@ -549,6 +569,8 @@ class PjitFunction(PickledByName):
 
     def clear_cache(self) -> None:
         """Clear the caches of traced and compiled programs."""
+        if compiled is not None and self.known is not None:
+            self.known.clear()
         self._traced.clear()
         self._executors.clear()
         self._executors_with.clear()
@@ -639,7 +661,7 @@ class DonatingPjitFunction(PjitFunction):
             if Switch.used and (result := self._call_checked(args, kwargs)):
                 return result[0]
             if not evaluating:  # a part of a larger program has no memory of its own
-                return super().__call__(*args, **kwargs)
+                return super().call_by_python(*args, **kwargs)
             return self._call_flat(args, kwargs)
         except Exception as error:
             hide_frames(error)

@@ -256,7 +256,7 @@ class _InForce:
 
 
 _globally = _InForce(frozenset())
-_here: ContextVar[_InForce] = ContextVar("library_number_types", default=_globally)
+settings_in_force: ContextVar[_InForce] = ContextVar("library_number_types", default=_globally)
 
 # All that were ever in force. Each keeps its types of numbers ready, because they are looked up at
 # every call, where settings are changed seldom.
@@ -266,7 +266,7 @@ _changing = Lock()
 
 def library_number_types() -> LibraryNumberTypes:
     """The number types chosen by the settings."""
-    return _here.get().numbers
+    return settings_in_force.get().numbers
 
 
 def _under(overrides: Overrides) -> _InForce:
@@ -278,7 +278,7 @@ def _under(overrides: Overrides) -> _InForce:
 
 
 def _put_in_force(overrides: Overrides) -> None:
-    _here.set(_under(overrides))
+    settings_in_force.set(_under(overrides))
     _tell_what_is_running()
 
 
@@ -311,14 +311,14 @@ class NumbersOption(Option):
     def override(self, value: Any) -> Iterator[None]:
         value = self._checked(value)
         outside = self._overrides_of_this()
-        _put_in_force(_here.get().overrides - outside | {(self.name, value)})
+        _put_in_force(settings_in_force.get().overrides - outside | {(self.name, value)})
         try:
             yield
         finally:  # of the other settings, what is overridden now: blocks need not be nested
-            _put_in_force(_here.get().overrides - self._overrides_of_this() | outside)
+            _put_in_force(settings_in_force.get().overrides - self._overrides_of_this() | outside)
 
     def _overrides_of_this(self) -> Overrides:
-        return frozenset(each for each in _here.get().overrides if each[0] == self.name)
+        return frozenset(each for each in settings_in_force.get().overrides if each[0] == self.name)
 
 
 x64 = config.declare(

@@ -23,11 +23,16 @@ def _without_avx512(match: re.Match[bytes]) -> bytes:
     return match[0].replace(b"+avx512", b"-avx512").replace(b"+prefer-no-", b"-prefer-no-")
 
 
+def only_launches(executable: Executable) -> bool:
+    """Return True if its `execute` does nothing but launch a program."""
+    return type(executable) is Executable
+
+
 def executor_of_one(
     executable: Executable, make: Callable[[Buffer, Any], Any], aval: Any
 ) -> Callable[[Sequence[Buffer]], Any]:
     """`execute` for one result, made by `make(buffer, aval)`, with the least work per call."""
-    if type(executable) is not Executable:  # which does more than launch a program
+    if not only_launches(executable):
         return lambda buffers: make(executable.execute(buffers)[0], aval)
     launch, handlers = executable.launch, executable.handlers
 

@@ -1,0 +1,462 @@
+"""Calls of jitted functions, from the arguments to the results, without a step in Python.
+
+A call is recognised by its *key*: the structure of its arguments, the types of the Arrays in it,
+and the values of what is static. Types are interned, so a key is compared by identity for the most
+part. The first call of a key goes the way that is written in Python, and says which program it has
+run; those that follow take the program from a table.
+
+minijax works without this module, and does the same. It knows nothing of minijax: `configure` is
+told what it needs.
+"""
+
+from cpython.contextvars cimport PyContextVar_Get
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
+
+import types
+
+cimport cython
+
+
+cdef extern from "Python.h":
+    ctypedef struct PyMemberDef:
+        Py_ssize_t offset
+    ctypedef struct PyMemberDescrObject:
+        PyMemberDef* d_member
+    ctypedef PyObject* (*ternaryfunc)(PyObject*, PyObject*, PyObject*)
+    ctypedef struct PyTypeObject:
+        ternaryfunc tp_call
+    ctypedef struct PyTracebackObject:
+        PyObject* tb_next
+    void PyErr_Fetch(PyObject**, PyObject**, PyObject**)
+    void PyErr_Restore(PyObject*, PyObject*, PyObject*)
+    ctypedef struct PyWrapperDescrObject:
+        void* d_wrapped
+    object PyType_GenericAlloc(PyTypeObject* cls, Py_ssize_t count)
+
+
+# What `configure` is told.
+cdef object array_type
+cdef Py_ssize_t at_buffer, at_aval  # where an Array has them
+cdef object interpreter, types_in_force, settings_in_force  # context variables
+cdef object outside, switch, put
+cdef dict registry
+cdef object types_of_leaves
+
+cdef int DEEPEST = 64
+cdef int MOST = 4096
+cdef dict numbers_on_device = {}  # from the type of a number and the number to its buffer
+cdef frozenset SIMPLE = frozenset((int, bool, str, bytes, type(None), type))
+
+
+def configure(
+    array, current_interpreter, number_types, settings, types_outside, switches, nodes,
+    leaf_types, to_buffer,
+):
+    """Tell this module about the library that it serves.
+
+    Arguments:
+        array: the class of arrays, with slots `buffer` and `aval`.
+        current_interpreter: the context variable of the interpreter; None: values are computed.
+        number_types: the context variable of the number types of the running code.
+        settings: the context variable whose value has the library's own, `numbers`.
+        types_outside: the number types where no function of the library runs.
+        switches: has an attribute `used`, true where calls have more to look at.
+        nodes: from the class of a node of trees to an object that has its `flatten`.
+        leaf_types: from number types and the class of a leaf to the function that finds its type.
+        to_buffer: puts a leaf of a type on the device.
+    """
+    global array_type, at_buffer, at_aval, interpreter, types_in_force, settings_in_force
+    global outside, switch, registry, types_of_leaves, put
+    array_type = array
+    at_buffer, at_aval = offset_of(array, "buffer"), offset_of(array, "aval")
+    interpreter, types_in_force, settings_in_force = current_interpreter, number_types, settings
+    outside, switch, registry = types_outside, switches, nodes
+    types_of_leaves, put = leaf_types, to_buffer
+
+
+cdef Py_ssize_t offset_of(cls, name) except -1:
+    for base in cls.__mro__:
+        member = base.__dict__.get(name)
+        if type(member) is types.MemberDescriptorType:
+            return (<PyMemberDescrObject*><PyObject*>member).d_member.offset
+    raise TypeError(f"{cls.__name__} has no slot {name!r}")
+
+
+cdef inline PyObject** slot(object x, Py_ssize_t offset) noexcept:
+    return <PyObject**>(<char*><PyObject*>x + offset)
+
+
+cdef inline object buffer_of(object array):
+    cdef PyObject* buffer = slot(array, at_buffer)[0]
+    return array.buffer if buffer == NULL else <object>buffer  # which raises: it was deleted
+
+
+cdef inline object new_array(object buffer, object aval):
+    array = PyType_GenericAlloc(<PyTypeObject*><PyObject*>array_type, 0)
+    Py_INCREF(buffer)
+    slot(array, at_buffer)[0] = <PyObject*>buffer
+    Py_INCREF(aval)
+    slot(array, at_aval)[0] = <PyObject*>aval
+    return array
+
+
+@cython.final
+cdef class Program:
+    """A compiled program, called with the list of its arguments' buffers.
+
+    Arguments:
+        launch: runs it.
+        handlers: what the results are read with.
+        avals: the types of the results.
+        unflatten: puts the results into their structure; None: there is one, and it has none.
+        consts: the buffers of its first arguments.
+        failure: given the buffers and a RuntimeError, the error to raise.
+    """
+
+    cdef object launch, unflatten, failure
+    cdef list handlers, avals, consts
+
+    def __init__(self, launch, handlers, avals, unflatten, consts, failure):
+        self.launch, self.unflatten, self.failure = launch, unflatten, failure
+        self.handlers, self.avals, self.consts = list(handlers), list(avals), list(consts)
+
+    def __call__(self, list buffers):
+        return self.run(buffers)
+
+    cdef object run(self, list buffers):
+        cdef list results
+        cdef Py_ssize_t number
+        if self.consts:
+            buffers = self.consts + buffers
+        try:
+            results = self.launch(buffers).consume_with_handlers(self.handlers)
+        except RuntimeError as error:
+            raise self.failure(buffers, error) from error
+        if self.unflatten is None:
+            return new_array(results[0], self.avals[0])
+        for number in range(len(results)):
+            results[number] = new_array(results[number], self.avals[number])
+        return self.unflatten(results)
+
+
+@cython.final
+cdef class Known:
+    """What is known of the calls of one key: the program, and its arguments' order if another."""
+
+    cdef object execute
+    cdef tuple order
+
+
+NEW = object()  # a call of a key that was not there before
+OTHER = object()  # a call that Python makes
+
+
+@cython.final
+cdef class KnownCalls:
+    """The programs of the calls of one function, for whatever arguments it has had.
+
+    Arguments:
+        static_argnums, static_argnames: which arguments are no arrays, but parts of the key.
+    """
+
+    cdef dict known
+    cdef frozenset static_argnums, static_argnames
+    cdef bint has_static
+
+    def __init__(self, static_argnums, static_argnames):
+        self.known = {}
+        self.static_argnums = frozenset(static_argnums)
+        self.static_argnames = frozenset(static_argnames)
+        self.has_static = bool(static_argnums) or bool(static_argnames)
+
+    def clear(self):
+        """Forget all programs."""
+        self.known.clear()
+
+    cdef object call(self, tuple args, dict kwargs):
+        """The result of a call; NEW or OTHER: Python has to make it."""
+        cdef Call call
+        cdef list buffers
+        cdef Known known
+        if switch.used or not is_evaluating():
+            return OTHER
+        if not kwargs and not self.has_static:
+            buffers = []
+            key = key_of_arrays(args, buffers)
+            if key is not None:
+                known = self.known.get(key)
+                if known is not None and type(known.execute) is Program:
+                    return (<Program>known.execute).run(buffers)
+        call = self.collected(args, kwargs)
+        if call is None:
+            return OTHER
+        try:
+            known = self.known.get(tuple(call.key))
+        except TypeError:  # what is part of a node has no hash
+            return OTHER
+        if known is None:
+            return NEW
+        if known.execute is None:
+            return OTHER
+        buffers = call.buffers()
+        if known.order is not None:
+            buffers = [buffers[i] for i in known.order]
+        if type(known.execute) is Program:
+            return (<Program>known.execute).run(buffers)
+        return known.execute(buffers)
+
+    def remember(self, tuple args, dict kwargs, execute, wanted, tuple order):
+        """Keep the program of a call that was made.
+
+        Arguments:
+            args, kwargs: the arguments of the call.
+            execute: runs the program; given the arguments' buffers, in their order, as a list.
+            wanted: what it was given.
+            order: for each of these, the number of the leaf in the arguments.
+        """
+        cdef Call call = self.collected(args, kwargs)
+        if call is None:
+            return
+        known, buffers = Known(), call.buffers()
+        # Where programs run elsewhere, what they take are the leaves themselves.
+        if len(wanted) == len(order) == len(buffers) and all([
+            type(x) is type(buffers[i]) and (x is buffers[i] or type(call.leaves[i]) is not array_type)
+            for i, x in zip(order, wanted)
+        ]):
+            known.execute = execute
+            known.order = None if order == tuple(range(len(order))) else order
+        if len(self.known) >= MOST:
+            self.known.clear()
+        self.known[tuple(call.key)] = known
+
+    cdef Call collected(self, tuple args, dict kwargs):
+        """The key and the leaves of a call; None: it is none for the table."""
+        cdef Call call = Call.__new__(Call)
+        cdef Py_ssize_t number = 0
+        call.numbers = types_here()
+        call.key, call.leaves = [call.numbers], []
+        for x in args:
+            if self.has_static and number in self.static_argnums:
+                if not call.add_static(x):
+                    return None
+            elif not call.add(x, 0):
+                return None
+            number += 1
+        for name, x in kwargs.items():
+            call.key.append(name)
+            if self.has_static and name in self.static_argnames:
+                if not call.add_static(x):
+                    return None
+            elif not call.add(x, 0):
+                return None
+        return call
+
+
+cdef class Called:
+    """The base of jitted functions.
+
+    A subclass has `call_by_python`, which makes any call; `program_of(args, kwargs)`, what
+    `remember` wants to know of one that was made; and `explain(args, kwargs, error)`, for an error
+    that is about to be raised.
+
+    Attributes:
+        known: the calls that need not go through Python; None: all do.
+    """
+
+    cdef public KnownCalls known
+
+    def __cinit__(self, *args, **kwargs):
+        self.known = None
+
+    def __call__(self, *args, **kwargs):
+        cdef KnownCalls known = self.known
+        if known is None:
+            return self.call_by_python(*args, **kwargs)
+        try:
+            result = known.call(args, kwargs)
+        except Exception as error:
+            self.explain(args, kwargs, error)
+            raise
+        if result is OTHER:
+            return self.call_by_python(*args, **kwargs)
+        if result is NEW:
+            numbers = types_here()
+            result = self.call_by_python(*args, **kwargs)
+            if types_here() is numbers and not switch.used:  # the function may change settings
+                known.remember(args, kwargs, *self.program_of(args, kwargs))
+        return result
+
+
+# Cython adds a line of this file to the traceback of an exception. Users see their own lines.
+
+cdef ternaryfunc call_with_line = (<PyTypeObject*><PyObject*>Called).tp_call
+
+
+cdef PyObject* call_without_line(PyObject* self, PyObject* args, PyObject* kwargs) noexcept:
+    cdef PyObject* result = call_with_line(self, args, kwargs)
+    cdef PyObject* cls
+    cdef PyObject* error
+    cdef PyObject* traceback
+    cdef PyObject* rest
+    if result == NULL:
+        PyErr_Fetch(&cls, &error, &traceback)
+        rest = NULL
+        if traceback != NULL:
+            rest = <PyObject*>(<PyTracebackObject*>traceback).tb_next
+            Py_XINCREF(rest)
+            Py_XDECREF(traceback)
+        PyErr_Restore(cls, error, rest)
+    return result
+
+
+(<PyTypeObject*><PyObject*>Called).tp_call = call_without_line
+method = Called.__dict__["__call__"]  # from which subclasses have it
+(<PyWrapperDescrObject*><PyObject*>method).d_wrapped = <void*>call_without_line
+
+
+cdef tuple key_of_arrays(tuple args, list buffers):
+    """The key of a call whose arguments are Arrays, and their buffers; None if others are."""
+    cdef Py_ssize_t number, count = PyTuple_GET_SIZE(args)
+    cdef PyObject* buffer
+    cdef object aval
+    cdef tuple key = PyTuple_New(count + 1)
+    numbers = types_here()
+    Py_INCREF(numbers)
+    PyTuple_SET_ITEM(key, 0, numbers)
+    for number in range(count):
+        x = <object>PyTuple_GET_ITEM(args, number)
+        if type(x) is not array_type:
+            return None
+        buffer = slot(x, at_buffer)[0]
+        if buffer == NULL:
+            return None
+        buffers.append(<object>buffer)
+        aval = <object>slot(x, at_aval)[0]
+        Py_INCREF(aval)
+        PyTuple_SET_ITEM(key, number + 1, aval)
+    return key
+
+
+@cython.final
+@cython.freelist(8)
+cdef class Call:
+    """The key of a call, and its leaves."""
+
+    cdef list key, leaves
+    cdef list avals  # of the leaves that are no Arrays; None: there are none
+    cdef object numbers
+
+    cdef list buffers(self):
+        """The leaves on the device."""
+        cdef list found = []
+        cdef Py_ssize_t number = 0
+        for leaf in self.leaves:
+            if type(leaf) is array_type:
+                found.append(buffer_of(leaf))
+            else:
+                found.append(on_device(leaf, self.avals[number]))
+                number += 1
+        return found
+
+    cdef bint add_static(self, object x) except -1:
+        if type(x) is tuple:
+            for item in <tuple>x:
+                if type(item) is not int:
+                    return False
+        elif type(x) not in SIMPLE:
+            return False
+        self.key.append(type(x))
+        self.key.append(x)
+        return True
+
+    cdef bint add(self, object x, int depth) except -1:
+        """Add a tree; False: it has something in it of which this module knows nothing."""
+        cdef object cls = type(x)
+        if cls is array_type:
+            if slot(x, at_buffer)[0] == NULL:  # it was deleted, which Python says better
+                return False
+            return self.add_leaf(x, <object>slot(x, at_aval)[0])
+        if depth > DEEPEST:
+            return False
+        if cls is dict:
+            self.key.append(cls)
+            self.key.append(len(<dict>x))
+            for name, item in (<dict>x).items():
+                self.key.append(name)
+                if not self.add(item, depth + 1):
+                    return False
+            return True
+        if cls is tuple:
+            return self.add_items(cls, <tuple>x, depth)
+        if cls is list:
+            return self.add_items(cls, tuple(<list>x), depth)
+        if x is None:
+            self.key.append(cls)
+            return True
+        rule = types_of_leaves[self.numbers].get(cls)
+        if rule is not None:
+            try:
+                aval = rule(x)
+            except (TypeError, ValueError, OverflowError):  # for which Python has words
+                return False
+            if self.avals is None:
+                self.avals = []
+            self.avals.append(aval)
+            return self.add_leaf(x, aval)
+        node = registry.get(cls)
+        if node is not None:
+            children, data = node.flatten(x)
+            self.key.append(data)
+            return self.add_items(cls, tuple(children), depth)
+        if isinstance(x, tuple) and hasattr(cls, "_fields"):
+            return self.add_items(cls, tuple(x), depth)
+        return False
+
+    cdef inline bint add_leaf(self, object x, object aval) except -1:
+        self.leaves.append(x)
+        self.key.append(aval)
+        return True
+
+    cdef bint add_items(self, object cls, tuple items, int depth) except -1:
+        self.key.append(cls)
+        self.key.append(len(items))
+        for item in items:
+            if not self.add(item, depth + 1):
+                return False
+        return True
+
+
+cdef object on_device(object x, object aval):
+    """A number or a numpy array on the device, where numbers are kept for the next time."""
+    if not (type(x) is int or type(x) is float and x != 0):  # zeros are equal, whatever their sign
+        return put(x, aval)
+    found = numbers_on_device.get((aval, x))
+    if found is None:
+        found = put(x, aval)
+        if len(numbers_on_device) >= MOST:
+            numbers_on_device.clear()
+        numbers_on_device[aval, x] = found
+    return found
+
+
+cdef bint is_evaluating() except -1:
+    cdef PyObject* found = NULL
+    PyContextVar_Get(interpreter, NULL, &found)
+    is_none = found == NULL or <object>found is None
+    Py_XDECREF(found)
+    return is_none
+
+
+cdef object types_here():
+    cdef PyObject* found = NULL
+    PyContextVar_Get(types_in_force, NULL, &found)
+    numbers = <object>found
+    Py_XDECREF(found)
+    if numbers is not outside:
+        return numbers
+    PyContextVar_Get(settings_in_force, NULL, &found)
+    settings = <object>found
+    Py_XDECREF(found)
+    return settings.numbers

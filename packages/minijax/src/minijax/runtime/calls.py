@@ -1,0 +1,64 @@
+"""How jitted functions are called: by the compiled package, where it is installed.
+
+`minijax-compiled` makes the calls whose arguments are Arrays, in tuples, lists and dicts or not,
+and static values. All others are made by Python, as all are without it. The environment variable
+MINIJAX_COMPILED=0 leaves it aside.
+"""
+
+import contextlib
+import importlib
+import itertools
+import os
+from typing import TYPE_CHECKING, Any
+
+from minijax.runtime.array import Array
+from minijax.runtime.evaluation import leaf_types
+from minijax.settings.config import Switch
+from minijax.settings.number_types import settings_in_force
+from minijax_stage1.interpreter import in_context
+from minijax_stage2.shaped_array import numpys_types, types_in_force
+from minijax_stage2.tree import find_node_type, registry
+from minijax_stage3.array import to_buffer
+
+compiled: Any = None  # the module, where it is installed
+
+if os.environ.get("MINIJAX_COMPILED", "1") != "0":
+    with contextlib.suppress(ImportError):
+        compiled = importlib.import_module("minijax_compiled.calls")
+
+
+class CalledByPython:
+    """The base of jitted functions without the compiled package, which adds nothing."""
+
+    __slots__ = ()
+
+    known: Any  # with the package: the calls that it makes
+
+
+if compiled is None or TYPE_CHECKING:
+    Called = CalledByPython
+else:
+    Called = compiled.Called
+    compiled.configure(
+        Array, in_context, types_in_force, settings_in_force, numpys_types, Switch, registry,
+        leaf_types, to_buffer,
+    )  # fmt: skip
+
+
+def order_of_leaves(tree: Any) -> tuple[int, ...]:
+    """The number of each leaf, in the order of programs' arguments.
+
+    Leaves are numbered as they are found, where the items of a dict are not sorted.
+    """
+    numbers = itertools.count()
+
+    def order(tree: Any) -> list[int]:
+        if type(tree) is dict:
+            found = {name: order(item) for name, item in tree.items()}
+            return [number for name in sorted(found) for number in found[name]]
+        node = find_node_type(type(tree))
+        if node is None:
+            return [next(numbers)]
+        return [number for child in node.flatten(tree)[0] for number in order(child)]
+
+    return tuple(order(tree))

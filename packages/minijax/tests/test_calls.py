@@ -1,0 +1,334 @@
+"""Calls of jitted functions: the first of a kind, and those that follow, give the same.
+
+All of this is so with the compiled package and without it; `./noxw -s tests-compiled` has it.
+"""
+
+import gc
+import os
+import pickle
+import threading
+import weakref
+from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minijax
+from minijax import jit, tree
+from minijax import numpy as jnp
+from minijax.runtime import calls
+from minijax.settings.config import Switch
+
+
+@pytest.fixture(autouse=True)
+def as_if_no_switch_had_been_on(monkeypatch):
+    monkeypatch.setattr(Switch, "used", False)
+
+
+class Point(NamedTuple):
+    x: object
+    y: object
+
+
+@minijax.tree_util.register_dataclass
+@dataclass
+class State:
+    weights: object
+    step: object
+
+
+class Tagged:
+    """A node whose data is whatever it was made with."""
+
+    def __init__(self, child, tag):
+        self.child, self.tag = child, tag
+
+
+class Unhashed:
+    __hash__ = None
+
+
+minijax.tree_util.register_pytree_node(
+    Tagged, lambda node: ((node.child,), node.tag), lambda tag, children: Tagged(*children, tag)
+)
+
+
+def test_the_compiled_package_is_used_where_it_is_asked_for():
+    if os.environ.get("MINIJAX_COMPILED") == "0":
+        assert calls.compiled is None
+    if "MINIJAX_TESTS_COMPILED" in os.environ:
+        assert calls.compiled is not None
+
+
+def leaves():
+    numbers = st.integers(-9, 9).map(float)
+    return st.one_of(
+        numbers,
+        st.integers(-9, 9),
+        st.booleans(),
+        numbers.map(np.float32),
+        st.lists(numbers, min_size=1, max_size=3).map(lambda x: np.array(x, np.float32)),
+        st.lists(numbers, min_size=1, max_size=3).map(lambda x: jnp.array(x, jnp.float32)),
+        st.integers(0, 9).map(lambda x: jnp.array(x, jnp.int8)),
+    )
+
+
+def nodes(children):
+    return st.one_of(
+        st.lists(children, max_size=3),
+        st.lists(children, max_size=3).map(tuple),
+        st.dictionaries(st.sampled_from("zyxa"), children, max_size=3),
+        st.dictionaries(st.sampled_from("zyxa"), children, max_size=3).map(OrderedDict),
+        st.tuples(children, children).map(lambda pair: Point(*pair)),
+        st.tuples(children, children).map(lambda pair: State(*pair)),
+        st.none(),
+    )
+
+
+trees = st.recursive(leaves(), nodes, max_leaves=8)
+
+
+def other_numbers(x):
+    """A leaf of the same type."""
+    if type(x) is bool:
+        return not x
+    return x * 2 if isinstance(x, np.ndarray | minijax.Array) else x + type(x)(1)
+
+
+def expected(x):
+    return np.asarray(x) * np.asarray(3, np.asarray(x).dtype)
+
+
+def assert_same(found, wanted):
+    assert tree.structure(found) == tree.structure(wanted)
+    for a, b in zip(tree.leaves(found), tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), b)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(trees, max_size=3), st.dictionaries(st.sampled_from("cb"), trees, max_size=2))
+def test_every_call_gives_what_the_first_gives(args, kwargs):
+    """Whatever the arguments are, and whichever numbers they have."""
+
+    @jit
+    def triple(*args, **kwargs):
+        return tree.map(lambda x: x * jnp.asarray(3, x.dtype), (args, kwargs))
+
+    for _ in range(3):
+        found = triple(*args, **kwargs)
+        wanted = tree.map(lambda x: expected(minijax.numpy.asarray(x)), (tuple(args), kwargs))
+        assert_same(found, wanted)
+        args, kwargs = tree.map(other_numbers, (args, kwargs))
+    assert triple._cache_size() == 1
+
+
+def test_items_of_a_dict_are_told_apart_in_any_order():
+    difference = jit(lambda z, **more: z["a"] - z["b"] + more["c"] * more["d"])
+    one, two, four = map(jnp.float32, (1, 2, 4))
+    for _ in range(2):
+        assert difference({"a": one, "b": two}, c=four, d=two) == 7
+        assert difference({"b": two, "a": one}, d=two, c=four) == 7
+        assert difference({"b": one, "a": two}, d=four, c=one) == 5
+        assert difference({"b": one, "a": one}, d=four, c=four) == 16
+    assert difference._cache_size() == 1
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_what_is_equal_need_not_be_the_same(on_device):
+    x = np.float32(2)
+    x = jnp.asarray(x) if on_device else x
+    type_of = jit(lambda x, n: (x, str(type(n)))[0] * n, static_argnums=1)
+    negative = jit(lambda x, y: jnp.signbit(y) | jnp.signbit(x))
+    for _ in range(2):
+        assert type_of(x, 1).dtype == type_of(x, True).dtype == jnp.float32
+        assert type_of(x, 1.0) == 2
+        assert type_of._cache_size() == 3
+        assert not negative(x, 0.0)
+        assert negative(x, -0.0)
+
+
+def test_static_values_are_part_of_a_call():
+    power = jit(lambda x, n, *, sign: sign * x**n, static_argnums=1, static_argnames="sign")
+    x = jnp.arange(3.0)
+    for _ in range(2):
+        for n in (2, 3):
+            for sign in (-1, 1):
+                np.testing.assert_allclose(power(x, n, sign=sign), sign * np.arange(3.0) ** n)
+    last = jit(lambda x, n: x * n, static_argnums=-1)
+    for _ in range(2):
+        assert last(x, 2).tolist() == [0, 2, 4]
+        assert last(x, 3).tolist() == [0, 3, 6]
+
+
+def test_arguments_of_operations_that_are_arrays_and_static():
+    """An axis that is an array is a part of the program like any other axis."""
+    x = jnp.arange(6.0).reshape(2, 3)
+    for _ in range(2):
+        for axis in (0, 1):
+            wanted = np.asarray(x).sum(axis)
+            np.testing.assert_array_equal(jnp.sum(x, axis=jnp.array(axis)), wanted)
+            np.testing.assert_array_equal(jnp.sum(x, axis), wanted)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="expected an array"):
+            jnp.sum([x, x])
+
+
+def test_deleted_and_donated_arrays_are_refused_each_time():
+    x, kept = jnp.arange(3.0), jnp.ones(3)
+    add = jit(lambda d: d["x"] + d["y"])
+    add({"x": x, "y": kept})
+    add({"x": x, "y": kept})
+    x.delete()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="was deleted"):
+            add({"x": x, "y": kept})
+    donating = jit(lambda x: x + 1, donate_argnums=0)
+    for _ in range(2):
+        y = jnp.arange(4.0)
+        assert donating(y).tolist() == [1, 2, 3, 4]
+        assert y.is_deleted()
+        with pytest.raises(RuntimeError, match="donated"):
+            add({"x": y, "y": y})
+
+
+def test_errors_are_the_same_at_each_call():
+    f = jit(lambda x: x)
+    cyclic = []
+    cyclic.append(cyclic)
+    deep = 1.0
+    for _ in range(200):
+        deep = [deep]
+    f({"a": 1.0})
+    for _ in range(2):
+        for bad, error in [
+            ("text", TypeError), (cyclic, ValueError), ({"a": 1.0, 1: 2.0}, ValueError),
+            (np.array(["text"]), TypeError), ({"a": object()}, TypeError),
+        ]:  # fmt: skip
+            with pytest.raises(error) as raised:
+                f(bad)
+            text = str(raised.value)
+            with pytest.raises(error) as again:
+                f(bad)
+            assert str(again.value) == text
+        assert tree.leaves(f(deep)) == [1.0]
+
+
+def test_an_error_of_a_program_comes_from_the_users_line():
+    def fail(x):
+        raise ValueError("on the host")
+
+    f = jit(lambda x: minijax.pure_callback(fail, x, x))
+    for _ in range(3):
+        with pytest.raises(Exception, match="on the host") as raised:
+            f(jnp.ones(2))
+        files = [entry.frame.code.path for entry in raised.traceback]
+        assert [str(file) for file in files] == [__file__] * len(files)
+
+
+def test_nodes_with_data_of_any_kind():
+    double = jit(lambda node: node.child * 2)
+    for _ in range(2):
+        for tag in ("a", "b", (1, 2)):
+            assert double(Tagged(jnp.ones(()), tag)) == 2
+        assert double(Tagged(jnp.ones(()), Unhashed())) == 2
+    assert double._cache_size() >= 3
+
+
+def test_classes_registered_after_the_first_call():
+    pair = namedtuple("pair", "x y")
+    f = jit(lambda p: p.x - p.y)
+    assert f(pair(jnp.ones(()), jnp.zeros(()))) == 1
+    minijax.tree_util.register_pytree_node(
+        pair, lambda p: ((p.y, p.x), None), lambda _, children: pair(children[1], children[0])
+    )
+    for _ in range(2):
+        assert f(pair(jnp.ones(()), jnp.zeros(()))) == 1
+
+
+def test_number_types_are_part_of_a_call():
+    double = jit(lambda x: x * 2)
+    for _ in range(2):
+        for wide in (True, False):
+            with minijax.enable_x64(wide):
+                assert double(np.float64(1)).dtype == (jnp.float64 if wide else jnp.float32)
+                assert double(1).dtype == (jnp.int64 if wide else jnp.int32)
+                assert double(2**20).dtype == (jnp.int64 if wide else jnp.int32)
+
+
+def test_calls_in_transformations_are_part_of_the_program_around_them():
+    inner = jit(lambda d: d["x"] * d["y"])
+    x = jnp.float32(3)
+    assert inner({"x": x, "y": x}) == 9
+    for _ in range(2):
+        assert minijax.grad(lambda x: inner({"x": x, "y": x}))(x) == 6
+        assert minijax.vmap(lambda x: inner({"x": x, "y": 2.0}))(jnp.ones(2)).tolist() == [2, 2]
+        assert inner({"x": x, "y": x}) == 9
+        with minijax.disable_jit():
+            assert inner({"x": x, "y": x}) == 9
+
+
+def test_cleared_caches_are_filled_again():
+    f = jit(lambda x: x + 1)
+    for _ in range(2):
+        assert f(jnp.ones(())) == f(jnp.ones(())) == 2
+        minijax.clear_caches()
+        assert f._cache_size() == 0
+
+
+def test_a_function_is_freed_with_what_it_knows():
+    f = jit(lambda d: d["x"] + 1)
+    gone = []
+    x = jnp.ones(7)
+    f({"x": x})
+    f({"x": x})
+    weakref.finalize(f, gone.append, 1)
+    weakref.finalize(x, gone.append, 2)
+    del x
+    gc.collect()
+    assert gone == [2]
+    del f
+    gc.collect()
+    assert gone == [2, 1]
+
+
+def test_threads_call_at_once():
+    f = jit(lambda d, n: d["x"] * n + d["y"])
+    x, found = jnp.arange(4.0), []
+
+    def call(n):
+        for _ in range(200):
+            found.append(f({"y": x, "x": x}, n).tolist() == [(n + 1) * k for k in range(4)])
+
+    threads = [threading.Thread(target=call, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(found)
+    assert len(found) == 1600
+
+
+def module_function(x):
+    return x + 1
+
+
+jitted_of_module = jit(module_function)
+
+
+def test_jitted_functions_are_pickled_and_bound():
+    copy = pickle.loads(pickle.dumps(jit(module_function)))
+    assert copy(jnp.ones(())) == copy(jnp.ones(())) == 2
+
+    class Model:
+        @jit
+        def double(self, x):
+            return x * 2
+
+    minijax.tree_util.register_static(Model)
+    model = Model()
+    for _ in range(2):
+        assert model.double(jnp.ones(())) == 2
