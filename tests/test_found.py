@@ -36,6 +36,16 @@ def with_tangent_of_weak(lib, function):
 
 # Programs of `n`, which is either library's numpy, and of `lib`, the library itself.
 FOUND = {
+    "a geometric number of a uniform number that is 0": lambda n, lib: lib.random.geometric(
+        lib.random.split(lib.random.key(0), 3)[1], n.full((3, 2), 0.5, "float16")
+    ),
+    "real numbers from complex ones in geometric progression": lambda n, lib: n.geomspace(
+        n.bfloat16(0.5), n.complex64(7.5 + 1j), 4, dtype="float32"
+    ),
+    "nothing in a vector is of 32 bits": lambda n, lib: ravel_pytree(lib, ())[0],
+    "waves have no slope at infinity": lambda n, lib: lib.grad(
+        lambda x: lib.scipy.special.fresnel(x)[0]
+    )(n.float32(np.inf)),
     "tangents of solutions are as weak as they are": lambda n, lib: with_tangent_of_weak(
         lib, lambda a: n.linalg.solve(a, a)
     ),

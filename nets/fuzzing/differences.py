@@ -133,6 +133,11 @@ def overflows_in_recurrence(z: Any, *, v: int, n_iter: int = 50) -> bool:
     return bool(np.any(~np.isfinite(z)) or np.any(np.sum(np.maximum(steps, 0.0), -1) > limit))
 
 
+def is_probability(x: Any) -> Any:
+    x = np.asarray(x, np.float64)
+    return (x >= 0) & (x <= 1)
+
+
 def is_imaginary(x: Any) -> bool:
     """Whether some numbers are complex, with a real part that is zero and another that is not."""
     x = np.asarray(x)
@@ -752,6 +757,14 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "`owens_t` between 0 and an infinite slope is half the probability of a tail; JAX's is a "
+        "quarter where the height is small, and NaN where it is 0.",
+        called_with(
+            "value", r"jax\.scipy\.special\.owens_t",
+            lambda h, a: np.any(np.isinf(np.asarray(a, np.float64))),
+        ),
+    ),
+    Deliberate(
         "`owens_t` and its derivatives are numbers at infinity, too, where JAX's are NaN.",
         equates=where_given(
             r"jax\.scipy\.special\.owens_t",
@@ -901,6 +914,13 @@ DELIBERATE = [
     Deliberate(
         "`pad` by nothing computes no median, which complex numbers lack.",
         in_programs_of(r"jnp\.pad", where_jax_raises("^ValueError: quantile does not support")),
+    ),
+    Deliberate(
+        "`expi` of positive numbers is a number in float16, too; JAX's is NaN.",
+        called_with(
+            "value", r"jax\.scipy\.special\.expi",
+            lambda x: np.asarray(x).dtype == np.float16 and np.any(np.asarray(x) > 0),
+        ),
     ),
     Deliberate(
         "`expi` of infinity is infinite; JAX's is NaN.",
@@ -1078,6 +1098,24 @@ DELIBERATE = [
         equates=where_given(
             r"jax\.scipy\.stats\.uniform\..*",
             lambda *args: any(np.any(np.isnan(np.asarray(x, float))) for x in args),
+            of_derivatives(number_for_nan),
+        ),
+    ),
+    Deliberate(
+        "Quantiles of what is no probability are NaN, but their slopes are numbers; JAX's are NaN "
+        "by some of the arguments.",
+        equates=where_given(
+            r"jax\.scipy\.stats\.\w+\.(ppf|isf)",
+            lambda q, *args, **kwargs: not np.all(is_probability(q)),
+            of_derivatives(number_for_nan),
+        ),
+    ),
+    Deliberate(
+        "A normal distribution that is truncated to nothing has a density that is NaN, but slopes "
+        "that are numbers; JAX's are NaN.",
+        equates=where_given(
+            r"jax\.scipy\.stats\.truncnorm\..*",
+            lambda x, a, b, *args: np.any(np.asarray(a, np.float64) >= np.asarray(b, np.float64)),
             of_derivatives(number_for_nan),
         ),
     ),

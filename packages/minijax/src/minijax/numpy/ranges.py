@@ -185,6 +185,11 @@ def geomspace(
     Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
     """
     start, stop = promote(start, stop, inexact=True)
+    if dtype is not None:
+        dtype = dtype_of_numbers("geomspace", dtype)
+        wanted = inexact_dtype(dtype)
+        of = np.dtype(np.float32) if wanted.itemsize == 2 else wanted  # rounded once, at the end
+        start, stop = (lax.convert_element_type(x, of) for x in (start, stop))
     of = typeof(start).dtype
     turns = of.kind == "c"
     if turns:

@@ -42,7 +42,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
             leaves = [lax.convert_element_type(leaf, meeting) for leaf in leaves]
         vector = lax.concatenate([lax.reshape(leaf, (-1,)) for leaf in leaves], 0)
     else:
-        vector = jnp.zeros(0)
+        vector = jnp.zeros(0, jnp.float32)
     return vector, _Unravel(structure, types, typeof(vector).dtype)
 
 

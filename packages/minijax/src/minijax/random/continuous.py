@@ -425,7 +425,8 @@ def geometric(
     if typeof(p).dtype.kind == "c":
         raise TypeError(f"geometric: p must be real, found {typeof(p)}")
     real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)
-    log_u = lax.log(uniform_numbers(key, sizes, real))
+    u = uniform_numbers(key, sizes, real)
+    log_u = lax.log(jnp.where(lax.eq(u, real.type(0)), real.type(1), u))  # 0 is 1, as in JAX
     trials = lax.div(log_u, lax.log1p(lax.neg(as_dtype(p, real))))
     return lax.convert_element_type(lax.add(lax.floor(trials), real.type(1)), dtype)
 

@@ -111,7 +111,7 @@ def _declare(name: str, which: int) -> Unary:
     wave = unary(
         f"{name}_of_square",
         "",
-        hlo=in_64_bits(lambda x: _wave(x, which)),
+        hlo=in_64_bits(lambda x: where(lax.is_finite(x), _wave(x, which), math.nan)),
         kinds="f",
         jvp=lambda t, out, x: lax.mul(t, slope(x)),
     )
