@@ -36,6 +36,9 @@ nox.options.sessions = ["lint", "types", "tests", "docs"]
 
 # What is run here leaves its user's compile cache alone.
 os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
+# Tests start hundreds of processes, which would compile all of JAX anew without bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(".nox/bytecode").absolute()))
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGES = Path("packages")
