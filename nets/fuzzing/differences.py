@@ -1111,6 +1111,14 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Beta-binomial probabilities in float64 are exact to its digits; JAX's are to those of "
+        "float32.",
+        called_with(
+            "value", r"jax\.scipy\.stats\.betabinom\.(logpmf|pmf)",
+            lambda *args: any(np.asarray(x).dtype == np.float64 for x in args),
+        ),
+    ),
+    Deliberate(
         "A normal distribution that is truncated to nothing has a density that is NaN, but slopes "
         "that are numbers; JAX's are NaN.",
         equates=where_given(
