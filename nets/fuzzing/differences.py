@@ -1119,6 +1119,16 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "Where numbers have 64 bits, spherical harmonics of float32 are complex128, exact to its "
+        "digits; JAX's have the dtype, too, but the digits of float32.",
+        called_with(
+            "value", r"jax\.scipy\.special\.sph_harm(_y)?",
+            lambda *args, **kwargs: any(
+                getattr(x, "dtype", None) == np.float32 for x in (*args, *kwargs.values())
+            ),
+        ),
+    ),
+    Deliberate(
         "A normal distribution that is truncated to nothing has a density that is NaN, but slopes "
         "that are numbers; JAX's are NaN.",
         equates=where_given(
