@@ -1129,6 +1129,13 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "`erfcx` has second derivatives of arrays, too.",
+        in_programs_of(
+            r"jax\.scipy\.special\.erfcx",
+            where_jax_raises("^TypeError: select cases must have the same shapes"),
+        ),
+    ),
+    Deliberate(
         "A normal distribution that is truncated to nothing has a density that is NaN, but slopes "
         "that are numbers; JAX's are NaN.",
         equates=where_given(
