@@ -222,7 +222,8 @@ cdef class KnownCalls:
         known, buffers = Known(), call.buffers()
         # Where programs run elsewhere, what they take are the leaves themselves.
         if len(wanted) == len(order) == len(buffers) and all([
-            type(x) is type(buffers[i]) and (x is buffers[i] or type(call.leaves[i]) is not array_type)
+            type(x) is type(buffers[i])
+            and (x is buffers[i] or type(call.leaves[i]) is not array_type)
             for i, x in zip(order, wanted)
         ]):
             known.execute = execute
@@ -257,35 +258,35 @@ cdef class KnownCalls:
 cdef class Called:
     """The base of jitted functions.
 
-    A subclass has `call_by_python`, which makes any call; `program_of(args, kwargs)`, what
-    `remember` wants to know of one that was made; and `explain(args, kwargs, error)`, for an error
-    that is about to be raised.
+    A subclass has `_call_by_python`, which makes any call; `_program_of(args, kwargs)`, what
+    `remember` wants to know of one that was made; and `_improve_error(args, kwargs, error)`, for
+    an error that is about to be raised.
 
     Attributes:
-        known: the calls that need not go through Python; None: all do.
+        _known: the calls that need not go through Python; None: all do.
     """
 
-    cdef public KnownCalls known
+    cdef public KnownCalls _known
 
     def __cinit__(self, *args, **kwargs):
-        self.known = None
+        self._known = None
 
     def __call__(self, *args, **kwargs):
-        cdef KnownCalls known = self.known
+        cdef KnownCalls known = self._known
         if known is None:
-            return self.call_by_python(*args, **kwargs)
+            return self._call_by_python(*args, **kwargs)
         try:
             result = known.call(args, kwargs)
         except Exception as error:
-            self.explain(args, kwargs, error)
+            self._improve_error(args, kwargs, error)
             raise
         if result is OTHER:
-            return self.call_by_python(*args, **kwargs)
+            return self._call_by_python(*args, **kwargs)
         if result is NEW:
             numbers = types_here()
-            result = self.call_by_python(*args, **kwargs)
+            result = self._call_by_python(*args, **kwargs)
             if types_here() is numbers and not switch.used:  # the function may change settings
-                known.remember(args, kwargs, *self.program_of(args, kwargs))
+                known.remember(args, kwargs, *self._program_of(args, kwargs))
         return result
 
 

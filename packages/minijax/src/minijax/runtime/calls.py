@@ -32,7 +32,7 @@ class CalledByPython:
 
     __slots__ = ()
 
-    known: Any  # with the package: the calls that it makes
+    _known: Any  # with the package: the calls that it makes
 
 
 if compiled is None or TYPE_CHECKING:

@@ -123,14 +123,14 @@ class PjitFunction(PickledByName, Called):
         self._place = place
         self._is_plain = shardings is None and place is None and not static
         if compiled is not None and shardings is None and place is None:
-            self.known = compiled.KnownCalls(static.argnums, static.argnames)
+            self._known = compiled.KnownCalls(static.argnums, static.argnames)
         self._inside = fun if inline else None  # what is called inside a transformation
         self.outer_refs: list[Ref] = []  # those that the function uses without being given them
         self._programs_with_refs: dict[Any, Any] = {}
         _jitted.add(self)
 
     # --8<-- [start:call]
-    def call_by_python(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_by_python(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
         evaluating = is_evaluating()
         try:
@@ -209,15 +209,15 @@ class PjitFunction(PickledByName, Called):
             self.outer_refs.append(outer.ref)
             return self(*args, **kwargs)
         except Exception as error:
-            self.explain(args, kwargs, error)
+            self._improve_error(args, kwargs, error)
             raise
 
     # --8<-- [end:call]
 
     if compiled is None:
-        __call__ = call_by_python
+        __call__ = _call_by_python
 
-    def explain(self, args: Any, kwargs: Any, error: Exception) -> None:
+    def _improve_error(self, args: Any, kwargs: Any, error: Exception) -> None:
         """Hide the frames of the library in an error of a call, or raise a more informative one."""
         try:
             self._explain(args, kwargs, error)
@@ -226,7 +226,7 @@ class PjitFunction(PickledByName, Called):
             raise
         hide_frames(error)
 
-    def program_of(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any], tuple[int, ...]]:
+    def _program_of(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any], tuple[int, ...]]:
         """The executor of a call that was made before, its buffers, and their order.
 
         The order is that of the leaves in the arguments, where those of a dict are not sorted.
@@ -569,8 +569,8 @@ class PjitFunction(PickledByName, Called):
 
     def clear_cache(self) -> None:
         """Clear the caches of traced and compiled programs."""
-        if compiled is not None and self.known is not None:
-            self.known.clear()
+        if compiled is not None and self._known is not None:
+            self._known.clear()
         self._traced.clear()
         self._executors.clear()
         self._executors_with.clear()
@@ -661,7 +661,7 @@ class DonatingPjitFunction(PjitFunction):
             if Switch.used and (result := self._call_checked(args, kwargs)):
                 return result[0]
             if not evaluating:  # a part of a larger program has no memory of its own
-                return super().call_by_python(*args, **kwargs)
+                return super()._call_by_python(*args, **kwargs)
             return self._call_flat(args, kwargs)
         except Exception as error:
             hide_frames(error)
