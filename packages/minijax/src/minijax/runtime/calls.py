@@ -1,4 +1,4 @@
-"""How jitted functions are called: by the compiled package, where it is installed.
+"""The way that jitted functions are called: by the compiled package, where it is installed.
 
 `minijax-compiled` makes the calls whose arguments are Arrays, in tuples, lists and dicts or not,
 and static values. All others are made by Python, as all are without it. The environment variable
