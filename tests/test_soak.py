@@ -15,7 +15,7 @@ def test_a_few_steps(name):
 
 def test_what_grows_is_found(monkeypatch):
     held = []
-    leaking = Soak(20, lambda lib: lambda i: held.append(bytearray(3 * 2**20)))
+    leaking = Soak(20, lambda lib: lambda i: held.append(b"x" * (3 * 2**20 + i)))
     monkeypatch.setitem(SOAKS, "leaking", leaking)
     found = soak.soak("leaking", "minijax", 1.0)
     assert found.grown > LEAK
