@@ -43,7 +43,7 @@ OF_THE_NEWEST = {
     "test_functions_of_one[sinc]", "test_functions_of_two[floor_divide]",
     "test_approximate_methods", "test_known_starts_give_what_jax_gives",
     "test_products_of_quantized_blocks", "test_the_state_is_shown",
-    "test_callables_take_parameters_of_jaxs_names",
+    "test_callables_take_parameters_of_jaxs_names", "test_every_setting_of_jax_can_be_named",
     "test_a_bound_primitive_is_one_equation[coo_matvec, transposed]",
     "test_a_bound_primitive_is_one_equation[csr_matmat]",
     "test_disabled_checks_of_exports", "test_abstract_devices",

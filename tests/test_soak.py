@@ -1,5 +1,7 @@
 """A little of each soak; `./noxw -s soak` runs them at length, beside JAX."""
 
+import mmap
+
 import pytest
 
 from nets import soak
@@ -15,7 +17,12 @@ def test_a_few_steps(name):
 
 def test_what_grows_is_found(monkeypatch):
     held = []
-    leaking = Soak(20, lambda lib: lambda i: held.append(b"x" * (3 * 2**20 + i)))
+
+    def leak(i):
+        held.append(mmap.mmap(-1, 3 * 2**20))  # never what others have let go of
+        held[-1].write(b"x" * len(held[-1]))
+
+    leaking = Soak(20, lambda lib: leak)
     monkeypatch.setitem(SOAKS, "leaking", leaking)
     found = soak.soak("leaking", "minijax", 1.0)
     assert found.grown > LEAK
