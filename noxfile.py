@@ -234,7 +234,7 @@ def tests_compiled(session: nox.Session) -> None:
         session.warn("no C compiler is here: calls by the compiled package are not tested")
         return
     install(session, LIBRARY, COMPILED, *group("long-test"))
-    session.env["MINIJAX_TESTS_COMPILED"] = "1"
+    session.env.update({"MINIJAX_TESTS_COMPILED": "1", "XLA_FLAGS": EIGHT_DEVICES["XLA_FLAGS"]})
     names = "calls", "array", "config", "jit", "jitted", "recorder", "retracing", "tracebacks"
     tests = [f"packages/minijax/tests/test_{name}.py" for name in names]
     pytest(session, *tests, *ON_ALL_CORES, *BY_DAY)

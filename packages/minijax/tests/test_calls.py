@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from minijax import jit, tree
 from minijax import numpy as jnp
 from minijax.runtime import calls
 from minijax.settings.config import Switch
+from minijax.sharding import NamedSharding
+from minijax.sharding import PartitionSpec as P
 
 
 @pytest.fixture(autouse=True)
@@ -149,6 +152,56 @@ def test_what_is_equal_need_not_be_the_same(on_device):
         assert type_of._cache_size() == 3
         assert not negative(x, 0.0)
         assert negative(x, -0.0)
+
+
+class Color(Enum):
+    RED = 1
+    BLUE = 2
+
+
+static_values = st.recursive(
+    st.one_of(
+        st.sampled_from(
+            [0, 0.0, -0.0, False, 1, 1.0, True, None, "1", b"1", Color.RED, Color.BLUE]
+        ),
+        st.sampled_from([np.dtype("int8"), np.dtype("float32"), np.float32, np.sin, jnp.sin]),
+    ),
+    lambda items: st.one_of(
+        st.lists(items, max_size=2).map(tuple),
+        st.frozensets(items, max_size=2),
+        st.tuples(items, items).map(lambda pair: Point(*pair)),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(static_values, min_size=1, max_size=4))
+def test_each_static_value_has_its_program(values):
+    """Also those that are equal to others, as 1 is to True and to 1.0."""
+    traced = []
+
+    def number_of_trace(x, value):
+        traced.append(value)
+        return x + len(traced) - 1
+
+    f = jit(number_of_trace, static_argnums=1)
+    for _ in range(3):
+        for value in values:
+            found = traced[int(f(0, value))]
+            assert type(found) is type(value)
+            assert found == value
+            if not isinstance(value, frozenset):  # whose items have no order
+                assert repr(found) == repr(value)
+
+
+def test_static_values_without_a_hash_are_refused_each_time():
+    f = jit(lambda x, value: x, static_argnums=1)
+    f(1, 1)
+    for _ in range(2):
+        for value in ([1], (1, [2]), Unhashed()):
+            with pytest.raises(ValueError, match="not hashable"):
+                f(1, value)
 
 
 def test_static_values_are_part_of_a_call():
@@ -293,6 +346,58 @@ def test_a_function_is_freed_with_what_it_knows():
     del f
     gc.collect()
     assert gone == [2, 1]
+
+
+def placements():
+    """Shardings of a matrix whose axes all devices divide, on as many as there are."""
+    devices = np.array(minijax.devices())
+    meshes = minijax.sharding.Mesh(devices, "x"), minijax.sharding.Mesh(devices[::-1], "x")
+    specs = P("x"), P(None, "x"), P()
+    return [NamedSharding(mesh, spec) for mesh in meshes for spec in specs]
+
+
+def matrix():
+    count = minijax.device_count()
+    return np.arange(count * count, dtype=np.float32).reshape(count, count)
+
+
+def test_arrays_on_several_devices_are_told_apart_by_where_they_lie():
+    def mixed(args, scale=1):
+        return {"sum": args["b"] + args["a"] * scale, "first": args["a"]}
+
+    numbers, again = matrix(), jit(mixed, static_argnames="scale")
+    for _ in range(2):
+        for where in placements():
+            args = {"b": minijax.device_put(numbers, where), "a": minijax.device_put(1.0 + numbers)}
+            args["a"] = minijax.device_put(args["a"], where)
+            for scale in (1, 2):
+                wanted = jit(mixed, static_argnames="scale")(args, scale=scale)
+                found = again(args, scale=scale)
+                np.testing.assert_array_equal(found["sum"], numbers + (1 + numbers) * scale)
+                np.testing.assert_array_equal(found["first"], 1 + numbers)
+                for name in found:
+                    assert found[name].sharding == wanted[name].sharding
+                    assert found[name].committed
+
+
+def test_arrays_are_brought_to_where_a_function_wants_them_each_time():
+    numbers = matrix()
+    for wanted in placements():
+        double = jit(lambda x, y: (x * 2, y), in_shardings=wanted, out_shardings=wanted)
+        plain = jit(lambda x, y: x * y)
+        there = minijax.device_put(numbers, wanted)
+        for _ in range(2):
+            for x in (there, numbers):
+                found, kept = double(x, there)
+                np.testing.assert_array_equal(found, numbers * 2)
+                np.testing.assert_array_equal(kept, numbers)
+                assert found.sharding == kept.sharding == wanted
+            for y in (jnp.float32(3), 3.0, np.float32(3), there * 0 + 3):
+                np.testing.assert_array_equal(plain(there, y), numbers * 3)
+        there.delete()
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="was deleted"):
+                double(there, there)
 
 
 def test_threads_call_at_once():

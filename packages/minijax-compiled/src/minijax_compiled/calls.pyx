@@ -37,8 +37,8 @@ cdef extern from "Python.h":
 
 
 # What `configure` is told.
-cdef object array_type
-cdef Py_ssize_t at_buffer, at_aval  # where an Array has them
+cdef object array_type, placed_type
+cdef Py_ssize_t at_buffer, at_placed, at_aval  # where an Array has them
 cdef object interpreter, types_in_force, settings_in_force  # context variables
 cdef object outside, switch, put
 cdef dict registry
@@ -47,17 +47,17 @@ cdef object types_of_leaves
 cdef int DEEPEST = 64
 cdef int MOST = 4096
 cdef dict numbers_on_device = {}  # from the type of a number and the number to its buffer
-cdef frozenset SIMPLE = frozenset((int, bool, str, bytes, type(None), type))
 
 
 def configure(
-    array, current_interpreter, number_types, settings, types_outside, switches, nodes,
+    array, placed_array, current_interpreter, number_types, settings, types_outside, switches, nodes,
     leaf_types, to_buffer,
 ):
     """Tell this module about the library that it serves.
 
     Arguments:
         array: the class of arrays, with slots `buffer` and `aval`.
+        placed_array: that of arrays on other devices, with slots `placed` and `aval`.
         current_interpreter: the context variable of the interpreter; None: values are computed.
         number_types: the context variable of the number types of the running code.
         settings: the context variable whose value has the library's own, `numbers`.
@@ -67,10 +67,12 @@ def configure(
         leaf_types: from number types and the class of a leaf to the function that finds its type.
         to_buffer: puts a leaf of a type on the device.
     """
-    global array_type, at_buffer, at_aval, interpreter, types_in_force, settings_in_force
+    global array_type, placed_type, at_buffer, at_placed, at_aval
+    global interpreter, types_in_force, settings_in_force
     global outside, switch, registry, types_of_leaves, put
-    array_type = array
-    at_buffer, at_aval = offset_of(array, "buffer"), offset_of(array, "aval")
+    array_type, placed_type = array, placed_array
+    at_buffer, at_placed = offset_of(array, "buffer"), offset_of(placed_array, "placed")
+    at_aval = offset_of(array, "aval")
     interpreter, types_in_force, settings_in_force = current_interpreter, number_types, settings
     outside, switch, registry = types_outside, switches, nodes
     types_of_leaves, put = leaf_types, to_buffer
@@ -93,10 +95,10 @@ cdef inline object buffer_of(object array):
     return array.buffer if buffer == NULL else <object>buffer  # which raises: it was deleted
 
 
-cdef inline object new_array(object buffer, object aval):
-    array = PyType_GenericAlloc(<PyTypeObject*><PyObject*>array_type, 0)
+cdef inline object new_array(object cls, Py_ssize_t at, object buffer, object aval):
+    array = PyType_GenericAlloc(<PyTypeObject*><PyObject*>cls, 0)
     Py_INCREF(buffer)
-    slot(array, at_buffer)[0] = <PyObject*>buffer
+    slot(array, at)[0] = <PyObject*>buffer
     Py_INCREF(aval)
     slot(array, at_aval)[0] = <PyObject*>aval
     return array
@@ -113,14 +115,18 @@ cdef class Program:
         unflatten: puts the results into their structure; None: there is one, and it has none.
         consts: the buffers of its first arguments.
         failure: given the buffers and a RuntimeError, the error to raise.
+        is_placed: whether it runs on other devices, and so do its results lie there.
     """
 
-    cdef object launch, unflatten, failure
+    cdef object launch, unflatten, failure, result_type
     cdef list handlers, avals, consts
+    cdef Py_ssize_t at
 
-    def __init__(self, launch, handlers, avals, unflatten, consts, failure):
+    def __init__(self, launch, handlers, avals, unflatten, consts, failure, is_placed=False):
         self.launch, self.unflatten, self.failure = launch, unflatten, failure
         self.handlers, self.avals, self.consts = list(handlers), list(avals), list(consts)
+        self.result_type = placed_type if is_placed else array_type
+        self.at = at_placed if is_placed else at_buffer
 
     def __call__(self, list buffers):
         return self.run(buffers)
@@ -135,9 +141,11 @@ cdef class Program:
         except RuntimeError as error:
             raise self.failure(buffers, error) from error
         if self.unflatten is None:
-            return new_array(results[0], self.avals[0])
+            return new_array(self.result_type, self.at, results[0], self.avals[0])
         for number in range(len(results)):
-            results[number] = new_array(results[number], self.avals[number])
+            results[number] = new_array(
+                self.result_type, self.at, results[number], self.avals[number]
+            )
         return self.unflatten(results)
 
 
@@ -147,6 +155,7 @@ cdef class Known:
 
     cdef object execute
     cdef tuple order
+    cdef list placements  # whose identities are in the key
 
 
 NEW = object()  # a call of a key that was not there before
@@ -158,18 +167,23 @@ cdef class KnownCalls:
     """The programs of the calls of one function, for whatever arguments it has had.
 
     Arguments:
-        static_argnums, static_argnames: which arguments are no arrays, but parts of the key.
+        static: its `argnums` and `argnames` say which arguments are no arrays, but parts of the
+            key. They are read at the first call.
     """
 
     cdef dict known
+    cdef object static
     cdef frozenset static_argnums, static_argnames
     cdef bint has_static
 
-    def __init__(self, static_argnums, static_argnames):
+    def __init__(self, static):
         self.known = {}
-        self.static_argnums = frozenset(static_argnums)
-        self.static_argnames = frozenset(static_argnames)
-        self.has_static = bool(static_argnums) or bool(static_argnames)
+        self.static = static
+
+    cdef void read_static(self) except *:
+        numbers, names = frozenset(self.static.argnums), frozenset(self.static.argnames)
+        self.static_argnames, self.has_static = names, bool(numbers or names)
+        self.static_argnums = numbers  # last: it tells other threads that all is there
 
     def clear(self):
         """Forget all programs."""
@@ -182,9 +196,11 @@ cdef class KnownCalls:
         cdef Known known
         if switch.used or not is_evaluating():
             return OTHER
+        if self.static_argnums is None:
+            self.read_static()
         if not kwargs and not self.has_static:
             buffers = []
-            key = key_of_arrays(args, buffers)
+            key = key_of_leaves(args, buffers)
             if key is not None:
                 known = self.known.get(key)
                 if known is not None and type(known.execute) is Program:
@@ -194,7 +210,7 @@ cdef class KnownCalls:
             return OTHER
         try:
             known = self.known.get(tuple(call.key))
-        except TypeError:  # what is part of a node has no hash
+        except TypeError:  # a static value or the data of a node has no hash
             return OTHER
         if known is None:
             return NEW
@@ -220,10 +236,11 @@ cdef class KnownCalls:
         if call is None:
             return
         known, buffers = Known(), call.buffers()
+        known.placements = call.placements
         # Where programs run elsewhere, what they take are the leaves themselves.
         if len(wanted) == len(order) == len(buffers) and all([
             type(x) is type(buffers[i])
-            and (x is buffers[i] or type(call.leaves[i]) is not array_type)
+            and (x is buffers[i] or type(call.leaves[i]) not in (array_type, placed_type))
             for i, x in zip(order, wanted)
         ]):
             known.execute = execute
@@ -240,7 +257,7 @@ cdef class KnownCalls:
         call.key, call.leaves = [call.numbers], []
         for x in args:
             if self.has_static and number in self.static_argnums:
-                if not call.add_static(x):
+                if not call.add_static(x, 0):
                     return None
             elif not call.add(x, 0):
                 return None
@@ -248,7 +265,7 @@ cdef class KnownCalls:
         for name, x in kwargs.items():
             call.key.append(name)
             if self.has_static and name in self.static_argnames:
-                if not call.add_static(x):
+                if not call.add_static(x, 0):
                     return None
             elif not call.add(x, 0):
                 return None
@@ -317,8 +334,8 @@ method = Called.__dict__["__call__"]  # from which subclasses have it
 (<PyWrapperDescrObject*><PyObject*>method).d_wrapped = <void*>call_without_line
 
 
-cdef tuple key_of_arrays(tuple args, list buffers):
-    """The key of a call whose arguments are Arrays, and their buffers; None if others are."""
+cdef tuple key_of_leaves(tuple args, list buffers):
+    """The key of a call whose arguments are Arrays and numbers, and their buffers; None: others."""
     cdef Py_ssize_t number, count = PyTuple_GET_SIZE(args)
     cdef PyObject* buffer
     cdef object aval
@@ -328,13 +345,19 @@ cdef tuple key_of_arrays(tuple args, list buffers):
     PyTuple_SET_ITEM(key, 0, numbers)
     for number in range(count):
         x = <object>PyTuple_GET_ITEM(args, number)
-        if type(x) is not array_type:
+        if type(x) is array_type:
+            buffer = slot(x, at_buffer)[0]
+            if buffer == NULL:
+                return None
+            buffers.append(<object>buffer)
+            aval = <object>slot(x, at_aval)[0]
+        elif type(x) is float or type(x) is int:
+            aval = type_of(x, numbers)
+            if aval is None:
+                return None
+            buffers.append(on_device(x, aval))
+        else:
             return None
-        buffer = slot(x, at_buffer)[0]
-        if buffer == NULL:
-            return None
-        buffers.append(<object>buffer)
-        aval = <object>slot(x, at_aval)[0]
         Py_INCREF(aval)
         PyTuple_SET_ITEM(key, number + 1, aval)
     return key
@@ -347,6 +370,7 @@ cdef class Call:
 
     cdef list key, leaves
     cdef list avals  # of the leaves that are no Arrays; None: there are none
+    cdef list placements  # of the Arrays on other devices; None: there are none
     cdef object numbers
 
     cdef list buffers(self):
@@ -356,19 +380,29 @@ cdef class Call:
         for leaf in self.leaves:
             if type(leaf) is array_type:
                 found.append(buffer_of(leaf))
+            elif type(leaf) is placed_type:
+                found.append(leaf.placed)
             else:
                 found.append(on_device(leaf, self.avals[number]))
                 number += 1
         return found
 
-    cdef bint add_static(self, object x) except -1:
-        if type(x) is tuple:
+    cdef bint add_static(self, object x, int depth) except -1:
+        """Add a static value, of which equal ones are told apart by their classes."""
+        cdef object cls = type(x)
+        if isinstance(x, tuple):
+            if depth > DEEPEST:
+                return False
+            self.key.append(len(<tuple>x))
             for item in <tuple>x:
-                if type(item) is not int:
+                if not self.add_static(item, depth + 1):
                     return False
-        elif type(x) not in SIMPLE:
+            if cls is tuple:
+                self.key.append(cls)
+                return True
+        elif isinstance(x, frozenset) or cls is float and x == 0:  # which need more than that
             return False
-        self.key.append(type(x))
+        self.key.append(cls)
         self.key.append(x)
         return True
 
@@ -379,6 +413,8 @@ cdef class Call:
             if slot(x, at_buffer)[0] == NULL:  # it was deleted, which Python says better
                 return False
             return self.add_leaf(x, <object>slot(x, at_aval)[0])
+        if cls is placed_type:
+            return self.add_placed(x)
         if depth > DEEPEST:
             return False
         if cls is dict:
@@ -396,11 +432,9 @@ cdef class Call:
         if x is None:
             self.key.append(cls)
             return True
-        rule = types_of_leaves[self.numbers].get(cls)
-        if rule is not None:
-            try:
-                aval = rule(x)
-            except (TypeError, ValueError, OverflowError):  # for which Python has words
+        if cls in types_of_leaves[self.numbers]:
+            aval = type_of(x, self.numbers)
+            if aval is None:
                 return False
             if self.avals is None:
                 self.avals = []
@@ -415,6 +449,18 @@ cdef class Call:
             return self.add_items(cls, tuple(x), depth)
         return False
 
+    cdef bint add_placed(self, object x) except -1:
+        """Add an Array on other devices, of which there is one placement for equal shardings."""
+        cdef PyObject* buffer = slot(x, at_placed)[0]
+        if buffer == NULL:
+            return False
+        placement = (<object>buffer)._sharding
+        if self.placements is None:
+            self.placements = []
+        self.placements.append(placement)
+        self.key.append(<size_t><PyObject*>placement)
+        return self.add_leaf(x, <object>slot(x, at_aval)[0])
+
     cdef inline bint add_leaf(self, object x, object aval) except -1:
         self.leaves.append(x)
         self.key.append(aval)
@@ -427,6 +473,14 @@ cdef class Call:
             if not self.add(item, depth + 1):
                 return False
         return True
+
+
+cdef object type_of(object x, object numbers):
+    """The type of a number or a numpy array; None: it has none, for which Python has words."""
+    try:
+        return types_of_leaves[numbers][type(x)](x)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 cdef object on_device(object x, object aval):

@@ -1,8 +1,9 @@
 """The way that jitted functions are called: by the compiled package, where it is installed.
 
 `minijax-compiled` makes the calls whose arguments are Arrays, in tuples, lists and dicts or not,
-and static values. All others are made by Python, as all are without it. The environment variable
-MINIJAX_COMPILED=0 leaves it aside.
+and static values; of Arrays on several devices, those that lie where the program has them. All
+others are made by Python, as all are without it. The environment variable MINIJAX_COMPILED=0
+leaves it aside.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import itertools
 import os
 from typing import TYPE_CHECKING, Any
 
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.evaluation import leaf_types
 from minijax.settings.config import Switch
 from minijax.settings.number_types import settings_in_force
@@ -40,8 +41,8 @@ if compiled is None or TYPE_CHECKING:
 else:
     Called = compiled.Called
     compiled.configure(
-        Array, in_context, types_in_force, settings_in_force, numpys_types, Switch, registry,
-        leaf_types, to_buffer,
+        Array, PlacedArray, in_context, types_in_force, settings_in_force, numpys_types, Switch,
+        registry, leaf_types, to_buffer,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from minijax import xla
 from minijax.errors.classes import CompileError
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.executor import Executor, executor
+from minijax.runtime.executor import Executor, executor, known_program
 from minijax.runtime.lowering import recorded_lower
 from minijax.runtime.partitioning import (
     NOWHERE,
@@ -327,12 +327,15 @@ class ExecutorOnDevices:
             return None
         if any(a is not b for a, b in zip(placements, program.in_placements, strict=True)):
             return None
-        execute, out_avals = program.executable.execute, program.out_types
-        unflatten, array_type = self.unflatten, program.array_type
+        executable, make, out_avals = program.executable, program.array_type, program.out_types
+        known = known_program(executable, out_avals, self.out_tree, make)
+        if known is not None:
+            return known
+        execute, unflatten = executable.execute, self.unflatten
         if self.out_tree.num_nodes == 1 == len(out_avals):
             (aval,) = out_avals
-            return lambda buffers: array_type(execute(buffers)[0], aval)
-        return lambda buffers: unflatten(map(array_type, execute(buffers), out_avals))
+            return lambda buffers: make(execute(buffers)[0], aval)
+        return lambda buffers: unflatten(map(make, execute(buffers), out_avals))
 
 
 _compiled: WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]] = WeakKeyDictionary()

@@ -7,12 +7,12 @@ from typing import Any
 from minijax import xla
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime import calls
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax_stage2 import ShapedArray
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import to_buffer
-from minijax_stage3.backend import Buffer
+from minijax_stage3.backend import Buffer, Executable
 from minijax_stage3.executable import CompiledJaxpr
 
 Executor = Callable[[list[Any]], Any]  # from the buffers of the arguments to the result
@@ -30,14 +30,10 @@ def executor(
     execute, out_avals = compiled.execute, compiled.out_avals
     const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
     make = result_of_type if abstract_token in out_avals else Array
-    is_one = out_tree.num_nodes == 1 == len(out_avals)
-    if calls.compiled is not None and make is Array and xla.only_launches(compiled.executable):
-        program = compiled.executable
-        return calls.compiled.Program(
-            program.launch, program.handlers, out_avals,
-            None if is_one else fast_unflatten(out_tree), const_buffers, program.failure,
-        )  # fmt: skip
-    if is_one and not consts:
+    known = known_program(compiled.executable, out_avals, out_tree, make, const_buffers)
+    if known is not None:
+        return known
+    if is_one(out_tree) and not consts:
         return xla.executor_of_one(compiled.executable, make, out_avals[0])
 
     unflatten = fast_unflatten(out_tree)
@@ -46,6 +42,38 @@ def executor(
         return unflatten(map(make, execute([*const_buffers, *buffers]), out_avals))
 
     return execute_to_tree
+
+
+def is_one(tree: PyTreeDef) -> bool:
+    """Return True for the structure of a single leaf."""
+    return bool(tree.num_nodes == 1 == tree.num_leaves)
+
+
+def known_program(
+    executable: Executable,
+    out_avals: Sequence[ShapedArray],
+    out_tree: PyTreeDef,
+    make: Any,
+    consts: Sequence[Buffer] = (),
+) -> Executor | None:
+    """The executor of the compiled package; None: it is not there, or knows no such programs.
+
+    Arguments:
+        executable: the program, whose first arguments are `consts`.
+        out_avals: the types of its results.
+        out_tree: their structure.
+        make: the class of its results.
+    """
+    if calls.compiled is None or make not in (Array, PlacedArray):
+        return None
+    if not xla.only_launches(executable):
+        return None
+    program: Executor = calls.compiled.Program(
+        executable.launch, executable.handlers, out_avals,
+        None if is_one(out_tree) else fast_unflatten(out_tree), consts, executable.failure,
+        make is PlacedArray,
+    )  # fmt: skip
+    return program
 
 
 def call_with_number(

@@ -122,8 +122,8 @@ class PjitFunction(PickledByName, Called):
         self._given_shardings = shardings
         self._place = place
         self._is_plain = shardings is None and place is None and not static
-        if compiled is not None and shardings is None and place is None:
-            self._known = compiled.KnownCalls(static.argnums, static.argnames)
+        if compiled is not None and place is None:
+            self._known = compiled.KnownCalls(static)
         self._inside = fun if inline else None  # what is called inside a transformation
         self.outer_refs: list[Ref] = []  # those that the function uses without being given them
         self._programs_with_refs: dict[Any, Any] = {}

@@ -25,7 +25,7 @@ def _without_avx512(match: re.Match[bytes]) -> bytes:
 
 def only_launches(executable: Executable) -> bool:
     """Return True if its `execute` does nothing but launch a program."""
-    return type(executable) is Executable
+    return type(executable).execute is Executable.execute
 
 
 def executor_of_one(
