@@ -428,7 +428,8 @@ def test_all_texts_of_a_program_are_the_same():
 def test_partials_name_the_public_module():
     partial = minijax.tree_util.Partial(max, 1)
     theirs = jax.tree_util.Partial(max, 1)
-    assert repr(partial) == f"mini{theirs!r}"
+    # Before Python 3.13, no module is named.
+    assert repr(partial) == repr(theirs).replace("jax.", "minijax.")
     assert repr(pickle.loads(pickle.dumps(partial))) == repr(partial)
 
 
