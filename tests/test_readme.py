@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -120,4 +121,4 @@ def test_the_links_lead_somewhere(readme):
 
 def test_the_table_of_stages_counts_their_lines():
     text = text_of(READMES[0])
-    assert lines.readme(text, dict(lines.table())) == text
+    assert lines.readme(text, dict(islice(lines.table(), 4))) == text
