@@ -140,6 +140,14 @@ def require_network(session: nox.Session) -> None:
         )
 
 
+def skip_below_python_312(session: nox.Session, reason: str) -> None:
+    if sys.version_info < (3, 12):
+        session.skip(f"Python 3.12 or newer is needed: {reason}")
+
+
+OF_THE_SITE = "the site shows programs on several devices, which no older jaxlib runs"
+
+
 def pytest(session: nox.Session, path: str, *options: str) -> None:
     """Runs pytest with the arguments after `--`; a path among them replaces the session's own."""
     chosen = any("/" in arg and Path(arg.partition("::")[0]).exists() for arg in session.posargs)
@@ -159,6 +167,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Builds the site, running its examples; `-- serve` shows it while you write."""
+    skip_below_python_312(session, OF_THE_SITE)
     npm = () if shutil.which("npm") else group("npm")
     install(session, LIBRARY, *group("docs"), *npm)
     args = session.posargs or ("build", "--strict")
@@ -278,6 +287,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 @nox.session(name="tests-browser")
 def tests_browser(session: nox.Session) -> None:
     """Tests the site in a real browser, after `docs` has built it."""
+    skip_below_python_312(session, OF_THE_SITE)
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         session.error(f"no {' or '.join(BROWSERS)} is here; on Debian: apt-get install chromium")
@@ -299,8 +309,7 @@ def tests_gpu_compiler(session: nox.Session) -> None:
 @nox.session
 def clients(session: nox.Session) -> None:
     """Runs libraries written for JAX without it; `-- --quick` some, `-- optax` one of them."""
-    if sys.version_info < (3, 12):
-        session.skip("the releases of flax and others that it runs need Python 3.12")
+    skip_below_python_312(session, "flax and others are run in releases for these")
     install(session, LIBRARY, "packages/minijax-as-jax", *group("clients"))
     session.run("python", "-W", "ignore", "-m", "clients", *session.posargs)
 
