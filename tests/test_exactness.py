@@ -43,6 +43,16 @@ def test_special_functions_of_two_at_the_edges(name):
     assert_close(*both(lambda lib: getattr(lib.scipy.special, name), x, y), ulps=16)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_beta_is_infinite_at_its_poles(dtype):
+    """However large the other argument is; it was NaN where its gamma function overflows."""
+    with minijax.enable_x64(True):
+        large = np.finfo(dtype).max
+        x, y = np.array([3, 2.5, large], dtype), np.array([-2, -1, -large * 0.6], dtype)
+        for pair in ((x, y), (y, x)):
+            assert minijax.scipy.special.betaln(*pair).tolist() == [INF] * 3
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "float16", "bfloat16", "float32"])
 def test_spacing_of_all_kinds_of_numbers(dtype):
     """The spacing of 0 and of subnormal numbers was 0."""

@@ -48,7 +48,10 @@ def _by_parts(a: Any, b: Any, lgamma: Callable[[Any], Any]) -> Any:
     growth = lax.sub(lgamma(far), lgamma(total))
     asymptotic = lax.neg(lax.mul(near, lax.log(lax.abs(far))))
     growth = where(lax.eq(far, total), where(lax.eq(near, 0.0), 0.0, asymptotic), growth)
-    return lax.add(growth, lgamma(near))
+    log_of_near = lgamma(near)
+    at_pole = lax.bitwise_and(lax.lt(near, 0.0), lax.eq(log_of_near, math.inf))
+    at_pole = lax.bitwise_and(at_pole, lax.gt(total, 0.0))  # even if the growth is not a number
+    return where(at_pole, math.inf, lax.add(growth, log_of_near))
 
 
 def _betaln(a: Any, b: Any) -> Any:
