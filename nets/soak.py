@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.footprint import current
 
 LIBRARIES = ("minijax", "jax")
-LEAK = 24 * 2**20  # bytes: more than this, and more than JAX's, is too much for a second half
+LEAK = 3 * 2**20  # bytes: more than this, and more than JAX's, is too much for a second half
 TIMEOUT = 3600.0  # seconds for one soak
 
 Step = Callable[[int], None]

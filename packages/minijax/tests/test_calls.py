@@ -11,6 +11,7 @@ import weakref
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -402,6 +403,29 @@ def test_arrays_are_brought_to_where_a_function_wants_them_each_time():
         for _ in range(2):
             with pytest.raises(RuntimeError, match="was deleted"):
                 double(there, there)
+
+
+MEMORY = Path("/proc/self/statm")
+
+
+@pytest.mark.skipif(not MEMORY.exists(), reason="the system does not say what a process holds")
+@pytest.mark.parametrize("is_placed", [False, True])
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_calls_leave_nothing_behind(is_placed, is_tree):
+    double = jit(lambda x: tree.map(lambda x: x * 2, x))
+    x = jnp.ones(3)
+    if is_placed:
+        x = minijax.device_put(x, NamedSharding(minijax.sharding.Mesh(devices()[:1], "x"), P("x")))
+    x = {"x": x} if is_tree else x
+
+    def held_after(times):
+        for _ in range(times):
+            double(x)
+        gc.collect()
+        return int(MEMORY.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = held_after(5_000)
+    assert held_after(30_000) - before < 2**20
 
 
 def test_threads_call_at_once():

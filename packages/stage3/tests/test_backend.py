@@ -6,6 +6,7 @@ import pickle
 import signal
 import textwrap
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -213,6 +214,26 @@ def test_execute():
     (z,) = run(text, [aval_of(x)], x, y)
     np.testing.assert_array_equal(z, x - y)
     assert z.dtype == np.float32
+
+
+MEMORY = Path("/proc/self/statm")
+
+
+@pytest.mark.skipif(not MEMORY.exists(), reason="the system does not say what a process holds")
+def test_executions_leave_nothing_behind():
+    """Each left the traceback of its caller, which XLA freed no earlier than it was told to."""
+    x, floats = np.ones(3, np.float32), aval((3,), np.float32)
+    negative = backend.compile(elementwise("stablehlo.negate", 3), [floats])
+    x = backend.put(x, floats)
+
+    def held_after(times):
+        for _ in range(times):
+            negative.execute([x])
+        pages = int(MEMORY.read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    before = held_after(5_000)
+    assert held_after(40_000) - before < 2**20
 
 
 def test_execute_with_several_results_and_none():

@@ -46,6 +46,7 @@ cdef object types_of_leaves
 
 cdef int DEEPEST = 64
 cdef int MOST = 4096
+cdef unsigned int LAUNCHES = 64  # after which garbage is collected
 cdef dict numbers_on_device = {}  # from the type of a number and the number to its buffer
 
 
@@ -115,15 +116,20 @@ cdef class Program:
         unflatten: puts the results into their structure; None: there is one, and it has none.
         consts: the buffers of its first arguments.
         failure: given the buffers and a RuntimeError, the error to raise.
+        collect_garbage: frees what launches leave behind.
         is_placed: whether it runs on other devices, and so do its results lie there.
     """
 
-    cdef object launch, unflatten, failure, result_type
+    cdef object launch, unflatten, failure, collect_garbage, result_type
     cdef list handlers, avals, consts
     cdef Py_ssize_t at
+    cdef unsigned int launches
 
-    def __init__(self, launch, handlers, avals, unflatten, consts, failure, is_placed=False):
+    def __init__(
+        self, launch, handlers, avals, unflatten, consts, failure, collect_garbage, is_placed,
+    ):
         self.launch, self.unflatten, self.failure = launch, unflatten, failure
+        self.collect_garbage, self.launches = collect_garbage, 0
         self.handlers, self.avals, self.consts = list(handlers), list(avals), list(consts)
         self.result_type = placed_type if is_placed else array_type
         self.at = at_placed if is_placed else at_buffer
@@ -140,6 +146,9 @@ cdef class Program:
             results = self.launch(buffers).consume_with_handlers(self.handlers)
         except RuntimeError as error:
             raise self.failure(buffers, error) from error
+        self.launches += 1
+        if self.launches % LAUNCHES == 0:
+            self.collect_garbage()
         if self.unflatten is None:
             return new_array(self.result_type, self.at, results[0], self.avals[0])
         for number in range(len(results)):

@@ -262,6 +262,8 @@ class Executable:
         self.loaded = loaded
         self.launch: Callable[[Sequence[Buffer]], Any] = loaded.execute_sharded
         self.handlers = list(map(get_backend().result_handler, out_avals))
+        # Each launch keeps a traceback, which XLA frees no earlier than it is told to.
+        self.collect_garbage: Callable[[], None] = get_backend().jaxlib.collect_garbage
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Run the program; any number of threads may.
@@ -277,6 +279,7 @@ class Executable:
             results: list[Buffer] = self.launch(buffers).consume_with_handlers(self.handlers)
         except RuntimeError as error:
             raise self.failure(buffers, error) from error
+        self.collect_garbage()
         return results
 
     def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:

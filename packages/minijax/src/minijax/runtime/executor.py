@@ -71,7 +71,7 @@ def known_program(
     program: Executor = calls.compiled.Program(
         executable.launch, executable.handlers, out_avals,
         None if is_one(out_tree) else fast_unflatten(out_tree), consts, executable.failure,
-        make is PlacedArray,
+        executable.collect_garbage, make is PlacedArray,
     )  # fmt: skip
     return program
 

@@ -47,6 +47,7 @@ class Calling(Executable):
             results: list[Buffer] = self.launch(buffers).consume_with_handlers(self.handlers)
             for buffer in results:
                 block(buffer)
+            self.collect_garbage()
             return results
         except RuntimeError as error:
             if not self._raised:

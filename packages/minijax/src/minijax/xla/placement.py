@@ -207,9 +207,7 @@ class PartitionedExecutable(Executable):
     """A compiled program that runs on several devices at once, one part on each."""
 
     def __init__(self, loaded: Any) -> None:  # results get their handlers by `set_results`
-        self.loaded = loaded
-        self.launch = loaded.execute_sharded
-        self.handlers = []
+        super().__init__(loaded, ())
 
     def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
         """The error to raise when XLA raised `error`; names other processes that are gone."""

@@ -35,12 +35,14 @@ def executor_of_one(
     if not only_launches(executable):
         return lambda buffers: make(executable.execute(buffers)[0], aval)
     launch, handlers = executable.launch, executable.handlers
+    collect_garbage = executable.collect_garbage
 
     def execute(buffers: Sequence[Buffer]) -> Any:
         try:
             (result,) = launch(buffers).consume_with_handlers(handlers)
         except RuntimeError as error:
             raise executable.failure(buffers, error) from error
+        collect_garbage()
         return make(result, aval)
 
     return execute
