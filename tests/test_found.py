@@ -637,3 +637,24 @@ def test_a_composite_takes_arrays_without_jit():
         doubled = minijax.lax.composite(lambda x: x + x, "test.double")(np.float32(1))
     assert isinstance(doubled, minijax.Array)
     assert doubled == 2
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "bfloat16", "int8"])
+@pytest.mark.parametrize("name", ["cov", "corrcoef"])
+def test_of_no_variables_there_are_no_covariances_of_the_default_dtype(name, dtype):
+    theirs, ours = (
+        getattr(lib.numpy, name)(lib.numpy.zeros((0, 2), dtype)) for lib in (jax, minijax)
+    )
+    assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+
+
+@pytest.mark.parametrize("name", ["laplace", "norm", "logistic", "cauchy"])
+def test_the_slope_of_a_density_is_not_a_number_where_it_is_none(name):
+    """It was that of its logarithm, which for some is a number."""
+    x = np.array([np.nan, 1.0], np.float32)
+    theirs, ours = (
+        lib.jacfwd(getattr(lib.scipy.stats, name).pdf)(lib.numpy.asarray(x))
+        for lib in (jax, minijax)
+    )
+    np.testing.assert_allclose(np.diag(ours), np.diag(theirs), rtol=1e-6)
+    assert np.isnan(ours[0]).all()

@@ -222,6 +222,14 @@ number_for_nan = where_values(lambda x, y: np.isnan(y) & ~np.isnan(x))
 infinite_for_nan = where_values(lambda x, y: np.isnan(y) & np.isinf(x))
 
 
+def parts_for_zero(ours: Leaf, theirs: Leaf) -> Leaf:
+    """Fractions and exponents as ours where JAX's are 0."""
+    x, y = ours.values, theirs.values
+    if x is None or y is None or x.dtype != y.dtype or x.shape != y.shape:
+        return theirs
+    return replace(theirs, values=np.where(y == 0, x, y).astype(y.dtype))
+
+
 def as_weak(ours: Leaf, theirs: Leaf) -> Leaf:
     """JAX's leaf, as weak as ours, if their shapes agree."""
     return replace(theirs, weak=ours.weak) if ours.shape == theirs.shape else theirs
@@ -676,7 +684,7 @@ DELIBERATE = [
         "finite or not, also where one of the two is certain; JAX's may be NaN.",
         equates=where_given(
             r"jax\.scipy\.stats\.(bernoulli|binom|geom|nbinom)\.(log)?pmf",
-            lambda *args, **kwargs: any(np.any(np.isin(np.asarray(x), (0, 1))) for x in args),
+            lambda *args, **kwargs: any(np.any(np.isin(np.float64(x), (0, 1))) for x in args),
             of_derivatives(number_for_nan),
         ),
     ),
@@ -718,6 +726,17 @@ DELIBERATE = [
             ),
             r"jax\.scipy\.signal\.istft",
         ),
+    ),
+    Deliberate(
+        "`lax.scatter_apply` takes numbers for operands; JAX fails inside.",
+        in_programs_of(
+            r"lax\.scatter_apply",
+            where_jax_raises("^AttributeError: '(int|float|bool|complex)' object has no attribute"),
+        ),
+    ),
+    Deliberate(
+        "`frexp` of a subnormal number has its fraction and exponent; JAX takes it for zero.",
+        equates=where_called(r"jnp\.frexp", of_each_leaf(parts_for_zero)),
     ),
     Deliberate(
         "All arguments of a mapped function are traced, numpy arrays included, which have no "

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.lax import promoting as lax
 from minijax.lax.sorting import take_along
-from minijax.numpy.dtypes import of_one_dtype
+from minijax.numpy.dtypes import default_float, of_one_dtype
 from minijax.numpy.reductions import mean, sum
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
@@ -112,6 +112,8 @@ def cov(
     if y is not None:
         m, y = of_one_dtype(m, y)
     x = _variables("cov", m, rowvar, dtype)
+    if typeof(x).shape[0] == 0:  # as JAX has it, whatever the dtypes
+        return lax.full((0, 0), 0.0, default_float())
     if y is not None:
         is_one_row = typeof(y).shape[:1] == (1,)  # which numpy takes for a variable
         more = _variables("cov", y, rowvar or is_one_row, dtype)

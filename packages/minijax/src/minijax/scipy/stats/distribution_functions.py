@@ -12,6 +12,7 @@ from minijax import numpy as jnp
 from minijax.numpy.math.operands import real_arrays
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
+from minijax.transforms.custom_derivatives.custom_jvp import custom_jvp
 
 Function = Callable[..., Any]
 
@@ -35,9 +36,16 @@ def exp_of(log_function: Function) -> Callable[[Function], Function]:
     return _after(_exp, log_function)
 
 
+@custom_jvp
 def _exp(x: Any) -> Any:
     # XLA's exponential of a vector that it knows to be NaN in one case is any number in that case.
     return jnp.where(jnp.isnan(x), x, jnp.exp(x))
+
+
+@_exp.defjvp
+def _exp_jvp(primals: Any, tangents: Any) -> Any:
+    out = _exp(*primals)
+    return out, tangents[0] * out  # and so NaN where that is
 
 
 def log_of(function: Function) -> Callable[[Function], Function]:
