@@ -658,3 +658,15 @@ def test_the_slope_of_a_density_is_not_a_number_where_it_is_none(name):
     )
     np.testing.assert_allclose(np.diag(ours), np.diag(theirs), rtol=1e-6)
     assert np.isnan(ours[0]).all()
+
+
+@pytest.mark.parametrize("name", ["pmin", "pmax", "psum", "pmean"])
+def test_what_examples_come_to_is_as_weak_as_they_are(name):
+    theirs, ours = (
+        lib.vmap(lambda x, lib=lib: getattr(lib.lax, name)(x, "i"), axis_name="i")(
+            lib.nn.elu(lib.numpy.array([1, 2], "int32"))
+        )
+        for lib in (jax, minijax)
+    )
+    assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
+    np.testing.assert_allclose(ours, theirs)

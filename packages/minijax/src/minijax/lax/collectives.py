@@ -56,6 +56,7 @@ from minijax_stage2 import (
     vmap_rules,
 )
 from minijax_stage2.functions import canonical_axis, ints
+from minijax_stage2.promotion import as_weak_as
 from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules, lowering_rules
@@ -158,7 +159,11 @@ Axis = Hashable | tuple[Hashable, ...]
 
 
 def _over_examples(reduction: Callable[..., Any]) -> Combine:
-    return lambda x: (convert_element_type(reduction(x, (0,)), typeof(x).dtype), None)
+    def combine(x: Any) -> tuple[Any, None]:
+        aval = typeof(x)
+        return as_weak_as(aval, convert_element_type(reduction(x, (0,)), aval.dtype)), None
+
+    return combine
 
 
 def _reduction(name: str, reduce: Callable[..., Any], operation: str) -> Primitive:
