@@ -12,7 +12,8 @@ from nets.soak import LEAK, SOAKS, Finding, Soak
 def test_a_few_steps(name):
     found = soak.in_fresh_process(name, "minijax", share=0.001)
     assert isinstance(found, Finding), found
-    assert soak.verdict_on(found, Finding(0.0, 0, "")) == ""
+    peer = Finding(0.0, 8 * LEAK, "")  # so few steps fill the caches
+    assert soak.verdict_on(found, peer) == ""
 
 
 def test_what_grows_is_found(monkeypatch):
