@@ -243,6 +243,7 @@ def tests_compiled(session: nox.Session) -> None:
         session.warn("no C compiler is here: calls by the compiled package are not tested")
         return
     install(session, LIBRARY, COMPILED, *group("long-test"))
+    # Eight devices not by our setting, whose default value the tests of settings try.
     session.env.update({"MINIJAX_TESTS_COMPILED": "1", "XLA_FLAGS": EIGHT_DEVICES["XLA_FLAGS"]})
     names = "calls", "array", "config", "jit", "jitted", "recorder", "retracing", "tracebacks"
     tests = [f"packages/minijax/tests/test_{name}.py" for name in names]

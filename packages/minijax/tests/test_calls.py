@@ -373,8 +373,7 @@ def test_arrays_on_several_devices_are_told_apart_by_where_they_lie():
     numbers, again = matrix(), jit(mixed, static_argnames="scale")
     for _ in range(2):
         for where in placements():
-            args = {"b": minijax.device_put(numbers, where), "a": minijax.device_put(1.0 + numbers)}
-            args["a"] = minijax.device_put(args["a"], where)
+            args = minijax.device_put({"b": numbers, "a": 1 + numbers}, where)
             for scale in (1, 2):
                 wanted = jit(mixed, static_argnames="scale")(args, scale=scale)
                 found = again(args, scale=scale)

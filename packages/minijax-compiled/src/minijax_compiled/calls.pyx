@@ -51,8 +51,8 @@ cdef dict numbers_on_device = {}  # from the type of a number and the number to 
 
 
 def configure(
-    array, placed_array, current_interpreter, number_types, settings, types_outside, switches, nodes,
-    leaf_types, to_buffer,
+    array, placed_array, current_interpreter, number_types, settings, types_outside, switches,
+    nodes, leaf_types, to_buffer,
 ):
     """Tell this module about the library that it serves.
 

@@ -11,7 +11,7 @@ from minijax import xla
 from minijax.errors.classes import CompileError
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.executor import Executor, executor, known_program
+from minijax.runtime.executor import Executor, executor, is_one, known_program
 from minijax.runtime.lowering import recorded_lower
 from minijax.runtime.partitioning import (
     NOWHERE,
@@ -332,7 +332,7 @@ class ExecutorOnDevices:
         if known is not None:
             return known
         execute, unflatten = executable.execute, self.unflatten
-        if self.out_tree.num_nodes == 1 == len(out_avals):
+        if is_one(self.out_tree):
             (aval,) = out_avals
             return lambda buffers: make(execute(buffers)[0], aval)
         return lambda buffers: unflatten(map(make, execute(buffers), out_avals))
