@@ -6,11 +6,12 @@ import pytest
 from mpmath import mp, mpf
 from shares import one_in
 
+import minijax
 from nets.ulps import jets
 from nets.ulps.differences import DIFFERENCES, SHORTFALLS
-from nets.ulps.exact import exact_value
+from nets.ulps.exact import Exactly, exact_value
 from nets.ulps.functions import Function
-from nets.ulps.measure import errors, measure
+from nets.ulps.measure import compute, errors, measure
 from nets.ulps.table import FUNCTIONS
 
 # The time limit of an exact value may end in a destructor, where what is raised is lost, and told.
@@ -42,6 +43,55 @@ def test_no_function_is_less_exact_than_jax_in_float64(name, by):
         if function.path == name:
             line = measure(function, by, "float64", count=300, seed=3, seconds=2.0, cache=None)
             assert line.is_good, line
+
+
+TINY = 1.17549435e-38
+CANCELLING = {
+    # next to a zero of the slope
+    "nn.gelu, approximate=False": [("float32", (0,), (-0.751964033,))],
+    "nn.mish": [("float16", (0,), (-11.3515625,))],
+    "scipy.special.fresnel[1]": [("float64", (0,), (1.0000001,)), ("float64", (0,), (9.00000001,))],
+    # floats of 16 bits, rounded at every step
+    "numpy.sinc": [("float16", (0, 0), (-0.662109375,)), ("float64", (0, 0), (-4.9e228,))],
+    "numpy.hypot": [
+        ("float16", (0,), (5.96046448e-08, 5.96046448e-08)),
+        ("float16", (0, 0), (3.05175781e-05, 5.48362732e-06)),
+    ],
+    "scipy.special.kl_div": [
+        ("bfloat16", (), (23.25, 15.375)),
+        ("float16", (0,), (0.000592708588, 17376.0)),
+    ],
+    "scipy.special.rel_entr": [("float16", (), (0.000751018524, 20000.0))],
+    # what is 1 but for a little, subtracted from 1
+    "scipy.special.betainc": [
+        ("float16", (), (9.5, 0.000212550163, 0.933105469)),
+        ("float32", (), (TINY, TINY, TINY)),
+    ],
+    # next to the smallest number
+    "scipy.special.beta": [
+        ("bfloat16", (), (9.18354962e-41, -1.10202595e-39)),
+        ("float32", (), (1.05794531e-39, -5.87747175e-39)),
+        ("float64", (1,), (8.26667988e-305, 9.52443372)),
+    ],
+    "scipy.special.gammaincc": [
+        ("bfloat16", (), (9.18354962e-41, TINY)),
+        ("float32", (), (1e-7, 0.5)),
+        ("float64", (), (1e-30, 1e-5)),
+    ],
+    "scipy.special.owens_t": [("float64", (), (2.25773776e-307, 2.25773776e-307))],
+}
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_nothing_is_lost_where_it_is_lost_most_easily(name):
+    (function,) = (f for f in FUNCTIONS if f.name == name)
+    with minijax.enable_x64(True):
+        for dtype, by, point in CANCELLING[name]:
+            args = [np.array([x], dtype) for x in point]
+            high, low, _ = Exactly(function, by, dtype, None).at(args, 10.0)
+            found = np.asarray(compute(minijax, function, by, args)).astype(np.float64)
+            units = errors(found, high, low, dtype).item()
+            assert units < (2 if "16" in dtype else 200), (dtype, by, point, found, high)
 
 
 ROUNDED = ["betaln", "exp1", "expi", "gammaln", "sici", "spence"]

@@ -92,7 +92,7 @@ def errors(computed: np.ndarray, high: np.ndarray, low: np.ndarray, dtype: str) 
     ulp_of_largest = 2.0 ** (about.maxexp - 1 - about.nmant)
     with np.errstate(all="ignore"):
         size = np.clip(np.abs(high), tiny, largest)
-        ulp = 2.0 ** np.floor(np.log2(size)) * float(about.eps)
+        ulp = np.ldexp(float(about.eps), np.frexp(size)[1] - 1)
         # Beyond the largest number all are one; everything is scaled so that it is finite.
         scaled = (computed / ulp - high / ulp) - low / ulp
         after = largest / ulp_of_largest + 1

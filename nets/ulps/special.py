@@ -92,8 +92,18 @@ def _factorial(x: Any) -> Any:
     return _gamma(x + 1)
 
 
+def _bits_for_logs(*args: Any) -> int:
+    """As many more bits as keep the logarithms of gamma functions from hiding one another.
+
+    Otherwise a term may be lost at two precisions alike, which would then agree on what is wrong.
+    """
+    sizes = [mp.mag(jets._nonzero(value(x))) for x in args]
+    return max(0, *sizes) + 12 + max(sizes) - min(sizes)
+
+
 def _betaln(a: Any, b: Any) -> Any:
-    return jets.lgamma(a) + jets.lgamma(b) - jets.lgamma(a + b)
+    with mp.extraprec(_bits_for_logs(a, b)):
+        return jets.lgamma(a) + jets.lgamma(b) - jets.lgamma(a + b)
 
 
 def _beta(a: Any, b: Any) -> Any:
@@ -110,7 +120,10 @@ def _multigammaln(a: Any) -> Any:
 def _poch(z: Any, m: Any) -> Any:
     if not (value(z) > 0 and value(z + m) > 0):
         raise Undefined
-    return jets.exp(jets.lgamma(z + m) - jets.lgamma(z))
+    if value(m) == 0 and not isinstance(m, jets.Jet):
+        return mpf(1)
+    with mp.extraprec(_bits_for_logs(z, m)):
+        return jets.exp(jets.lgamma(z + m) - jets.lgamma(z))
 
 
 _ei = elementary(
@@ -168,23 +181,54 @@ def _slope_of_fresnel_c(x: Any) -> Any:
 
 
 def _density(a: Any, x: Any) -> Any:
-    return mp.exp((a - 1) * mp.log(_positive(x)) - x - mp.loggamma(_positive(a)))
+    with mp.extraprec(_bits_for_logs(_positive(a), _positive(x))):
+        return mp.exp((a - 1) * mp.log(x) - x - mp.loggamma(a))
+
+
+def _below(a: Any, x: Any) -> Any:
+    """The lower function as a series; loops of our own end when their time is up."""
+    with mp.extraprec(_bits_for_logs(a, x)):
+        weight = mp.exp(a * mp.log(x) - x - mp.loggamma(a + 1))
+    term = total = mpf(1)
+    n = 0
+    while term > total * mpf(2) ** -(mp.prec + 5):
+        n += 1
+        term *= x / (a + n)
+        total += term
+    return weight * total
+
+
+def _above(a: Any, x: Any) -> Any:
+    """The upper function as a continued fraction, by Lentz' method."""
+    with mp.extraprec(_bits_for_logs(a, x)):
+        weight = mp.exp(a * mp.log(x) - x - mp.loggamma(a))
+        first = x + 1 - a
+    value = above = first
+    below, change, n = mpf(0), mpf(0), 0
+    while abs(change - 1) > mpf(2) ** -(mp.prec + 5):
+        n += 1
+        numerator, denominator = n * (a - n), first + 2 * n
+        below = 1 / (denominator + numerator * below)
+        above = denominator + numerator / above
+        change = above * below
+        value *= change
+    return weight / value
 
 
 def _gammainc(a: Any, x: Any) -> Any:
-    if x < a + 1:
-        return mp.gammainc(_positive(a), 0, _positive(x), regularized=True)
-    return 1 - mp.gammainc(_positive(a), _positive(x), mp.inf, regularized=True)
+    a, x = _positive(a), _positive(x)
+    return _below(a, x) if x < a + 1 else 1 - _above(a, x)
 
 
 def _gammaincc(a: Any, x: Any) -> Any:
-    return mp.gammainc(_positive(a), _positive(x), mp.inf, regularized=True)
+    a, x = _positive(a), _positive(x)
+    return 1 - _below(a, x) if x < a + 1 else _above(a, x)
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
-    if not (a > 0 and b > 0 and 0 < x < 1):
+    if not (a > 0 and b > 0 and 0 <= x <= 1):
         raise Undefined
-    return mp.betainc(a, b, 0, x, regularized=True)
+    return x if x in (0, 1) else mp.betainc(a, b, 0, x, regularized=True)
 
 
 def _slope_of_betainc(a: Any, b: Any, x: Any) -> Any:

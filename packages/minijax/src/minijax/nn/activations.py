@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import minijax.numpy as jnp
 from minijax.lax import logistic
 from minijax.lax import promoting as lax
+from minijax.lax.elementwise.widening import with_derivatives
+from minijax.lax.special.polynomials import polynomial
 from minijax.numpy import tanh
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -106,7 +111,45 @@ def mish(x: ArrayLike) -> Array:
     >>> nn.mish(jnp.array([-5.0, 0.0, 5.0])).round(2)
     Array([-0.03,  0.  ,  5.  ], dtype=float32)
     """
-    return jnp.multiply(x, tanh(softplus(x)))
+    x = to_inexact(x)
+    if typeof(x).dtype.kind == "c":
+        return jnp.multiply(x, tanh(softplus(x)))
+    return _mish_of(x)
+
+
+def _parts_of_mish(x: Any) -> tuple[Any, Any, Any]:
+    """Numerator and denominator of `tanh(softplus(x))`, and of its slope a quarter of the former.
+
+    All are polynomials in an exponential that is at most 1; the slope's denominator is a square.
+    """
+    is_positive = lax.gt(x, 0)
+    power = lax.exp(lax.neg(lax.abs(x)))
+    square = lax.square(power)
+    above = jnp.where(is_positive, 1 + 2 * power, square + 2 * power)
+    below = above + jnp.where(is_positive, 2 * square, 2)
+    return above, below, jnp.where(is_positive, square, power) * (1 + power)
+
+
+def _mish(x: Any) -> Any:
+    above, below, _ = _parts_of_mish(x)
+    return x * (above / below)
+
+
+def _mish_slope(x: Any) -> Any:
+    above, below, quarter = _parts_of_mish(x)
+    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times nothing is nothing
+    return (above * below + 4 * x * quarter) / lax.square(below)
+
+
+def _mish_curvature(x: Any) -> Any:
+    above, below, quarter = _parts_of_mish(x)
+    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)
+    bend = 1 - logistic(x) * (1 + 2 * (above / below))
+    return 4 * quarter / lax.square(below) * (2 + x * bend)
+
+
+_BEYOND_EXP = 1e4
+_mish_of = with_derivatives("mish", _mish, _mish_slope, _mish_curvature)
 
 
 @operation(static="approximate")
@@ -122,13 +165,57 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """
     x = to_inexact(x)
     x = lax.convert_element_type(x, typeof(x).dtype)
-    if approximate:
-        inner = jnp.multiply(_GELU_SCALE, jnp.add(x, jnp.multiply(0.044715, jnp.power(x, 3))))
-        return jnp.multiply(x, jnp.multiply(0.5, jnp.add(1.0, tanh(inner))))
-    return jnp.multiply(jnp.multiply(0.5, x), lax.erfc(jnp.multiply(x, -math.sqrt(0.5))))
+    if not approximate:
+        return _gelu_of(x)
+    inner = jnp.multiply(_GELU_SCALE, jnp.add(x, jnp.multiply(0.044715, jnp.power(x, 3))))
+    return jnp.multiply(x, jnp.multiply(0.5, jnp.add(1.0, tanh(inner))))
 
 
 _GELU_SCALE = math.sqrt(2 / math.pi)
+
+
+def _gelu(x: Any) -> Any:
+    return 0.5 * x * lax.erfc(x * -math.sqrt(0.5))
+
+
+def _normal_density(x: Any) -> Any:
+    return lax.exp(-0.5 * lax.square(x)) / math.sqrt(2 * math.pi)
+
+
+def _gelu_slope(x: Any) -> Any:
+    """`ndtr(x) + x * density(x)`; next to its zero, where these cancel, a Taylor series."""
+    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times nothing is nothing
+    whole = 0.5 * lax.erfc(x * -math.sqrt(0.5)) + x * _normal_density(x)
+    offset = (x - _ZERO_OF_SLOPE[0]) - _ZERO_OF_SLOPE[1]
+    near = offset * polynomial(_series_at_zero(), offset)
+    return jnp.where(lax.abs(offset) < 1 / 16, near, whole)
+
+
+def _gelu_curvature(x: Any) -> Any:
+    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)
+    return (2 - lax.square(x)) * _normal_density(x)
+
+
+# A float32, and what the zero of the slope is beyond it.
+_ZERO_OF_SLOPE = (-0.7517915368080139, 1.211444945855772e-08)
+
+
+@functools.cache
+def _series_at_zero(terms: int = 14) -> list[float]:
+    """Taylor coefficients of the slope, from the highest to the first.
+
+    Its derivatives are polynomials times the density, whose own is `-x` times the density.
+    """
+    zero = sum(_ZERO_OF_SLOPE)
+    density = math.exp(-(zero**2) / 2) / math.sqrt(2 * math.pi)
+    factor, coefficients = np.polynomial.Polynomial([2, 0, -1]), []
+    for k in range(1, terms + 1):
+        coefficients.append(float(factor(zero)) * density / math.factorial(k))
+        factor = factor.deriv() - factor * np.polynomial.Polynomial([0, 1])
+    return coefficients[::-1]
+
+
+_gelu_of = with_derivatives("gelu", _gelu, _gelu_slope, _gelu_curvature)
 
 
 @operation
@@ -280,12 +367,28 @@ def log1mexp(x: ArrayLike) -> Array:
     >>> f"{nn.log1mexp(x):.2f}", f"{jnp.log(1 - jnp.exp(-x)):.2f}"
     ('-23.03', '-inf')
     """
-    x = to_inexact(x)
+    return _log1mexp_of(to_inexact(x))
+
+
+def _log1mexp(x: Any) -> Any:
     is_near = jnp.less(x, math.log(2))
     near = jnp.where(is_near, x, 1.0)
     far = jnp.where(is_near, 1.0, x)
     by_expm1 = jnp.log(jnp.negative(jnp.expm1(jnp.negative(near))))
     return jnp.where(is_near, by_expm1, jnp.log1p(jnp.negative(jnp.exp(jnp.negative(far)))))
+
+
+def _log1mexp_slope(x: Any) -> Any:
+    return 1 / lax.expm1(x)
+
+
+def _log1mexp_curvature(x: Any) -> Any:
+    return -1 / (lax.expm1(x) * -lax.expm1(-x))
+
+
+_log1mexp_of = with_derivatives(
+    "log1mexp", _log1mexp, _log1mexp_slope, _log1mexp_curvature, kinds="fc"
+)
 
 
 @operation(static=("axis", "algorithm"))

@@ -16,9 +16,10 @@ from minijax.lax.elementwise.comparisons import eq, ge, gt, lt, ne
 from minijax.lax.elementwise.extremes import max, min
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp, log, log1p
+from minijax.lax.elementwise.widening import in_64_bits
 from minijax.lax.special.gamma_functions import lgamma
 from minijax.lax.special.series import converge
-from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
+from minijax.primitives.declare import declare, no_derivative, require_kind
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -67,11 +68,12 @@ def _log_beta(a: Any, b: Any) -> Any:
     return sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
 
 
+def _log_of_p_times_beta(p: Any, q: Any) -> Any:
+    """The beta function alone overflows where `p` is the smallest number."""
+    return sub(add(lgamma(add(p, 1.0)), lgamma(q)), lgamma(add(p, q)))
+
+
 def _betainc(a: Any, b: Any, x: Any) -> Any:
-    dtype = typeof(x).dtype
-    if dtype.itemsize < 4:
-        wide = [stage2.astype(operand, np.float32) for operand in (a, b, x)]
-        return stage2.astype(_betainc(*wide), dtype)
     is_out = bitwise_or(lt(a, 0.0), lt(b, 0.0))
     is_out = bitwise_or(is_out, bitwise_not(bitwise_and(ge(x, 0.0), ge(1.0, x))))
     is_out = bitwise_or(is_out, bitwise_or(ne(a, a), ne(b, b)))
@@ -86,7 +88,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     p, q = where(is_fast, a, b), where(is_fast, b, a)
     y = where(is_fast, x, sub(1.0, x))
     logs = add(mul(p, log(y)), mul(q, log1p(neg(y))))
-    weight = div(exp(sub(logs, _log_beta(p, q))), p)
+    weight = exp(sub(logs, _log_of_p_times_beta(p, q)))
     out = mul(weight, _fraction(p, q, y, is_active))
     # The logarithms of extreme operands are so large that their difference is far off.
     out = max(min(where(is_fast, out, sub(1.0, out)), 1.0), 0.0)
@@ -114,7 +116,7 @@ def _type_of_betainc(a: ShapedArray, b: ShapedArray, x: ShapedArray) -> Sequence
 declare(
     regularized_incomplete_beta_p,
     abstract_eval=_type_of_betainc,
-    lower=lower_by_primitives(_betainc),
+    lower=in_64_bits(_betainc, below=4),
     vmap=elementwise(regularized_incomplete_beta_p),
     sharding=by_elements(regularized_incomplete_beta_p),
     jvp=(

@@ -19,9 +19,10 @@ from minijax.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
 from minijax.lax.elementwise.comparisons import eq, ge, gt, le, lt, ne
 from minijax.lax.elementwise.selection import where
-from minijax.lax.elementwise.transcendental import exp, log
+from minijax.lax.elementwise.transcendental import exp, expm1, log
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
 from minijax.lax.special.gamma_functions import digamma, lgamma
+from minijax.lax.special.polynomials import polynomial
 from minijax.lax.special.series import converge
 from minijax.primitives.declare import Binary, binary, no_derivative
 from minijax.runtime.array import Array, ArrayLike
@@ -170,6 +171,26 @@ def _igamma(a: Any, x: Any) -> Any:
     return where(is_outside, math.nan, out)
 
 
+_SMALL = 2.0**-12
+# Of the logarithm of `gamma(1 + a)`, from `a` on: Euler's constant, and zeta(k) / k.
+_LOG_GAMMA_AT_ONE = (
+    -0.5772156649015329, 0.8224670334241132, -0.40068563438653143, 0.27058080842778454,
+)  # fmt: skip
+_TERMS_OF_SMALL = 18
+
+
+def _upper_of_small(a: Any, x: Any) -> Any:
+    """Q for `a` near 0 and `x` below 1, where it is of the size of `a`.
+
+    P is `x**a / gamma(1 + a)` times `1 + a * (sum of (-x)**n / ((a + n) * n!) over n = 1, 2, ...)`.
+    """
+    log_power = mul(a, add(log(x), neg(polynomial(_LOG_GAMMA_AT_ONE[::-1], a))))
+    total: Any = 0.0
+    for n in range(_TERMS_OF_SMALL, 0, -1):
+        total = mul(add(total, div(1.0, add(a, float(n)))), mul(x, -1.0 / n))
+    return neg(add(expm1(log_power), mul(exp(log_power), mul(a, total))))
+
+
 def _igammac(a: Any, x: Any) -> Any:
     is_above = bitwise_and(ge(x, 1.0), ge(x, a))
     log_weight = _log_weight(a, x)
@@ -177,9 +198,12 @@ def _igammac(a: Any, x: Any) -> Any:
     is_one = eq(a, math.inf)
     is_active = bitwise_not(_any(is_outside, _underflows(log_weight), is_zero, is_one))
     weight = exp(log_weight)
-    lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
+    is_small = bitwise_and(lt(a, _SMALL), lt(x, 1.0))  # and P is 1 but for a little
+    by_series = bitwise_not(bitwise_or(is_above, is_small))
+    lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, by_series)))
     upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
-    out = where(is_one, 1.0, where(is_zero, 0.0, where(is_above, upper, sub(1.0, lower))))
+    rest = where(is_small, _upper_of_small(a, x), sub(1.0, lower))
+    out = where(is_one, 1.0, where(is_zero, 0.0, where(is_above, upper, rest)))
     return where(is_outside, math.nan, out)
 
 
@@ -264,7 +288,7 @@ _random_gamma_grad_of: Binary = binary(
 _igamma_of: Binary = binary(
     "igamma",
     "",
-    hlo=in_32_bits_at_least(_igamma),
+    hlo=in_64_bits(_igamma, below=4),
     kinds="f",
     jvp=(
         lambda t, out, a, x: mul(t, _igamma_grad_a_of(a, x)),
@@ -274,7 +298,7 @@ _igamma_of: Binary = binary(
 _igammac_of: Binary = binary(
     "igammac",
     "",
-    hlo=in_32_bits_at_least(_igammac),
+    hlo=in_64_bits(_igammac, below=4),
     kinds="f",
     jvp=(
         lambda t, out, a, x: neg(mul(t, _igamma_grad_a_of(a, x))),

@@ -7,11 +7,16 @@ from typing import Any
 
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
-from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
+from minijax.lax.elementwise.widening import (
+    call_in_32_bits_at_least,
+    in_32_bits_at_least,
+    in_64_bits,
+    with_derivatives,
+)
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.math.arithmetic import mod
 from minijax.numpy.math.operands import real_floats
-from minijax.primitives.declare import Binary, Unary, binary, lower_by_primitives, unary
+from minijax.primitives.declare import Binary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
@@ -139,7 +144,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike) -> Array:
     >>> jnp.hypot(3.0, 4.0), jnp.hypot(jnp.float32(3e30), 4e30)
     (Array(5., dtype=float32, weak_type=True), Array(5.e+30, dtype=float32))
     """
-    return _hypot_of(*real_floats("hypot", x1, x2))
+    return call_in_32_bits_at_least(_hypot_of, *real_floats("hypot", x1, x2))
 
 
 def _nearest_whole(x: Any) -> tuple[Any, Any]:
@@ -184,19 +189,29 @@ def _sinc_slope(x: Any) -> Any:
 
 
 def _sinc_curvature(x: Any) -> Any:
-    """The second derivative, by the differential equation that `sinc` solves."""
-    is_zero = lax.eq(x, 0)
-    slope = where(is_zero, -(math.pi**2) / 3, lax.div(_sinc_slope_of(x), where(is_zero, 1, x)))
-    return lax.sub(lax.mul(-(math.pi**2), _sinc_of(x)), lax.mul(2, slope))
+    """The second derivative: `pi**2 ((2 - y**2) sin(y) / y**3 - 2 cos(y) / y**2)`, `y = pi * x`.
+
+    Near 0 it is the series of the slope, differentiated.
+    """
+    is_near = lax.lt(lax.abs(x), 0.5)
+    square = lax.square(lax.mul(math.pi, where(is_near, x, 0)))
+    series: ArrayLike = 0.0
+    for k in range(12, 0, -1):
+        term = (-1) ** k * 2 * k * (2 * k - 1) / math.factorial(2 * k + 1)
+        series = lax.add(term, lax.mul(square, series))
+    is_nothing = lax.gt(lax.abs(x), 1e300)
+    far = where(lax.bitwise_or(is_near, is_nothing), 1, x)
+    y = lax.mul(math.pi, far)
+    sines = lax.mul(lax.sub(lax.div(2, y), y), _sin_of_half_turns(far))
+    waves = lax.sub(sines, lax.mul(2, _cos_of_half_turns(far)))
+    rest = where(is_nothing, 0, lax.div(lax.div(waves, y), y))
+    return lax.mul(math.pi**2, where(is_near, series, rest))
 
 
-_sinc_slope_of: Unary = unary(
-    "sinc_slope",
-    "",
-    hlo=in_64_bits(_sinc_slope),
-    jvp=lambda t, out, x: lax.mul(t, _sinc_curvature(x)),
+_sinc_slope_of = with_derivatives(
+    "sinc_slope", _sinc_slope, _sinc_curvature, widened=in_64_bits, kinds="fc"
 )
-_sinc_of: Unary = unary(
+_sinc_of = unary(
     "sinc",
     "",
     hlo=in_32_bits_at_least(_sinc),

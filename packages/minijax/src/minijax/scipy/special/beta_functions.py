@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
@@ -127,6 +129,10 @@ def _growth_of_digamma(a: Any, b: Any) -> Any:
     is_positive = lax.bitwise_and(lax.gt(a, 0.0), lax.gt(b, 0.0))
     is_inside = lax.bitwise_and(is_positive, lax.lt(lax.add(a, b), math.inf))
     x, step = where(is_inside, a, 1.0), where(is_inside, b, 1.0)
+    # The growth by a step that is next to nothing is its share of a larger one: no part underflows.
+    share: Any = lax.div(step, lax.mul(x, 2.0**-60))
+    is_linear = lax.lt(share, 2.0**-40)
+    share, step = where(is_linear, share, 1.0), where(is_linear, lax.mul(x, 2.0**-60), step)
     out: Any = 0.0
     for k in range(_SHIFT):
         low = lax.add(x, float(k))
@@ -144,6 +150,7 @@ def _growth_of_digamma(a: Any, b: Any) -> Any:
         power = lax.mul(power, q)
         powers = lax.add(lax.mul(powers, p), power)
     out = lax.add(out, lax.mul(lax.mul(quotient, lax.add(one, other)), series))
+    out = lax.mul(out, share)
 
     def by_difference(a: Any, b: Any) -> Any:
         growth = lax.sub(lax.digamma(lax.add(a, b)), lax.digamma(a))
@@ -197,8 +204,22 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     ('0.0833', '0.0833')
     """
     a, b = real_floats("beta", a, b)
-    sign = lax.mul(lax.mul(gammasgn(a), gammasgn(b)), gammasgn(lax.add(a, b)))
-    return lax.mul(sign, lax.exp(betaln(a, b)))
+    return lax.mul(_sign_of_beta(a, b), lax.exp(betaln(a, b)))
+
+
+def _sign_of_beta(a: Any, b: Any) -> Any:
+    """Of three gamma functions; a sum that is flushed to 0 has the sign of the larger."""
+    total = lax.add(a, b)
+    signs = gammasgn(a), gammasgn(b)
+    is_first = lax.gt(_size(a), _size(b))
+    of_total = where(lax.eq(total, 0.0), where(is_first, *signs), gammasgn(total))
+    return lax.mul(lax.mul(*signs), of_total)
+
+
+def _size(x: Any) -> Any:
+    """Integers that compare as the absolute values of floats do, subnormal ones among them."""
+    bits = np.dtype(f"int{typeof(x).dtype.itemsize * 8}")
+    return lax.bitwise_and(lax.bitcast_convert_type(x, bits), np.iinfo(bits).max)
 
 
 __all__ = ["beta", "betaln"]

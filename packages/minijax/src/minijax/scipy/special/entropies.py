@@ -7,6 +7,7 @@ from typing import Any
 
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
+from minijax.lax.elementwise.widening import in_32_bits_at_least
 from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
@@ -67,7 +68,7 @@ def _log_quotient(p: Any, q: Any) -> Any:
 _log_quotient_of = binary(
     "log_quotient",
     "",
-    hlo=lower_by_primitives(_log_quotient),
+    hlo=in_32_bits_at_least(_log_quotient),
     kinds="f",
     jvp=(lambda t, out, p, q: lax.div(t, p), lambda t, out, p, q: lax.neg(lax.div(t, q))),
 )
@@ -76,7 +77,7 @@ _log_quotient_of = binary(
 _relative_entropy_of = binary(
     "relative_entropy",
     "",
-    hlo=lower_by_primitives(lambda p, q: lax.mul(p, _log_quotient_of(p, q))),
+    hlo=in_32_bits_at_least(lambda p, q: lax.mul(p, _log_quotient(p, q))),
     kinds="f",
     jvp=(
         lambda t, out, p, q: lax.mul(t, lax.add(_log_quotient_of(p, q), 1.0)),
@@ -107,7 +108,7 @@ def _divergence(p: Any, q: Any) -> Any:
 _divergence_of = binary(
     "kullback_leibler",
     "",
-    hlo=lower_by_primitives(_divergence),
+    hlo=in_32_bits_at_least(_divergence),
     kinds="f",
     jvp=(
         lambda t, out, p, q: lax.mul(t, _log_quotient_of(p, q)),

@@ -41,8 +41,8 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     return _of_sine(x), _of_cosine(x)
 
 
-def _quarter_turns(x: Any) -> Any:
-    """`x**2` modulo 4, in quarter turns.
+def _quarter_turns(x: Any) -> tuple[Any, Any]:
+    """`x**2` modulo 4, in quarter turns: a whole number, and the rest, accurate even near 0.
 
     The square is the sum of three products without an error, of the upper and the lower half of
     the digits of `x`. Floats too large to be odd have whole turns only.
@@ -55,18 +55,31 @@ def _quarter_turns(x: Any) -> Any:
     products = (
         lax.square(upper), lax.mul(2.0, lax.mul(upper, lower)), lax.square(lower),
     )  # fmt: skip
-    total: ArrayLike = 0.0
+    whole: ArrayLike = 0.0
+    rest: ArrayLike = 0.0
+    lost: ArrayLike = 0.0
     for product in products:
-        total = lax.add(total, lax.rem(product, 4.0))
-    return where(lax.lt(lax.abs(x), 1.0), lax.square(x), lax.rem(total, 4.0))
+        turns = lax.rem(product, 4.0)
+        nearest = lax.round(turns, lax.RoundingMethod.TO_NEAREST_EVEN)
+        whole = lax.add(whole, nearest)
+        rest, error = _sum_and_error(rest, lax.sub(turns, nearest))
+        lost = lax.add(lost, error)
+    nearest = lax.round(rest, lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.add(whole, nearest), lax.add(lax.sub(rest, nearest), lost)
+
+
+def _sum_and_error(x: Any, y: Any) -> tuple[Any, Any]:
+    """A sum as it is rounded, and what it lacks (Knuth's two-sum)."""
+    total = lax.add(x, y)
+    of_y = lax.sub(total, x)
+    return total, lax.add(lax.sub(x, lax.sub(total, of_y)), lax.sub(y, of_y))
 
 
 def _wave(x: Any, phase: int) -> Any:
     """`sin(pi / 2 * (x**2 + phase))`, from sines and cosines of at most an eighth of a turn."""
-    turns = lax.add(_quarter_turns(x), float(phase))
-    quarter = lax.round(turns, lax.RoundingMethod.TO_NEAREST_EVEN)
-    angle = lax.mul(math.pi / 2, lax.sub(turns, quarter))
-    which = lax.rem(lax.add(quarter, 8.0), 4.0)
+    quarter, rest = _quarter_turns(x)
+    angle = lax.mul(math.pi / 2, rest)
+    which = lax.rem(lax.add(quarter, 8.0 + phase), 4.0)
     is_odd = lax.eq(lax.rem(which, 2.0), 1.0)
     out = where(is_odd, lax.cos(angle), lax.sin(angle))
     return where(lax.eq(x, x), where(lax.ge(which, 2.0), lax.neg(out), out), math.nan)

@@ -40,7 +40,7 @@ def _flat_t(h: Any, a: Any) -> Any:
     terms = list(map(term, ((nodes + 1) / 2).tolist(), weights.tolist()))
     while len(terms) > 1:  # by pairs, whose sums round less often
         terms = [*map(operator.add, terms[::2], terms[1::2]), *terms[len(terms) // 2 * 2 :]]
-    return a / (4 * math.pi) * terms[0]
+    return a * (terms[0] / (4 * math.pi))
 
 
 def _tangent_by_h(t: Any, out: Any, h: Any, a: Any) -> Any:
