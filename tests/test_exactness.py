@@ -159,3 +159,30 @@ def test_slopes_of_clamp_at_its_bounds():
     for found, expected in zip(*(slopes(lib)(low, x, high) for lib in (minijax, jax)), strict=True):
         np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
     assert_close(*both(lambda lib: lib.lax.clamp, low, x, high))
+
+
+FORMULAS = {
+    "mish": lambda lib: lib.nn.mish,
+    "gelu": lambda lib: lambda x: lib.nn.gelu(x, approximate=False),
+    "log1mexp": lambda lib: lib.nn.log1mexp,
+    "sinc": lambda lib: lib.numpy.sinc,
+}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_derivatives_beyond_those_that_have_formulas(name, dtype):
+    """The last formula is differentiated, in the dtype of its operand."""
+
+    def fourth(lib):
+        function = FORMULAS[name](lib)
+        for _ in range(4):
+            function = lib.grad(function)
+        return lib.vmap(function)
+
+    points = np.array([0.3, 1.5, 2.25], F32)
+    expected = np.asarray(fourth(jax)(points))
+    found = fourth(minijax)(minijax.numpy.asarray(points, dtype))
+    assert found.dtype == dtype
+    rtol = 2e-4 if dtype == "float32" else 0.1
+    np.testing.assert_allclose(np.asarray(found, F32), expected, rtol=rtol)

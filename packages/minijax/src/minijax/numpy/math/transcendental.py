@@ -18,6 +18,7 @@ from minijax.numpy.math.arithmetic import mod
 from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import Binary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.dtypes import finfo
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax_stage2 import typeof
@@ -199,7 +200,7 @@ def _sinc_curvature(x: Any) -> Any:
     for k in range(12, 0, -1):
         term = (-1) ** k * 2 * k * (2 * k - 1) / math.factorial(2 * k + 1)
         series = lax.add(term, lax.mul(square, series))
-    is_nothing = lax.gt(lax.abs(x), 1e300)
+    is_nothing = lax.gt(lax.abs(x), float(finfo(typeof(x).dtype).max) / 8)
     far = where(lax.bitwise_or(is_near, is_nothing), 1, x)
     y = lax.mul(math.pi, far)
     sines = lax.mul(lax.sub(lax.div(2, y), y), _sin_of_half_turns(far))
