@@ -1,13 +1,10 @@
-"""Lines of the table where ours is not JAX's number: on purpose, or not exact enough yet."""
+"""Lines of the table where ours is on purpose not JAX's number."""
 
 _AT_POLES = "where the function is infinite, JAX rounds its slope to 16 bits earlier"
 
-# Deliberate.
 DIFFERENCES: dict[str, str] = {
     "scipy.special.betaln d0": _AT_POLES,
     "scipy.special.betaln d1": _AT_POLES,
     "scipy.special.owens_t": "of an infinite slope ours is exact, JAX's 3 units off in float64",
     "scipy.special.polygamma": "orders that are floats are taken; JAX wants integers",
 }
-# Known to be worse: these lines are printed, and are work to be done.
-SHORTFALLS: dict[str, str] = {}

@@ -4,6 +4,7 @@ A function is named by its path in `minijax` and `jax`. Its formula takes number
 jets, from which its derivatives follow. Where mpmath has no such function, the formula defines it.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,7 @@ class Function:
         operands: how many.
         dtypes: in which it exists.
         whole: which operands are whole numbers.
+        endless: where all operands are finite and above it, JAX's sums do not end.
     """
 
     path: str
@@ -48,6 +50,7 @@ class Function:
     operands: int = 1
     dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
     whole: tuple[int, ...] = ()
+    endless: float = math.inf
 
     @property
     def name(self) -> str:

@@ -46,7 +46,9 @@ def at_edges(function: Function, dtype: str, most: int, rng: np.random.Generator
     if len(combinations) > most:
         chosen = rng.choice(len(combinations), most, replace=False)
         combinations = [combinations[i] for i in chosen]
-    return [np.array(column, dtype) for column in zip(*combinations, strict=True)]
+    return _that_end(
+        function, [np.array(column, dtype) for column in zip(*combinations, strict=True)]
+    )
 
 
 def inside(function: Function, dtype: str, count: int, rng: np.random.Generator) -> Points:
@@ -67,7 +69,13 @@ def inside(function: Function, dtype: str, count: int, rng: np.random.Generator)
         is_normal &= (size >= float(about.tiny)) & (size <= float(about.max)) | (
             i in function.whole
         )
-    return [x[is_normal] for x in numbers]
+    return _that_end(function, [x[is_normal] for x in numbers])
+
+
+def _that_end(function: Function, numbers: Points) -> Points:
+    sizes = [x.astype(np.float64) for x in numbers]
+    is_endless = np.all([(x > function.endless) & np.isfinite(x) for x in sizes], 0)
+    return [x[~is_endless] for x in numbers]
 
 
 def _drawn(

@@ -351,8 +351,12 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
     """One or several ints, as a tuple; the message for anything else names `role`."""
     if type(given) is int:
         return (given,)
-    if type(given) is tuple and {int}.issuperset(map(type, given)):  # as most are
-        return given
+    if type(given) is tuple:  # as most are
+        for x in given:
+            if type(x) is not int:
+                break
+        else:
+            return given
     ndim = getattr(given, "ndim", int(isinstance(given, Iterable)))
     several = ndim > 0 and not isinstance(given, _NO_SEQUENCES)
     try:

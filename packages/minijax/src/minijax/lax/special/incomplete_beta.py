@@ -16,7 +16,7 @@ from minijax.lax.elementwise.comparisons import eq, ge, gt, lt, ne
 from minijax.lax.elementwise.extremes import max, min
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp, log, log1p
-from minijax.lax.elementwise.widening import in_64_bits
+from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
 from minijax.lax.special.gamma_functions import lgamma
 from minijax.lax.special.series import converge
 from minijax.primitives.declare import declare, no_derivative, require_kind
@@ -68,9 +68,17 @@ def _log_beta(a: Any, b: Any) -> Any:
     return sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
 
 
-def _log_of_p_times_beta(p: Any, q: Any) -> Any:
-    """The beta function alone overflows where `p` is the smallest number."""
-    return sub(add(lgamma(add(p, 1.0)), lgamma(q)), lgamma(add(p, q)))
+def _weight(a: Any, b: Any, x: Any, is_fast: Any) -> Any:
+    """The factor of the fraction, in float64, for its logarithms are large, and cancel.
+
+    Of the first operand and the beta function it needs the product, which overflows nowhere.
+    """
+    dtype = typeof(x).dtype
+    a, b, x = map(to_64_bits, (a, b, x))
+    p, q = where(is_fast, a, b), where(is_fast, b, a)
+    powers = add(mul(a, log(x)), mul(b, log1p(neg(x))))
+    product = sub(add(lgamma(add(p, 1.0)), lgamma(q)), lgamma(add(a, b)))
+    return stage2.astype(exp(sub(powers, product)), dtype)
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
@@ -87,9 +95,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     is_fast = lt(x, div(add(a, 1.0), add(add(a, b), 2.0)))
     p, q = where(is_fast, a, b), where(is_fast, b, a)
     y = where(is_fast, x, sub(1.0, x))
-    logs = add(mul(p, log(y)), mul(q, log1p(neg(y))))
-    weight = exp(sub(logs, _log_of_p_times_beta(p, q)))
-    out = mul(weight, _fraction(p, q, y, is_active))
+    out = mul(_weight(a, b, x, is_fast), _fraction(p, q, y, is_active))
     # The logarithms of extreme operands are so large that their difference is far off.
     out = max(min(where(is_fast, out, sub(1.0, out)), 1.0), 0.0)
     out = where(at_zero, where(eq(x, 0.0), 0.0, 1.0), out)

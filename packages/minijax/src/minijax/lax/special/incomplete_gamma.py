@@ -2,7 +2,8 @@
 
 Below `a` and below 1 the lower function P is the sum of a series, elsewhere the upper function Q is
 a continued fraction (https://dlmf.nist.gov/8.7 and 8.9); each is 1 minus the other. The derivative
-with respect to `a` uses the same steps: each step also computes its tangent.
+with respect to `a` uses the same steps: each step also computes its tangent. Where `a` is so large
+that this takes too many steps, an asymptotic expansion takes none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.lax.control_flow.cond import cond
 from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
@@ -21,6 +23,8 @@ from minijax.lax.elementwise.comparisons import eq, ge, gt, le, lt, ne
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp, expm1, log
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
+from minijax.lax.reductions.standard import reduce_or
+from minijax.lax.special import gamma_asymptotics as asymptotics
 from minijax.lax.special.gamma_functions import digamma, lgamma
 from minijax.lax.special.polynomials import polynomial
 from minijax.lax.special.series import converge
@@ -29,7 +33,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 
-MOST_STEPS = 2000  # of the continued fraction
+MOST_STEPS = 2000
 Pair = tuple[Any, Any]
 
 
@@ -55,7 +59,7 @@ def _series(a: Any, x: Any, is_active: Any) -> Any:
         return gt(new[0], mul(new[1], _epsilon(x)))
 
     one = stage2.functions.full_like(x, 1.0)
-    _, total = converge(step, [one, one], is_active, is_unconverged, 10**9)
+    _, total = converge(step, [one, one], is_active, is_unconverged, MOST_STEPS)
     return total
 
 
@@ -74,7 +78,7 @@ def _series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
 
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
     start = [one, one, zero, zero]
-    _, total, _, total_dot = converge(step, start, is_active, is_unconverged, 10**9)
+    _, total, _, total_dot = converge(step, start, is_active, is_unconverged, MOST_STEPS)
     return total, total_dot
 
 
@@ -157,16 +161,32 @@ def _is_outside(a: Any, x: Any) -> Any:
     return _any(lt(x, 0.0), lt(a, 0.0), both_zero, both_infinite, ne(a, a), ne(x, x))
 
 
+def _is_large(a: Any) -> Any:
+    return ge(a, asymptotics.LARGE)
+
+
+def _where_large(function: Callable[..., Any], a: Any, x: Any, otherwise: Any) -> Any:
+    """The expansion `function` where `a` is large; nothing is computed if it is nowhere."""
+    is_large = _is_large(a)
+    every = tuple(range(typeof(otherwise).ndim))
+    return cond(
+        reduce_or(is_large, every),
+        lambda a, x, otherwise: where(is_large, function(a, x), otherwise),
+        lambda a, x, otherwise: otherwise,
+        a, x, otherwise,
+    )  # fmt: skip
+
+
 def _igamma(a: Any, x: Any) -> Any:
     is_above = bitwise_and(ge(x, 1.0), gt(x, a))
     log_weight, is_infinite = _log_weight(a, x), eq(x, math.inf)
     is_outside = _is_outside(a, x)
     is_zero = bitwise_or(eq(x, 0.0), eq(a, math.inf))
-    is_special = _any(is_zero, is_outside, _underflows(log_weight), is_infinite)
+    is_special = _any(is_zero, is_outside, _underflows(log_weight), is_infinite, _is_large(a))
     is_active, weight = bitwise_not(is_special), exp(log_weight)
     lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
     upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
-    out = where(is_above, sub(1.0, upper), lower)
+    out = _where_large(asymptotics.lower, a, x, where(is_above, sub(1.0, upper), lower))
     out = where(is_infinite, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
@@ -196,25 +216,32 @@ def _igammac(a: Any, x: Any) -> Any:
     log_weight = _log_weight(a, x)
     is_outside, is_zero = _is_outside(a, x), bitwise_or(eq(x, math.inf), eq(a, 0.0))
     is_one = eq(a, math.inf)
-    is_active = bitwise_not(_any(is_outside, _underflows(log_weight), is_zero, is_one))
+    is_special = _any(is_outside, _underflows(log_weight), is_zero, is_one, _is_large(a))
+    is_active = bitwise_not(is_special)
     weight = exp(log_weight)
     is_small = bitwise_and(lt(a, _SMALL), lt(x, 1.0))  # and P is 1 but for a little
     by_series = bitwise_not(bitwise_or(is_above, is_small))
     lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, by_series)))
     upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
     rest = where(is_small, _upper_of_small(a, x), sub(1.0, lower))
-    out = where(is_one, 1.0, where(is_zero, 0.0, where(is_above, upper, rest)))
+    out = _where_large(asymptotics.upper, a, x, where(is_above, upper, rest))
+    out = where(is_one, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
 
-def _slope(of_series: Callable[..., Any], of_fraction: Callable[..., Any], has_weight: bool) -> Any:
+def _slope(
+    of_series: Callable[..., Any],
+    of_fraction: Callable[..., Any],
+    of_large: Callable[..., Any],
+    has_weight: bool,
+) -> Any:
     """Combine the derivatives of the logarithms of P and Q in `a`."""
 
     def slope(a: Any, x: Any) -> Any:
         is_above = bitwise_and(gt(x, 1.0), gt(x, a))
         log_weight = _log_weight(a, x)
         is_outside = _any(lt(x, 0.0), le(a, 0.0), ne(a, a), ne(x, x))
-        is_active = bitwise_not(_any(eq(x, 0.0), is_outside))
+        is_active = bitwise_not(_any(eq(x, 0.0), is_outside, _is_large(a)))
         if has_weight:
             is_active = bitwise_and(is_active, bitwise_not(_underflows(log_weight)))
         below = bitwise_and(is_active, bitwise_not(is_above))
@@ -225,6 +252,7 @@ def _slope(of_series: Callable[..., Any], of_fraction: Callable[..., Any], has_w
         upper = add(mul(value, sub(log(x), digamma(a))), value_dot)
         weight = exp(log_weight)
         out = where(is_above, of_fraction(weight, a, x, upper), of_series(weight, a, x, lower))
+        out = _where_large(of_large, a, x, out)
         return where(is_outside, math.nan, where(eq(x, 0.0), 0.0, out))
 
     return slope
@@ -233,25 +261,30 @@ def _slope(of_series: Callable[..., Any], of_fraction: Callable[..., Any], has_w
 _igamma_slope = _slope(
     lambda weight, a, x, lower: mul(div(weight, a), lower),
     lambda weight, a, x, upper: neg(mul(weight, upper)),
+    asymptotics.slope,
     has_weight=True,
 )
 # As `a` grows, x has to grow so that P stays what it is; the weight is x times the density.
 _sample_slope = _slope(
     lambda weight, a, x, lower: neg(mul(div(x, a), lower)),
     lambda weight, a, x, upper: mul(x, upper),
+    asymptotics.sample_slope,
     has_weight=False,
 )
 
 
-def _log_density(a: Any, x: Any) -> Any:
-    return sub(mul(sub(a, 1.0), log(x)), add(x, lgamma(a)))
+def _density_of(a: Any, x: Any) -> Any:
+    # The logarithm of gamma(a) is large also where `a` is small; that of gamma(1 + a) is not.
+    out = mul(abs(a), exp(sub(mul(sub(a, 1.0), log(x)), add(x, lgamma(add(a, 1.0))))))
+    out = _where_large(asymptotics.density, a, x, out)
+    return where(bitwise_and(eq(a, math.inf), lt(x, math.inf)), 0.0, out)
 
 
 # In 64 bits, for an error of the logarithm is a relative one of the density.
 _density: Binary = binary(
     "gamma_density",
     "",
-    hlo=in_64_bits(lambda a, x: exp(_log_density(a, x))),
+    hlo=in_64_bits(_density_of),
     kinds="f",
     jvp=(
         lambda t, out, a, x: mul(t, mul(out, sub(log(x), digamma(a)))),
