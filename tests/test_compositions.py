@@ -131,13 +131,13 @@ def pairs(outer, part, count):
     return [(outer, inner) for inner in names[(names.index(outer) + part) % count :: count]]
 
 
-@parts(3)
+@parts(6)
 @pytest.mark.parametrize("outer", TRANSFORMATIONS)
 def test_types_of_pairs(outer, part, count):
     compare_types(pairs(outer, part, count))
 
 
-@parts(9)
+@parts(18)
 @pytest.mark.parametrize("outer", TRANSFORMATIONS)
 def test_values_of_pairs(outer, part, count):
     compare_values(pairs(outer, part, count))

@@ -196,7 +196,7 @@ FUNCTIONS = [
 DTYPES = "int8 uint8 uint64 bfloat16 float16 float32 complex64"
 
 
-@pytest.mark.parametrize("dtype", one_in(2, DTYPES.split()))
+@pytest.mark.parametrize("dtype", one_in(3, DTYPES.split()))
 def test_of_every_dtype(dtype):
     values = np.array([1, 1, 2, 1]).astype(getattr(mnp, dtype).dtype)
     ours = in_one_program(FUNCTIONS, mnp, minijax, values)

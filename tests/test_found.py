@@ -509,7 +509,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("x64", [False, True], ids=["32 bits", "64 bits"])
-@pytest.mark.parametrize("name", one_in(4, FOUND))
+@pytest.mark.parametrize("name", one_in(6, FOUND))
 def test_found_programs_give_what_jax_gives(name, x64):
     program = FOUND[name]
     with jax.enable_x64(x64), minijax.enable_x64(x64), np.errstate(all="ignore"):

@@ -287,7 +287,7 @@ REAL_EXAMPLES = [example for example in ALL_EXAMPLES if is_real(example)]
 ORDERS = list(itertools.permutations(["jit", "vmap", "grad"]))
 
 
-@pytest.mark.parametrize("example", one_in(2, REAL_EXAMPLES), ids=str)
+@pytest.mark.parametrize("example", one_in(4, REAL_EXAMPLES), ids=str)
 def test_jit_vmap_and_grad_in_every_order(example):
     draws = [example.draw(seed) for seed in range(BATCH)]
     batches = [np.stack(xs) for xs in zip(*draws, strict=True)]

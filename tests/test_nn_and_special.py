@@ -123,7 +123,7 @@ def assert_close(found, expected, tolerance):
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", one_in(5, CASES))
+@pytest.mark.parametrize("name", one_in(8, CASES))
 def test_values_and_gradients(name):
     function, x = CASES[name]
 

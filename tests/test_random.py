@@ -150,7 +150,7 @@ NEARLY = [
 ]
 
 
-@pytest.mark.parametrize(("name", "calls"), NEARLY, ids=[name for name, _ in NEARLY])
+@pytest.mark.parametrize(("name", "calls"), one_in(2, NEARLY), ids=[name for name, _ in NEARLY])
 def test_nearly_the_same_numbers(name, calls):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for args in calls:
@@ -171,7 +171,7 @@ APPROXIMATE = {
 
 
 @every_width
-@pytest.mark.parametrize("name", one_in(2, APPROXIMATE))
+@pytest.mark.parametrize("name", one_in(3, APPROXIMATE))
 def test_approximate_methods(name, x64):
     def program(numpy, lib):
         def draw(key, *args, dtype=None):
@@ -198,7 +198,9 @@ RUNS = [(name, calls, False) for name, calls in CASES] + [
 
 
 @pytest.mark.parametrize(
-    ("name", "calls", "x64"), RUNS, ids=[f"{name}-{64 if x64 else 32}" for name, _, x64 in RUNS]
+    ("name", "calls", "x64"),
+    one_in(2, RUNS),
+    ids=[f"{name}-{64 if x64 else 32}" for name, _, x64 in RUNS],
 )
 def test_the_same_bits(name, calls, x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64):
@@ -253,7 +255,7 @@ GRADIENTS = {
 }
 
 
-@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("name", one_in(2, GRADIENTS))
 def test_gradients_by_parameters(name):
     def gradient(lib, key):
         def weighted_sum(a):

@@ -300,7 +300,7 @@ FUNCTIONS = OF_COMPLEX + of_one_array(PLACES, {}, ALONG)
 DTYPES = "bool int8 uint8 uint64 bfloat16 float16 complex64"
 
 
-@pytest.mark.parametrize("dtype", one_in(2, DTYPES.split()))
+@pytest.mark.parametrize("dtype", one_in(3, DTYPES.split()))
 def test_of_every_dtype(dtype):
     functions = OF_COMPLEX if dtype == "complex64" else FUNCTIONS
     values = (abs(i) if dtype.startswith("u") else i)[:, 1:].astype(getattr(mnp, dtype).dtype)

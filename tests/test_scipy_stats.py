@@ -57,7 +57,7 @@ def functions_of(module):
     return [name for name in NAMES if hasattr(module, name)]
 
 
-@pytest.mark.parametrize("name", one_in(2, [*CONTINUOUS, *WITHOUT_LOC]))
+@pytest.mark.parametrize("name", one_in(3, [*CONTINUOUS, *WITHOUT_LOC]))
 def test_continuous_distributions(name):
     ours, theirs = of_both(name)
     assert functions_of(ours) == functions_of(theirs)

@@ -224,7 +224,7 @@ WITHOUT = [
 DTYPES = "bool int8 uint8 bfloat16 float16 float64 complex64"
 
 
-@pytest.mark.parametrize("dtype", one_in(2, DTYPES.split()))
+@pytest.mark.parametrize("dtype", one_in(3, DTYPES.split()))
 def test_of_every_dtype(dtype):
     functions = WITH_DERIVATIVES + (OF_REALS + WITHOUT if dtype != "complex64" else [])
     values = np.abs(i).astype(getattr(mnp, dtype).dtype)

@@ -237,6 +237,28 @@ def of_every_type(*shapes):
 
 EXAMPLES = [example for primitive in primitives for example in examples(primitive)]
 SMOOTH = [example for example in EXAMPLES if example.is_smooth]
+
+
+def widest(examples):
+    """Of examples that differ in nothing but how wide their numbers are, the widest."""
+    by_look = {}
+    for example in examples:
+        kinds = [(aval.shape, aval.dtype.kind) for aval in example.avals]
+        look = str((example.primitive, kinds, example.params, example.held))
+        width = sum(aval.dtype.itemsize for aval in example.avals)
+        by_look.setdefault((look, example.function), []).append((width, example))
+    return [max(alike, key=lambda pair: pair[0])[1] for alike in by_look.values()]
+
+
+def narrower_at_night(examples):
+    """The examples as parameters of a test, run at every change for the widest numbers."""
+    by_day = set(map(id, widest(examples)))
+    return [
+        pytest.param(x, marks=[] if id(x) in by_day else [pytest.mark.nightly], id=str(x))
+        for x in examples
+    ]
+
+
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
 every_smooth_example = pytest.mark.parametrize("example", SMOOTH, ids=str)
 
@@ -413,7 +435,7 @@ def batched(draws, in_axes):
     )
 
 
-@every_example
+@pytest.mark.parametrize("example", narrower_at_night(EXAMPLES))
 def test_vmap_is_a_loop(example):
     draws = [example.draw(seed) for seed in range(BATCH)]
     for in_axes in batches(example):
@@ -446,17 +468,6 @@ def test_divided_examples_have_divided_results(example):
         results = eval_shape(vmap(example), *batches)
     for result in tree.leaves(results):
         assert result.sharding.spec == P("x", *[None] * (result.ndim - 1)), result
-
-
-def widest(examples):
-    """Of examples that differ in nothing but how wide their numbers are, the widest."""
-    by_look = {}
-    for example in examples:
-        kinds = [(aval.shape, aval.dtype.kind) for aval in example.avals]
-        look = str((example.primitive, kinds, example.params, example.held))
-        width = sum(aval.dtype.itemsize for aval in example.avals)
-        by_look.setdefault((look, example.function), []).append((width, example))
-    return [max(alike, key=lambda pair: pair[0])[1] for alike in by_look.values()]
 
 
 def others_at_night(examples):
