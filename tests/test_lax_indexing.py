@@ -405,3 +405,21 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_does_not_fit_is_refused_with_jaxs_class_of_error(name):
     compare(refused(WRONG[name]))
+
+
+@pytest.mark.parametrize("name", [*SCATTERS, "scatter_apply"])
+def test_several_updates_of_a_scalar(name):
+    """XLA compiles none of these programs, and so JAX refuses most of them."""
+    indices, numbers = np.zeros((3, 0), np.int32), minijax.lax.ScatterDimensionNumbers((), (), ())
+    if name == "scatter_apply":
+        found = minijax.lax.scatter_apply(
+            mnp.float32(5), indices, lambda x: x * 2, numbers, update_shape=(3,)
+        )
+        assert found == 40
+        return
+    scatter = getattr(minijax.lax, name)
+    step = {"add": 5 + 9, "sub": 5 - 9, "mul": 5 * 24, "min": 2, "max": 5}.get(name[8:])
+    updates = np.array([2, 3, 4], np.float32)
+    for wrap in (lambda f: f, minijax.jit, lambda f: lambda x: minijax.jvp(f, (x,), (x,))[0]):
+        found = wrap(lambda x: scatter(x, indices, updates, numbers))(mnp.float32(5))
+        assert found in (step,) if step else found in updates

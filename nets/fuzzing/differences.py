@@ -777,10 +777,11 @@ DELIBERATE = [
     ),
     Deliberate(
         "`owens_t` between 0 and an infinite slope is half the probability of a tail; JAX's is a "
-        "quarter where the height is small, and NaN where it is 0.",
+        "quarter where the height is small, and NaN where it is 0. Where the slope is steep, JAX's "
+        "is off in the ninth digit.",
         called_with(
             "value", r"jax\.scipy\.special\.owens_t",
-            lambda h, a: np.any(np.isinf(np.asarray(a, np.float64))),
+            lambda h, a: np.any(np.abs(np.asarray(a, np.float64)) > 1),
         ),
     ),
     Deliberate(

@@ -120,10 +120,36 @@ BINARY |= {
     "kullback_leibler": lambda x, y: x * np.log(x / y) - x + y,
     "poch": np.vectorize(lambda z, m: math.gamma(float(z) + float(m)) / math.gamma(float(z))),
 }
+
+
+def density(x):
+    return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def mish(x):
+    """`x * tanh(softplus(x))`, its slope, and the slope of that."""
+    share, part = np.tanh(np.log1p(np.exp(x))), 1 / (1 + np.exp(-x))
+    slope = (1 - share * share) * part
+    bend = slope * (1 - part - 2 * share * part)
+    return x * share, share + x * slope, 2 * slope + x * bend
+
+
+NDTR = elementwise(lambda x: math.erfc(-float(x) * math.sqrt(0.5)) / 2)
+UNARY |= {
+    "mish": lambda x: mish(x)[0],
+    "mish_slope": lambda x: mish(x)[1],
+    "mish_slope_slope": lambda x: mish(x)[2],
+    "gelu": lambda x: x * NDTR(x),
+    "gelu_slope": lambda x: NDTR(x) + x * density(x),
+    "gelu_slope_slope": lambda x: (2 - x * x) * density(x),
+    "log1mexp": lambda x: np.log(-np.expm1(-x)),
+    "log1mexp_slope": lambda x: 1 / np.expm1(x),
+    "log1mexp_slope_slope": lambda x: -np.exp(x) / np.expm1(x) ** 2,
+}
 # Where the operands of a primitive, or each of them, are drawn from, if not from 0.5 to 1.5.
 RANGES = {
     **dict.fromkeys(["asin", "acos", "atanh", "erf_inv", "ndtri", "ndtri_slope"], (0.1, 0.9)),
-    "regularized_incomplete_beta": (0.1, 0.9),
+    **dict.fromkeys(["regularized_incomplete_beta", "beta_density"], (0.1, 0.9)),
     "acosh": (1.1, 2.0),
     "comb": ((1.2, 1.5), (0.5, 0.8)),
     "clamp": ((0.5, 0.8), (0.5, 1.5), (1.2, 1.5)),
@@ -136,6 +162,7 @@ HELD = {
     "igamma_grad_a": (1.7,),
     "random_gamma_grad": (1.7,),
     "regularized_incomplete_beta": (1.3, 0.7),
+    "beta_density": (1.3, 0.7),
     "expn": (2.0,),
 }
 
@@ -157,6 +184,7 @@ OTHERS = (
     "erfcx_slope",
     "ndtri_slope",
     "sinc_slope",
+    "sinc_slope_slope",
     "fresnel_sin",
     "fresnel_cos",
     "dawsn",

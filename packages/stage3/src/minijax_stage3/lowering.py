@@ -234,6 +234,11 @@ class FunctionBuilder:
         (out,) = self.emit(f"stablehlo.broadcast_in_dim {x.name}, dims = [] : {types}", aval)
         return out
 
+    def reshape(self, x: Value, shape: Shape) -> Value:
+        aval = ShapedArray(shape, x.aval.dtype)
+        (out,) = self.emit(f"stablehlo.reshape {x.name} : {signature([x], [aval])}", aval)
+        return out
+
     def parameters(self, jaxpr: Jaxpr) -> list[Value]:
         return [
             Value(f"%arg{number}", var.aval)

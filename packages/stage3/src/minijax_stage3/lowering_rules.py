@@ -111,7 +111,7 @@ def _transpose(
 
 
 def _reshape(b: FunctionBuilder, out_avals: Avals, x: Value, *, new_sizes: Shape) -> list[Value]:
-    return b.emit(f"stablehlo.reshape {x.name} : {signature([x], out_avals)}", *out_avals)
+    return [b.reshape(x, new_sizes)]
 
 
 def _broadcast_in_dim(

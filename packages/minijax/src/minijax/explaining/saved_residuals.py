@@ -10,6 +10,7 @@ from minijax.transforms.checkpoint_policies import name_p
 from minijax.transforms.transformations import vjp
 from minijax_stage2 import ShapedArray
 from minijax_stage2.argument_names import argument_names
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage3.jaxpr import Atom, Jaxpr, Literal
 
@@ -30,6 +31,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     f32[3] from the argument x
     f32[] from the argument y
     """
+    require_function("print_saved_residuals", f)
     for aval, origin in saved_residuals(f, *args, **kwargs):
         print(f"{aval} {origin}")
 

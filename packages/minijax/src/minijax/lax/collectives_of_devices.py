@@ -11,7 +11,6 @@ import numpy as np
 
 from minijax.primitives.varying import MeshAxis, axis_of_index
 from minijax_stage2 import ShapedArray
-from minijax_stage2.shaped_array import Shape
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 Groups = Sequence[Sequence[int]] | None  # of indices along an axis
@@ -77,12 +76,6 @@ def lower_reduction(operation: str) -> Callable[..., list[Value]]:
     return rule
 
 
-def _reshaped(b: FunctionBuilder, x: Value, shape: Shape) -> Value:
-    aval = ShapedArray(shape, x.aval.dtype)
-    (out,) = b.emit(f"stablehlo.reshape {x.name} : {signature([x], [aval])}", aval)
-    return out
-
-
 def lower_all_gather(
     b: FunctionBuilder,
     out_avals: Avals,
@@ -94,7 +87,7 @@ def lower_all_gather(
     groups: Groups = None,
 ) -> list[Value]:
     shape = x.aval.shape
-    part = _reshaped(b, x, (*shape[:axis], 1, *shape[axis:]))
+    part = b.reshape(x, (*shape[:axis], 1, *shape[axis:]))
     among = _groups(_axes_of([index]), groups)
     return b.emit(
         f'"stablehlo.all_gather"({part.name}) <{{all_gather_dim = {axis} : i64, {_CHANNEL}, '
@@ -122,7 +115,7 @@ def lower_psum_scatter(
         f": i64, use_global_device_ids}}> {region} : {signature([x], [part])}",
         part,
     )
-    return [_reshaped(b, out, out_avals[0].shape)]
+    return [b.reshape(out, out_avals[0].shape)]
 
 
 def lower_all_to_all(

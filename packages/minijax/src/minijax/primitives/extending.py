@@ -106,6 +106,7 @@ Value = Any  # an array, a number or a tracer
 AbstractValue = ShapedArray  # the base class of types in JAX, where here all are of this one
 
 
+@checking_arguments
 def max_dim(d1: int, d2: int) -> int:
     """The larger of two sizes of axes.
 
@@ -115,6 +116,7 @@ def max_dim(d1: int, d2: int) -> int:
     return max(operator.index(d1), operator.index(d2))
 
 
+@checking_arguments
 def min_dim(d1: int, d2: int) -> int:
     """The smaller of two sizes of axes.
 

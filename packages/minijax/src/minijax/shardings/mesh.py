@@ -2,7 +2,7 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
+from minijax.errors.argument_errors import require_fit, require_hashable
 from minijax.settings.config import Switch
+from minijax_stage2.functions import ints
 from minijax_stage2.shown import counted, shown
 
 Device = Any
@@ -238,18 +240,11 @@ class Mesh(_Axes):
         if not isinstance(devices, np.ndarray):
             devices = np.array(devices, dtype=object)
         found = list(devices.flat) if devices.ndim else []  # an empty mesh
-        for device in found:
-            if not isinstance(device, xla.device_class()):
-                raise TypeError(
-                    "Mesh: devices must hold devices, such as minijax.devices(), found "
-                    f"{shown(device)} of type {type(device).__name__}"
-                )
+        _require_devices("Mesh", found)
         if len({*found}) < len(found):
             raise ValueError("Mesh: a device stands twice in devices")
         self.devices: np.ndarray[Any, Any] = devices.copy()
         self.devices.flags.writeable = False
-        if isinstance(axis_names, str):
-            axis_names = (axis_names,)
         self.axis_sizes = devices.shape
         self.axis_names = _names_of("Mesh", axis_names, devices.ndim)
         self.axis_types = _types_of("Mesh", axis_types, devices.ndim, AxisType.Auto)
@@ -334,8 +329,23 @@ def _mesh_of_ids(
     return Mesh(np.array(devices, dtype=object).reshape(ids.shape), names, types)
 
 
+def _require_devices(caller: str, given: Sequence[Any]) -> None:
+    for device in given:
+        if not isinstance(device, xla.device_class()):
+            raise TypeError(
+                f"{caller}: devices must hold devices, such as minijax.devices(), found "
+                f"{shown(device)} of type {type(device).__name__}"
+            )
+
+
 def _names_of(caller: str, given: Any, ndim: int) -> tuple[Hashable, ...]:
-    names: tuple[Hashable, ...] = tuple(given)
+    if not isinstance(given, str):
+        require_fit(caller, "axis_names", given, Iterable[Any])
+    names: tuple[Hashable, ...] = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        require_hashable(f"{caller}: axis_names", name=name)
+        if name is None:
+            raise ValueError(f"{caller}: None is no name of an axis, found axis_names={names!r}")
     if len(names) != ndim:
         raise ValueError(
             f"{caller}: {counted(ndim, 'axis')} need as many names, found axis_names={names!r}"
@@ -359,7 +369,7 @@ def _types_of(caller: str, given: Any, ndim: int, default: AxisType) -> tuple[Ax
 
 def make_mesh(
     axis_sizes: Sequence[int],
-    axis_names: Sequence[Hashable],
+    axis_names: Any,
     axis_types: Any = None,
     *,
     devices: Sequence[Device] | None = None,
@@ -374,19 +384,26 @@ def make_mesh(
 
     Raises:
         ValueError: there are too few devices, or names and types do not fit the axes.
+        TypeError: a size is no int, or something in `devices` no device.
 
     >>> minijax.make_mesh((1, 1), ("data", "model")).shape_tuple
     (('data', 1), ('model', 1))
     """
+    require_fit("make_mesh", "devices", devices, Iterable[Any] | None)
     devices = xla.devices() if devices is None else list(devices)
-    count = math.prod(axis_sizes)
+    _require_devices("make_mesh", devices)
+    require_fit("make_mesh", "axis_sizes", axis_sizes, Iterable[Any])
+    sizes = ints("make_mesh: axis_sizes", axis_sizes)
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"make_mesh: axis_sizes must be positive, found {sizes}")
+    count = math.prod(sizes)
     if count > len(devices):
         raise ValueError(
-            f"make_mesh: axis_sizes {tuple(axis_sizes)} need {counted(count, 'device')}, and "
+            f"make_mesh: axis_sizes {sizes} need {counted(count, 'device')}, and "
             f"there {'is' if len(devices) == 1 else 'are'} {len(devices)}. On a CPU, set "
             f"MINIJAX_NUM_CPU_DEVICES={count} before the first array is made."
         )
-    chosen = np.array(devices[:count], dtype=object).reshape(tuple(axis_sizes))
+    chosen = np.array(devices[:count], dtype=object).reshape(sizes)
     if axis_types is None:
-        axis_types = (AxisType.Explicit,) * len(axis_sizes)
-    return Mesh(chosen, tuple(axis_names), axis_types)
+        axis_types = (AxisType.Explicit,) * len(sizes)
+    return Mesh(chosen, _names_of("make_mesh", axis_names, len(sizes)), axis_types)

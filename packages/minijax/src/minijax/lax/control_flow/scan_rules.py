@@ -111,14 +111,12 @@ def _element(b: FunctionBuilder, x: Value, position: Value, zero: Value) -> Valu
         f"{signature([x, *starts], [part])}",
         part,
     )
-    element = ShapedArray(shape[1:], x.aval.dtype)
-    return b.emit(f"stablehlo.reshape {piece.name} : {signature([piece], [element])}", element)[0]
+    return b.reshape(piece, shape[1:])
 
 
 def _with_element(b: FunctionBuilder, ys: Value, y: Value, position: Value, zero: Value) -> Value:
     """`ys` with `y` at a position along its first axis."""
-    part = ShapedArray((1, *y.aval.shape), y.aval.dtype)
-    (piece,) = b.emit(f"stablehlo.reshape {y.name} : {signature([y], [part])}", part)
+    piece = b.reshape(y, (1, *y.aval.shape))
     operands = [ys, piece, position, *[zero] * y.aval.ndim]
     names = ", ".join(x.name for x in operands)
     return b.emit(

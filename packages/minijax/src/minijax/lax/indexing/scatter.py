@@ -211,6 +211,17 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
     ) -> list[Value]:
         window, inserted, start_map, batching, indices_batching = dimension_numbers
         indices = wide_indices(b, indices)
+        if (
+            not x.aval.ndim and indices.aval.ndim > 1
+        ):  # XLA does not lower several updates of a scalar
+            row = b.reshape(x, (1,))
+            first = b.constant(0, ShapedArray((*indices.aval.shape[:-1], 1), indices.aval.dtype))
+            (out,) = lower(
+                b, [row.aval], row, first, updates,
+                dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)),
+                indices_are_sorted=True, unique_indices=False, mode=mode, jaxpr=jaxpr,
+            )  # fmt: skip
+            return [b.reshape(out, ())]
         # What fills up updates that are divided unevenly, XLA's partitioner would scatter, too.
         counts = indices.aval.shape[:-1]
         indices, updates = (undivided_if_uneven(b, each, counts) for each in (indices, updates))

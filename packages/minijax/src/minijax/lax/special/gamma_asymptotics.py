@@ -23,12 +23,12 @@ from minijax.lax.elementwise.extremes import clamp
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp, sqrt
 from minijax.lax.special.error_functions import erfc
+from minijax.lax.special.minus_log1p import artanh_series
 from minijax.lax.special.polynomials import polynomial
 
 LARGE = 2.0**14  # from here on the terms below give float64 all its digits
 _DEGREES = (20, 13, 8, 4)  # of c(0), c(1), ...
 _FARTHEST = 0.5  # beyond this `mu` nothing is left of either function
-_LOG_TERMS = 18
 # Of the gamma function by Stirling's formula, in powers of 1 / a (DLMF 5.11.3).
 _STIRLING = (Fraction(1), Fraction(1, 12), Fraction(1, 288), Fraction(-139, 51840))
 
@@ -87,7 +87,7 @@ def _place(a: Any, x: Any) -> _Place:
     mu = clamp(-_FARTHEST, div(sub(x, a), a), _FARTHEST)
     q = div(1.0, add(mu, 2.0))
     r = mul(mu, q)
-    series = polynomial([1 / (2 * k + 3) for k in reversed(range(_LOG_TERMS))], square(r))
+    series = artanh_series(r)
     eta_by_mu = sqrt(mul(mul(2.0, q), sub(1.0, mul(mul(2.0, mul(r, q)), series))))
     log_by_mu = mul(mul(2.0, q), add(1.0, mul(square(r), series)))
     return _Place(mu, eta_by_mu, log_by_mu, mul(a, mul(0.5, square(mul(mu, eta_by_mu)))))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.lax.control_flow.cond import cond
 from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
@@ -17,9 +18,14 @@ from minijax.lax.elementwise.extremes import max, min
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp, log, log1p
 from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
+from minijax.lax.reductions.standard import reduce_or
+from minijax.lax.special import beta_asymptotics as asymptotics
 from minijax.lax.special.gamma_functions import lgamma
+from minijax.lax.special.log_beta import LARGE as ORDINARY
+from minijax.lax.special.log_beta import log_beta
+from minijax.lax.special.log_gamma import log_gamma, log_of_normal
 from minijax.lax.special.series import converge
-from minijax.primitives.declare import declare, no_derivative, require_kind
+from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -28,16 +34,15 @@ from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.abstract_eval import arithmetic
 
-MOST_STEPS = 1000
+MOST_STEPS = 20_000  # as many as it takes where both operands are nearly large
 
 
-def _fraction(a: Any, b: Any, x: Any, is_active: Any) -> Any:
+def _fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> Any:
     """`1 / (1 + d(1) / (1 + d(2) / (1 + ...)))` by Lentz' method, two terms at a time.
 
     It converges fast if `x` is below `(a + 1) / (a + b + 2)`.
     """
-    info = np.finfo(typeof(x).dtype)
-    epsilon, tiny = float(info.eps), 4 * float(info.tiny)
+    tiny = 4 * float(np.finfo(typeof(x).dtype).tiny)
 
     def nonzero(x: Any) -> Any:
         return where(lt(abs(x), tiny), tiny, x)
@@ -64,24 +69,51 @@ def _fraction(a: Any, b: Any, x: Any, is_active: Any) -> Any:
     return converge(step, [one, zero, one], is_active, is_unconverged, MOST_STEPS)[2]
 
 
-def _log_beta(a: Any, b: Any) -> Any:
-    return sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+def _powers_by_beta(a: Any, b: Any, x: Any) -> Any:
+    """`x**a * (1 - x)**b / beta(a, b)`."""
+    logs = sub(_log_of_powers(a, b, x), log_beta(a, b))
+    has_large_logs = ge(min(a, b), ORDINARY)  # which cancel
+    first, second = where(has_large_logs, a, ORDINARY), where(has_large_logs, b, ORDINARY)
+    return where(has_large_logs, asymptotics.powers_by_beta(first, second, x), exp(logs))
 
 
-def _weight(a: Any, b: Any, x: Any, is_fast: Any) -> Any:
-    """The factor of the fraction, in float64, for its logarithms are large, and cancel.
-
-    Of the first operand and the beta function it needs the product, which overflows nowhere.
-    """
-    dtype = typeof(x).dtype
-    a, b, x = map(to_64_bits, (a, b, x))
+def _weight(a: Any, b: Any, x: Any, is_fast: Any, is_narrow: bool) -> Any:
+    """The factor of the fraction."""
     p, q = where(is_fast, a, b), where(is_fast, b, a)
-    powers = add(mul(a, log(x)), mul(b, log1p(neg(x))))
-    product = sub(add(lgamma(add(p, 1.0)), lgamma(q)), lgamma(add(a, b)))
-    return stage2.astype(exp(sub(powers, product)), dtype)
+    if is_narrow:  # large logarithms do no harm, and there are fast ones
+        powers = add(mul(a, log_of_normal(x)), mul(b, log_of_normal(sub(1.0, x))))
+        return _over_first(p, q, powers, log_gamma)
+    small = _over_first(p, q, _log_of_powers(a, b, x), lgamma)
+    return where(lt(max(a, b), ORDINARY), small, div(_powers_by_beta(a, b, x), p))
+
+
+def _log_of_powers(a: Any, b: Any, x: Any) -> Any:
+    return add(mul(a, log(x)), mul(b, log1p(neg(x))))
+
+
+def _over_first(p: Any, q: Any, logs: Any, log_gamma: Callable[[Any], Any]) -> Any:
+    """`exp(logs) / (p * beta(p, q))`, even if `p` is the smallest number."""
+    ratio = sub(log_gamma(add(p, q)), log_gamma(q))
+    return exp(add(logs, sub(ratio, log_gamma(add(p, 1.0)))))
+
+
+def _where_large(a: Any, b: Any, x: Any, is_large: Any, otherwise: Any) -> Any:
+    """The expansion where both operands are large; nothing is computed if they nowhere are."""
+
+    def some(a: Any, b: Any, x: Any, otherwise: Any) -> Any:
+        return where(is_large, asymptotics.incomplete_beta(a, b, x), otherwise)
+
+    every = tuple(range(typeof(otherwise).ndim))
+    return cond(
+        reduce_or(is_large, every), some, lambda *operands: operands[-1], a, b, x, otherwise
+    )
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
+    """In float64: next to its mean, a fraction of narrower floats would lose most digits."""
+    dtype = typeof(x).dtype
+    is_narrow = dtype.itemsize < 8
+    a, b, x = map(to_64_bits, (a, b, x))
     is_out = bitwise_or(lt(a, 0.0), lt(b, 0.0))
     is_out = bitwise_or(is_out, bitwise_not(bitwise_and(ge(x, 0.0), ge(1.0, x))))
     is_out = bitwise_or(is_out, bitwise_or(ne(a, a), ne(b, b)))
@@ -90,47 +122,65 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     at_one = bitwise_or(eq(b, 0.0), eq(a, math.inf))
     is_out = bitwise_or(is_out, bitwise_and(at_zero, at_one))
     at_end = bitwise_or(at_zero, at_one)
-    is_active = bitwise_not(bitwise_or(is_out, at_end))
+    is_large = ge(min(a, b), asymptotics.LARGE)
+    is_active = bitwise_not(bitwise_or(bitwise_or(is_out, at_end), is_large))
 
     is_fast = lt(x, div(add(a, 1.0), add(add(a, b), 2.0)))
     p, q = where(is_fast, a, b), where(is_fast, b, a)
     y = where(is_fast, x, sub(1.0, x))
-    out = mul(_weight(a, b, x, is_fast), _fraction(p, q, y, is_active))
+    epsilon = 2.0**-32 if is_narrow else float(np.finfo(np.float64).eps)
+    out = mul(_weight(a, b, x, is_fast, is_narrow), _fraction(p, q, y, is_active, epsilon))
     # The logarithms of extreme operands are so large that their difference is far off.
-    out = max(min(where(is_fast, out, sub(1.0, out)), 1.0), 0.0)
+    out = _where_large(a, b, x, is_large, where(is_fast, out, sub(1.0, out)))
+    out = max(min(out, 1.0), 0.0)
     out = where(at_zero, where(eq(x, 0.0), 0.0, 1.0), out)
     out = where(at_one, where(eq(x, 1.0), 1.0, 0.0), out)
     out = where(bitwise_or(at_end, ne(x, 0.0)), out, 0.0)
     out = where(bitwise_or(at_end, ne(x, 1.0)), out, 1.0)
-    return where(is_out, math.nan, out)
+    return stage2.astype(where(is_out, math.nan, out), dtype)
 
 
 def _density(a: Any, b: Any, x: Any) -> Any:
     logs = add(mul(sub(b, 1.0), log1p(neg(x))), mul(sub(a, 1.0), log(x)))
-    return exp(sub(logs, _log_beta(a, b)))
+    has_large_logs = ge(min(a, b), ORDINARY)
+    by_powers = div(_powers_by_beta(a, b, x), mul(x, sub(1.0, x)))
+    return where(has_large_logs, by_powers, exp(sub(logs, log_beta(a, b))))
 
 
-regularized_incomplete_beta_p = Primitive("regularized_incomplete_beta")
+def _ternary(name: str, lower: Any, *jvp: Any) -> Primitive:
+    """An elementwise primitive of three floats."""
+    primitive = Primitive(name)
+    two_at_a_time = arithmetic(primitive)
+
+    def type_of(a: ShapedArray, b: ShapedArray, x: ShapedArray) -> Sequence[ShapedArray]:
+        require_kind("betainc", "f", a, b, x)
+        return two_at_a_time(two_at_a_time(a, b)[0], x)
+
+    declare(
+        primitive,
+        abstract_eval=type_of,
+        lower=lower,
+        vmap=elementwise(primitive),
+        sharding=by_elements(primitive),
+        jvp=jvp,
+    )
+    return primitive
 
 
-def _type_of_betainc(a: ShapedArray, b: ShapedArray, x: ShapedArray) -> Sequence[ShapedArray]:
-    require_kind("betainc", "f", a, b, x)
-    two_at_a_time = arithmetic(regularized_incomplete_beta_p)
-    return two_at_a_time(two_at_a_time(a, b)[0], x)
-
-
-declare(
-    regularized_incomplete_beta_p,
-    abstract_eval=_type_of_betainc,
-    lower=in_64_bits(_betainc, below=4),
-    vmap=elementwise(regularized_incomplete_beta_p),
-    sharding=by_elements(regularized_incomplete_beta_p),
-    jvp=(
-        no_derivative("betainc", "a"),
-        no_derivative("betainc", "b"),
-        lambda t, out, a, b, x: mul(t, _density(a, b, x)),
+beta_density_p = _ternary(
+    "beta_density", in_64_bits(_density),
+    no_derivative("betainc", "a"),
+    no_derivative("betainc", "b"),
+    lambda t, out, a, b, x: mul(
+        t, mul(out, sub(div(sub(a, 1.0), x), div(sub(b, 1.0), sub(1.0, x))))
     ),
-)
+)  # fmt: skip
+regularized_incomplete_beta_p = _ternary(
+    "regularized_incomplete_beta", lower_by_primitives(_betainc),
+    no_derivative("betainc", "a"),
+    no_derivative("betainc", "b"),
+    lambda t, out, a, b, x: mul(t, bind1(beta_density_p, a, b, x)),
+)  # fmt: skip
 
 
 @operation

@@ -274,8 +274,11 @@ _sample_slope = _slope(
 
 
 def _density_of(a: Any, x: Any) -> Any:
-    # The logarithm of gamma(a) is large also where `a` is small; that of gamma(1 + a) is not.
-    out = mul(abs(a), exp(sub(mul(sub(a, 1.0), log(x)), add(x, lgamma(add(a, 1.0))))))
+    # Where `a` is small, the logarithms of gamma(a) and of 1 / x are large; those below are not.
+    is_small = bitwise_and(lt(a, 1.0), bitwise_and(gt(x, 0.0), lt(x, math.inf)))
+    power = mul(where(is_small, a, sub(a, 1.0)), log(x))
+    out = mul(abs(a), exp(sub(power, add(x, lgamma(add(a, 1.0))))))
+    out = div(out, where(is_small, x, 1.0))
     out = _where_large(asymptotics.density, a, x, out)
     return where(bitwise_and(eq(a, math.inf), lt(x, math.inf)), 0.0, out)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
+from minijax.lax.special.log_beta import by_parts, log_beta
 from minijax.lax.special.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy.math.operands import real_floats
@@ -22,59 +22,8 @@ from minijax.scipy.special.gamma_functions import gammasgn
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like
 
-_LARGE = 10.0  # from here on the terms below are enough
-# Stirling's series, of what the logarithm of the gamma function is beyond its leading terms.
-_STIRLING = (
-    1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
-)  # fmt: skip
-
-
 # 2 * artanh(s) / s in s**2, up to a third: highest degree first.
 _LOG_OF_REST = tuple(2.0 / (2 * k + 1) for k in range(17, -1, -1))
-
-
-def _beyond_stirling(x: Any) -> Any:
-    inverse = lax.div(1.0, x)
-    square = lax.square(inverse)
-    series: ArrayLike = 0.0
-    for coefficient in reversed(_STIRLING):
-        series = lax.add(coefficient, lax.mul(square, series))
-    return lax.mul(inverse, series)
-
-
-def _by_parts(a: Any, b: Any, lgamma: Callable[[Any], Any]) -> Any:
-    """The logarithms of `gamma(a) / gamma(a + b)`, with `a` the larger one, and of `gamma(b)`."""
-    is_less = lax.lt(lax.abs(a), lax.abs(b))
-    near, far = where(is_less, a, b), where(is_less, b, a)
-    total = lax.add(far, near)
-    growth = lax.sub(lgamma(far), lgamma(total))
-    asymptotic = lax.neg(lax.mul(near, lax.log(lax.abs(far))))
-    growth = where(lax.eq(far, total), where(lax.eq(near, 0.0), 0.0, asymptotic), growth)
-    log_of_near = lgamma(near)
-    at_pole = lax.bitwise_and(lax.lt(near, 0.0), lax.eq(log_of_near, math.inf))
-    at_pole = lax.bitwise_and(at_pole, lax.gt(total, 0.0))  # even if the growth is not a number
-    return where(at_pole, math.inf, lax.add(growth, log_of_near))
-
-
-def _betaln(a: Any, b: Any) -> Any:
-    """After DiDonato and Morris (ACM TOMS 708, 1992), without subtracting large logarithms."""
-    small, large = lax.min(a, b), lax.max(a, b)
-    is_ordinary = lax.bitwise_or(lax.lt(large, _LARGE), lax.le(small, 0.0))
-    logs = _by_parts(a, b, lax.lgamma)
-    least, most = where(is_ordinary, 1.0, small), where(is_ordinary, _LARGE, large)
-    total, ratio = lax.add(least, most), lax.div(least, most)
-    is_tiny = lax.lt(ratio, 1e-17)  # and infinity times zero is near
-    growth = lax.log1p(ratio)
-    beyond = lax.sub(_beyond_stirling(most), _beyond_stirling(total))
-    power = where(is_tiny, least, lax.mul(lax.sub(total, 0.5), growth))
-    one = lax.sub(lax.sub(beyond, power), lax.mul(least, lax.sub(lax.log(most), 1.0)))
-    one = lax.add(lax.lgamma(least), one)
-    share = lax.log(lax.div(ratio, lax.add(1.0, ratio)))
-    both = lax.sub(0.5 * math.log(2 * math.pi), lax.mul(0.5, lax.log(most)))
-    both = lax.add(both, lax.add(beyond, _beyond_stirling(where(lax.lt(least, 1.0), 1.0, least))))
-    both = lax.add(both, lax.mul(lax.sub(least, 0.5), share))
-    both = lax.sub(both, where(is_tiny, least, lax.mul(most, growth)))
-    return where(is_ordinary, logs, where(lax.lt(least, _LARGE), one, both))
 
 
 def _betaln_of_singles(a: Any, b: Any) -> Any:
@@ -101,17 +50,17 @@ def _betaln_of_singles(a: Any, b: Any) -> Any:
     out = lax.add(powers, log_of_normal(lax.mul(factor, scale)))
     out = where(lax.bitwise_and(lax.eq(small, 1.0), lax.eq(large, 1.0)), 0.0, out)
 
-    def by_parts(a: Any, b: Any) -> Any:
-        return where(is_inside, out, _by_parts(a, b, log_gamma))
+    def partly_by_parts(a: Any, b: Any) -> Any:
+        return where(is_inside, out, by_parts(a, b, log_gamma))
 
     every = tuple(range(typeof(out).ndim))
-    return lax.cond(lax.reduce_and(is_inside, every), lambda *_: out, by_parts, a, b)
+    return lax.cond(lax.reduce_and(is_inside, every), lambda *_: out, partly_by_parts, a, b)
 
 
 def _in_64_bits(a: Any, b: Any) -> Any:
     dtype = typeof(a).dtype
     if dtype.itemsize == 8:
-        return _betaln(a, b)
+        return log_beta(a, b)
     return stage2.astype(_betaln_of_singles(to_64_bits(a), to_64_bits(b)), dtype)
 
 
