@@ -20,7 +20,7 @@ from minijax_stage2 import jvp, sin
 from minijax_stage3 import ClosedJaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr, typecheck_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage4 import UndefPrimal, grad, partial_eval_jaxpr
-from minijax_stage4.linearize import LinearProgram, linearize_flat
+from minijax_stage4.linearize import linearize_flat
 from minijax_stage4.transpose import backward_pass
 
 REPEATS = {1_000: 7, 10_000: 5, 100_000: 3}
@@ -61,17 +61,12 @@ def closed_chain(size: int) -> ClosedJaxpr:
 
 
 @cache
-def linear_chain(size: int) -> LinearProgram:
-    chain = chain_of(size)
-    _, linear = linearize_flat(lambda x: [chain(x)], [1.0], chain)
-    return linear
-
-
 def transposition(size: int) -> Action:
-    linear = linear_chain(size)
+    chain = chain_of(size)
+    _, linear, residuals = linearize_flat(lambda x: [chain(x)], [1.0], chain)
     undefined = [UndefPrimal(var.aval) for var in linear.jaxpr.invars]
     program = consts_as_invars(linear.jaxpr)
-    return lambda: backward_pass(program, [*linear.consts, *undefined], [1.0])
+    return lambda: backward_pass(program, [*residuals, *undefined], [1.0])
 
 
 WALKS: dict[str, Callable[[int], Action]] = {

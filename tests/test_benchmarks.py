@@ -10,6 +10,7 @@ import pytest
 
 import benchmarks.__main__ as bench
 import minijax
+from benchmarks import growth
 from benchmarks.compare import ROOT
 
 
@@ -111,6 +112,11 @@ def test_loops_compute_the_same_with_either_library(name):
         ours, theirs = (lib.core.tree_util.tree_leaves(result(lib)) for lib in programs.libraries())
     for x, y in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", growth.WALKS)
+def test_walks_run(name):
+    growth.WALKS[name](10)()
 
 
 def test_samplers_draw_alike_with_either_library():
