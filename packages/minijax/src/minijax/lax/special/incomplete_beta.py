@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.control_flow.cond import cond
 from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
@@ -18,13 +17,12 @@ from minijax.lax.elementwise.extremes import max, min
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp, log, log1p
 from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
-from minijax.lax.reductions.standard import reduce_or
 from minijax.lax.special import beta_asymptotics as asymptotics
 from minijax.lax.special.gamma_functions import lgamma
-from minijax.lax.special.log_beta import LARGE as ORDINARY
-from minijax.lax.special.log_beta import log_beta
+from minijax.lax.special.log_beta import STIRLING_FROM, log_beta
 from minijax.lax.special.log_gamma import log_gamma, log_of_normal
 from minijax.lax.special.series import converge
+from minijax.lax.special.where_any import where_any
 from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
@@ -72,19 +70,19 @@ def _fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> Any:
 def _powers_by_beta(a: Any, b: Any, x: Any) -> Any:
     """`x**a * (1 - x)**b / beta(a, b)`."""
     logs = sub(_log_of_powers(a, b, x), log_beta(a, b))
-    has_large_logs = ge(min(a, b), ORDINARY)  # which cancel
-    first, second = where(has_large_logs, a, ORDINARY), where(has_large_logs, b, ORDINARY)
+    has_large_logs = ge(min(a, b), STIRLING_FROM)  # which cancel
+    first, second = where(has_large_logs, a, STIRLING_FROM), where(has_large_logs, b, STIRLING_FROM)
     return where(has_large_logs, asymptotics.powers_by_beta(first, second, x), exp(logs))
 
 
 def _weight(a: Any, b: Any, x: Any, is_fast: Any, is_narrow: bool) -> Any:
-    """The factor of the fraction."""
+    """The factor of the fraction; `is_narrow` if the result need not have 53 bits."""
     p, q = where(is_fast, a, b), where(is_fast, b, a)
     if is_narrow:  # large logarithms do no harm, and there are fast ones
         powers = add(mul(a, log_of_normal(x)), mul(b, log_of_normal(sub(1.0, x))))
         return _over_first(p, q, powers, log_gamma)
     small = _over_first(p, q, _log_of_powers(a, b, x), lgamma)
-    return where(lt(max(a, b), ORDINARY), small, div(_powers_by_beta(a, b, x), p))
+    return where(lt(max(a, b), STIRLING_FROM), small, div(_powers_by_beta(a, b, x), p))
 
 
 def _log_of_powers(a: Any, b: Any, x: Any) -> Any:
@@ -95,18 +93,6 @@ def _over_first(p: Any, q: Any, logs: Any, log_gamma: Callable[[Any], Any]) -> A
     """`exp(logs) / (p * beta(p, q))`, even if `p` is the smallest number."""
     ratio = sub(log_gamma(add(p, q)), log_gamma(q))
     return exp(add(logs, sub(ratio, log_gamma(add(p, 1.0)))))
-
-
-def _where_large(a: Any, b: Any, x: Any, is_large: Any, otherwise: Any) -> Any:
-    """The expansion where both operands are large; nothing is computed if they nowhere are."""
-
-    def some(a: Any, b: Any, x: Any, otherwise: Any) -> Any:
-        return where(is_large, asymptotics.incomplete_beta(a, b, x), otherwise)
-
-    every = tuple(range(typeof(otherwise).ndim))
-    return cond(
-        reduce_or(is_large, every), some, lambda *operands: operands[-1], a, b, x, otherwise
-    )
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
@@ -131,7 +117,8 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     epsilon = 2.0**-32 if is_narrow else float(np.finfo(np.float64).eps)
     out = mul(_weight(a, b, x, is_fast, is_narrow), _fraction(p, q, y, is_active, epsilon))
     # The logarithms of extreme operands are so large that their difference is far off.
-    out = _where_large(a, b, x, is_large, where(is_fast, out, sub(1.0, out)))
+    out = where(is_fast, out, sub(1.0, out))
+    out = where_any(is_large, asymptotics.incomplete_beta, out, a, b, x)
     out = max(min(out, 1.0), 0.0)
     out = where(at_zero, where(eq(x, 0.0), 0.0, 1.0), out)
     out = where(at_one, where(eq(x, 1.0), 1.0, 0.0), out)
@@ -142,7 +129,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
 
 def _density(a: Any, b: Any, x: Any) -> Any:
     logs = add(mul(sub(b, 1.0), log1p(neg(x))), mul(sub(a, 1.0), log(x)))
-    has_large_logs = ge(min(a, b), ORDINARY)
+    has_large_logs = ge(min(a, b), STIRLING_FROM)
     by_powers = div(_powers_by_beta(a, b, x), mul(x, sub(1.0, x)))
     return where(has_large_logs, by_powers, exp(sub(logs, log_beta(a, b))))
 

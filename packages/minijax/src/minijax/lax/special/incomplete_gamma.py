@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.control_flow.cond import cond
 from minijax.lax.elementwise.abs_and_sign import abs
 from minijax.lax.elementwise.arithmetic import add, div, mul, neg, sub
 from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
@@ -23,11 +22,11 @@ from minijax.lax.elementwise.comparisons import eq, ge, gt, le, lt, ne
 from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.transcendental import exp, expm1, log
 from minijax.lax.elementwise.widening import in_32_bits_at_least, in_64_bits
-from minijax.lax.reductions.standard import reduce_or
 from minijax.lax.special import gamma_asymptotics as asymptotics
 from minijax.lax.special.gamma_functions import digamma, lgamma
 from minijax.lax.special.polynomials import polynomial
 from minijax.lax.special.series import converge
+from minijax.lax.special.where_any import where_any
 from minijax.primitives.declare import Binary, binary, no_derivative
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -165,18 +164,6 @@ def _is_large(a: Any) -> Any:
     return ge(a, asymptotics.LARGE)
 
 
-def _where_large(function: Callable[..., Any], a: Any, x: Any, otherwise: Any) -> Any:
-    """The expansion `function` where `a` is large; nothing is computed if it is nowhere."""
-    is_large = _is_large(a)
-    every = tuple(range(typeof(otherwise).ndim))
-    return cond(
-        reduce_or(is_large, every),
-        lambda a, x, otherwise: where(is_large, function(a, x), otherwise),
-        lambda a, x, otherwise: otherwise,
-        a, x, otherwise,
-    )  # fmt: skip
-
-
 def _igamma(a: Any, x: Any) -> Any:
     is_above = bitwise_and(ge(x, 1.0), gt(x, a))
     log_weight, is_infinite = _log_weight(a, x), eq(x, math.inf)
@@ -186,7 +173,7 @@ def _igamma(a: Any, x: Any) -> Any:
     is_active, weight = bitwise_not(is_special), exp(log_weight)
     lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
     upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
-    out = _where_large(asymptotics.lower, a, x, where(is_above, sub(1.0, upper), lower))
+    out = where_any(_is_large(a), asymptotics.lower, where(is_above, sub(1.0, upper), lower), a, x)
     out = where(is_infinite, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
@@ -224,7 +211,7 @@ def _igammac(a: Any, x: Any) -> Any:
     lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, by_series)))
     upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
     rest = where(is_small, _upper_of_small(a, x), sub(1.0, lower))
-    out = _where_large(asymptotics.upper, a, x, where(is_above, upper, rest))
+    out = where_any(_is_large(a), asymptotics.upper, where(is_above, upper, rest), a, x)
     out = where(is_one, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
@@ -252,7 +239,7 @@ def _slope(
         upper = add(mul(value, sub(log(x), digamma(a))), value_dot)
         weight = exp(log_weight)
         out = where(is_above, of_fraction(weight, a, x, upper), of_series(weight, a, x, lower))
-        out = _where_large(of_large, a, x, out)
+        out = where_any(_is_large(a), of_large, out, a, x)
         return where(is_outside, math.nan, where(eq(x, 0.0), 0.0, out))
 
     return slope
@@ -279,7 +266,7 @@ def _density_of(a: Any, x: Any) -> Any:
     power = mul(where(is_small, a, sub(a, 1.0)), log(x))
     out = mul(abs(a), exp(sub(power, add(x, lgamma(add(a, 1.0))))))
     out = div(out, where(is_small, x, 1.0))
-    out = _where_large(asymptotics.density, a, x, out)
+    out = where_any(_is_large(a), asymptotics.density, out, a, x)
     return where(bitwise_and(eq(a, math.inf), lt(x, math.inf)), 0.0, out)
 
 

@@ -14,7 +14,7 @@ from minijax.lax.elementwise.transcendental import log, log1p
 from minijax.lax.special.gamma_functions import lgamma
 from minijax.runtime.array import ArrayLike
 
-LARGE = 10.0  # from here on the terms below are enough
+STIRLING_FROM = 10.0  # from here on the terms below are enough
 # Stirling's series, of what the logarithm of the gamma function is beyond its leading terms.
 _STIRLING = (
     1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
@@ -50,9 +50,9 @@ def log_beta(a: Any, b: Any) -> Any:
     After DiDonato and Morris (ACM TOMS 708, 1992).
     """
     small, large = min(a, b), max(a, b)
-    is_ordinary = bitwise_or(lt(large, LARGE), le(small, 0.0))
+    is_ordinary = bitwise_or(lt(large, STIRLING_FROM), le(small, 0.0))
     logs = by_parts(a, b, lgamma)
-    least, most = where(is_ordinary, 1.0, small), where(is_ordinary, LARGE, large)
+    least, most = where(is_ordinary, 1.0, small), where(is_ordinary, STIRLING_FROM, large)
     total, ratio = add(least, most), div(least, most)
     is_tiny = lt(ratio, 1e-17)  # and infinity times zero is near
     growth = log1p(ratio)
@@ -65,4 +65,4 @@ def log_beta(a: Any, b: Any) -> Any:
     both = add(both, add(beyond, beyond_stirling(where(lt(least, 1.0), 1.0, least))))
     both = add(both, mul(sub(least, 0.5), share))
     both = sub(both, where(is_tiny, least, mul(most, growth)))
-    return where(is_ordinary, logs, where(lt(least, LARGE), one, both))
+    return where(is_ordinary, logs, where(lt(least, STIRLING_FROM), one, both))

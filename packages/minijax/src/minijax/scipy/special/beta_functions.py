@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -14,6 +15,7 @@ from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
 from minijax.lax.special.log_beta import by_parts, log_beta
 from minijax.lax.special.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
 from minijax.lax.special.polynomials import polynomial
+from minijax.lax.special.where_any import where_any
 from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import binary, lower_by_primitives
 from minijax.runtime.array import Array, ArrayLike
@@ -50,11 +52,8 @@ def _betaln_of_singles(a: Any, b: Any) -> Any:
     out = lax.add(powers, log_of_normal(lax.mul(factor, scale)))
     out = where(lax.bitwise_and(lax.eq(small, 1.0), lax.eq(large, 1.0)), 0.0, out)
 
-    def partly_by_parts(a: Any, b: Any) -> Any:
-        return where(is_inside, out, by_parts(a, b, log_gamma))
-
-    every = tuple(range(typeof(out).ndim))
-    return lax.cond(lax.reduce_and(is_inside, every), lambda *_: out, partly_by_parts, a, b)
+    by_logs = functools.partial(by_parts, lgamma=log_gamma)
+    return where_any(lax.bitwise_not(is_inside), by_logs, out, a, b)
 
 
 def _in_64_bits(a: Any, b: Any) -> Any:
@@ -103,10 +102,9 @@ def _growth_of_digamma(a: Any, b: Any) -> Any:
 
     def by_difference(a: Any, b: Any) -> Any:
         growth = lax.sub(lax.digamma(lax.add(a, b)), lax.digamma(a))
-        return where(is_inside, out, where(lax.eq(a, 0.0), math.nan, growth))
+        return where(lax.eq(a, 0.0), math.nan, growth)
 
-    every = tuple(range(typeof(out).ndim))
-    return lax.cond(lax.reduce_and(is_inside, every), lambda *_: out, by_difference, a, b)
+    return where_any(lax.bitwise_not(is_inside), by_difference, out, a, b)
 
 
 def _trigamma(x: Any) -> Any:
