@@ -128,7 +128,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def _density(a: Any, b: Any, x: Any) -> Any:
-    logs = add(mul(sub(b, 1.0), log1p(neg(x))), mul(sub(a, 1.0), log(x)))
+    logs = _log_of_powers(sub(a, 1.0), sub(b, 1.0), x)
     has_large_logs = ge(min(a, b), STIRLING_FROM)
     by_powers = div(_powers_by_beta(a, b, x), mul(x, sub(1.0, x)))
     return where(has_large_logs, by_powers, exp(sub(logs, log_beta(a, b))))

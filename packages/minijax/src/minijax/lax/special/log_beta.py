@@ -22,6 +22,7 @@ _STIRLING = (
 
 
 def beyond_stirling(x: Any) -> Any:
+    """The logarithm of the gamma function, less Stirling's formula, of `x` that is not small."""
     inverse = div(1.0, x)
     of_square = square(inverse)
     series: ArrayLike = 0.0

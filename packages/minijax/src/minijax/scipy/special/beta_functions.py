@@ -14,7 +14,7 @@ from minijax.lax.elementwise.selection import where
 from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
 from minijax.lax.special.log_beta import by_parts, log_beta
 from minijax.lax.special.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
-from minijax.lax.special.polynomials import polynomial
+from minijax.lax.special.minus_log1p import artanh_series
 from minijax.lax.special.where_any import where_any
 from minijax.numpy.math.operands import real_floats
 from minijax.primitives.declare import binary, lower_by_primitives
@@ -23,9 +23,6 @@ from minijax.runtime.operation import operation
 from minijax.scipy.special.gamma_functions import gammasgn
 from minijax_stage2 import typeof
 from minijax_stage2.functions import full_like
-
-# 2 * artanh(s) / s in s**2, up to a third: highest degree first.
-_LOG_OF_REST = tuple(2.0 / (2 * k + 1) for k in range(17, -1, -1))
 
 
 def _betaln_of_singles(a: Any, b: Any) -> Any:
@@ -46,7 +43,7 @@ def _betaln_of_singles(a: Any, b: Any) -> Any:
     share = log_of_normal(lax.div(lax.add(small, LANCZOS_SHIFT), place))
     rest = lax.div(lax.add(small, 1.0), place)  # what the other lacks of 1
     s = lax.div(rest, lax.sub(rest, 2.0))
-    other = lax.mul(s, polynomial(_LOG_OF_REST, lax.square(s)))
+    other = lax.mul(lax.mul(2.0, s), lax.add(1.0, lax.mul(lax.square(s), artanh_series(s))))
     powers = lax.add(lax.mul(lax.add(small, 0.5), share), lax.mul(lax.add(large, 0.5), other))
     scale = math.sqrt(2 * math.pi) * math.exp(1 - LANCZOS_SHIFT)
     out = lax.add(powers, log_of_normal(lax.mul(factor, scale)))
