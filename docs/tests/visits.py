@@ -3,7 +3,7 @@
 import http.server
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, TimeoutError
+from playwright.sync_api import Browser, Page, TimeoutError, expect
 
 SITE = Path(__file__).parents[2] / "site"
 PAGES = sorted(
@@ -11,6 +11,9 @@ PAGES = sorted(
     for file in SITE.rglob("index.html")
     if "assets" not in file.parts
 )
+
+# In milliseconds: the first run of a cell fetches Python, and other work may hold the processors.
+expect.set_options(timeout=60_000)
 
 WIDE, NARROW = {"width": 1366, "height": 900}, {"width": 390, "height": 800}
 
