@@ -249,6 +249,57 @@ def test_deleted_and_donated_arrays_are_refused_each_time():
             add({"x": y, "y": y})
 
 
+def test_donated_trees_are_taken_over_at_each_call():
+    """But for those that a numpy array views, of which XLA makes a copy."""
+    step = jit(lambda s, x, n: {k: v * n + x for k, v in s.items()}, donate_argnums=0)
+    x, numbers = jnp.arange(4.0), np.arange(4.0)
+    for n in (2, 2.0, jnp.full((), 2.0), 2):
+        state = {"w": x + 1, "b": x + 2}  # not in the order of the program's arguments
+        for _ in range(3):
+            given, state = state, step(state, x, n)
+            assert all(v.is_deleted() for v in given.values())
+            with pytest.raises(RuntimeError, match=r"donated to `<lambda>` at .*test_calls\.py"):
+                step(given, x, n)
+        for first, v in ((1, state["w"]), (2, state["b"])):
+            assert v.tolist() == (8 * (numbers + first) + 7 * numbers).tolist()
+        viewed = {"w": x + 1, "b": x + 2}
+        views = {k: np.asarray(v) for k, v in viewed.items()}
+        assert step(viewed, x, n)["w"].tolist() == (2 * (numbers + 1) + numbers).tolist()
+        assert {k: v.tolist() for k, v in views.items()} == {"w": [1, 2, 3, 4], "b": [2, 3, 4, 5]}
+    assert not x.is_deleted()
+
+
+def test_what_cannot_be_donated_is_refused_or_copied_at_each_call():
+    constant = jnp.arange(3.0)
+    add = jit(lambda x, y: x + y, donate_argnums=0)
+    closing = jit(lambda x: x + constant, donate_argnums=0)
+    negative = jit(lambda x: -x, donate_argnums=0)
+    given = np.arange(3.0, dtype=np.float32)
+    for _ in range(3):
+        x = constant + 1
+        with pytest.raises(ValueError, match=r"argument x, which is donated: the same array is"):
+            add(x, x)
+        assert add(x, 1.0).tolist() == [2, 3, 4]
+        assert closing(constant + 1).tolist() == [1, 3, 5]
+        with pytest.raises(ValueError, match=r"the same array is a constant"):
+            closing(constant)
+        assert negative(given).tolist() == [0, -1, -2]
+        assert negative(2.0) == -2
+    assert given.tolist() == constant.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_an_argument_that_is_not_used_is_donated_by_name_and_number(twice):
+    for options in ({"donate_argnames": "s"}, {"donate_argnums": 1}):
+        f = jit(lambda x, s: [s[1] + 1, x], **options)
+        for _ in range(1 + twice):
+            s, x = [jnp.ones(2), jnp.zeros(3)], jnp.ones(4)
+            assert f(x, s=s)[0].tolist() == [1, 1, 1]
+            assert s[1].is_deleted()
+            assert not s[0].is_deleted()
+            assert not x.is_deleted()
+
+
 def test_errors_are_the_same_at_each_call():
     f = jit(lambda x: x)
     cyclic = []
@@ -410,16 +461,20 @@ MEMORY = Path("/proc/self/statm")
 @pytest.mark.skipif(not MEMORY.exists(), reason="the system does not say what a process holds")
 @pytest.mark.parametrize("is_placed", [False, True])
 @pytest.mark.parametrize("is_tree", [False, True])
-def test_calls_leave_nothing_behind(is_placed, is_tree):
-    double = jit(lambda x: tree.map(lambda x: x * 2, x))
+@pytest.mark.parametrize("donates", [False, True])
+def test_calls_leave_nothing_behind(is_placed, is_tree, donates):
+    options = {"donate_argnums": 0} if donates else {}
+    double = jit(lambda x: tree.map(lambda x: x * 2, x), **options)
     x = jnp.ones(3)
     if is_placed:
         x = minijax.device_put(x, NamedSharding(minijax.sharding.Mesh(devices()[:1], "x"), P("x")))
     x = {"x": x} if is_tree else x
 
     def held_after(times):
+        nonlocal x
         for _ in range(times):
-            double(x)
+            out = double(x)
+            x = out if donates else x
         gc.collect()
         return int(MEMORY.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -442,6 +497,27 @@ def test_threads_call_at_once():
         thread.join()
     assert all(found)
     assert len(found) == 1600
+
+
+def test_threads_donate_at_once():
+    """One of those that donate the same array has it; the others are told that it is donated."""
+    f, outcomes = jit(lambda x: x + 1, donate_argnums=0), []
+    shared = [jnp.full(4, float(k)) for k in range(200)]
+
+    def call():
+        for k, x in enumerate(shared):
+            try:
+                outcomes.append(f(x).tolist() == [k + 1] * 4)
+            except RuntimeError as error:
+                outcomes.append("donated" in str(error))
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(outcomes)
+    assert len(outcomes) == 800
 
 
 def module_function(x):

@@ -38,7 +38,7 @@ cdef extern from "Python.h":
 
 # What `configure` is told.
 cdef object array_type, placed_type
-cdef Py_ssize_t at_buffer, at_placed, at_aval  # where an Array has them
+cdef Py_ssize_t at_buffer, at_placed, at_aval, at_deleted  # where an Array has them
 cdef object interpreter, types_in_force, settings_in_force  # context variables
 cdef object outside, switch, put
 cdef dict registry
@@ -57,7 +57,8 @@ def configure(
     """Tell this module about the library that it serves.
 
     Arguments:
-        array: the class of arrays, with slots `buffer` and `aval`.
+        array: the class of arrays, with slots `buffer` and `aval`; instead of the buffer, one that
+            is deleted has why, in a slot `_deleted`.
         placed_array: that of arrays on other devices, with slots `placed` and `aval`.
         current_interpreter: the context variable of the interpreter; None: values are computed.
         number_types: the context variable of the number types of the running code.
@@ -68,12 +69,12 @@ def configure(
         leaf_types: from number types and the class of a leaf to the function that finds its type.
         to_buffer: puts a leaf of a type on the device.
     """
-    global array_type, placed_type, at_buffer, at_placed, at_aval
+    global array_type, placed_type, at_buffer, at_placed, at_aval, at_deleted
     global interpreter, types_in_force, settings_in_force
     global outside, switch, registry, types_of_leaves, put
     array_type, placed_type = array, placed_array
     at_buffer, at_placed = offset_of(array, "buffer"), offset_of(placed_array, "placed")
-    at_aval = offset_of(array, "aval")
+    at_aval, at_deleted = offset_of(array, "aval"), offset_of(array, "_deleted")
     interpreter, types_in_force, settings_in_force = current_interpreter, number_types, settings
     outside, switch, registry = types_outside, switches, nodes
     types_of_leaves, put = leaf_types, to_buffer
@@ -159,6 +160,55 @@ cdef class Program:
 
 
 @cython.final
+cdef class Donation:
+    """A program that takes over the memory of some of its arguments, which must all be Arrays.
+
+    Arguments:
+        program: what is run.
+        donated: the numbers of the arguments that are deleted.
+        reason: returns why, at the call.
+    """
+
+    cdef Program program
+    cdef list donated
+    cdef object reason
+
+    def __init__(self, program, donated, reason):
+        self.program, self.donated, self.reason = program, list(donated), reason
+
+    cdef object run(self, list leaves):
+        """The result; OTHER: one is no Array, or is there twice, for which Python has words."""
+        cdef list buffers = []
+        cdef set different = set()
+        for buffer in self.program.consts:
+            different.add(<size_t><PyObject*>buffer)
+        for leaf in leaves:
+            if type(leaf) is not array_type:
+                return OTHER
+            buffer = buffer_of(leaf)
+            buffers.append(buffer)
+            different.add(<size_t><PyObject*>buffer)
+        if len(different) < len(buffers) + len(self.program.consts):
+            return OTHER
+        result = self.program.run(buffers)
+        reason = self.reason()
+        for number in self.donated:
+            if buffers[number].is_deleted():  # else something views its memory, and XLA copied
+                delete(leaves[number], reason)
+        return result
+
+
+cdef inline void delete(object array, object reason) noexcept:
+    """Put the reason in the place of the buffer, unless it is deleted already."""
+    cdef PyObject* buffer = slot(array, at_buffer)[0]
+    if buffer != NULL:
+        Py_INCREF(reason)
+        slot(array, at_deleted)[0] = <PyObject*>reason
+        slot(array, at_buffer)[0] = NULL
+        Py_XDECREF(buffer)
+
+
+@cython.final
 cdef class Known:
     """What is known of the calls of one key: the program, and its arguments' order if another."""
 
@@ -225,6 +275,10 @@ cdef class KnownCalls:
             return NEW
         if known.execute is None:
             return OTHER
+        if type(known.execute) is Donation:
+            if known.order is None:
+                return (<Donation>known.execute).run(call.leaves)
+            return (<Donation>known.execute).run([call.leaves[i] for i in known.order])
         buffers = call.buffers()
         if known.order is not None:
             buffers = [buffers[i] for i in known.order]
@@ -232,24 +286,24 @@ cdef class KnownCalls:
             return (<Program>known.execute).run(buffers)
         return known.execute(buffers)
 
-    def remember(self, tuple args, dict kwargs, execute, wanted, tuple order):
+    cdef void remember(self, Call call, execute, list wanted, tuple order) except *:
         """Keep the program of a call that was made.
 
         Arguments:
-            args, kwargs: the arguments of the call.
-            execute: runs the program; given the arguments' buffers, in their order, as a list.
-            wanted: what it was given.
+            call: the call.
+            execute: runs the program; given what it wants, in that order, as a list.
+            wanted: its arguments' buffers, or the arguments themselves if it takes their memory.
             order: for each of these, the number of the leaf in the arguments.
         """
-        cdef Call call = self.collected(args, kwargs)
-        if call is None:
+        cdef Known known = Known()
+        cdef list given = call.leaves if type(execute) is Donation else call.buffers_left()
+        if given is None:
             return
-        known, buffers = Known(), call.buffers()
         known.placements = call.placements
         # Where programs run elsewhere, what they take are the leaves themselves.
-        if len(wanted) == len(order) == len(buffers) and all([
-            type(x) is type(buffers[i])
-            and (x is buffers[i] or type(call.leaves[i]) not in (array_type, placed_type))
+        if len(wanted) == len(order) == len(given) and all([
+            type(x) is type(given[i])
+            and (x is given[i] or type(call.leaves[i]) not in (array_type, placed_type))
             for i, x in zip(order, wanted)
         ]):
             known.execute = execute
@@ -285,7 +339,7 @@ cdef class Called:
     """The base of jitted functions.
 
     A subclass has `_call_by_python`, which makes any call; `_program_of(args, kwargs)`, what
-    `remember` wants to know of one that was made; and `_improve_error(args, kwargs, error)`, for
+    `remember` wants to know of one that was made, even if it deleted its arguments; and `_improve_error(args, kwargs, error)`, for
     an error that is about to be raised.
 
     Attributes:
@@ -299,6 +353,7 @@ cdef class Called:
 
     def __call__(self, *args, **kwargs):
         cdef KnownCalls known = self._known
+        cdef Call call
         if known is None:
             return self._call_by_python(*args, **kwargs)
         try:
@@ -309,10 +364,12 @@ cdef class Called:
         if result is OTHER:
             return self._call_by_python(*args, **kwargs)
         if result is NEW:
-            numbers = types_here()
+            call = known.collected(args, kwargs)  # now, as it may delete its arguments
             result = self._call_by_python(*args, **kwargs)
-            if types_here() is numbers and not switch.used:  # the function may change settings
-                known.remember(args, kwargs, *self._program_of(args, kwargs))
+            if call is None or types_here() is not call.numbers or switch.used:
+                return result  # the function may change settings
+            execute, wanted, order = self._program_of(args, kwargs)
+            known.remember(call, execute, wanted, order)
         return result
 
 
@@ -395,6 +452,15 @@ cdef class Call:
                 found.append(on_device(leaf, self.avals[number]))
                 number += 1
         return found
+
+    cdef list buffers_left(self):
+        """`buffers`; None if a leaf is deleted by now."""
+        for leaf in self.leaves:
+            if type(leaf) is array_type and slot(leaf, at_buffer)[0] == NULL:
+                return None
+            if type(leaf) is placed_type and slot(leaf, at_placed)[0] == NULL:
+                return None
+        return self.buffers()
 
     cdef bint add_static(self, object x, int depth) except -1:
         """Add a static value, of which equal ones are told apart by their classes."""

@@ -205,7 +205,7 @@ class _Loaded(Compilation):
         self.program_class = partial(_LoadedPartitioned, program.code)
         super().__init__(traced, program.options, program.where, program.out_shardings)
 
-    def compiled(self) -> Any:
+    def compiled(self, text: str | None = None) -> Any:
         """The program for the default device."""
         types = [device_type(aval) for aval in self.jaxpr.out_avals]
         executable = xla.deserialize(self.code, types, dict(self.compiler_options))

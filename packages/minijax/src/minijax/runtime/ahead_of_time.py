@@ -241,6 +241,7 @@ class Lowered(_Stage):
     def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
         super().__init__(compilation, in_tree, names)
         program = compilation.partitioned(lambda: names)
+        self._is_partitioned = program is not None
         self._text = compilation.text() if program is None else program.text
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -303,6 +304,8 @@ class Lowered(_Stage):
             given = {**dict(compilation.options.compiler_options), **compiler_options}
             options = compilation.options._replace(compiler_options=checked_options(given))
             compilation = compilation.with_options(options)
+        if not self._is_partitioned:  # else the program on devices has its text
+            compilation.compiled(self._text)
         return Compiled(compilation, self.in_tree, self._names)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from minijax import xla
 from minijax.errors.classes import CompileError
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.executor import Executor, executor, is_one, known_program
+from minijax.runtime.executor import Executor, donation_of, executor, is_one, known_program
 from minijax.runtime.lowering import recorded_lower
 from minijax.runtime.partitioning import (
     NOWHERE,
@@ -146,20 +147,24 @@ class Compilation:
         attributes = self._argument_attributes()
         return recorded_lower(self.jaxpr, f"jit_{self.name}", attributes, platform=platform)
 
-    def compiled(self) -> CompiledJaxpr:
-        """The program for the default device, shared by all with the same program and options."""
+    def compiled(self, text: str | None = None) -> CompiledJaxpr:
+        """The program for the default device, shared by all with the same program and options.
+
+        Arguments:
+            text: its module, where it is written already.
+        """
         options = self.compiler_options
         require_platform(self.name, self.platform or backend.platform(), backend.platform())
         if not self.donated and not options:
-            return compile_jaxpr(self.jaxpr, f"jit_{self.name}", recorded_lower)
+            return compile_jaxpr(self.jaxpr, self.name, lambda *_, **__: text or self.text())
         programs = _compiled.setdefault(self.jaxpr, {})
         once = programs.setdefault((tuple(self.donated), options), Once())
-        return once.get(self._compile)
+        return once.get(lambda: self._compile(text or self.text()))
 
-    def _compile(self) -> CompiledJaxpr:
+    def _compile(self, text: str) -> CompiledJaxpr:
         options = dict(self.compiler_options)
         try:
-            return CompiledJaxpr(self.jaxpr, self.text(), options)
+            return CompiledJaxpr(self.jaxpr, text, options)
         except CompileError as error:
             reason = str(error.args[0])
             if not any(name in reason for name in options):
@@ -409,6 +414,8 @@ class DonatingExecutor:
             to_buffer(x, aval) for x, aval in zip(compilation.consts(), avals, strict=False)
         ]
         self.ids_of_constants = frozenset(map(id, self.constants))
+        reason = functools.partial(Donated, self.name)
+        self.donation = donation_of(self.execute, self.donated, reason)
 
     def __call__(self, leaves: Sequence[Any], in_avals: Sequence[ShapedArray]) -> Any:
         """The result for these arguments; donated ones are deleted."""
@@ -435,7 +442,7 @@ class DonatingExecutor:
         reason = Donated(self.name)
         for x in arrays:
             if type(x) is Array:  # which is quick, for a training step donates many
-                if xla.is_deleted(x.buffer):  # and so nothing views its memory, not even itself
+                if x.buffer.is_deleted():  # and so nothing views its memory, not even itself
                     x.let_go_of_buffer(reason)
             elif isinstance(x, Array) and xla.is_deleted(x.held):
                 x.delete_because(reason)

@@ -76,6 +76,19 @@ def known_program(
     return program
 
 
+def donation_of(execute: Executor, donated: Sequence[int], reason: Callable[[], object]) -> Any:
+    """The program of the compiled package that deletes arguments; None: it is not there, or none.
+
+    Arguments:
+        execute: the program.
+        donated: the numbers of the arguments that it deletes.
+        reason: returns why they are deleted, at the call.
+    """
+    if calls.compiled is None or type(execute) is not calls.compiled.Program:
+        return None
+    return calls.compiled.Donation(execute, donated, reason)
+
+
 def call_with_number(
     execute: Executor,
     avals: Sequence[ShapedArray],

@@ -655,7 +655,7 @@ class JittedMethod(functools.partial[Any]):
 class DonatingPjitFunction(PjitFunction):
     """A jitted function that may reuse the memory of some of its arguments."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_by_python(self, *args: Any, **kwargs: Any) -> Any:
         evaluating = is_evaluating()
         try:
             if Switch.used and (result := self._call_checked(args, kwargs)):
@@ -666,6 +666,21 @@ class DonatingPjitFunction(PjitFunction):
         except Exception as error:
             hide_frames(error)
             raise
+
+    if compiled is None:
+        __call__ = _call_by_python
+
+    def _program_of(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], tuple[int, ...]]:
+        """The program that takes over the memory of Arrays, the leaves of a call, and their order.
+
+        The program is None where the compiled package has none for it.
+        """
+        with library_evaluation():
+            leaves, signature = self._signature_of(args, kwargs)
+        execute: Any = self._executors.get(signature)
+        _, args, kwargs = self._static.split(args, kwargs)
+        donation = None if execute is None else execute.donation
+        return donation, leaves, order_of_leaves((args, kwargs))
 
     def _call_flat(self, args: Any, kwargs: Any) -> Any:
         known = self._flattened(args, kwargs)
