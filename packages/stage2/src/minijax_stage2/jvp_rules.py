@@ -21,7 +21,7 @@ defjvp(p.log_p, lambda t, out, x: div(t, x))
 defjvp(p.add_p, lambda t, out, x, y: t, lambda t, out, x, y: t)
 defjvp(p.sub_p, lambda t, out, x, y: t, lambda t, out, x, y: neg(t))
 defjvp(p.mul_p, lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
-defjvp(p.div_p, lambda t, out, x, y: div(t, y), lambda t, out, x, y: neg(mul(div(t, y), out)))
+defjvp(p.div_p, lambda t, out, x, y: div(t, y), lambda t, out, x, y: div(neg(mul(t, out)), y))
 defjvp(
     p.pow_p,
     # The slope of the power 0 is 0, also where x is infinite.
