@@ -44,7 +44,6 @@ from minijax.custom_derivatives import (
     custom_vjp,
 )
 from minijax.errors.explain_error import explain_error
-from minijax.explaining.explain import explain
 from minijax.explaining.recorder import record
 from minijax.lax.precision import default_matmul_precision
 from minijax.lax.resharding import reshard
@@ -216,6 +215,7 @@ if TYPE_CHECKING:
         version,
     )
     from minijax.as_jax import coverage, install_as_jax
+    from minijax.explaining.explain import explain
     from minijax.parallel.pmap import pmap
     from minijax.parallel.shard_map import shard_map
     from minijax.parallel.smap import smap
@@ -232,6 +232,8 @@ else:  # for a type checker, every attribute would exist
             return getattr(importlib.import_module(f"minijax.parallel.{name}"), name)
         if name in ("coverage", "install_as_jax"):
             return getattr(importlib.import_module("minijax.as_jax"), name)
+        if name == "explain":
+            return importlib.import_module("minijax.explaining.explain").explain
         if name in ("__version__", "__version_info__"):
             return getattr(importlib.import_module("minijax.version"), name)
         if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed

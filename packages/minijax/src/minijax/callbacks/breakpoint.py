@@ -3,7 +3,6 @@
 import linecache
 import sys
 from collections.abc import Sequence
-from pprint import pformat
 from types import CodeType, FrameType
 from typing import Any
 
@@ -155,6 +154,8 @@ class Debugger(Prompt):
 
     def do_pp(self, arg: str) -> None:
         """pp EXPRESSION: shows its value, in several lines."""
+        from pprint import pformat  # late, for it takes milliseconds
+
         self._value_of(arg, pformat)
 
     def do_u(self, arg: str) -> None:

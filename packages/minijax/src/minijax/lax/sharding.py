@@ -15,7 +15,6 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
 from minijax.primitives.varying import mesh_axes_of, plain_type, pvary
 from minijax.runtime import hooks
-from minijax.runtime.agreement import require_same_value
 from minijax.runtime.array import Array, array, is_readable, place, place_numbers, read
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.default_placement import default_placement
@@ -256,6 +255,8 @@ def _put(
             return place_numbers(leaf, sharding)
         x = array(leaf)
         if sharding is not None and not is_here and is_readable(x):
+            from minijax.runtime.agreement import require_same_value  # late: it takes milliseconds
+
             require_same_value(sharding.device_tuple, f"put x{path}", read(x))
         on_device = place(x, sharding)
     except (TypeError, OverflowError, ValueError) as error:

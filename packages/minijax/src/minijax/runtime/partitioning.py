@@ -16,7 +16,6 @@ import numpy as np
 from minijax import xla
 from minijax.errors.classes import CompileError
 from minijax.runtime import hooks
-from minijax.runtime.agreement import shared_program
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
 from minijax.runtime.compilation_cache import compile_or_load_partitioned
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
@@ -191,6 +190,8 @@ class PartitionedProgram:
             for found in inspection.found:
                 inspection.callback(self._sharding_of(xla.division_of(found), inspection.ndim))
         self.inspections, self.kept = [], []
+        from minijax.runtime.agreement import shared_program  # late: few programs are partitioned
+
         self.shared = shared_program(self.devices, self.described, without_addresses(self.text))
         if self.shared is not None:
             if executable.communicates():

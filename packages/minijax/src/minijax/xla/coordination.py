@@ -6,7 +6,6 @@ A process that stops sending heartbeats is taken for dead, and jaxlib ends all o
 
 import ctypes
 import os
-import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -77,7 +76,7 @@ class Coordination:
         )
         self._client.connect()
         self._preemption: Any = None
-        self.set(f"process/{index}", f"{socket.gethostname()} {os.getpid()}")
+        self.set(f"process/{index}", f"{_host()} {os.getpid()}")
         is_local = address.startswith(("127.", "localhost:", "[::1]:"))
         hosts = {"hostname": "127.0.0.1"} if is_local else {}
         collectives = jaxlib.make_gloo_tcp_collectives(distributed_client=self._client, **hosts)
@@ -151,7 +150,7 @@ class Coordination:
         with suppress(RuntimeError):
             failed = self.of_processes("failed")
             found = [f"{self.described(i)} failed: {text}" for i, text in failed.items()]
-            here = socket.gethostname()
+            here = _host()
             for index, text in self.of_processes("process").items():
                 host, pid = text.split()
                 if index not in (*failed, self.index) and host == here and not _runs(int(pid)):
@@ -181,6 +180,12 @@ class Coordination:
 
 
 _OF_ONE_PROCESS = {"distributed_client": None, "node_id": 0, "num_nodes": 1, "collectives": None}
+
+
+def _host() -> str:
+    import socket  # late, for it takes milliseconds
+
+    return socket.gethostname()
 
 
 def _runs(pid: int) -> bool:

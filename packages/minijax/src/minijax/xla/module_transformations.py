@@ -1,6 +1,6 @@
 """Functions of the user that XLA calls while it compiles, and which may change programs."""
 
-import uuid
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +23,7 @@ def register_transformation(
             jaxlib.register_xla_transform(*args)
         else:
             jaxlib.register_xla_transform_c_api(_api(each), *args)
-        _registered.setdefault((each, name, stage), []).append(uuid.uuid4().hex)
+        _registered.setdefault((each, name, stage), []).append(os.urandom(16).hex())
 
 
 def clear_transformation(name: str, stage: int, platforms: Sequence[str] | str | None) -> bool:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from minijax.lax.elementwise.arithmetic import add, div, mul, neg, square, sub
@@ -29,8 +28,8 @@ from minijax.lax.special.polynomials import polynomial
 LARGE = 2.0**14  # from here on the terms below give float64 all its digits
 _DEGREES = (20, 13, 8, 4)  # of c(0), c(1), ...
 _FARTHEST = 0.5  # beyond this `mu` nothing is left of either function
-# Of the gamma function by Stirling's formula, in powers of 1 / a (DLMF 5.11.3).
-_STIRLING = (Fraction(1), Fraction(1, 12), Fraction(1, 288), Fraction(-139, 51840))
+# Of the gamma function by Stirling's formula, in powers of 1 / a (DLMF 5.11.3), as fractions.
+_STIRLING = ((1, 1), (1, 12), (1, 288), (-139, 51840))
 
 
 @functools.cache
@@ -39,6 +38,8 @@ def _coefficients() -> list[list[float]]:
 
     Those of c(0) come from the series of `mu` in eta, whose coefficients are `alpha`.
     """
+    from fractions import Fraction  # late, for it takes milliseconds
+
     alpha = [Fraction(0), Fraction(1)]
     for n in range(2, _DEGREES[0] + 2 * len(_DEGREES) + 2):
         known = sum(k * alpha[k] * alpha[n - k + 1] for k in range(2, n))
@@ -46,10 +47,8 @@ def _coefficients() -> list[list[float]]:
     first = [Fraction(-1, 3), *((n + 2) * alpha[n + 2] for n in range(1, len(alpha) - 2))]
     rows = [first]
     for k, stirling in enumerate(_STIRLING[1:], 1):
-        before, sign = rows[-1], (-1) ** k
-        rows.append([
-            sign * stirling * first[n] + (n + 2) * before[n + 2] for n in range(len(before) - 2)
-        ])  # fmt: skip
+        before, factor = rows[-1], (-1) ** k * Fraction(*stirling)
+        rows.append([factor * first[n] + (n + 2) * before[n + 2] for n in range(len(before) - 2)])
     return [
         [float(c) for c in reversed(row[: degree + 1])]
         for row, degree in zip(rows, _DEGREES, strict=True)
@@ -120,7 +119,7 @@ def upper(a: Any, x: Any) -> Any:
 
 def _over_gamma_by_stirling(a: Any) -> Any:
     """The gamma function, divided by the first term of Stirling's formula."""
-    return polynomial([float(c) for c in reversed(_STIRLING)], div(1.0, a))
+    return polynomial([above / below for above, below in reversed(_STIRLING)], div(1.0, a))
 
 
 def density(a: Any, x: Any) -> Any:
