@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shares import one_in
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,13 +59,14 @@ def test_convolution():
     assert number(r"^loss .* ([\d.]+) at last$", printed) < 0.5
 
 
-@pytest.mark.parametrize("layout", ["--fsdp", "--model=8 --data=1"])
+@pytest.mark.parametrize("layout", one_in(2, ["--fsdp", "--model=8 --data=1"]))
 def test_sharded_transformer(layout):
     result = run("sharded_transformer.py", "--quick", *layout.split())
     assert result.returncode == 0, result.stdout + result.stderr
     assert number(r"^difference +([\d.e+-]+) at most", result.stdout) < 1e-4
 
 
+@pytest.mark.nightly
 def test_sharded_transformer_goes_on_from_a_checkpoint(tmp_path):
     """In another layout, on another number of devices, with the losses of one that never ended."""
     pytest.importorskip("tensorstore")

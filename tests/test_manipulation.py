@@ -412,7 +412,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize(("family", "part"), one_part_in(2, FAMILIES))
+@pytest.mark.parametrize(("family", "part"), one_part_in(3, FAMILIES))
 def test_functions_give_what_jaxs_give(family, part):
     with jax.enable_x64(False), minijax.enable_x64(False):
         for program in FAMILIES[family][part]:

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from libraries import assert_same_results, refused
+from shares import one_in
 
 import minijax
 
@@ -16,7 +17,7 @@ MODES = {
     "one stream": {"threefry_partitionable": False},
 }
 NAMES = ["threefry2x32", "rbg", "unsafe_rbg"]
-every_mode = pytest.mark.parametrize("mode", MODES)
+every_mode = pytest.mark.parametrize("mode", one_in(2, MODES))
 
 
 def in_mode(mode, program):
