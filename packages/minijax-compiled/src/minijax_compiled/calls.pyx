@@ -339,8 +339,8 @@ cdef class Called:
     """The base of jitted functions.
 
     A subclass has `_call_by_python`, which makes any call; `_program_of(args, kwargs)`, what
-    `remember` wants to know of one that was made, even if it deleted its arguments; and `_improve_error(args, kwargs, error)`, for
-    an error that is about to be raised.
+    `remember` wants to know of one that was made, even if it deleted its arguments; and
+    `_improve_error(args, kwargs, error)`, for an error that is about to be raised.
 
     Attributes:
         _known: the calls that need not go through Python; None: all do.

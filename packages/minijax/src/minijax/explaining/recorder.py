@@ -5,7 +5,7 @@ from typing import Any
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import DeviceTrace, library_evaluation
-from minijax.runtime.jit import PjitFunction
+from minijax.runtime.jit import DonatingPjitFunction, PjitFunction
 from minijax.runtime.operation import Operation
 from minijax.settings.number_types import types_in_function
 from minijax_stage1.interpreter import is_evaluating
@@ -17,13 +17,11 @@ __all__ = ["record"]
 
 rules_of_class[DeviceTrace] = lowering_rules  # XLA evaluates what they write
 
-_call = PjitFunction.__call__
-
 
 def _call_recorded(function: PjitFunction, *args: Any, **kwargs: Any) -> Any:
     """Call a jitted function as one operation, and a function of arrays as those it consists of."""
     if not (is_recorded() and is_evaluating()):
-        return _call(function, *args, **kwargs)
+        return function._call_by_python(*args, **kwargs)
     try:
         if not isinstance(function, Operation):
             with library_evaluation():
@@ -35,4 +33,5 @@ def _call_recorded(function: PjitFunction, *args: Any, **kwargs: Any) -> Any:
         raise
 
 
-watched[PjitFunction] = {"__call__": _call_recorded}
+for _class in PjitFunction, DonatingPjitFunction:
+    watched[_class] = {"__call__": _call_recorded}
