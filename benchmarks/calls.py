@@ -1,7 +1,9 @@
 """What happens at every call: dispatch of compiled programs, and eager operations."""
 
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +43,40 @@ def donated_state(lib: Library) -> Callable[[], Any]:
     return advance
 
 
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+def named_tuple(lib: Library) -> Callable[[], Any]:
+    function, x = lib.core.jit(lambda pair: pair.x + pair.y), lib.numpy.asarray(ONE)
+    pair = Pair(x, x)
+    return lambda: function(pair)
+
+
+def data_class(lib: Library) -> Callable[[], Any]:
+    @dataclass
+    class State:
+        weights: Any
+        step: Any
+
+    lib.core.tree_util.register_dataclass(State, ["weights", "step"], [])
+    function, x = lib.core.jit(lambda state: state.weights + state.step), lib.numpy.asarray(ONE)
+    state = State(x, x)
+    return lambda: function(state)
+
+
+def threads(lib: Library) -> Callable[[], Any]:
+    function, x = lib.core.jit(lambda x: x + 1), lib.numpy.asarray(ONE)
+    pool = ThreadPoolExecutor(8)
+
+    def call(_: int) -> None:
+        for _ in range(100):
+            function(x)
+
+    return lambda: list(pool.map(call, range(8)))
+
+
 def static_argument(lib: Library) -> Callable[[], Any]:
     function = lib.core.jit(lambda x, n: x + n, static_argnums=1)
     x = lib.numpy.asarray(ONE)
@@ -68,6 +104,11 @@ def eager(f: Callable[[Library, Any], Any], size: int = 1_000) -> Case:
         return lambda: f(lib, x)
 
     return case
+
+
+def eager_item(lib: Library) -> Callable[[], Any]:
+    x, i = lib.numpy.asarray(VECTOR), lib.numpy.asarray(np.int32(7))
+    return lambda: x[i]
 
 
 def eager_gradient(lib: Library, x: Any) -> Any:
@@ -115,6 +156,7 @@ def _negative(x: Any) -> Any:
 
 ONE = np.float32(1)
 LEAVES = {str(i): ONE for i in range(50)}
+NESTED = {str(i): {str(j): ONE for j in range(10)} for i in range(5)}
 VECTOR = np.ones(1_000, np.float32)
 
 # Name: the case, its budget, and how many calls are timed in a row. Where it is XLA that takes the
@@ -140,6 +182,14 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
         1.2,
         200,
     ),
+    "call, nested dict of 50 leaves": (
+        jitted(lambda lib: lambda d: lib.core.tree_util.tree_map(lambda v: v + 1, d), NESTED),
+        1.2,
+        200,
+    ),
+    "call, NamedTuple": (named_tuple, 0.9, 2_000),
+    "call, dataclass": (data_class, 0.9, 2_000),
+    "call, 8 threads": (threads, 1.0, 3),
     "call, numpy scalar": (jitted(lambda lib: lambda x: x + 1, ONE, on_device=False), 1.0, 2_000),
     "call, numpy vector": (
         jitted(lambda lib: lambda x: x + 1, VECTOR, on_device=False),
@@ -151,6 +201,14 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
     "eager x + y": (eager(lambda lib, x: lib.numpy.add(x, x)), 0.5, 2_000),
     "eager sin": (eager(lambda lib, x: lib.numpy.sin(x)), 0.5, 2_000),
     "eager x * 2": (eager(lambda lib, x: x * 2), 0.5, 2_000),
+    "eager x > y": (eager(lambda lib, x: x > x), 0.5, 2_000),
+    "eager sum": (eager(lambda lib, x: x.sum()), 0.5, 500),
+    "eager reshape": (eager(lambda lib, x: x.reshape(10, 100)), 0.5, 500),
+    "eager astype": (eager(lambda lib, x: x.astype("int32")), 0.5, 500),
+    "eager x @ x": (eager(lambda lib, x: x @ x), 0.5, 500),
+    "eager arange": (eager(lambda lib, x: lib.numpy.arange(1_000)), 0.5, 500),
+    "eager zeros": (eager(lambda lib, x: lib.numpy.zeros(1_000)), 0.5, 500),
+    "eager x[i]": (eager_item, 0.5, 500),
     "eager x[0]": (eager(lambda lib, x: x[0]), 0.5, 500),
     "eager x[2:-2]": (eager(lambda lib, x: x[2:-2]), 0.5, 500),
     "eager x.at[0].set": (eager(lambda lib, x: x.at[0].set(1.0)), 0.5, 200),

@@ -39,6 +39,33 @@ def gradient_of_20_by_torch() -> Action:
     return gradient
 
 
+# Single operations that are written the same way for all; each gives its module of functions.
+EAGER: dict[str, Callable[[Any, Any], Any]] = {
+    "sin": lambda module, x: module.sin(x),
+    "x + y": lambda module, x: x + x,
+    "sum": lambda module, x: x.sum(),
+    "x[2:-2]": lambda module, x: x[2:-2],
+    "where": lambda module, x: module.where(x > 0.5, x, x),
+}
+
+
+def eager(f: Callable[[Any, Any], Any]) -> Case:
+    def case(lib: Library) -> Action:
+        x = lib.numpy.asarray(VECTOR)
+        return lambda: f(lib.numpy, x)
+
+    return case
+
+
+def eager_by(name: str, f: Callable[[Any, Any], Any]) -> Callable[[], Action]:
+    def action() -> Action:
+        module = imported(name)
+        x = module.asarray(VECTOR)
+        return lambda: f(module, x)
+
+    return action
+
+
 def imported(name: str) -> ModuleType:
     try:
         return import_module(name)
@@ -46,10 +73,12 @@ def imported(name: str) -> ModuleType:
         raise Skip(f"{name} is not installed") from None
 
 
-def beside(rival: str, name: str, ours: Case, theirs: Callable[[], Action]) -> Line:
+def beside(
+    rival: str, name: str, ours: Case, theirs: Callable[[], Action], number: int = 5
+) -> Line:
     def measure(quick: bool) -> Row:
         peer = theirs()
-        pairs = interleaved(ours(library("minijax")), peer, QUICK_PAIRS if quick else 15, 5)
+        pairs = interleaved(ours(library("minijax")), peer, QUICK_PAIRS if quick else 15, number)
         return row_of(name, pairs, note=f"the peer is {rival}")
 
     return Line(name, measure)
@@ -81,5 +110,10 @@ LINES = [
         "torch: eager gradient of 20 operations",
         gradient_of_20,
         gradient_of_20_by_torch,
+    ),
+    *(
+        beside(rival, f"{module}: eager {name}", eager(f), eager_by(module, f), 500)
+        for rival, module in (("numpy", "numpy"), ("PyTorch", "torch"))
+        for name, f in EAGER.items()
     ),
 ]

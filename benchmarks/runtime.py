@@ -49,6 +49,26 @@ def compiled_ode(lib: Library) -> Any:
     return lambda: solve(*start).block_until_ready()
 
 
+def compiled_pinn(lib: Library) -> Any:
+    """A step for a network whose second derivatives are in its loss."""
+    jnp, core = lib.numpy, lib.core
+
+    def network(params: Any, x: Any) -> Any:
+        y = jnp.reshape(x, (1,))
+        for layer in params[:-1]:
+            y = jnp.tanh(y @ layer["w"] + layer["b"])
+        return (y @ params[-1]["w"] + params[-1]["b"])[0]
+
+    def loss(params: Any, points: Any) -> Any:
+        curvature = core.vmap(core.grad(core.grad(network, 1), 1), (None, 0))(params, points)
+        return jnp.mean((curvature + jnp.sin(points)) ** 2)
+
+    params = programs.mlp_params(lib, (1, 64, 64, 1))
+    points = jnp.asarray(np.linspace(0, 3, 256, dtype=np.float32))
+    step = core.jit(programs.step_of(lib, loss))
+    return lambda: step(params, points)[1].block_until_ready()
+
+
 def compiled_deep(lib: Library) -> Any:
     params = programs.deep_params(lib, layers=32, width=64)
     batch = programs.deep_batch(lib, size=128, width=64)
@@ -59,6 +79,7 @@ def compiled_deep(lib: Library) -> Any:
 CASES = {
     "MLP step": (compiled_step, 5),
     "transformer step": (compiled_transformer, 3),
+    "step with nested gradients": (compiled_pinn, 5),
     "20 sines of 1,000,000": (compiled_chain, 3),
     "matrix product 1,024": (matrix_product, 5),
 }
