@@ -482,6 +482,15 @@ def test_calls_leave_nothing_behind(is_placed, is_tree, donates):
     assert held_after(30_000) - before < 2**20
 
 
+def in_threads(count, call):
+    """Calls a function with the number of each thread."""
+    threads = [threading.Thread(target=call, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_threads_call_at_once():
     f = jit(lambda d, n: d["x"] * n + d["y"])
     x, found = jnp.arange(4.0), []
@@ -490,11 +499,7 @@ def test_threads_call_at_once():
         for _ in range(200):
             found.append(f({"y": x, "x": x}, n).tolist() == [(n + 1) * k for k in range(4)])
 
-    threads = [threading.Thread(target=call, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, call)
     assert all(found)
     assert len(found) == 1600
 
@@ -504,18 +509,14 @@ def test_threads_donate_at_once():
     f, outcomes = jit(lambda x: x + 1, donate_argnums=0), []
     shared = [jnp.full(4, float(k)) for k in range(200)]
 
-    def call():
+    def call(_):
         for k, x in enumerate(shared):
             try:
                 outcomes.append(f(x).tolist() == [k + 1] * 4)
             except RuntimeError as error:
                 outcomes.append("donated" in str(error))
 
-    threads = [threading.Thread(target=call) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, call)
     assert all(outcomes)
     assert len(outcomes) == 800
 

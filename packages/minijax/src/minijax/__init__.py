@@ -197,6 +197,18 @@ _LATER = {
     "version",
 }
 
+# Where other names come from that are imported then.
+_LATER_FROM = {
+    "__version__": "version",
+    "__version_info__": "version",
+    "coverage": "as_jax",
+    "explain": "explaining.explain",
+    "install_as_jax": "as_jax",
+    "pmap": "parallel.pmap",
+    "shard_map": "parallel.shard_map",
+    "smap": "parallel.smap",
+}
+
 if TYPE_CHECKING:
     from minijax import (
         api_util,
@@ -228,14 +240,8 @@ else:  # for a type checker, every attribute would exist
     def __getattr__(name: str) -> Any:
         if name in _LATER:
             return importlib.import_module(f"minijax.{name}")
-        if name in ("pmap", "shard_map", "smap"):
-            return getattr(importlib.import_module(f"minijax.parallel.{name}"), name)
-        if name in ("coverage", "install_as_jax"):
-            return getattr(importlib.import_module("minijax.as_jax"), name)
-        if name == "explain":
-            return importlib.import_module("minijax.explaining.explain").explain
-        if name in ("__version__", "__version_info__"):
-            return getattr(importlib.import_module("minijax.version"), name)
+        if name in _LATER_FROM:
+            return getattr(importlib.import_module(f"minijax.{_LATER_FROM[name]}"), name)
         if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed
             from minijax.xla import device_class
 
