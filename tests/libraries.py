@@ -148,6 +148,69 @@ def assert_same_results(program, rtol=2e-6):
     assert_alike(result_of(program, minijax.numpy, minijax), theirs, rtol)
 
 
+def results_at_once(programs, numpy, library):
+    """What each program gives, as by `result_of`; one compilation computes what can be traced.
+
+    A program that fails within the large one, since it needs values or raises an error anyway, is
+    run by itself.
+    """
+    results = {}
+
+    def everything():
+        arrays = []
+        for i, program in enumerate(programs):
+            out = result_of(program, numpy, library)
+            if not isinstance(out, Exception):
+                leaves, treedef = library.tree.flatten(out)
+                traced = [isinstance(leaf, library.core.Tracer) for leaf in leaves]
+                results[i] = leaves, treedef, traced
+                arrays += [leaf for leaf, is_traced in zip(leaves, traced, strict=True) if is_traced]
+        return arrays
+
+    computed = iter(library.jit(everything)())
+    for i, (leaves, treedef, traced) in results.items():
+        found = [next(computed) if t else x for x, t in zip(leaves, traced, strict=True)]
+        results[i] = library.tree.unflatten(treedef, found)
+    return [
+        results[i] if i in results else result_of(program, numpy, library)
+        for i, program in enumerate(programs)
+    ]
+
+
+def assert_all_same_results(programs, rtol=2e-6):
+    """Each of the programs gives the same with both libraries; all that differ are listed.
+
+    The programs of a library are compiled as one, so they are tried once more one by one if any of
+    them differs.
+    """
+    programs = list(programs)
+    theirs = results_at_once(programs, jax.numpy, jax)
+    ours = results_at_once(programs, minijax.numpy, minijax)
+    differences = []
+    for program, found, expected in zip(programs, ours, theirs, strict=True):
+        try:
+            assert isinstance(expected, Exception) == getattr(program, "is_refused", False), (
+                f"JAX gives {expected!r}"
+            )
+            assert_alike(found, expected, rtol)
+        except AssertionError as error:
+            differences.append(f"{_place_of(program)}: {error or 'other types'}\n{_alone(program, rtol)}")
+    assert not differences, "\n".join(differences)
+
+
+def _place_of(program):
+    code = getattr(program, "func", program).__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _alone(program, rtol):
+    try:
+        assert_same_results(program, rtol)
+    except AssertionError as error:
+        return f"    by itself, too: {error}"
+    return "    not by itself"
+
+
 def assert_alike(ours, theirs, rtol=2e-6):
     """Two results agree: arrays, dtypes, weak types and containers, or classes of errors."""
     if isinstance(theirs, Exception):
