@@ -1,16 +1,20 @@
-"""The devices on which the tests of the library run: `--device cpu`, `--device gpu`.
+"""Options of all tests: `--device`, `--changed`; and what a failing run says in the end.
 
-By default they run on those that compute by default. The stages have only the CPU. On a GPU sums
-are taken in another order, so results are compared with wider tolerances: by dtype, as below.
+By default tests run on the devices that compute by default. The stages have only the CPU. On a GPU
+sums are taken in another order, so results are compared with wider tolerances: by dtype, as below.
+
+`--changed` runs the test modules that reach what has changed since they passed: tests/reached.py.
 """
 
 import argparse
 import functools
 import importlib.util
 import os
+import shlex
 import sys
 
 import pytest
+import reached
 
 # The least tolerances of comparisons on a GPU, relative to the values and to the largest of them.
 ON_GPU = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4}
@@ -37,6 +41,9 @@ ENVIRONMENT = {
 def pytest_addoption(parser):
     """Declare the option, and read it at once: the next conftest.py imports the libraries."""
     parser.addoption("--device", choices=list(ENVIRONMENT), help="what the library computes on")
+    parser.addoption(
+        "--changed", action="store_true", help="only what reaches changes since it last passed"
+    )
     command = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     command.add_argument("--device")
     chosen, _ = command.parse_known_args(sys.argv[1:])
@@ -44,6 +51,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    _note_what_is_reached(config)
     device = config.getoption("--device")
     if device == "gpu" and importlib.util.find_spec("minijax") is not None:
         _require_gpu()
@@ -84,3 +92,73 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "cpu_only" in item.keywords or any(each in item.nodeid for each in OF_THE_CPU):
             item.add_marker(pytest.mark.skip(reason="about the CPU"))
+
+
+# `--changed`
+
+NOTES = pytest.StashKey[reached.Reached]()
+UNAFFECTED = pytest.StashKey[list[str]]()
+
+
+def _note_what_is_reached(config):
+    if sys.version_info < (3, 12):  # without sys.monitoring
+        if config.getoption("--changed"):
+            raise pytest.UsageError("--changed: Python 3.12 or newer is needed")
+        return
+    if not hasattr(config, "cache"):
+        return
+    chosen = config.getoption("keyword") or any("::" in arg for arg in config.args)
+    worker = getattr(config, "workerinput", {})
+    notes = reached.Reached(
+        config.cache.mkdir("reached"), worker.get("workerid", "main"), bool(chosen)
+    )
+    config.stash[NOTES] = notes
+    if config.getoption("--changed"):
+        # Asked once: while some processes still collect, others take notes.
+        config.stash[UNAFFECTED] = worker["unaffected"] if worker else notes.unaffected()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    node.workerinput["unaffected"] = node.config.stash.get(UNAFFECTED, [])
+
+
+def pytest_ignore_collect(collection_path, config):
+    place = reached.place_of(str(collection_path))
+    return True if place in config.stash.get(UNAFFECTED, []) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    if NOTES in item.config.stash:
+        item.config.stash[NOTES].enter(reached.place_of(str(item.path)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed and NOTES in item.config.stash:
+        item.config.stash[NOTES].failed = True
+    return report
+
+
+def pytest_sessionfinish(session):
+    if NOTES in session.config.stash:
+        session.config.stash[NOTES].enter(None)
+
+
+# What a failing run says in the end
+
+MOST_REPEATED = 8  # tests that a command names
+
+
+def pytest_unconfigure(config):
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    session = os.environ.get("TESTS_SESSION")
+    if reporter is None or session is None or hasattr(config, "workerinput"):
+        return
+    reports = [*reporter.stats.get("failed", []), *reporter.stats.get("error", [])]
+    failed = list(dict.fromkeys(report.nodeid for report in reports))
+    if failed:
+        named = failed if len(failed) <= MOST_REPEATED else ["--last-failed"]
+        print(f"To repeat what failed: ./noxw -s {session} -- {shlex.join(named)}")

@@ -23,6 +23,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +35,17 @@ nox.options.default_venv_backend = "uv|virtualenv"  # the first that is there
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests", "docs"]
 
-# What is run here leaves its user's compile cache alone.
+# What is run here leaves its user's compile cache alone. Tests keep programs in one of their own,
+# so that they take half of the time when they run again.
 os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
+KEPT_PROGRAMS = Path(".programs").absolute()
+KEEPING_PROGRAMS = {
+    "MINIJAX_ENABLE_COMPILATION_CACHE": "true",
+    "MINIJAX_COMPILATION_CACHE_DIR": str(KEPT_PROGRAMS / "minijax"),
+    "JAX_COMPILATION_CACHE_DIR": str(KEPT_PROGRAMS / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 # Tests start hundreds of processes, which would compile all of JAX anew without bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(".nox/bytecode").absolute()))
@@ -148,10 +158,37 @@ def skip_below_python_312(session: nox.Session, reason: str) -> None:
 OF_THE_SITE = "the site shows programs on several devices, which no older jaxlib runs"
 
 
-def pytest(session: nox.Session, path: str, *options: str) -> None:
-    """Runs pytest with the arguments after `--`; a path among them replaces the session's own."""
-    chosen = any("/" in arg and Path(arg.partition("::")[0]).exists() for arg in session.posargs)
-    session.run("pytest", *options, *(() if chosen else (path,)), *session.posargs)
+NO_TEST_WAS_SELECTED = 5  # pytest's exit code
+
+
+def is_below(argument: str, folders: Sequence[str]) -> bool:
+    path = Path(argument.partition("::")[0]).resolve()
+    return any(path.is_relative_to(Path(folder).resolve()) for folder in folders)
+
+
+def arguments_for(
+    session: nox.Session, paths: Sequence[str], others: Sequence[str] = ()
+) -> list[str]:
+    """The arguments after `--`, with those of the paths among them that a session tests.
+
+    If there are paths, and none is below its own, or all are below others, the session is skipped.
+    """
+    arguments = session.posargs
+    chosen = [a for a in arguments if "/" in a and Path(a.partition("::")[0]).exists()]
+    own = [path for path in chosen if is_below(path, paths) and not is_below(path, others)]
+    if chosen and not own:
+        session.skip("it has none of these tests")
+    return [*(own or paths), *(each for each in arguments if each not in chosen)]
+
+
+def pytest(session: nox.Session, *arguments: str) -> None:
+    """Runs pytest; if arguments after `--` select tests, a session need not have any of them."""
+    selected = any(arg.startswith(("-k", "-m", "--changed", "--last")) for arg in session.posargs)
+    session.run(
+        *("pytest", *arguments),
+        env={**KEEPING_PROGRAMS, "TESTS_SESSION": session.name},
+        success_codes=[0, NO_TEST_WAS_SELECTED] if selected else [0],
+    )
 
 
 # To begin
@@ -205,18 +242,20 @@ def examples(session: nox.Session) -> None:
 
 # The longest suites keep all cores busy.
 ON_ALL_CORES = ("--numprocesses=auto", "--dist=worksteal")
+TWO_AT_ONCE = ("--numprocesses=2", "--dist=worksteal")  # where most tests wait
 BY_DAY = ("-m", "not nightly")  # what `nightly` adds is too long for every change
 
 
 def run_tests_of(session: nox.Session, stage: Stage) -> None:
     options = (*ON_ALL_CORES, *BY_DAY) if stage is LIBRARY else ()
-    pytest(session, f"packages/{stage.name}/tests", *options)
+    pytest(session, *options, *arguments_for(session, [f"packages/{stage.name}/tests"]))
 
 
 def tests_of(stage: Stage) -> str:
     name = f"tests-{stage.name}"
 
     def run(session: nox.Session) -> None:
+        arguments_for(session, [f"packages/{stage.name}/tests"])
         install(session, stage, *group("long-test" if stage is LIBRARY else "test"))
         session.run("pytest", "-q", ENVIRONMENT_TEST, env=expected_distributions(stage))
         run_tests_of(session, stage)
@@ -242,23 +281,25 @@ def tests_compiled(session: nox.Session) -> None:
     if not has_c_compiler():
         session.warn("no C compiler is here: calls by the compiled package are not tested")
         return
+    names = "calls", "array", "config", "jit", "jitted", "recorder", "retracing", "tracebacks"
+    tests = [f"packages/minijax/tests/test_{name}.py" for name in names]
+    arguments = arguments_for(session, tests)
     install(session, LIBRARY, COMPILED, *group("long-test"))
     # Eight devices not by our setting, whose default value the tests of settings try.
     session.env.update({"MINIJAX_TESTS_COMPILED": "1", "XLA_FLAGS": EIGHT_DEVICES["XLA_FLAGS"]})
-    names = "calls", "array", "config", "jit", "jitted", "recorder", "retracing", "tracebacks"
-    tests = [f"packages/minijax/tests/test_{name}.py" for name in names]
-    pytest(session, *tests, *ON_ALL_CORES, *BY_DAY)
+    pytest(session, *ON_ALL_CORES, *BY_DAY, *arguments)
 
 
-# They start processes and wait for them, which takes cores of their own.
-WITHOUT_PROCESSES = "--ignore=tests/processes"
+DEVICES, PROCESSES = "tests/devices", "tests/processes"  # which have sessions of their own
+WITHOUT_PROCESSES = f"--ignore={PROCESSES}"
 
 
 @nox.session(name="tests-crossing")
 def tests_crossing(session: nox.Session) -> None:
     """Tests what crosses packages, with real JAX as the oracle."""
+    arguments = arguments_for(session, ["tests"], others=[DEVICES, PROCESSES])
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, "tests", *ON_ALL_CORES, *BY_DAY, WITHOUT_PROCESSES)
+    pytest(session, *ON_ALL_CORES, *BY_DAY, WITHOUT_PROCESSES, *arguments)
 
 
 EIGHT_DEVICES = {
@@ -270,16 +311,18 @@ EIGHT_DEVICES = {
 @nox.session(name="tests-devices")
 def tests_devices(session: nox.Session) -> None:
     """Tests programs on eight virtual devices, with real JAX as the oracle."""
+    arguments = arguments_for(session, [DEVICES])
     install(session, LIBRARY, *group("crossing"))
     session.env.update(EIGHT_DEVICES)
-    pytest(session, "tests/devices", *ON_ALL_CORES)
+    pytest(session, *ON_ALL_CORES, *arguments)
 
 
 @nox.session(name="tests-processes")
 def tests_processes(session: nox.Session) -> None:
     """Tests programs in several processes, and what happens when some of them fail."""
+    arguments = arguments_for(session, [PROCESSES])
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, "tests/processes", "--numprocesses=2", "--dist=worksteal")  # most of them wait
+    pytest(session, *TWO_AT_ONCE, *arguments)
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -294,7 +337,7 @@ def tests_browser(session: nox.Session) -> None:
         session.error(f"no {' or '.join(BROWSERS)} is here; on Debian: apt-get install chromium")
     install_once(session, *group("browser"))
     session.env["MINIJAX_BROWSER"] = browser
-    pytest(session, "docs/tests", "--numprocesses=2", "--dist=worksteal")
+    pytest(session, *TWO_AT_ONCE, *arguments_for(session, ["docs/tests"]))
 
 
 @nox.session(name="tests-gpu-compiler")
@@ -304,7 +347,7 @@ def tests_gpu_compiler(session: nox.Session) -> None:
     install(session, LIBRARY, *group("crossing"))
     install_once(session, "--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
     files = ("packages/minijax/tests/test_topologies.py", "tests/test_plugin.py")
-    pytest(session, *files, "--numprocesses=auto")
+    pytest(session, "--numprocesses=auto", *arguments_for(session, files))
 
 
 @nox.session
@@ -339,8 +382,8 @@ def nightly(session: nox.Session) -> None:
     """Tests what crosses packages, with what other sessions leave out; and longer nets."""
     install(session, LIBRARY, *group("crossing"))
     session.env.update(AS_OPTIMIZED_AS_FOR_USERS)
-    pytest(session, "packages/minijax/tests", *ON_ALL_CORES)
-    pytest(session, "tests", *ON_ALL_CORES, WITHOUT_PROCESSES)
+    pytest(session, *ON_ALL_CORES, "packages/minijax/tests", *session.posargs)
+    pytest(session, *ON_ALL_CORES, WITHOUT_PROCESSES, "tests", *session.posargs)
     session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
     session.run("python", "-m", "nets.result_types", "--seed", today())
     session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")

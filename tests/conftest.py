@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, settings
 
 import minijax
 
-# For the processes that tests start, too: nothing here reads or writes the user's own cache.
-os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"
+# For the processes that tests start, too: the user's own cache is left alone. The sessions of
+# noxfile.py have one of their own.
+os.environ.setdefault("MINIJAX_ENABLE_COMPILATION_CACHE", "false")
 
 # Tests on many devices are a session of their own, which says how many there are.
 collect_ignore = [] if "MINIJAX_NUM_CPU_DEVICES" in os.environ else ["devices"]
@@ -71,17 +72,19 @@ def pytest_pyfunc_call(pyfuncitem):
         raise
 
 
-# Modules, and a directory, that compare with JAX as its users have it: to the last bit, its
-# settings, and what it says of compiled programs.
+# Modules, and a directory, that compare what users of both libraries have: results to the last
+# bit, settings, and what is said of compiled programs.
 AS_FOR_USERS = {"devices", "test_random", "test_settings_of_jax", "test_ulps"}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _jax_compiles_fast(request):
-    """JAX's results are those of the same operations if they compile in half of the time."""
+def _programs_compile_fast(request):
+    """By day: results are those of the same operations, compiled in less time."""
+    fast = AS_FOR_USERS.isdisjoint({request.path.stem, request.path.parent.name})
     if "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
-        fast = AS_FOR_USERS.isdisjoint({request.path.stem, request.path.parent.name})
         jax.config.update("jax_disable_most_optimizations", fast)
+    if "MINIJAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
+        minijax.config.update("disable_most_optimizations", fast)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,7 +2,8 @@
 
 import os
 
-os.environ["MINIJAX_ENABLE_COMPILATION_CACHE"] = "false"  # for the processes they start, too
+# For the processes they start, too.
+os.environ.setdefault("MINIJAX_ENABLE_COMPILATION_CACHE", "false")
 
 import pytest
 
