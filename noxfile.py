@@ -6,7 +6,8 @@ Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and n
 Sources      lint, format, types, lines
 Speed        bench
 Clients      clients runs libraries written for JAX on minijax; clients-on-jax on JAX
-Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers
+Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers;
+             mutants: are broken rules found by the tests?
 Publishing   build, wheels
 
 A session makes its environment once, and then runs without a network; `--reuse-venv=no` makes it
@@ -387,6 +388,7 @@ def nightly(session: nox.Session) -> None:
     session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
     session.run("python", "-m", "nets.result_types", "--seed", today())
     session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")
+    session.run("python", "-m", "nets.mutants", "--seed", today())
 
 
 @nox.session(
@@ -499,6 +501,13 @@ def fuzz(session: nox.Session) -> None:
     """Compares random programs with JAX; `-- --seconds 600 --seed 1` says how long, and which."""
     install(session, LIBRARY, *group("oracle"))
     session.run("python", "-m", "nets.fuzz", *session.posargs)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Breaks a few rules, others every day, and says which tests find it; `-- --all` breaks all."""
+    install(session, LIBRARY, *group("crossing"))
+    session.run("python", "-m", "nets.mutants", *session.posargs)
 
 
 @nox.session(name="result-types")

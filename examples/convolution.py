@@ -146,9 +146,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0, help="of the split and the parameters")
     parser.add_argument("--epochs", type=int, default=60, help="how often each image is seen")
-    parser.add_argument("--quick", action="store_true", help="15 epochs, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="12 epochs, to see that it runs")
     options = parser.parse_args()
-    epochs = 15 if options.quick else options.epochs
+    epochs = 12 if options.quick else options.epochs
 
     (images, labels), (test_images, test_labels) = load_digits(np.random.default_rng(options.seed))
     start = time.perf_counter()

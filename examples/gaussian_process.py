@@ -151,10 +151,10 @@ def draw(path, times, values, new_times, mean, deviation):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=150, help="of the optimizer")
-    parser.add_argument("--quick", action="store_true", help="30 steps, every third month")
+    parser.add_argument("--quick", action="store_true", help="15 steps, every fourth month")
     options = parser.parse_args()
     minijax.config.update("jax_enable_x64", True)
-    steps, every = (30, 3) if options.quick else (options.steps, 1)
+    steps, every = (15, 4) if options.quick else (options.steps, 1)
 
     times, values = load_co2()
     is_shown = times < FIRST_HIDDEN_YEAR

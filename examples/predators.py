@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax import grad, hessian, jit, lax, random, value_and_grad, vmap
+from minijax import hessian, jit, lax, random, value_and_grad, vmap
 from minijax.example_libraries import optimizers
 
 HERE = Path(__file__).parent
@@ -135,7 +135,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="of the beginnings")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter descents")
     options = parser.parse_args()
-    beginnings, steps = (4, 300) if options.quick else (64, 1500)
+    beginnings, steps = (2, 200) if options.quick else (64, 1500)
 
     years, *columns = np.loadtxt(
         HERE / "data" / "hares.csv", delimiter=",", skiprows=1, unpack=True, dtype=np.float32
@@ -143,7 +143,8 @@ def main():
     seen = np.stack(columns, axis=1)
     start = time.perf_counter()
     best, values = fit(random.key(options.seed), seen, beginnings, steps)
-    value, slope = surprise(best, seen), jnp.linalg.norm(grad(surprise)(best, seen))
+    value, gradient = jit(value_and_grad(surprise))(best, seen)
+    slope = jnp.linalg.norm(gradient)
     took = time.perf_counter() - start
     found = np.exp(best)
 

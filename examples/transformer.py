@@ -170,10 +170,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0, help="of parameters, order and sample")
     parser.add_argument("--steps", type=int, default=1500, help="of the training")
-    parser.add_argument("--quick", action="store_true", help="100 steps of a smaller network")
+    parser.add_argument("--quick", action="store_true", help="60 steps of a smaller network")
     options = parser.parse_args()
     size = SIZES["quick" if options.quick else "full"]
-    steps, heads = 100 if options.quick else options.steps, size["heads"]
+    steps, length = (60, 100) if options.quick else (options.steps, 400)
+    heads = size["heads"]
 
     letters, train_text, test_text = load_text()
     init_key, train_key, test_key, write_key = random.split(random.key(options.seed), 4)
@@ -184,7 +185,7 @@ def main():
     test_windows = windows(test_key, test_text, 512)
     tested = float(jit(loss, static_argnames="heads")(parameters, test_windows, heads))
     alone, after_one = entropies(train_text, test_text, len(letters))
-    written = write(write_key, parameters, test_text[:CONTEXT], heads, 400)
+    written = write(write_key, parameters, test_text[:CONTEXT], heads, length)
 
     print(f"parameters     {sum(x.size for x in tree.leaves(parameters))} numbers")
     print(f"training       {steps} steps, {1e3 * np.median(seconds):.1f} ms each, {took:.0f} s")

@@ -1,6 +1,7 @@
 """minijax and JAX under one set of names, so that one program runs with either."""
 
 import warnings
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 import jax
@@ -140,61 +141,91 @@ def refused(program):
     return program
 
 
-def assert_same_results(program, rtol=2e-6):
+def assert_same_results(program, rtol=2e-6, atol=2e-6):
     """A program of a library's numpy and of the library gives the same with both."""
     theirs = result_of(program, jax.numpy, jax)
     is_refused = getattr(program, "is_refused", False)
     assert isinstance(theirs, Exception) == is_refused, f"JAX gives {theirs!r}"
-    assert_alike(result_of(program, minijax.numpy, minijax), theirs, rtol)
+    assert_alike(result_of(program, minijax.numpy, minijax), theirs, rtol, atol)
 
 
-def results_at_once(programs, numpy, library):
+def of_size(size, function):
+    """A program of a numpy's function whose results have as many elements as values say.
+
+    JAX, which compiles it with others, is told how many. Ours finds it out.
+    """
+    return lambda n, lib: function(n) if lib is minijax else function(n, size=size)
+
+
+class _JaxOfConstants:
+    """JAX, whose compiled functions take their arguments for constants.
+
+    XLA evaluates such programs of a few numbers as it compiles them. This takes a fraction of the
+    time that machine code of the same operations takes.
+    """
+
+    def __getattr__(self, name):
+        return getattr(jax, name)
+
+    @staticmethod
+    def jit(function):
+        return lambda *args: jax.jit(lambda: function(*args))()
+
+
+jax_of_constants = _JaxOfConstants()
+
+
+def results_at_once(programs, numpy, library, *args):
     """What each program gives, as by `result_of`; one compilation computes what can be traced.
 
-    A program that fails within the large one, since it needs values or raises an error anyway, is
-    run by itself.
+    What cannot is run by itself: a program that fails within the large one, since it needs values
+    or raises an error anyway; one that is marked as refused, for its error may be that of a
+    compilation; and one that gives something else than arrays. Arguments, if there are any, are
+    passed to each program.
     """
-    results = {}
+    structures = {}
 
-    def everything():
-        arrays = []
+    def everything(*args):
+        arrays = {}
         for i, program in enumerate(programs):
-            out = result_of(program, numpy, library)
-            if not isinstance(out, Exception):
-                leaves, treedef = library.tree.flatten(out)
-                traced = [isinstance(leaf, library.core.Tracer) for leaf in leaves]
-                results[i] = leaves, treedef, traced
-                arrays += [leaf for leaf, is_traced in zip(leaves, traced, strict=True) if is_traced]
+            if getattr(program, "is_refused", False):
+                continue
+            out = result_of(lambda n, lib, program=program: program(n, lib, *args), numpy, library)
+            leaves, structure = library.tree.flatten(out)
+            if all(isinstance(leaf, library.core.Tracer | library.Array) for leaf in leaves):
+                structures[i], arrays[i] = structure, leaves
         return arrays
 
-    computed = iter(library.jit(everything)())
-    for i, (leaves, treedef, traced) in results.items():
-        found = [next(computed) if t else x for x, t in zip(leaves, traced, strict=True)]
-        results[i] = library.tree.unflatten(treedef, found)
+    whole = jax_of_constants if library is jax else library
+    computed = whole.jit(everything)(*args)
     return [
-        results[i] if i in results else result_of(program, numpy, library)
+        library.tree.unflatten(structures[i], computed[i])
+        if i in structures
+        else result_of(lambda n, lib, program=program: program(n, lib, *args), numpy, library)
         for i, program in enumerate(programs)
     ]
 
 
-def assert_all_same_results(programs, rtol=2e-6):
+def assert_all_same_results(programs, rtol=2e-6, atol=2e-6):
     """Each of the programs gives the same with both libraries; all that differ are listed.
 
-    The programs of a library are compiled as one, so they are tried once more one by one if any of
+    They are listed by their keys in a mapping, by the lines where they stand otherwise. The
+    programs of a library are compiled as one, so they are tried once more one by one if any of
     them differs.
     """
-    programs = list(programs)
-    theirs = results_at_once(programs, jax.numpy, jax)
-    ours = results_at_once(programs, minijax.numpy, minijax)
+    if not isinstance(programs, Mapping):
+        programs = {f"{_place_of(p)}, number {i}": p for i, p in enumerate(programs)}
+    theirs = results_at_once(programs.values(), jax.numpy, jax)
+    ours = results_at_once(programs.values(), minijax.numpy, minijax)
     differences = []
-    for program, found, expected in zip(programs, ours, theirs, strict=True):
+    for (name, program), found, expected in zip(programs.items(), ours, theirs, strict=True):
         try:
             assert isinstance(expected, Exception) == getattr(program, "is_refused", False), (
                 f"JAX gives {expected!r}"
             )
-            assert_alike(found, expected, rtol)
+            assert_alike(found, expected, rtol, atol)
         except AssertionError as error:
-            differences.append(f"{_place_of(program)}: {error or 'other types'}\n{_alone(program, rtol)}")
+            differences.append(f"{name}: {error or 'other types'}\n{_alone(program, rtol, atol)}")
     assert not differences, "\n".join(differences)
 
 
@@ -203,15 +234,15 @@ def _place_of(program):
     return f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def _alone(program, rtol):
+def _alone(program, rtol, atol):
     try:
-        assert_same_results(program, rtol)
+        assert_same_results(program, rtol, atol)
     except AssertionError as error:
-        return f"    by itself, too: {error}"
+        return f"    by itself, too: {error or 'other types'}"
     return "    not by itself"
 
 
-def assert_alike(ours, theirs, rtol=2e-6):
+def assert_alike(ours, theirs, rtol=2e-6, atol=2e-6):
     """Two results agree: arrays, dtypes, weak types and containers, or classes of errors."""
     if isinstance(theirs, Exception):
         # JAX's own errors are other classes, of the same names.
@@ -227,4 +258,4 @@ def assert_alike(ours, theirs, rtol=2e-6):
             assert isinstance(found, minijax.Array)
             assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
             assert found.weak_type == expected.weak_type
-        np.testing.assert_allclose(found, expected, rtol=rtol, atol=2e-6)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from libraries import assert_alike, refused, result_of
+from libraries import assert_alike, refused, results_at_once
 
 import minijax
 import minijax.numpy
@@ -228,9 +228,9 @@ def bilinear_in_y(n):
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_arguments_mean_what_they_mean_in_jax(section):
-    for number, program in enumerate(SECTIONS[section]):
-        ours = result_of(program, minijax.numpy, minijax)
-        theirs = result_of(program, jax.numpy, jax)
+    programs = SECTIONS[section]
+    results = (results_at_once(programs, lib.numpy, lib) for lib in (minijax, jax))
+    for number, (program, ours, theirs) in enumerate(zip(programs, *results, strict=True)):
         assert isinstance(theirs, Exception) == hasattr(program, "is_refused"), theirs
         try:
             assert_without_float0(ours, theirs)

@@ -5,6 +5,7 @@ import asyncio
 import jax
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 
@@ -26,13 +27,13 @@ def outcome(make):
         return type(error)
 
 
-@pytest.mark.parametrize("arguments", [
+@for_each("arguments", [
     {"ckpt_path": "/a/b/c"}, {"ckpt_path": "/a/b/c/", "ocdbt": False}, {"ckpt_path": "b/c"},
     {"ckpt_path": "b/c", "ocdbt": False}, {"ckpt_path": "gs://bucket/a/b"}, {"ckpt_path": "gs://b"},
     {"ckpt_path": "s3://bucket//a/b", "ocdbt": False}, {"ckpt_path": "/a/b", "process_idx": 3},
     {"ckpt_path": "/a/b", "arr": X}, {"ckpt_path": "/a/b", "arr": X[:0], "driver": "zarr"},
     {"ckpt_path": "/a/b", "arr": X, "driver": "n5"}, {"ckpt_path": "gs://bucket/a", "ocdbt": True},
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_descriptions(arguments):
     ours, theirs = (
         outcome(lambda module=module: module.get_tensorstore_spec(**arguments))
@@ -60,10 +61,10 @@ def test_changes_and_checks_of_descriptions():
     )
 
 
-@pytest.mark.parametrize("place", [
+@for_each("place", [
     "gs://a", "/a", {"driver": "gcs"}, {"driver": "zarr", "kvstore": {"driver": "s3"}}, {},
     {"kvstore": {"driver": "ocdbt", "base": "s3://a"}}, {"kvstore": {"driver": "file"}},
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_remote_storage(place):
     assert serialization.is_remote_storage(place) == their_serialization.is_remote_storage(place)
 

@@ -1,5 +1,7 @@
 """Attention against `jax.nn.dot_product_attention`: values, dtypes and gradients."""
 
+from functools import partial
+
 import jax
 import ml_dtypes
 import numpy as np
@@ -38,39 +40,37 @@ def values_and_gradients(lib, arrays, kwargs):
         first = out[0] if isinstance(out, tuple) else out
         return (first.astype("float32") ** 2).sum(), out
 
-    def results(*arrays):
-        gradients, out = lib.grad(weighted_sum, (0, 1, 2), has_aux=True)(*arrays)
-        return gradients, out
-
-    return [np.asarray(x) for x in jax.tree.leaves(lib.jit(results)(*arrays))]
+    return lib.tree.leaves(lib.grad(weighted_sum, (0, 1, 2), has_aux=True)(*arrays))
 
 
-def agree(arrays, kwargs):
-    ours, theirs = (values_and_gradients(lib, arrays, kwargs) for lib in (minijax, jax))
-    eps = max(float(ml_dtypes.finfo(arrays[0].dtype).eps), float(np.finfo(np.float32).eps))
-    for mine, jaxs in zip(ours, theirs, strict=True):
-        assert (mine.dtype, mine.shape) == (jaxs.dtype, jaxs.shape)
-        wanted = jaxs.astype(float)
-        scale = max(1.0, float(np.abs(wanted).max()))
-        np.testing.assert_allclose(mine.astype(float), wanted, rtol=0, atol=20 * eps * scale)
+def test_attention_is_jaxs():
+    """In all cases, of other dtypes, and without a batch."""
 
+    def of(dtype):
+        return [x.astype(dtype) for x in (QUERY, KEY, VALUE)]
 
-@pytest.mark.parametrize("case", CASES)
-def test_attention_is_jaxs(case):
-    agree([x.astype(np.float32) for x in (QUERY, KEY, VALUE)], CASES[case])
+    cases = {case: (of(np.float32), kwargs) for case, kwargs in CASES.items()}
+    for dtype in (np.float64, ml_dtypes.bfloat16):
+        cases[np.dtype(dtype).name] = of(dtype), {"bias": BIAS}
+    alone = {"bias": BIAS[0], "return_residual": True}
+    cases["without a batch"] = [x[0] for x in of(np.float32)], alone
 
+    def everything(lib, arrays):
+        return {
+            case: values_and_gradients(lib, arrays[case], kwargs)
+            for case, (_, kwargs) in cases.items()
+        }
 
-@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
-def test_attention_of_other_dtypes(dtype):
-    dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
-    agree([x.astype(dtype) for x in (QUERY, KEY, VALUE)], {"bias": BIAS})
-
-
-def test_attention_without_a_batch():
-    agree(
-        [x[0].astype(np.float32) for x in (QUERY, KEY, VALUE)],
-        {"bias": BIAS[0], "return_residual": True},
-    )
+    given = {case: arrays for case, (arrays, _) in cases.items()}
+    ours, theirs = (lib.jit(partial(everything, lib))(given) for lib in (minijax, jax))
+    for case, arrays in given.items():
+        eps = max(float(ml_dtypes.finfo(arrays[0].dtype).eps), float(np.finfo(np.float32).eps))
+        for mine, jaxs in zip(ours[case], theirs[case], strict=True):
+            mine, jaxs = np.asarray(mine), np.asarray(jaxs)
+            assert (mine.dtype, mine.shape) == (jaxs.dtype, jaxs.shape), case
+            wanted = jaxs.astype(float)
+            atol = 20 * eps * max(1.0, float(np.abs(wanted).max()))
+            np.testing.assert_allclose(mine.astype(float), wanted, 0, atol, err_msg=case)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Primitives that programs bind by JAX's names: windows, exchanges of slices, references."""
 
+from functools import partial
+
 import jax
 import jax.extend
 import numpy as np
@@ -31,29 +33,50 @@ WINDOWS = {
 }
 
 
-@pytest.mark.parametrize("pair", [("ge", "add"), ("le", "max"), ("gt", "mul")])
-@pytest.mark.parametrize("name", WINDOWS)
-def test_select_and_scatter(name, pair):
-    dtype = "int32" if pair[1] == "max" else "float32"
-    shape, windows, *parameters = WINDOWS[name]
+PAIRS = ("ge", "add"), ("le", "max"), ("gt", "mul")
+
+
+def operands():
+    """Of each window and pair of functions: numbers, and what is added to those selected."""
+    found = {}
+    for name, (shape, windows, *_) in WINDOWS.items():
+        for pair in PAIRS:
+            rng, dtype = np.random.default_rng(3), "int32" if pair[1] == "max" else "float32"
+            numbers = (rng.permutation(np.prod(n)).reshape(n) for n in (shape, windows))
+            found[name, pair] = [x.astype(dtype) for x in numbers]
+    return found
+
+
+def one_of(j, case, x, source):
+    name, pair = case
     names = "window_dimensions", "window_strides", "padding"
-    window = dict(zip(names, parameters, strict=True))
-    rng = np.random.default_rng(3)
-    x, source = (rng.permutation(np.prod(n)).reshape(n).astype(dtype) for n in (shape, windows))
-    ours, jitted, theirs = (
-        (jit or (lambda f: f))(
-            lambda x, source, j=j: select_and_scatter(
-                j, x, source, np.ones((), dtype), pair, **window
-            )
-        )(x, source)
-        for j, jit in ((minijax, None), (minijax, minijax.jit), (jax, None))
-    )
-    np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_array_equal(jitted, theirs)
-    assert ours.dtype == theirs.dtype
-    one = lambda x, y: select_and_scatter(minijax, x, y, np.ones((), dtype), pair, **window)  # noqa: E731
-    mapped = minijax.vmap(one, (1, None))(np.stack([x, x[::-1]], 1), source)
-    np.testing.assert_array_equal(mapped, [one(x, source), one(x[::-1], source)])
+    window = dict(zip(names, WINDOWS[name][2:], strict=True))
+    return select_and_scatter(j, x, source, np.ones((), x.dtype), pair, **window)
+
+
+def test_select_and_scatter():
+    cases = operands()
+    given = list(cases.values())
+
+    def all_of(j):
+        return lambda given: [one_of(j, case, *xs) for case, xs in zip(cases, given, strict=True)]
+
+    @minijax.jit
+    def mapped(given):
+        out = []
+        for case, (x, source) in zip(cases, given, strict=True):
+            one = partial(one_of, minijax, case)
+            rows = minijax.numpy.stack([x, x[::-1]], 1)
+            out.append((minijax.vmap(one, (1, None))(rows, source), one(x[::-1], source)))
+        return out
+
+    ours, theirs = (j.jit(all_of(j))(given) for j in (minijax, jax))
+    for case, found, expected, rows in zip(cases, ours, theirs, mapped(given), strict=True):
+        np.testing.assert_array_equal(found, expected, err_msg=str(case))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(rows[0], [expected, rows[1]], err_msg=str(case))
+    case, (x, source) = next(iter(cases.items()))
+    np.testing.assert_array_equal(one_of(minijax, case, x, source), theirs[0])
 
 
 @BOTH
@@ -88,10 +111,15 @@ def test_ragged_exchanges_are_bound():
     x = np.array([[1.0, 2, 3], [4, 5, 6]], np.float32)
     to = np.array([[0, 0], [1, 2]], np.int32)
     mapped = [minijax.vmap(ragged(minijax, bind), axis_name="i") for bind in (False, True)]
-    function, bound = (f(x, to) for f in mapped)
+
+    @minijax.jit
+    def results(x, to):
+        slopes = [minijax.grad(lambda x, f=f: (f(x, to) ** 2).sum())(x) for f in mapped]
+        return [f(x, to) for f in mapped], slopes
+
+    (function, bound), slopes = results(x, to)
     np.testing.assert_array_equal(bound, function)
-    np.testing.assert_array_equal(minijax.jit(mapped[1])(x, to), function)
-    slopes = [minijax.grad(lambda x, f=f: (f(x, to) ** 2).sum())(x) for f in mapped]
+    np.testing.assert_array_equal(mapped[1](x, to), function)
     np.testing.assert_array_equal(*slopes)
     with pytest.raises(NameError):
         ragged(minijax, True)(x[0], to[0])

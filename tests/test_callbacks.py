@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import jax
 import jax.custom_batching
 import jax.experimental
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 import minijax.debug
@@ -173,17 +175,28 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-def test_what_programs_do_is_done_once_and_in_order(program):
-    def jitted(library, see, do, x):
-        return library.jit(lambda x: program(library, see, do, x))(x)
+def named(name, library, see, do, x):
+    """A program whose entries in the log have its name."""
+    return PROGRAMS[name](
+        library, lambda tag, *xs: see((name, tag), *xs), lambda tag, *xs: do((name, tag), *xs), x
+    )
 
-    expected, out = logged(jax, jitted, 1.5)
-    assert expected
-    for run in (program, jitted):
-        found, ours = logged(minijax, run, 1.5)
-        assert found == expected
-        minijax.tree.map(np.testing.assert_allclose, ours, out)
+
+def all_of_them(library, see, do, x):
+    return library.jit(lambda x: {name: named(name, library, see, do, x) for name in PROGRAMS})(x)
+
+
+def test_what_programs_do_is_done_once_and_in_order():
+    log, out = logged(jax, all_of_them, 1.5)
+    compiled, found = logged(minijax, all_of_them, 1.5)
+    for name in PROGRAMS:
+        expected = [entry for entry in log if entry[0][0] == name]
+        assert expected
+        assert [entry for entry in compiled if entry[0][0] == name] == expected
+        evaluated, ours = logged(minijax, partial(named, name), 1.5)
+        assert evaluated == expected
+        for each in (found[name], ours):
+            minijax.tree.map(np.testing.assert_allclose, each, out[name])
 
 
 def test_mapped_functions_that_look_on_see_one_example_after_the_other():
@@ -264,11 +277,8 @@ def test_printing(capsys):
     assert prints(minijax, X) == expected
 
 
-@pytest.mark.parametrize(
-    "method", ["sequential", "expand_dims", "broadcast_all", "legacy_vectorized"]
-)
-def test_mapped_pure_functions_get_the_arguments_that_the_method_says(method):
-    def run(library):
+def test_mapped_pure_functions_get_the_arguments_that_the_method_says():
+    def mapped(library, method):
         shapes = []
 
         def called(x, y, *, z):
@@ -282,11 +292,21 @@ def test_mapped_pure_functions_get_the_arguments_that_the_method_says(method):
         g = library.vmap(f, (0, None, None))
         if method != "legacy_vectorized":  # which has a function guess what an axis means
             g = library.vmap(g, (None, None, 0))
-        g = library.jit(g)
-        return np.asarray(g(X, 1.0, X if method != "legacy_vectorized" else 2.0)), shapes
+        return g(X, 1.0, X if method != "legacy_vectorized" else 2.0), shapes
+
+    def run(library):
+        shapes = {}
+
+        def everything():
+            outs = {}
+            for method in ("sequential", "expand_dims", "broadcast_all", "legacy_vectorized"):
+                outs[method], shapes[method] = mapped(library, method)
+            return outs
+
+        return library.tree.map(np.asarray, library.jit(everything)()), shapes
 
     (expected, shapes), (found, ours) = run(jax), run(minijax)
-    np.testing.assert_allclose(found, expected)
+    minijax.tree.map(np.testing.assert_allclose, found, expected)
     assert ours == shapes
 
 
@@ -302,20 +322,22 @@ def test_pure_functions_are_called_only_where_their_results_are_needed():
     assert called == [1]
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    ["bool", "int8", "uint16", "int64", "bfloat16", "float8_e4m3fn", "float64", "complex128"],
-)
-def test_arrays_of_every_dtype_go_there_and_back(dtype):
-    x = minijax.numpy.ones((2, 3), dtype)
+DTYPES = [
+    "bool", "int8", "uint16", "int64", "bfloat16", "float8_e4m3fn", "float64", "complex128",
+]  # fmt: skip
+
+
+def test_arrays_of_every_dtype_go_there_and_back():
+    xs = [minijax.numpy.asarray(np.ones((2, 3)), dtype) for dtype in DTYPES]
 
     def same(x):
         assert type(x) is type(minijax.numpy.ones(1))
         return x
 
-    out = minijax.jit(lambda x: minijax.pure_callback(same, x, x))(x)
-    assert out.dtype == x.dtype
-    np.testing.assert_array_equal(np.asarray(out), np.asarray(x))
+    outs = minijax.jit(lambda xs: [minijax.pure_callback(same, x, x) for x in xs])(xs)
+    for x, out in zip(xs, outs, strict=True):
+        assert out.dtype == x.dtype
+        np.testing.assert_array_equal(np.asarray(out), np.asarray(x))
 
 
 def wrong(library, x, returned, out):
@@ -350,24 +372,20 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-@pytest.mark.parametrize("jitted", [False, True])
-def test_errors_are_of_jaxs_classes(bad, jitted):
-    raised = []
-    for library in (jax, minijax):
-
-        def f(x, library=library):
-            return bad(library, x)
-
+@for_each("bad", BAD.values(), ids=BAD)
+def test_errors_are_of_jaxs_classes(bad):
+    def raised(library, wrap=lambda f: f):
         with pytest.raises(Exception) as info:  # noqa: PT011 - which one is the question
-            (library.jit(f) if jitted and library is minijax else f)(library.numpy.asarray(X))
-        raised.append(info.value)
-    theirs, ours = raised
-    if isinstance(theirs, jax.errors.JaxRuntimeError):
-        assert isinstance(ours, minijax.errors.JaxRuntimeError)
-    else:
-        assert type(ours) is type(theirs)
-    assert str(ours)
+            wrap(lambda x: bad(library, x))(library.numpy.asarray(X))
+        return info.value
+
+    theirs = raised(jax)
+    for ours in (raised(minijax), raised(minijax, minijax.jit)):
+        if isinstance(theirs, jax.errors.JaxRuntimeError):
+            assert isinstance(ours, minijax.errors.JaxRuntimeError)
+        else:
+            assert type(ours) is type(theirs)
+        assert str(ours)
 
 
 def failing(x):
@@ -502,7 +520,7 @@ COMPUTATIONS = {
 }
 
 
-@pytest.mark.parametrize("computation", COMPUTATIONS.values(), ids=COMPUTATIONS)
+@for_each("computation", COMPUTATIONS.values(), ids=COMPUTATIONS)
 def test_computations_on_elements_call_no_python(computation):
     # XLA ended the process; what `apply` was to do was not done.
     def run(lib):

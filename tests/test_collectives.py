@@ -1,5 +1,7 @@
 """Collectives over the named axes of vmap compute what those of JAX do, however transformed."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
@@ -89,7 +91,7 @@ FUNCTIONS |= {"with a vjp": normalised, "with a jvp": with_jvp}
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_collective_under_every_transformation(name):
-    def everything(lib, jnp):
+    def everything(lib, jnp, xs):
         def f(x):
             return FUNCTIONS[name](lib, jnp, x)
 
@@ -99,7 +101,6 @@ def test_a_collective_under_every_transformation(name):
         def mapped(f, **options):
             return lib.vmap(f, axis_name="i", **options)
 
-        xs = jnp.asarray(XS)
         more = jnp.stack([xs, xs * 2.0, 1.0 - xs])
         outs = [
             mapped(f)(xs),
@@ -114,9 +115,7 @@ def test_a_collective_under_every_transformation(name):
             outs.append(lib.jvp(mapped(f), (xs,), (xs * xs,)))
         return outs
 
-    ours, theirs = (
-        lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))() for lib, jnp in LIBRARIES
-    )
+    ours, theirs = (lib.jit(partial(everything, lib, jnp))(XS) for lib, jnp in LIBRARIES)
     flat = [
         [np.asarray(x) for x in jax.tree.leaves(list(map(list_of, outs)))]
         for outs in (ours, theirs)
@@ -141,7 +140,7 @@ def test_the_transpose_of_an_exchange(name):
             minijax.vjp(f, x)[1](out)[0] * x * x
         )
 
-    differences = minijax.vmap(both, axis_name="i")(XS, XS)
+    differences = minijax.jit(minijax.vmap(both, axis_name="i"))(XS, XS)
     assert abs(float(minijax.numpy.sum(differences))) < 1e-10
 
 
@@ -156,7 +155,7 @@ def test_who_gets_nothing_gets_zeros():
 
 
 def test_several_axes():
-    def everything(lib, jnp):
+    def everything(lib, xs):
         lax = lib.lax
 
         def f(x):
@@ -169,10 +168,9 @@ def test_several_axes():
                 "size": lax.axis_size(both) * x,
             }
 
-        xs = jnp.asarray(XS)
         return lib.vmap(lib.vmap(f, axis_name="j"), axis_name="i")(xs)
 
-    ours, theirs = (everything(*library) for library in LIBRARIES)
+    ours, theirs = (lib.jit(partial(everything, lib))(XS) for lib, _ in LIBRARIES)
     assert ours.keys() == theirs.keys()
     for name in ours:
         assert_same([np.asarray(ours[name])], [np.asarray(theirs[name])], 1e-12)
@@ -213,7 +211,7 @@ def test_exchanges_over_several_axes(names):
     """These count as one axis, the first name outermost; a tuple of names was unbound."""
     whole = np.arange(2 * 3 * 6 * 6 * 2.0).reshape(2, 3, 6, 6, 2)
 
-    def everything(lib, jnp):
+    def everything(lib, jnp, whole):
         def mapped(f):
             return lib.vmap(lib.vmap(f, axis_name="j"), axis_name="i")
 
@@ -232,18 +230,18 @@ def test_exchanges_over_several_axes(names):
         return [*out, swap(whole), lib.grad(lambda x: jnp.sum(jnp.sin(swap(x))))(whole)]
 
     ours, theirs = (
-        lib.tree.leaves(lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))())
-        for lib, jnp in LIBRARIES
+        lib.tree.leaves(lib.jit(partial(everything, lib, jnp))(whole)) for lib, jnp in LIBRARIES
     )
     assert_same(ours, theirs, 1e-12)
 
     def scattered(names, x):  # which JAX does for one axis only
         return minijax.lax.psum_scatter(x, names, scatter_dimension=1, tiled=False)
 
-    one = minijax.vmap(lambda x: scattered("k", x), axis_name="k")(whole.reshape(6, 6, 6, 2))
-    both = minijax.vmap(
-        minijax.vmap(lambda x: scattered(("i", "j"), x), axis_name="j"), axis_name="i"
-    )(whole)
+    one = minijax.jit(minijax.vmap(lambda x: scattered("k", x), axis_name="k"))(
+        whole.reshape(6, 6, 6, 2)
+    )
+    inner = minijax.vmap(lambda x: scattered(("i", "j"), x), axis_name="j")
+    both = minijax.jit(minijax.vmap(inner, axis_name="i"))(whole)
     assert_same([both.reshape(one.shape)], [one], 0)
 
 

@@ -64,24 +64,39 @@ TRANSFORMED = {
 }
 
 
+def everything(lib, hows, wrap):
+    """What each function gives, each way."""
+    y, n = lib.numpy.asarray(x), lib.numpy
+    return {
+        f"{how} {name}": TRANSFORMED[how](lib, lambda y, f=function: f(n, y, wrap), y)
+        for how in hows
+        for name, function in FUNCTIONS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """As JAX takes nodes of pytrees everywhere, the arrays themselves give its results."""
+    return jax.jit(lambda: everything(jax, TRANSFORMED, lambda y: y))()
+
+
+def assert_all_close(found, expected):
+    for name, own in found.items():
+        theirs = jax.tree.leaves(expected[name])
+        for one, other in zip(minijax.tree.leaves(own), theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6, err_msg=name)
+
+
 @pytest.mark.parametrize("wrap", [Wrapper, Forwarding, Node])
-@pytest.mark.parametrize("how", TRANSFORMED)
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_take_the_array(name, how, wrap):
-    """As JAX takes nodes of pytrees everywhere; the arrays themselves are its expected results."""
-    found = TRANSFORMED[how](minijax, lambda y: FUNCTIONS[name](jnp, y, wrap), jnp.asarray(x))
-    expected = TRANSFORMED[how](
-        jax, lambda y: FUNCTIONS[name](jax.numpy, y, lambda y: y), jax.numpy.asarray(x)
-    )
-    for own, theirs in zip(minijax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(own, theirs, rtol=1e-6)
+def test_functions_take_the_array(wrap, expected):
+    assert_all_close(minijax.jit(lambda: everything(minijax, TRANSFORMED, wrap))(), expected)
+    assert_all_close(everything(minijax, ["eagerly"], wrap), expected)
 
 
-@pytest.mark.parametrize("name", ["sin", "multiply", "dot", "sum", "stack", "operator", "asarray"])
-def test_jax_takes_nodes_so_too(name):
-    found = FUNCTIONS[name](jax.numpy, jax.numpy.asarray(x), Node)
-    expected = FUNCTIONS[name](jnp, jnp.asarray(x), Node)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+def test_jax_takes_nodes_so_too(expected):
+    names = ["sin", "multiply", "dot", "sum", "stack", "operator", "asarray"]
+    found = jax.jit(lambda: {n: FUNCTIONS[n](jax.numpy, jax.numpy.asarray(x), Node) for n in names})
+    assert_all_close({f"eagerly {name}": out for name, out in found().items()}, expected)
 
 
 def test_primitives_take_the_array():

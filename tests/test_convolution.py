@@ -1,10 +1,13 @@
 """Convolutions agree with JAX's: values, derivatives in both modes, batches."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import assert_all_same_results, assert_same
+from tables import for_each
 
 import minijax
 import minijax.numpy as mnp
@@ -85,19 +88,26 @@ def test_values_and_derivatives(case):
     lhs, rhs, arguments = case
     ours, theirs = both(arguments)
     primals, tangents = (draw(lhs), draw(rhs)), (draw(lhs, 1), draw(rhs, 1))
+    ct = draw(jax.eval_shape(theirs, *primals).shape)
 
-    def everything(lib, f):
-        def compute(primals, tangents):
-            out, out_tangent = lib.jvp(f, primals, tangents)
-            ct = out * 2 + 1
-            pull = lib.vjp(f, *primals)[1]
-            pulled = pull(ct)
-            again = lib.jvp(lambda *xs: lib.vjp(f, *xs)[1](ct), primals, tangents)[1]
-            return [out, out_tangent, *pulled, *again]
+    def first(lib, f, primals, ct):
+        out, pull = lib.vjp(f, *primals)
+        return [out, *pull(ct)]
 
-        return lib.jit(compute)(primals, tangents)
+    @minijax.jit
+    def everything(primals, tangents, ct):
+        moved = minijax.jvp(ours, primals, tangents)[1]
+        again = minijax.jvp(lambda *xs: minijax.vjp(ours, *xs)[1](ct), primals, tangents)[1]
+        # It is linear in each operand, so that these are all that there is in the others.
+        x, y = zip(primals, tangents, strict=True)
+        parts = ours(x[1], y[0]) + ours(x[0], y[1])
+        pulled = minijax.vjp(ours, *tangents)[1](ct)
+        return first(minijax, ours, primals, ct), [moved, *again], [parts, *pulled]
 
-    assert_same(everything(minijax, ours), everything(jax, theirs), 1e-11)
+    found, higher, exact = everything(primals, tangents, ct)
+    of_jax = jax.jit(lambda primals, ct: first(jax, theirs, primals, ct))(primals, ct)
+    assert_same(found, of_jax, 1e-11)
+    assert_same(higher, exact, 1e-11)
 
 
 @pytest.mark.parametrize("name", ["mixed letters", "feature groups", "batch groups"])
@@ -131,30 +141,42 @@ def test_gradients_of_a_batch():
     assert_same(gradients(minijax, mnp, ours), gradients(jax, jnp, theirs), 1e-11)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.int32, np.complex64])
-def test_dtypes(dtype):
+def test_dtypes():
     lhs, rhs, arguments = CASES["2d"]
-    ours, theirs = both(arguments)
-    x, y = draw(lhs) * 4, draw(rhs) * 4
-    x, y = (x + 1j, y - 2j) if dtype == np.complex64 else (x, y)
-    x, y = x.astype(dtype), y.astype(dtype)
-    assert_same([ours(x, y)], [theirs(x, y)], 2e-2 if dtype == np.float16 else 1e-5)
+
+    def convolved(_, lib, dtype):
+        x, y = draw(lhs) * 4, draw(rhs) * 4
+        x, y = (x + 1j, y - 2j) if dtype == np.complex64 else (x, y)
+        return lib.lax.conv_general_dilated(x.astype(dtype), y.astype(dtype), **arguments)
+
+    for dtypes, tolerance in (([np.float16], 2e-2), ([np.int32, np.complex64], 1e-5)):
+        programs = {dtype.__name__: partial(convolved, dtype=dtype) for dtype in dtypes}
+        assert_all_same_results(programs, tolerance, 60 * tolerance)
 
 
 def test_options():
     lhs, rhs, arguments = CASES["2d"]
     x, y = draw(lhs, dtype=np.float16), draw(rhs, dtype=np.float16)
-    for options in (
+    choices = (
         {"precision": "highest"},
         {"precision": ("high", "default")},
         {"preferred_element_type": np.float32},
-    ):
-        ours, _ = both(arguments | options)
-        options = {k: v for k, v in options.items() if v != ("high", "default")}
-        _, theirs = both(arguments | options)
-        assert_same([ours(x, y)], [theirs(x, y)], 1e-2)
-        found = minijax.grad(lambda x, y, f=ours: mnp.sum(f(x, y)))(x, y)
-        assert found.dtype == np.float16
+    )
+
+    @minijax.jit
+    def of_ours(x, y):
+        functions = [both(arguments | options)[0] for options in choices]
+        slopes = [minijax.grad(lambda x, y, f=f: mnp.sum(f(x, y)))(x, y) for f in functions]
+        return [f(x, y) for f in functions], slopes
+
+    @jax.jit
+    def of_jax(x, y):
+        without = [{k: v for k, v in o.items() if v != ("high", "default")} for o in choices]
+        return [both(arguments | options)[1](x, y) for options in without]
+
+    found, slopes = of_ours(x, y)
+    assert_same(found, of_jax(x, y), 1e-2)
+    assert all(slope.dtype == np.float16 for slope in slopes)
     program = minijax.make_jaxpr(
         minijax.grad(lambda x: mnp.sum(both(arguments | {"precision": "highest"})[0](x, y)))
     )(x)
@@ -163,44 +185,57 @@ def test_options():
 
 def test_kinds_of_convolution():
     x, y = draw((2, 3, 6, 7)), draw((4, 3, 2, 3))
-    assert_same([lax.conv(x, y, (2, 1), "SAME")], [jax.lax.conv(x, y, (2, 1), "SAME")], 1e-12)
     arguments = (x, y, (1, 2), [(1, 2), (0, 1)], (2, 1), (1, 2))
-    ours = lax.conv_with_general_padding(*arguments)
-    assert_same([ours], [jax.lax.conv_with_general_padding(*arguments)], 1e-12)
+    programs = {
+        "conv": lambda _, lib: lib.lax.conv(x, y, (2, 1), "SAME"),
+        "padding": lambda _, lib: lib.lax.conv_with_general_padding(*arguments),
+    }
+    assert_all_same_results(programs, 1e-12, 1e-11)
 
 
-@pytest.mark.parametrize(
-    ("padding", "strides"), [("SAME", (2, 3)), ("VALID", (2, 3)), ([(1, 2), (0, 3)], (1, 1))]
-)
-def test_conv_transpose(padding, strides):
-    x = draw((2, 4, 5, 3))
-    for options in (
-        {},
-        {"rhs_dilation": (2, 1)},
-        {"transpose_kernel": True},
-        {"use_consistent_padding": True},
-    ):
+def test_conv_transpose():
+    def transposed(_, lib, padding, strides, options):
+        x = draw((2, 4, 5, 3))
         y = draw((3, 2, 4, 3) if "transpose_kernel" in options else (3, 2, 3, 4))
-        ours = lax.conv_transpose(x, y, strides, padding, **options)
-        assert_same([ours], [jax.lax.conv_transpose(x, y, strides, padding, **options)], 1e-12)
-    numbers = ("NCHW", "OIHW", "NCHW")
-    x, y = draw((2, 3, 4, 5)), draw((4, 3, 3, 2))
-    ours = lax.conv_transpose(x, y, strides, padding, dimension_numbers=numbers)
-    theirs = jax.lax.conv_transpose(x, y, strides, padding, dimension_numbers=numbers)
-    assert_same([ours], [theirs], 1e-12)
+        if "dimension_numbers" in options:
+            x, y = draw((2, 3, 4, 5)), draw((4, 3, 3, 2))
+        return lib.lax.conv_transpose(x, y, strides, padding, **options)
+
+    programs = {
+        f"{padding} {options}": partial(
+            transposed, padding=padding, strides=strides, options=options
+        )
+        for padding, strides in (
+            ("SAME", (2, 3)), ("VALID", (2, 3)), ([(1, 2), (0, 3)], (1, 1)),
+        )
+        for options in (
+            {},
+            {"rhs_dilation": (2, 1)},
+            {"transpose_kernel": True},
+            {"use_consistent_padding": True},
+            {"dimension_numbers": ("NCHW", "OIHW", "NCHW")},
+        )
+    }  # fmt: skip
+    assert_all_same_results(programs, 1e-12, 1e-11)
 
 
 def test_patches_and_local_convolutions():
-    for numbers, shape in [(None, (2, 3, 5, 6)), (NHWC, (2, 5, 6, 3))]:
-        x = draw(shape)
+    def patches(_, lib, numbers, shape):
         options = {"window_strides": (2, 1), "padding": "SAME", "dimension_numbers": numbers}
-        ours = lax.conv_general_dilated_patches(x, (3, 2), rhs_dilation=(1, 2), **options)
-        theirs = jax.lax.conv_general_dilated_patches(x, (3, 2), rhs_dilation=(1, 2), **options)
-        assert_same([ours], [theirs], 1e-12)
+        dilation = {"rhs_dilation": (1, 2)}
+        return lib.lax.conv_general_dilated_patches(draw(shape), (3, 2), **dilation, **options)
+
+    def local(_, lib, numbers, shape):
+        options = {"window_strides": (2, 1), "padding": "SAME", "dimension_numbers": numbers}
         y = draw((4, 18, 3, 6) if numbers is None else (3, 6, 18, 4))
-        ours = lax.conv_general_dilated_local(x, y, filter_shape=(3, 2), **options)
-        theirs = jax.lax.conv_general_dilated_local(x, y, filter_shape=(3, 2), **options)
-        assert_same([ours], [theirs], 1e-12)
+        return lib.lax.conv_general_dilated_local(draw(shape), y, filter_shape=(3, 2), **options)
+
+    programs = {
+        f"{kind.__name__} {numbers}": partial(kind, numbers=numbers, shape=shape)
+        for numbers, shape in [(None, (2, 3, 5, 6)), (NHWC, (2, 5, 6, 3))]
+        for kind in (patches, local)
+    }
+    assert_all_same_results(programs, 1e-12, 1e-11)
 
 
 def test_dimension_numbers():
@@ -225,7 +260,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "error", "match"), WRONG, ids=str)
+@for_each(("wrong", "error", "match"), WRONG)
 def test_wrong_arguments(wrong, error, match):
     lhs, rhs, arguments = CASES["2d"]
     ours, theirs = both(arguments | wrong)
@@ -238,14 +273,17 @@ def test_wrong_arguments(wrong, error, match):
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_convolve_and_correlate(name):
     ours, theirs = getattr(mnp, name), getattr(jnp, name)
-    for (m, n), mode in zip([(5, 3), (3, 5), (4, 4)], ["full", "same", "valid"], strict=True):
-        x, y = draw((m,)), draw((n,))
-        assert_same([ours(x, y, mode=mode)], [theirs(x, y, mode=mode)], 1e-12)
-    x, y = draw((6,)), draw((3,))
-    assert_same([ours(x, y)], [theirs(x, y)], 1e-12)
-    z = x + 1j
-    assert_same([ours(z, y * 2j)], [theirs(z, y * 2j)], 1e-12)
-    whole = np.arange(4)
-    assert_same([ours(whole, whole)], [theirs(whole, whole)], 1e-12)
-    found = minijax.jit(minijax.jacrev(ours, (0, 1)))(x, y)
-    assert_same(found, jax.jit(jax.jacrev(theirs, (0, 1)))(x, y), 1e-12)
+    x, y, whole = draw((6,)), draw((3,)), np.arange(4)
+
+    def everything(lib, f):
+        sizes = zip([(5, 3), (3, 5), (4, 4)], ["full", "same", "valid"], strict=True)
+        return [
+            *[f(draw((m,)), draw((n,)), mode=mode) for (m, n), mode in sizes],
+            f(x, y),
+            f(x + 1j, y * 2j),
+            f(whole, whole),
+            *lib.jacrev(f, (0, 1))(x, y),
+        ]
+
+    found = minijax.jit(lambda: everything(minijax, ours))()
+    assert_same(found, jax.jit(lambda: everything(jax, theirs))(), 1e-12)

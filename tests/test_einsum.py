@@ -1,11 +1,13 @@
 """Products, and Einstein's summation, agree with JAX's."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import assert_same, results_at_once
 
 import minijax
 import minijax.numpy as mnp
@@ -51,92 +53,99 @@ DIFFERENTIATED = [
 ]
 
 
-@pytest.mark.parametrize("case", SUMMATIONS, ids=str)
-def test_einsum(case):
-    subscripts, *shapes = case
-    of_dtypes = [
-        [draw(shape, dtype, i) for i, shape in enumerate(shapes)] for dtype in (F64, C64, I32)
-    ]
+# By the dtype of a result.
+TOLERANCES = {F64: 1e-12, C64: 1e-5, F32: 1e-5, BF16: 1e-2}
 
-    def results(lib, np_):
-        return lib.jit(lambda of_dtypes: [np_.einsum(subscripts, *xs) for xs in of_dtypes])(
-            of_dtypes
-        )
 
+def assert_all_same(programs, tolerances=TOLERANCES):
+    """Each program gives the same with both libraries; those of one are compiled as one."""
+    found, expected = (results_at_once(programs.values(), lib.numpy, lib) for lib in (minijax, jax))
+    wrong = []
+    for name, *both in zip(programs, found, expected, strict=True):
+        ours, theirs = (out if isinstance(out, list) else [out] for out in both)
+        try:
+            for x, y in zip(ours, theirs, strict=True):
+                assert not isinstance(x, Exception), x
+                assert not isinstance(y, Exception), y
+                assert x.weak_type == y.weak_type
+                assert_same([x], [y], tolerances.get(np.dtype(y.dtype), 0))
+        except AssertionError as error:
+            wrong.append(f"{name}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_einsum():
+    programs = {}
+    for (subscripts, *shapes), dtype in itertools.product(SUMMATIONS, (F64, C64, I32)):
+        xs = [draw(shape, dtype, i) for i, shape in enumerate(shapes)]
+        programs[subscripts, dtype] = lambda n, lib, by=subscripts, xs=xs: n.einsum(by, *xs)
     with minijax.enable_x64(True):
-        ours, theirs = results(minijax, mnp), results(jax, jnp)
-        assert_same(ours[::2], theirs[::2], 1e-12)
-        assert_same(ours[1:2], theirs[1:2], 1e-5)
+        assert_all_same(programs)
 
 
-@pytest.mark.parametrize("case", DIFFERENTIATED, ids=str)
-def test_derivatives_and_batches_of_einsum(case):
-    subscripts, *shapes = case
-    with minijax.enable_x64(True):
+def test_derivatives_and_batches_of_einsum():
+    def program(n, lib, subscripts, *shapes):
         xs = [draw(shape, F64, i) for i, shape in enumerate(shapes)]
-        argnums = tuple(range(len(xs)))
-
-        def loss(lib):
-            return lambda *xs: lib.sum(lib.sin(lib.einsum(subscripts, *xs)))
-
         tangents = [draw(shape, F64, 9) for shape in shapes]
         batch = [np.stack([x, 2 * x, -x]) for x in xs]
 
-        def everything(lib, np_):
-            f = loss(np_)
-            batched = lib.vmap(lambda *xs: np_.einsum(subscripts, *xs))
-            return lib.jit(
-                lambda: [*lib.grad(f, argnums)(*xs), *lib.jvp(f, xs, tangents), batched(*batch)]
-            )()
+        def f(*xs):
+            return n.sum(n.sin(n.einsum(subscripts, *xs)))
 
-        assert_same(everything(minijax, mnp), everything(jax, jnp), 1e-9)
+        slopes = lib.grad(f, tuple(range(len(xs))))(*xs)
+        batched = lib.vmap(lambda *xs: n.einsum(subscripts, *xs))
+        return [*slopes, *lib.jvp(f, xs, tangents), batched(*batch)]
+
+    with minijax.enable_x64(True):
+        programs = {
+            case[0]: lambda n, lib, case=case: program(n, lib, *case) for case in DIFFERENTIATED
+        }
+        assert_all_same(programs, {F64: 1e-9})
 
 
 def test_options_of_einsum():
     x, y, z = draw((2, 3), F32), draw((3, 4), F32), draw((4, 5), F32)
-    for options in (
-        {"precision": "highest"},
-        {"preferred_element_type": np.float32},
-        {"optimize": False},
-        {"optimize": [(0, 1), (0, 1)]},
-    ):
-        ours = mnp.einsum("ij,jk,kl->il", x, y, z, **options)
-        assert_same([ours], [jnp.einsum("ij,jk,kl->il", x, y, z, **options)], 1e-5)
-    ours = mnp.einsum(x, [0, 1], y, [1, 2], [0, 2])
-    assert_same([ours], [jnp.einsum(x, [0, 1], y, [1, 2], [0, 2])], 1e-5)
+    narrow = draw((2, 3), BF16), draw((3, 4), BF16)
+    programs = {
+        str(options): lambda n, lib, options=options: n.einsum("ij,jk,kl->il", x, y, z, **options)
+        for options in (
+            {"precision": "highest"},
+            {"preferred_element_type": np.float32},
+            {"optimize": False},
+            {"optimize": [(0, 1), (0, 1)]},
+        )
+    }
+    programs["axes by number"] = lambda n, lib: n.einsum(x, [0, 1], y, [1, 2], [0, 2])
+    programs["to a wider dtype"] = lambda n, lib: n.einsum(
+        "ij,jk->ik", *narrow, preferred_element_type=np.float32
+    )
+    assert_all_same(programs)
     path, _ = mnp.einsum_path("ij,jk,kl->il", x, y, z)
     assert path == list(jnp.einsum_path("ij,jk,kl->il", x, y, z)[0])
-    x, y = draw((2, 3), BF16), draw((3, 4), BF16)
-    ours = mnp.einsum("ij,jk->ik", x, y, preferred_element_type=np.float32)
-    theirs = jnp.einsum("ij,jk->ik", x, y, preferred_element_type=np.float32)
-    assert_same([ours], [theirs], 1e-5)
     called = []
 
     def dot_general(*args, **kwargs):
         called.append(kwargs["precision"])
         return lax.dot_general(*args, **kwargs)
 
-    mnp.einsum("ij,jk->ik", x, y, _dot_general=dot_general)
+    minijax.eval_shape(lambda: mnp.einsum("ij,jk->ik", *narrow, _dot_general=dot_general))
     assert called == [None]
 
 
-@pytest.mark.parametrize(
-    ("subscripts", "shapes"),
-    [
-        ("ij,jk->ik", [(2, 3)]),
-        ("ij->ik", [(2, 3)]),
-        ("ij->ii", [(2, 3)]),
-        ("ijk->i", [(2, 3)]),
-        ("i->i", [(2, 3)]),
-        ("ij,jk->ik", [(2, 3), (4, 5)]),
-    ],
-)
-def test_wrong_labels(subscripts, shapes):
-    xs = [draw(shape) for shape in shapes]
-    with pytest.raises(ValueError, match="einsum"):
-        mnp.einsum(subscripts, *xs)
-    with pytest.raises((ValueError, TypeError)):
-        jnp.einsum(subscripts, *xs)
+def test_wrong_labels():
+    for subscripts, *shapes in [
+        ("ij,jk->ik", (2, 3)),
+        ("ij->ik", (2, 3)),
+        ("ij->ii", (2, 3)),
+        ("ijk->i", (2, 3)),
+        ("i->i", (2, 3)),
+        ("ij,jk->ik", (2, 3), (4, 5)),
+    ]:
+        xs = [draw(shape) for shape in shapes]
+        with pytest.raises(ValueError, match="einsum"):
+            pytest.fail(f"{subscripts}: {mnp.einsum(subscripts, *xs)}")
+        with pytest.raises((ValueError, TypeError)):
+            jnp.einsum(subscripts, *xs)
 
 
 PRODUCTS = [
@@ -158,54 +167,46 @@ PRODUCTS = [
 ]
 
 
-@pytest.mark.parametrize("case", PRODUCTS, ids=str)
-def test_products(case):
-    name, a, b = case
-    ours, theirs = getattr(mnp, name), getattr(jnp, name)
-    with minijax.enable_x64(True):
+def test_products():
+    def program(n, lib, name, a, b):
+        f = getattr(n, name)
         typed = [(draw(a, x), draw(b, y, 1)) for x, y in ((C64, C64), (I32, F32))]
         x, y = draw(a), draw(b, seed=1)
-        xs, ys = np.stack([x, -x]), np.stack([y, 3 * y])
+        batch = lib.vmap(f)(np.stack([x, -x]), np.stack([y, 3 * y]))
+        return [*(f(*args) for args in typed), f(x, y), batch, *lib.jacrev(f, (0, 1))(x, y)]
 
-        def everything(lib, f):
-            return [
-                *(f(*args) for args in typed),
-                f(x, y),
-                lib.vmap(f)(xs, ys),
-                *lib.jacrev(f, (0, 1))(x, y),
-            ]
-
-        found = minijax.jit(lambda: everything(minijax, ours))()
-        expected = jax.jit(lambda: everything(jax, theirs))()
-        assert_same(found[:2], expected[:2], 1e-5)
-        assert_same(found[2:], expected[2:], 1e-12)
+    with minijax.enable_x64(True):
+        assert_all_same(
+            {case: lambda n, lib, case=case: program(n, lib, *case) for case in PRODUCTS}
+        )
 
 
 def test_types_of_products():
+    narrow = draw((2, 3), BF16), draw((3, 4), BF16)
+
+    def slope(n, lib, dtype):
+        x, y = narrow
+        return lib.grad(lambda x: n.sum(n.matmul(x, y, preferred_element_type=dtype)))(x)
+
+    programs = {
+        f"of {x} and {y}": lambda n, lib, x=x, y=y: n.dot(x, y)
+        for x, y in [(2.0, 3.0), (2, 3.0), (np.ones(2, np.int32), 2.0)]
+    }
+    for dtype in (np.float32, None):
+        programs[f"to {dtype}"] = lambda n, lib, dtype=dtype: slope(n, lib, dtype)
     with jax.enable_x64(False), minijax.enable_x64(False):
-        for x, y in [(2.0, 3.0), (2, 3.0), (np.ones(2, np.int32), 2.0)]:
-            ours, theirs = mnp.dot(x, y), jnp.dot(x, y)
-            assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
-        x, y = draw((2, 3), BF16), draw((3, 4), BF16)
-        for dtype in (np.float32, None):
-
-            def total(lib, dtype=dtype):
-                return lambda x: lib.sum(lib.matmul(x, y, preferred_element_type=dtype))
-
-            ours, theirs = minijax.grad(total(mnp))(x), jax.grad(total(jnp))(x)
-            assert_same([ours], [theirs], 1e-2)
+        assert_all_same(programs)
 
 
-@pytest.mark.parametrize("axes", [0, 2, ([1, 2], [1, 0]), ((-1,), (0,))])
-def test_axes_of_tensordot(axes):
-    x, y = draw((3, 3, 3), F32), draw((3, 3), F32)
-    assert_same([mnp.tensordot(x, y, axes=axes)], [jnp.tensordot(x, y, axes=axes)], 1e-5)
-
-
-@pytest.mark.parametrize("options", [{"axis": 0}, {"axisa": 0, "axisb": 1, "axisc": 0}])
-def test_axes_of_cross(options):
-    x, y = draw((3, 3), F32), draw((3, 3), F32, 1)
-    assert_same([mnp.cross(x, y, **options)], [jnp.cross(x, y, **options)], 1e-5)
+def test_axes_of_products():
+    cube, x, y = draw((3, 3, 3), F32), draw((3, 3), F32), draw((3, 3), F32, 1)
+    programs = {
+        f"tensordot {axes}": lambda n, lib, axes=axes: n.tensordot(cube, x, axes=axes)
+        for axes in [0, 2, ([1, 2], [1, 0]), ((-1,), (0,))]
+    }
+    for options in [{"axis": 0}, {"axisa": 0, "axisb": 1, "axisc": 0}]:
+        programs[f"cross {options}"] = lambda n, lib, how=options: n.cross(x, y, **how)
+    assert_all_same(programs)
 
 
 def test_cross_products_in_a_plane_are_refused():
@@ -249,36 +250,37 @@ def test_precision_of_a_block_of_statements():
 
 def test_batch_matmul_and_dot_general():
     x, y = draw((2, 3, 4), F32), draw((2, 4, 5), F32)
-    assert_same([lax.batch_matmul(x, y)], [jax.lax.batch_matmul(x, y)], 1e-5)
     numbers = (((2,), (1,)), ((0,), (0,)))
-    ours = lax.dot_general(x, y, numbers, preferred_element_type=np.float32)
-    theirs = jax.lax.dot_general(x, y, numbers, preferred_element_type=np.float32)
-    assert_same([ours], [theirs], 1e-5)
     narrow = np.arange(12, dtype=np.int8).reshape(3, 4) * 10
-    ours = lax.dot(narrow, narrow.T, preferred_element_type=np.int32)
-    assert_same([ours], [jax.lax.dot(narrow, narrow.T, preferred_element_type=np.int32)], 0)
+    assert_all_same(
+        {
+            "batch_matmul": lambda n, lib: lib.lax.batch_matmul(x, y),
+            "dot_general": lambda n, lib: lib.lax.dot_general(
+                x, y, numbers, preferred_element_type=np.float32
+            ),
+            "dot": lambda n, lib: lib.lax.dot(narrow, narrow.T, preferred_element_type=np.int32),
+        }
+    )
 
 
-@pytest.mark.parametrize("subscripts", ["ij->i", "ij->", "ii", "ii->i", "ij,jk->ik", "ij,k->i"])
-def test_einsum_of_booleans_is_boolean(subscripts):
+def test_einsum_of_booleans_is_boolean():
     """What has no product in it was summed as integers."""
     x = np.array([[True, True, True], [True, False, True], [False, False, False]])
-    operands = [x, x[1] if subscripts.endswith(",k->i") else x][: subscripts.count(",") + 1]
-    for dtype in (None, "float32", "int32"):
-        ours, theirs = (
-            n.einsum(subscripts, *operands, preferred_element_type=dtype) for n in (mnp, jnp)
-        )
-        assert ours.dtype == theirs.dtype
-        np.testing.assert_array_equal(ours, theirs)
+    programs = {}
+    for subscripts in ["ij->i", "ij->", "ii", "ii->i", "ij,jk->ik", "ij,k->i"]:
+        xs = [x, x[1] if subscripts.endswith(",k->i") else x][: subscripts.count(",") + 1]
+        for dtype in (None, "float32", "int32"):
+            programs[subscripts, dtype] = lambda n, lib, by=subscripts, xs=xs, dtype=dtype: (
+                n.einsum(by, *xs, preferred_element_type=dtype)
+            )
+    assert_all_same(programs)
 
 
-@pytest.mark.parametrize(
-    "optimize", ["foo", 3, [(0, 5)], [(0, 1)], ["einsum_path", (0, 1), (0, 1)]]
-)
-def test_ways_to_optimize_that_there_are_not(optimize):
+def test_ways_to_optimize_that_there_are_not():
     """They were taken for a greedy search, or gave an error of a list's."""
     x = np.ones((2, 2))
-    with pytest.raises((KeyError, TypeError, IndexError, ValueError, AssertionError)):
-        jnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
-    with pytest.raises((TypeError, ValueError), match=r"einsum: .*optimize"):
-        mnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
+    for optimize in ["foo", 3, [(0, 5)], [(0, 1)], ["einsum_path", (0, 1), (0, 1)]]:
+        with pytest.raises((KeyError, TypeError, IndexError, ValueError, AssertionError)):
+            jnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
+        with pytest.raises((TypeError, ValueError), match=r"einsum: .*optimize"):
+            mnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)

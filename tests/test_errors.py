@@ -7,6 +7,7 @@ import jax
 import jax.errors
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 import minijax.errors
@@ -150,7 +151,7 @@ def raised(call, lib):
     return type(caught.value)
 
 
-@pytest.mark.parametrize("name", TABLE)
+@for_each("name", TABLE)
 def test_an_error_is_caught_as_that_of_jax_is(name):
     """By the class of Python that it is, and by its name in `jax.errors` where it has one there."""
     theirs, ours = raised(TABLE[name], jax), raised(TABLE[name], minijax)

@@ -1,5 +1,6 @@
 """The examples run, and say what they should."""
 
+import os
 import re
 import subprocess
 import sys
@@ -12,8 +13,10 @@ ROOT = Path(__file__).parents[1]
 
 
 def run(example, *args):
+    """By day, programs that do not run for long are compiled with few optimizations."""
     return subprocess.run(
         [sys.executable, ROOT / "examples" / example, *args],
+        env={"MINIJAX_DISABLE_MOST_OPTIMIZATIONS": "true", **os.environ},
         capture_output=True,
         text=True,
         check=False,
@@ -89,7 +92,7 @@ def test_transformer():
     surprise = number(r"^surprise +([\d.]+) at", printed)
     alone = number(r"^by counting +([\d.]+) for letters", printed)
     after_one = number(r", ([\d.]+) for pairs of letters$", printed)
-    assert after_one < surprise < alone  # 100 steps are a beginning
+    assert after_one < surprise < alone  # 60 steps are a beginning
 
 
 def test_gaussian_process():
@@ -116,11 +119,13 @@ def test_intervals():
         assert low <= least < most <= high
 
 
-def test_taylor():
-    rows = re.findall(r"order +\d+: .*within (\S+) (\S+) (\S+)", run("taylor.py").stdout)
+@pytest.mark.parametrize("options", one_in(2, ["--quick", ""]))
+def test_taylor(options):
+    printed = run("taylor.py", *options.split()).stdout
+    rows = re.findall(r"order +\d+: .*within (\S+) (\S+) (\S+)", printed)
     errors = [max(map(float, row)) for row in rows]
     assert len(errors) == 3
-    assert errors[0] > 1e3 * errors[1] > 1e5 * errors[2]
+    assert errors[0] > 100 * errors[1] > 1e4 * errors[2]
 
 
 def test_layouts():

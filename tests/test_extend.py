@@ -69,41 +69,34 @@ def multiply_add(w):
 ROW = np.arange(1.0, 4.0, dtype=np.float32)
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda w, f: f(2.0 * ROW, ROW, ROW),
-        lambda w, f: w.jax.jit(f)(2.0 * ROW, ROW, ROW),
-        lambda w, f: w.jax.jvp(f, (ROW, ROW, ROW), (ROW, 2 * ROW, 3 * ROW)),
-        lambda w, f: w.jax.grad(lambda x: f(x, ROW, x).sum())(ROW),
-        lambda w, f: w.jax.grad(lambda y: f(ROW, y, ROW).sum())(ROW),
-        lambda w, f: w.jax.jit(w.jax.grad(lambda x: f(x, x, x).sum()))(ROW),
-        lambda w, f: w.jax.hessian(lambda x: f(x, x, x).sum())(ROW),
-        lambda w, f: w.jax.vmap(f)(ROW, ROW, ROW),
-        lambda w, f: w.jax.jit(w.jax.vmap(w.jax.grad(lambda x: f(x, x, x))))(ROW),
-        lambda w, f: w.lax.scan(lambda c, x: (f(c, x, x), c), ROW[0], ROW),
-    ],
-    ids=[
-        "call",
-        "jit",
-        "jvp",
-        "grad-x",
-        "grad-y",
-        "jit-grad",
-        "hessian",
-        "vmap",
-        "jit-vmap-grad",
-        "scan",
-    ],
-)
-def test_a_primitive_with_rules_by_their_words(use):
+USES = {
+    "call": lambda w, f: f(2.0 * ROW, ROW, ROW),
+    "jit": lambda w, f: w.jax.jit(f)(2.0 * ROW, ROW, ROW),
+    "jvp": lambda w, f: w.jax.jvp(f, (ROW, ROW, ROW), (ROW, 2 * ROW, 3 * ROW)),
+    "grad-x": lambda w, f: w.jax.grad(lambda x: f(x, ROW, x).sum())(ROW),
+    "grad-y": lambda w, f: w.jax.grad(lambda y: f(ROW, y, ROW).sum())(ROW),
+    "jit-grad": lambda w, f: w.jax.jit(w.jax.grad(lambda x: f(x, x, x).sum()))(ROW),
+    "hessian": lambda w, f: w.jax.hessian(lambda x: f(x, x, x).sum())(ROW),
+    "vmap": lambda w, f: w.jax.vmap(f)(ROW, ROW, ROW),
+    "jit-vmap-grad": lambda w, f: w.jax.jit(w.jax.vmap(w.jax.grad(lambda x: f(x, x, x))))(ROW),
+    "scan": lambda w, f: w.lax.scan(lambda c, x: (f(c, x, x), c), ROW[0], ROW),
+}
+
+
+def all_uses(w, uses, f, eagerly):
+    """What each use gives in one program, and what some give outside of it, in this order."""
+    jitted = w.jax.jit(lambda: {name: use(w, f) for name, use in uses.items()})()
+    return w.jax.tree.leaves([jitted, [uses[name](w, f) for name in eagerly]])
+
+
+def test_a_primitive_with_rules_by_their_words():
     def program(w):
         p = multiply_add(w)
 
         def f(x, y, z):
             return p.bind(w.jnp.asarray(x), w.jnp.asarray(y), w.jnp.asarray(z))
 
-        return w.jax.tree.leaves(use(w, f))
+        return all_uses(w, USES, f, ["call", "jvp", "grad-x", "vmap"])
 
     both(program)
 
@@ -364,8 +357,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("use", CALLS)
-def test_primitives_that_call_a_program(use):
+def test_primitives_that_call_a_program():
     def program(w):
         call_p = w.core.create_call_primitive("my_call")
         assert call_p.multiple_results
@@ -379,7 +371,7 @@ def test_primitives_that_call_a_program(use):
 
         names = [eqn.primitive.name for eqn in w.jax.make_jaxpr(f)(ROW, ROW).jaxpr.eqns]
         assert names[-1] == "my_call"
-        return w.jax.tree.leaves(CALLS[use](w, f))
+        return all_uses(w, CALLS, f, ["call", "grad"])
 
     both(program)
 

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import assert_all_same_results, assert_same
+from tables import for_each
 
 import minijax
 import minijax.numpy as mnp
@@ -39,55 +40,76 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "shape", "options"), CASES, ids=str)
-def test_values_and_derivatives(name, shape, options):
-    x, t = draw(name, shape), draw(name, shape, seed=1)
+@pytest.fixture(scope="module")
+def results():
+    """Values, derivatives and batches of each case; each library compiles one program."""
 
-    def everything(lib, np_, x=x):
+    def everything(lib, np_, x, t, case):
+        name, _, options = case
+
         def f(x):
             return getattr(np_.fft, name)(x, **options)
 
         out, out_tangent = lib.jvp(f, (x,), (t,))
         pulled = lib.vjp(f, x)[1](out)[0]
-        return [out, out_tangent, pulled, lib.vmap(f, 1)(np.stack([x, t], 1))]
+        return [out, out_tangent, pulled, lib.vmap(f, 1)(np_.stack([x, t], 1))]
 
-    ours, theirs = (
-        lib.jit(partial(everything, lib, np_))() for lib, np_ in [(minijax, mnp), (jax, jnp)]
-    )
-    assert_same(ours, theirs, 1e-12)
+    def program(lib, np_):
+        return lib.jit(
+            lambda xs: [everything(lib, np_, *x, case) for x, case in zip(xs, CASES, strict=True)]
+        )
+
+    xs = [[draw(name, shape, seed=seed) for seed in (0, 1)] for name, shape, _ in CASES]
+    with minijax.enable_x64(True):
+        found = program(minijax, mnp)(xs), program(jax, jnp)(xs)
+    return dict(zip(map(str, CASES), zip(*found, strict=True), strict=True))
 
 
-@pytest.mark.parametrize("n", [4, 5])
-def test_frequencies_and_shifts(n):
-    for name in ("fftfreq", "rfftfreq"):
-        for options in ({}, {"d": 0.1}, {"dtype": np.float32}):
-            ours, theirs = (
-                getattr(mnp.fft, name)(n, **options),
-                getattr(jnp.fft, name)(n, **options),
-            )
-            assert_same([ours], [theirs], 1e-6)
-    x = draw("fft", (n, 3))
-    for name in ("fftshift", "ifftshift"):
-        for axes in (None, 0, (1,)):
-            ours, theirs = getattr(mnp.fft, name)(x, axes), getattr(jnp.fft, name)(x, axes)
-            assert_same([ours], [theirs], 0)
+@for_each("case", map(str, CASES))
+def test_values_and_derivatives(case, results):
+    assert_same(*results[case], 1e-12)
+
+
+def test_frequencies_and_shifts():
+    def frequencies(n, _, name, size, options):
+        return getattr(n.fft, name)(size, **options)
+
+    def shifted(n, _, name, size, axes):
+        return getattr(n.fft, name)(draw("fft", (size, 3)), axes)
+
+    programs = {
+        (name, size, str(options)): partial(frequencies, name=name, size=size, options=options)
+        for size in (4, 5)
+        for name in ("fftfreq", "rfftfreq")
+        for options in ({}, {"d": 0.1}, {"dtype": np.float32})
+    } | {
+        (name, size, axes): partial(shifted, name=name, size=size, axes=axes)
+        for size in (4, 5)
+        for name in ("fftshift", "ifftshift")
+        for axes in (None, 0, (1,))
+    }
+    assert_all_same_results(programs, 1e-6)
 
 
 def test_dtypes():
     with jax.enable_x64(False), minijax.enable_x64(False):
-        for x in (np.arange(6), np.arange(6.0), np.arange(6) * 1j):
-            names = ("fft", "irfft") if x.dtype.kind == "c" else ("fft", "rfft", "irfft")
-            for name in names:
-                ours, theirs = getattr(mnp.fft, name)(x), getattr(jnp.fft, name)(x)
-                assert_same([ours], [theirs], 1e-5)
-    for kind in ("FFT", "irfft", lax.FftType.IFFT):
-        x = draw("fft", (2, 4))
-        lengths = (6,) if kind == "irfft" else (4,)
-        theirs = jax.lax.fft(x, kind if isinstance(kind, str) else kind.name, lengths)
-        assert_same([lax.fft(x, kind, lengths)], [theirs], 1e-12)
+        programs = {
+            (name, x.dtype): lambda n, _, name=name, x=x: getattr(n.fft, name)(x)
+            for x in (np.arange(6), np.arange(6.0), np.arange(6) * 1j)
+            for name in ("fft", "rfft", "irfft")
+            if (name, x.dtype.kind) != ("rfft", "c")
+        }
+        assert_all_same_results(programs, 1e-5, 1e-5)
+    x, kinds = draw("fft", (2, 4)), ("FFT", "irfft", "IFFT")
+    programs = {
+        kind: lambda _, lib, kind=kind: lib.lax.fft(x, kind, (6 if kind == "irfft" else 4,))
+        for kind in kinds
+    }
+    assert_all_same_results(programs, 1e-12, 1e-12)
+    np.testing.assert_allclose(lax.fft(x, lax.FftType.IFFT, (4,)), np.fft.ifft(x), 1e-12, 1e-12)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error"),
     [
         (lambda np_: np_.fft.fft(np.ones(3), norm="all"), ValueError),

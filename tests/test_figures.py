@@ -5,7 +5,7 @@ import runpy
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
+from tables import for_each
 
 DOCS = Path(__file__).parents[1] / "docs"
 FILES = DOCS.glob("figures/*.py")
@@ -13,7 +13,7 @@ FIGURES = sorted(file for file in FILES if file.stem not in ("drawing", "graph")
 CLASSES = set(re.findall(r"\.([a-z][\w-]*)", (DOCS / "assets/figures.css").read_text()))
 
 
-@pytest.mark.parametrize("file", FIGURES, ids=lambda file: file.stem)
+@for_each("file", FIGURES, ids=map(str, FIGURES))
 def test_a_figure_is_a_drawing(file, monkeypatch):
     monkeypatch.syspath_prepend(file.parent)
     drawing = ElementTree.fromstring(runpy.run_path(str(file))["svg"]())

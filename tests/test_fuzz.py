@@ -9,13 +9,14 @@ import sys
 
 import numpy as np
 import pytest
+from shares import one_in
 
 from nets import result_types
 from nets.calls import function_of, is_method, public_functions
 from nets.fuzzing import comparing, running, worker
 from nets.fuzzing.arguments import Input
 from nets.fuzzing.choices import Choices, shrunk
-from nets.fuzzing.comparing import Leaf, Raised
+from nets.fuzzing.comparing import Leaf
 from nets.fuzzing.differences import DELIBERATE, as_meant
 from nets.fuzzing.left_out import LEFT_OUT, REASONS, is_left_out
 from nets.fuzzing.programs import Program, drawn
@@ -85,9 +86,9 @@ def test_transformations_are_of_both_libraries(name):
         Input("x2", 'jnp.array([3, 4], "int32")', True),
     )
     program = Program(inputs, ("jnp.multiply(x0, x1) + x2",), ("jnp.multiply",), (name,))
-    _, jax = worker.libraries()
-    assert not isinstance(worker.result_of(program, jax), Raised)
-    assert worker.compared(program).difference is None
+    outcome = worker.compared(program)
+    assert outcome.difference is None
+    assert outcome.theirs < np.inf  # JAX does not refuse it
 
 
 def test_a_program_stands_alone():
@@ -120,11 +121,10 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("kind", FOUND)
-def test_a_difference_is_seen(kind):
-    ours, theirs = FOUND[kind]
-    assert comparing.difference(ours, theirs).kind == kind
-    assert comparing.difference(theirs, theirs) is None
+def test_a_difference_is_seen():
+    for kind, (ours, theirs) in FOUND.items():
+        assert comparing.difference(ours, theirs).kind == kind
+        assert comparing.difference(theirs, theirs) is None
 
 
 def test_rounding_is_no_difference():
@@ -133,21 +133,55 @@ def test_rounding_is_no_difference():
     assert comparing.difference(ours, array([1.0, 3e4, -np.inf, np.nan])).kind == "value"
 
 
-def test_a_worker_that_dies_is_a_finding_and_is_replaced(monkeypatch):
-    dies = Program((), ("jax.tree.map(__import__('os')._exit, 3)",), ("exit",))
+def test_a_worker_that_dies_is_a_finding_and_is_replaced():
     lives = Program((), ("jnp.ones(2)",), ("jnp.ones",))
     dies_here = Program((), ("jax.__name__ == 'minijax' and __import__('os')._exit(3)",), ("exit",))
     process = worker.Worker()
     try:
         assert process.outcome(dies_here).difference.kind == "crash"
-        assert process.outcome(dies).difference is None  # JAX died
         assert process.outcome(lives).difference is None
         assert process.types(lives)[0].shape == (2,)
-        monkeypatch.setattr(worker, "TIME_LIMIT", 3.0)
-        hangs = "jax.__name__ == 'minijax' and __import__('time').sleep(60)"
-        assert process.outcome(Program((), (hangs,), ("sleep",))).difference.kind == "hang"
     finally:
         process.close()
+
+
+class Silent:
+    """The connection to a process, and the process, which says whose turn it is and then ends."""
+
+    exitcode = 3
+
+    def __init__(self, *turns, hangs=False):
+        self.turns, self.hangs = list(turns), hangs
+
+    def send(self, request):
+        assert request[0] == "compare"
+
+    def poll(self, seconds):
+        return bool(self.turns) or not self.hangs
+
+    def recv(self):
+        if not self.turns:
+            raise EOFError
+        return self.turns.pop(0)
+
+    def kill(self):
+        self.is_killed = True
+
+    def join(self, seconds=0):
+        pass
+
+    close = join
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_only_what_minijax_does_to_a_worker_is_a_finding(hangs):
+    for turns, kind in ((["jax"], None), (["jax", "minijax"], "hang" if hangs else "crash")):
+        process, silent = worker.Worker(), Silent(*turns, hangs=hangs)
+        process.process = process.connection = silent
+        found = process.outcome(Program((), (), ())).difference
+        assert (found and found.kind) == kind
+        assert silent.is_killed
+        assert process.process is None
 
 
 def test_an_error_of_the_comparison_is_a_finding(monkeypatch):
@@ -263,11 +297,13 @@ AMONG = {  # a number of ours, those that JAX gave, and whether it might have gi
 }
 
 
-@pytest.mark.parametrize("name", AMONG)
-def test_ill_conditioned_numbers_are_excused_where_jax_gives_such(name):
-    x, ys, expected = AMONG[name]
-    ours = np.array([ys[0], x, ys[1]], x.dtype)
-    assert comparing.is_among(ours, [np.full(3, y, x.dtype) for y in ys]) == expected
+def test_ill_conditioned_numbers_are_excused_where_jax_gives_such():
+    wrong = []
+    for name, (x, ys, expected) in AMONG.items():
+        ours = np.array([ys[0], x, ys[1]], x.dtype)
+        if comparing.is_among(ours, [np.full(3, y, x.dtype) for y in ys]) != expected:
+            wrong.append(name)
+    assert not wrong
 
 
 @pytest.mark.parametrize("other", ["float16", "bfloat16", "float32", "int8"])
@@ -294,7 +330,7 @@ def test_what_stands_in_the_table_has_reasons():
 
 
 # A little of what `./noxw -s fuzz` does: types, for which nothing is compiled, and values.
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", one_in(2, range(4)))
 def test_a_share_of_programs_has_jaxs_types(seed):
     for number in range(40):
         program = program_of(f"types {seed} {number}")
@@ -303,7 +339,7 @@ def test_a_share_of_programs_has_jaxs_types(seed):
         assert outcome.difference is None, f"{program}: {outcome.difference}\n{program.source}"
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", one_in(2, range(2)))
 def test_a_share_of_functions_has_jaxs_types_for_weak_arguments(seed):
     for name in random.Random(seed).sample(NAMES, 15):
         for program in result_types.variants(result_types.drawn(name, str(seed))):
@@ -335,7 +371,7 @@ def test_arguments_are_weak_each_alone_and_all_at_once():
     ]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", one_in(2, range(2)))
 def test_a_share_of_programs_gives_what_jax_gives(seed):
     for number in range(15):
         program = program_of(f"values {seed} {number}")

@@ -7,6 +7,7 @@ import jax
 import jax.numpy
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -36,8 +37,8 @@ def is_refused(function, library, level):
     return False
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("move", MOVES)
+@for_each("level", LEVELS)
+@for_each("move", MOVES)
 def test_transfers_are_refused_as_in_jax(move, level):
     refused = is_refused(MOVES[move], minijax, level)
     if move not in ("to the host", "device_get"):  # the number in it is a part of our program
@@ -76,7 +77,7 @@ def test_guards_of_the_process():
     jnp.asarray(ARRAY)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [n for n in dir(minijax) if n.startswith("transfer_guard")]
     + ["array_garbage_collection_guard"],
@@ -155,7 +156,7 @@ def test_user_contexts_are_independent():
         pass
 
 
-@pytest.mark.parametrize("name", ["allow_f16_reductions", "auto_pcast", "enable_checks"])
+@for_each("name", ["allow_f16_reductions", "auto_pcast", "enable_checks"])
 def test_contexts_of_settings(name):
     default = minijax.config.read(name)
     with getattr(minijax, name)(default):

@@ -30,16 +30,20 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("factorial_scaled", [True, False])
-def test_the_derivatives_are_those_of_jax(name, factorial_scaled):
-    f = FUNCTIONS[name]
+def test_the_derivatives_are_those_of_jax(factorial_scaled):
     options = {} if factorial_scaled else {"factorial_scaled": False}
-    found = jet(f(jnp), (X,), (SERIES,), **options)
-    expected = jax_jet(f(jax.numpy), (X,), (SERIES,), **options)
+
+    def everything(jet, jnp):
+        return {name: jet(f(jnp), (X,), (SERIES,), **options) for name, f in FUNCTIONS.items()}
+
+    found = minijax.jit(lambda: everything(jet, jnp))()
+    expected = jax.jit(lambda: everything(jax_jet, jax.numpy))()
     assert minijax.tree.structure(found) == minijax.tree.structure(expected)
-    for x, y in zip(jax.tree.leaves(expected), minijax.tree.leaves(found), strict=True):
-        np.testing.assert_allclose(y, x, rtol=3e-5, atol=1e-5)
+    for name in FUNCTIONS:
+        pairs = zip(jax.tree.leaves(expected[name]), jax.tree.leaves(found[name]), strict=True)
+        for x, y in pairs:
+            np.testing.assert_allclose(y, x, rtol=3e-5, atol=1e-5, err_msg=name)
 
 
 ANY = {  # also what has no rule of its own, and none in JAX
@@ -56,20 +60,36 @@ ANY = {  # also what has no rule of its own, and none in JAX
 }
 
 
-@pytest.mark.parametrize("name", ANY)
-def test_the_derivatives_are_derivatives_of_derivatives(name):
+def test_the_derivatives_are_derivatives_of_derivatives():
     """Along a straight line the second one is the derivative of the derivative along it."""
-    f, x, v = ANY[name], jnp.array([0.5, 1.5, 0.8]), jnp.array([1.0, -0.5, 0.3])
-
-    def first(x):
-        return jvp(f, (x,), (v,))[1]
-
-    _, derivatives = jet(f, (x,), ([v, jnp.zeros(3)],))
     is_list = lambda x: isinstance(x, list)  # noqa: E731
-    for order, expected in enumerate([first(x), jvp(first, (x,), (v,))[1]]):
-        found = minijax.tree.map(lambda terms, k=order: terms[k], derivatives, is_leaf=is_list)
-        for a, b in zip(*map(minijax.tree.leaves, (found, expected)), strict=True):
-            np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+
+    @minijax.jit
+    def everything(x, v):
+        found = {}
+        for name, f in ANY.items():
+            first = lambda x, f=f: jvp(f, (x,), (v,))[1]  # noqa: E731
+            _, derivatives = jet(f, (x,), ([v, jnp.zeros(3)],))
+            terms = [
+                minijax.tree.map(lambda terms, k=k: terms[k], derivatives, is_leaf=is_list)
+                for k in range(2)
+            ]
+            found[name] = terms, [first(x), jvp(first, (x,), (v,))[1]]
+        return found
+
+    found = everything(jnp.array([0.5, 1.5, 0.8]), jnp.array([1.0, -0.5, 0.3]))
+    for name, both in found.items():
+        for a, b in zip(*map(minijax.tree.leaves, both), strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5, err_msg=name)
+
+
+def test_the_derivatives_are_the_same_outside_of_programs():
+    for name in ("power", "tanh", "dot", "pytree", "constant"):
+        f = FUNCTIONS[name](jnp)
+        found = jet(f, (X,), (SERIES,))
+        expected = minijax.jit(lambda f=f: jet(f, (X,), (SERIES,)))()
+        for x, y in zip(*map(minijax.tree.leaves, (found, expected)), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-5, err_msg=name)
 
 
 def third(x):

@@ -8,6 +8,7 @@ import jax.export
 import jax.numpy
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 import minijax.numpy
@@ -39,7 +40,7 @@ DONATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", DONATIONS)
+@for_each("name", DONATIONS)
 def test_what_is_deleted_and_computed(name):
     f, options = DONATIONS[name]
 
@@ -103,7 +104,7 @@ STATIC = [
 ]
 
 
-@pytest.mark.parametrize(("options", "calls"), STATIC)
+@for_each(("options", "calls"), STATIC)
 def test_static_arguments(options, calls):
     def program(lib, jnp):
         traces = []
@@ -176,7 +177,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(WRONG)))
+@for_each("number", range(len(WRONG)))
 def test_errors_are_of_the_same_class(number):
     def error_of(lib, jnp):
         with pytest.raises(Exception) as raised:  # noqa: PT011

@@ -3,15 +3,11 @@
 import jax
 import numpy as np
 import pytest
-from libraries import assert_same_results, refused
+from libraries import assert_all_same_results, assert_same_results, refused
 
 import minijax
 
 WORDS = np.array([[0, 1], [2, 3], [2**32 - 1, 7]], np.uint32)
-
-
-def compare(program):
-    assert_same_results(program)
 
 
 def words(lib, keys):
@@ -71,8 +67,27 @@ KEYS = {
 @pytest.mark.parametrize("x64", [False, True], ids=["32", "64"])
 def test_keys(x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64):
-        for make in KEYS.values():
-            compare(lambda n, lib, make=make: words(lib, make(lib.random, n)))
+        assert_all_same_results(
+            {
+                name: lambda n, lib, make=make: words(lib, make(lib.random, n))
+                for name, make in KEYS.items()
+            }
+        )
+
+
+def test_keys_outside_of_programs():
+    def everything():
+        return {
+            name: words(minijax, make(minijax.random, minijax.numpy)) for name, make in KEYS.items()
+        }
+
+    with minijax.enable_x64(False):
+        found, expected = everything(), minijax.jit(everything)()
+    for name in KEYS:
+        for one, other in zip(
+            *map(minijax.tree.leaves, (found[name], expected[name])), strict=True
+        ):
+            np.testing.assert_array_equal(one, other, err_msg=name)
 
 
 def test_keys_in_transformations():
@@ -119,8 +134,15 @@ def test_keys_in_transformations():
         ]  # fmt: skip
 
     with jax.enable_x64(False), minijax.enable_x64(False):
-        compare(lambda n, lib: steps(lib, n))
-        compare(lambda n, lib: lib.jit(lambda: steps(lib, n))())
+        jitted = lambda n, lib: lib.jit(lambda: steps(lib, n))()  # noqa: E731
+        assert_same_results(jitted)
+        eager = steps(minijax, minijax.numpy)
+        for found, expected in zip(
+            minijax.tree.leaves(eager),
+            minijax.tree.leaves(jitted(minijax.numpy, minijax)),
+            strict=True,
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_what_is_said_of_keys():
@@ -132,10 +154,12 @@ def test_what_is_said_of_keys():
         lambda r: str(r.key_dtype("threefry2x32") == r.key_dtype()),
     ]:
         assert program(minijax.random) == program(jax.random)
-    compare(lambda n, lib: n.issubdtype(lib.random.key(0).dtype, lib.dtypes.extended))
-    compare(lambda n, lib: n.issubdtype(lib.random.PRNGKey(0).dtype, lib.dtypes.prng_key))
-    compare(lambda n, lib: lib.random.key(0) == lib.random.wrap_key_data(np.uint32([0, 0])))
-    compare(lambda n, lib: lib.random.split(lib.random.key(0)) != lib.random.key(0))
+    assert_all_same_results([
+        lambda n, lib: n.issubdtype(lib.random.key(0).dtype, lib.dtypes.extended),
+        lambda n, lib: n.issubdtype(lib.random.PRNGKey(0).dtype, lib.dtypes.prng_key),
+        lambda n, lib: lib.random.key(0) == lib.random.wrap_key_data(np.uint32([0, 0])),
+        lambda n, lib: lib.random.split(lib.random.key(0)) != lib.random.key(0),
+    ])  # fmt: skip
 
 
 WRONG = {
@@ -165,10 +189,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_refused_with_jaxs_class_of_error(name):
+def test_what_is_refused_with_jaxs_class_of_error():
     with jax.enable_x64(False), minijax.enable_x64(False):
-        compare(refused(lambda n, lib: WRONG[name](lib.random, n)))
+        assert_all_same_results(
+            {
+                name: refused(lambda n, lib, wrong=wrong: wrong(lib.random, n))
+                for name, wrong in WRONG.items()
+            }
+        )
 
 
 def test_keys_are_compared_exactly():

@@ -7,10 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_same_results, refused
+from libraries import assert_all_same_results, refused
 
 import minijax
-import minijax.numpy as mnp
 
 F32 = np.float32
 x = np.array([[3.0, -1.0, 2.0, -1.0], [0.5, 4.0, -2.5, 0.0], [1.0, 2.0, 2.0, 7.0]], F32)
@@ -28,13 +27,13 @@ def _in_32_bits():
         yield
 
 
-def compare(program, rtol=2e-6):
-    assert_same_results(program, rtol)
+def with_lax(programs):
+    """Functions of a library's `lax` as programs."""
+    return [lambda n, lib, program=program: program(lib.lax) for program in programs]
 
 
-def each(function):
-    """A program that gives all results of a function of `lib.lax`, staged as one program too."""
-    return lambda n, lib: [list(function(lib.lax)), lib.jit(lambda: list(function(lib.lax)))()]
+def refusing(programs):
+    return map(refused, with_lax(programs))
 
 
 REDUCTIONS = {
@@ -60,18 +59,23 @@ def axes_of(array):
     return [(), (0,), tuple(range(array.ndim)), (array.ndim - 1,)]
 
 
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_reductions(name):
-    def function(lax):
-        for array in REDUCTIONS[name]:
-            yield from (getattr(lax, name)(array, axes) for axes in axes_of(array))
-        yield getattr(lax, name)(np.zeros((0, 2), i.dtype), (0,))
+def test_reductions():
+    programs = {}
+    for name, arrays in REDUCTIONS.items():
 
-    compare(each(function))
-    for axes in [(2,), (0, 0), 0] if name not in BY_BITS else [0]:
-        compare(refused(lambda n, lib, axes=axes: getattr(lib.lax, name)(i, axes)))
-    for wrong in REFUSED_REDUCTIONS.get(name, ()):
-        compare(refused(lambda n, lib, wrong=wrong: getattr(lib.lax, name)(wrong, (0,))))
+        def reduction(n, lib, x, axes, name=name):
+            return getattr(lib.lax, name)(x, axes)
+
+        for x in (*arrays, np.zeros((0, 2), i.dtype)):
+            for axes in axes_of(x):
+                programs[name, x.dtype, x.shape, axes] = functools.partial(
+                    reduction, x=x, axes=axes
+                )
+        for axes in [(2,), (0, 0), 0] if name not in BY_BITS else [0]:
+            programs[name, axes] = refused(functools.partial(reduction, x=i, axes=axes))
+        for x in REFUSED_REDUCTIONS.get(name, ()):
+            programs[name, x.dtype] = refused(functools.partial(reduction, x=x, axes=(0,)))
+    assert_all_same_results(programs)
 
 
 # A combination, and the number that it leaves as it is.
@@ -86,11 +90,9 @@ COMPUTATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", COMPUTATIONS)
-def test_reductions_by_any_computation(name):
-    computation, start = COMPUTATIONS[name]
-
-    def program(n, lib):
+def test_reductions_by_any_computation():
+    def program(n, lib, name):
+        computation, start = COMPUTATIONS[name]
         combine, start_ = computation(lib.lax), F32(start)
 
         def function(x, dilated=True):
@@ -111,18 +113,15 @@ def test_reductions_by_any_computation(name):
                     )
             return tuple(out)
 
-        def everything(x):
-            differentiable = functools.partial(function, dilated=name not in ("max", "min"))
-            out, tangent = lib.jvp(differentiable, (x,), (x * x + 1,))
-            finite = [n.where(n.isfinite(each), n.cos(each), 0.0) for each in out]
-            if name in ("mul", "two steps"):  # whose windows JAX cannot transpose
-                return [out, tangent]
-            return [out, tangent, lib.vjp(differentiable, x)[1](tuple(finite))]
-
+        differentiable = functools.partial(function, dilated=name not in ("max", "min"))
+        out, tangent = lib.jvp(differentiable, (x,), (x * x + 1,))
         batches = lib.vmap(function, -1)(np.stack([x, x + 1], -1))
-        return lib.tree.leaves([lib.jit(everything)(x), batches])
+        if name in ("mul", "two steps"):  # whose windows JAX cannot transpose
+            return [*out, *tangent, *batches]
+        finite = tuple(n.where(n.isfinite(each), n.cos(each), 0.0) for each in out)
+        return [*out, *tangent, *batches, *lib.vjp(differentiable, x)[1](finite)]
 
-    compare(program)
+    assert_all_same_results({name: functools.partial(program, name=name) for name in COMPUTATIONS})
 
 
 def test_reductions_of_several_arrays():
@@ -135,33 +134,29 @@ def test_reductions_of_several_arrays():
 
     numbers = np.arange(12, dtype=np.int32).reshape(3, 4)
     starts = [F32(-np.inf), np.int32(-1)]
-    compare(lambda n, lib: lib.lax.reduce([x, numbers], starts, largest(lib.lax), (0,)))
-    compare(
-        lambda n, lib: lib.lax.reduce_window(
-            [x, numbers], starts, largest(lib.lax), (2, 2), (1, 1), "SAME"
-        )
+
+    def windows(lib, shape, strides, padding):
+        return lib.lax.reduce_window(x, F32(0), lib.lax.add, shape, strides, padding)
+
+    assert_all_same_results(
+        [
+            lambda n, lib: lib.lax.reduce([x, numbers], starts, largest(lib.lax), (0,)),
+            lambda n, lib: lib.lax.reduce_window(
+                [x, numbers], starts, largest(lib.lax), (2, 2), (1, 1), "SAME"
+            ),
+            lambda n, lib: lib.lax.reduce(i, 1, lib.lax.bitwise_xor, (1,)),
+            lambda n, lib: lib.lax.reduce(b, True, lib.lax.bitwise_and, (0, 1)),
+            lambda n, lib: lib.lax.reduce(x, 0, lib.lax.add, (0,)),
+            lambda n, lib: lib.lax.reduce(i, 0.0, lib.lax.add, (0,)),
+            refused(lambda n, lib: lib.lax.reduce([x], 0.0, lib.lax.add, (0,))),
+            refused(lambda n, lib: lib.lax.reduce(x, F32([0, 0]), lib.lax.add, (0,))),
+            refused(lambda n, lib: lib.lax.reduce(x, F32(0), lib.lax.add, (2,))),
+            refused(lambda n, lib: windows(lib, (2,), (1,), "SAME")),
+            refused(lambda n, lib: windows(lib, (2, 2), (0, 1), "SAME")),
+            refused(lambda n, lib: windows(lib, (2, 2), (1, 1), "ODD")),
+            lambda n, lib: windows(lib, (5, 2), (1, 1), "VALID"),
+        ]
     )
-    compare(lambda n, lib: lib.lax.reduce(i, 1, lib.lax.bitwise_xor, (1,)))
-    compare(lambda n, lib: lib.lax.reduce(b, True, lib.lax.bitwise_and, (0, 1)))
-    compare(lambda n, lib: lib.lax.reduce(x, 0, lib.lax.add, (0,)))
-    compare(lambda n, lib: lib.lax.reduce(i, 0.0, lib.lax.add, (0,)))
-    compare(refused(lambda n, lib: lib.lax.reduce([x], 0.0, lib.lax.add, (0,))))
-    compare(refused(lambda n, lib: lib.lax.reduce(x, F32([0, 0]), lib.lax.add, (0,))))
-    compare(refused(lambda n, lib: lib.lax.reduce(x, F32(0), lib.lax.add, (2,))))
-    compare(
-        refused(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2,), (1,), "SAME"))
-    )
-    compare(
-        refused(
-            refused(
-                lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2, 2), (0, 1), "SAME")
-            )
-        )
-    )
-    compare(
-        refused(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (2, 2), (1, 1), "ODD"))
-    )
-    compare(lambda n, lib: lib.lax.reduce_window(x, F32(0), lib.lax.add, (5, 2), (1, 1), "VALID"))
 
 
 SCANS = {
@@ -175,30 +170,29 @@ SCANS = {
 
 @pytest.mark.parametrize("name", SCANS)
 def test_cumulative_functions(name):
-    def function(lax):
-        for array, reverse in itertools.product(SCANS[name], (False, True)):
-            for axis in range(array.ndim):
-                yield getattr(lax, name)(array, axis=axis, reverse=reverse)
+    def of(axis, reverse, array):
+        return lambda n, lib: getattr(lib.lax, name)(array, axis=axis, reverse=reverse)
 
     def derivatives(n, lib):
         def f(x):
             scan = getattr(lib.lax, name)
             return scan(x, 0), scan(x, 1, reverse=True)
 
-        def everything(x):
-            out, tangent = lib.jvp(f, (x,), (x * 0.5 + 1,))
-            pull = lambda x: lib.vjp(f, x)[1](tuple(map(n.cos, out)))  # noqa: E731
-            return [out, tangent, lib.jvp(pull, (x,), (x + 1,))]
-
+        out, tangent = lib.jvp(f, (x,), (x * 0.5 + 1,))
+        pull = lambda x: lib.vjp(f, x)[1](tuple(map(n.cos, out)))  # noqa: E731
         moved = lib.vmap(f, 1)(np.stack([x, 2 * x], 1))
-        return lib.tree.leaves([lib.jit(everything)(x), moved])
+        return lib.tree.leaves([out, tangent, lib.jvp(pull, (x,), (x + 1,)), moved])
 
-    compare(each(function))
-    compare(derivatives, rtol=2e-5)
-    for axis in (2, -3):
-        compare(refused(lambda n, lib, axis=axis: getattr(lib.lax, name)(x, axis)))
+    programs = [
+        of(axis, reverse, array)
+        for array, reverse in itertools.product(SCANS[name], (False, True))
+        for axis in range(array.ndim)
+    ]
+    programs += [refused(of(axis, False, x)) for axis in (2, -3)]
     if name in ("cumsum", "cumprod"):
-        compare(refused(lambda n, lib: getattr(lib.lax, name)(b)))
+        programs.append(refused(of(0, False, b)))
+    assert_all_same_results(programs)
+    assert_all_same_results([derivatives], rtol=2e-5)
 
 
 SORTS = [
@@ -257,12 +251,7 @@ NO_SORTS = [
 
 
 def test_sorting():
-    for program in SORTS:
-        compare(lambda n, lib, program=program: lib.jit(lambda: program(lib.lax))())
-    for program in SORTS[::3]:
-        compare(lambda n, lib, program=program: program(lib.lax))
-    for program in NO_SORTS:
-        compare(refused(lambda n, lib, program=program: program(lib.lax)))
+    assert_all_same_results([*with_lax(SORTS), *refusing(NO_SORTS)])
 
 
 def test_sorting_is_transformed():
@@ -279,16 +268,13 @@ def test_sorting_is_transformed():
                 lib.lax.approx_max_k(x, 1)[0],
             )
 
-        def everything(x):
-            out, tangent = lib.jvp(f, (x,), (x + 1,))
-            pull = lambda x: lib.vjp(f, x)[1](lib.tree.map(n.cos, out))  # noqa: E731
-            return [out, tangent, lib.jvp(pull, (x,), (x * 2,))]
-
+        out, tangent = lib.jvp(f, (y,), (y + 1,))
+        pull = lambda x: lib.vjp(f, x)[1](lib.tree.map(n.cos, out))  # noqa: E731
         batch = np.stack([y, -y, y * y], 1)
         moved = lib.vmap(lambda x: (f(x), lib.lax.argmax(x, 1, np.int32)), 1)(batch)
-        return lib.tree.leaves([lib.jit(everything)(y), moved])
+        return lib.tree.leaves([out, tangent, lib.jvp(pull, (y,), (y * 2,)), moved])
 
-    compare(program)
+    assert_all_same_results([program])
 
 
 def test_associative_scans():
@@ -307,14 +293,13 @@ def test_associative_scans():
         slopes = lib.grad(lambda y: (scan(pairs(n), (y, y - 1))[1] ** 2).sum())(x)
         return lib.tree.leaves([out, strings, slopes])
 
-    compare(lambda n, lib: lib.jit(lambda: program(n, lib))())
-    for wrong in [
+    wrong = [
         lambda lax: lax.associative_scan(3, x),
         lambda lax: lax.associative_scan(lax.add, {"a": x, "b": x[:2]}),
         lambda lax: lax.associative_scan(lax.add, x, axis=2),
         lambda lax: lax.associative_scan(lax.add, F32(1)),
-    ]:
-        compare(refused(lambda n, lib, wrong=wrong: wrong(lib.lax)))
+    ]
+    assert_all_same_results([program, *refusing(wrong)])
 
 
 BITS = [
@@ -394,9 +379,7 @@ NO_BITS = [
 
 
 def test_bits_and_numbers():
-    compare(each(lambda lax: [program(lax) for program in BITS]))
-    for program in NO_BITS:
-        compare(refused(lambda n, lib, program=program: program(lib.lax)))
+    assert_all_same_results([*with_lax(BITS), *refusing(NO_BITS)])
 
 
 def test_bits_and_numbers_are_transformed():
@@ -414,11 +397,8 @@ def test_bits_and_numbers_are_transformed():
                 lax.expand_dims(x * x, (0, 2)),
             )
 
-        def everything(x):
-            out, tangent = lib.jvp(f, (x,), (x + 1,))
-            pull = lambda x: lib.vjp(f, x)[1](tuple(map(n.cos, out)))  # noqa: E731
-            return [out, tangent, lib.jvp(pull, (x,), (x * 2,))]
-
+        out, tangent = lib.jvp(f, (x,), (x + 1,))
+        pull = lambda x: lib.vjp(f, x)[1](tuple(map(n.cos, out)))  # noqa: E731
         batches = lib.vmap(
             lambda x, i: (
                 f(x),
@@ -429,9 +409,9 @@ def test_bits_and_numbers_are_transformed():
             ),
             (0, 1),
         )(x[:2], np.abs(i).reshape(4, 2))
-        return lib.tree.leaves([lib.jit(everything)(x), batches])
+        return lib.tree.leaves([out, tangent, lib.jvp(pull, (x,), (x * 2,)), batches])
 
-    compare(program)
+    assert_all_same_results([program])
 
 
 SPECIAL = {
@@ -445,29 +425,19 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize("name", SPECIAL)
-def test_special_functions(name):
-    *before, last = SPECIAL[name]
-    inner = [each[1:4] for each in (*before, last)]
+def test_special_functions():
+    def program(n, lib, name):
+        *before, last = SPECIAL[name]
+        inner = [each[1:4] for each in (*before, last)]
+        f = getattr(lib.lax, name)
+        if name == "zeta":
+            return [f(*before, last)]
+        slopes = lib.grad(lambda y: f(*inner[:-1], y).sum())
+        y = inner[-1]
+        return [f(*before, last), *lib.jvp(slopes, (y,), (y + 1,))]
 
-    def program(n, lib):
-        def f(y):
-            return getattr(lib.lax, name)(*before, y)
-
-        def slopes(y):
-            total = lambda y: getattr(lib.lax, name)(*inner[:-1], y).sum()  # noqa: E731
-            first = lib.grad(total)
-            return first(y), lib.jvp(first, (y,), (y + 1,))[1]
-
-        out = [f(last), lib.jit(f)(last)]
-        return out if name == "zeta" else [*out, *lib.jit(slopes)(inner[-1])]
-
-    def same(found, expected):
-        for ours, theirs in zip(found, expected, strict=True):
-            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-            np.testing.assert_allclose(ours, theirs, rtol=4e-5, atol=1e-6)
-
-    same(program(mnp, minijax), program(jnp, jax))
+    programs = {name: functools.partial(program, name=name) for name in SPECIAL}
+    assert_all_same_results(programs, rtol=4e-5)
 
 
 PLAIN = [
@@ -497,7 +467,4 @@ NOT_PLAIN = [
 
 
 def test_dimension_numbers():
-    for program in PLAIN:
-        compare(lambda n, lib, program=program: program(lib.lax))
-    for program in NOT_PLAIN:
-        compare(refused(lambda n, lib, program=program: program(lib.lax)))
+    assert_all_same_results([*with_lax(PLAIN), *refusing(NOT_PLAIN)])

@@ -1,11 +1,12 @@
 """Gathering, scattering and slicing by dimension numbers: what `jax.lax` gives for them."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_alike, assert_same_results, refused
-from shares import one_in
+from libraries import assert_alike, assert_all_same_results, refused
 
 import minijax
 import minijax.numpy as mnp
@@ -80,65 +81,63 @@ def _in_32_bits():
         yield
 
 
-def compare(program):
-    assert_same_results(program)
+def modes_for(layout):
+    return [mode for mode in MODES if mode != "promise_in_bounds" or layout in WITHIN]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_gather(layout):
-    for mode in MODES:
-        if mode == "promise_in_bounds" and layout not in WITHIN:
-            continue
-        compare(lambda n, lib, mode=mode: gathered(lib, *LAYOUTS[layout], mode=mode))
-    operand, *others = LAYOUTS[layout]
-    compare(lambda n, lib: gathered(lib, operand, *others, mode="fill", fill_value=7))
-    compare(lambda n, lib: gathered(lib, operand.astype(np.uint8), *others))
-    compare(lambda n, lib: gathered(lib, operand > 3, *others))
-    compare(lambda n, lib: gathered(lib, n.full(operand.shape, 2.0), *others))
+def test_gather():
+    programs = {}
+    for layout, (operand, *others) in LAYOUTS.items():
+
+        def gather(n, lib, operand=operand, others=others, **options):
+            return gathered(lib, operand, *others, **options)
+
+        for mode in modes_for(layout):
+            programs[layout, mode] = functools.partial(gather, mode=mode)
+        programs[layout, "of 7"] = functools.partial(gather, mode="fill", fill_value=7)
+        programs[layout, "of bytes"] = functools.partial(gather, operand=operand.astype(np.uint8))
+        programs[layout, "of booleans"] = functools.partial(gather, operand=operand > 3)
+        programs[layout, "of numbers"] = lambda n, lib, shape=operand.shape, gather=gather: gather(
+            n, lib, n.full(shape, 2.0)
+        )
+    assert_all_same_results(programs)
 
 
 SCATTERS = ["scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max", "scatter"]
 
 
-@pytest.mark.parametrize("layout", one_in(2, LAYOUTS))
-def test_scatter(layout):
+def scatters(layout, name, **options):
+    """A program of one function, of the indices and updates of a layout."""
     operand, indices, numbers, _ = LAYOUTS[layout]
     updates = updates_for(layout)
+    return lambda n, lib: scattered(lib, name, operand, indices, updates, numbers, **options)
 
-    def program(n, lib):
-        results = {}
-        for mode in MODES:
-            if mode == "promise_in_bounds" and layout not in WITHIN:
-                continue
-            for name in SCATTERS:
-                if name == "scatter" and mode == "clip":
-                    continue  # two updates meet: either may stay
-                results[name, str(mode)] = scattered(
-                    lib, name, operand, indices, updates, numbers, mode=mode
-                )
-        return list(results.values())
 
-    compare(program)
-    compare(lambda n, lib: lib.jit(lambda: program(n, lib))())
+def test_scatter():
+    assert_all_same_results(
+        {
+            (layout, mode, name): scatters(layout, name, mode=mode)
+            for layout in LAYOUTS
+            for mode in modes_for(layout)
+            for name in SCATTERS
+            if (name, mode) != ("scatter", "clip")  # two updates meet: either may stay
+        }
+    )
 
 
 def test_what_is_promised_of_indices_changes_nothing():
     promises = {"indices_are_sorted": True, "unique_indices": True}
-    compare(lambda n, lib: gathered(lib, *COLUMNS, **promises))
-    compare(lambda n, lib: gathered(lib, *BATCHED, mode="clip", **promises))
-    operand, indices, numbers, _ = COLUMNS
-    for name in SCATTERS:
-        compare(
-            lambda n, lib, name=name: scattered(
-                lib, name, operand, indices, updates_for("columns"), numbers, **promises
-            )
-        )
+    assert_all_same_results(
+        [
+            lambda n, lib: gathered(lib, *COLUMNS, **promises),
+            lambda n, lib: gathered(lib, *BATCHED, mode="clip", **promises),
+            *(scatters("columns", name, **promises) for name in SCATTERS),
+        ]
+    )
 
 
-@pytest.mark.parametrize("layout", ["rows", "blocks", "swapped", "batched rows", "scalar batch"])
-@pytest.mark.parametrize("mode", ["clip", "fill"])
-def test_derivatives(layout, mode):
-    """Of values and tangents, cotangents, and of the tangents of cotangents, in one program."""
+def derivatives(layout, mode):
+    """A program of values and tangents, cotangents, and of the tangents of cotangents."""
     operand, indices, numbers, sizes = LAYOUTS[layout]
     operand, updates = operand.astype(np.float32), updates_for(layout).astype(np.float32) / 3
     names = ["scatter_add", "scatter_sub"]
@@ -158,18 +157,21 @@ def test_derivatives(layout, mode):
                 )
             return tuple(out)
 
-        def everything(operand, updates):
-            primals, tangents = (operand, updates), (updates_like(operand), updates_like(updates))
-            out, tangent = lib.jvp(f, primals, tangents)
+        primals, tangents = (operand, updates), (updates_like(operand), updates_like(updates))
+        out, tangent = lib.jvp(f, primals, tangents)
 
-            def pulled(*primals):
-                return lib.vjp(f, *primals)[1](tuple(n.cos(n.nan_to_num(x)) for x in out))
+        def pulled(*primals):
+            return lib.vjp(f, *primals)[1](tuple(n.cos(n.nan_to_num(x)) for x in out))
 
-            return [out, tangent, *lib.jvp(pulled, primals, tangents)]
+        return lib.tree.leaves([out, tangent, *lib.jvp(pulled, primals, tangents)])
 
-        return lib.jit(everything)(operand, updates)
+    return program
 
-    compare(lambda n, lib: lib_leaves(lib, program(n, lib)))
+
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+def test_derivatives(mode):
+    layouts = ["rows", "blocks", "swapped", "batched rows", "scalar batch"]
+    assert_all_same_results({layout: derivatives(layout, mode) for layout in layouts})
 
 
 def test_updates_that_are_moved_inside_share_their_derivative_too():
@@ -185,46 +187,41 @@ def test_updates_that_are_moved_inside_share_their_derivative_too():
         return [out, tangent, *lib.vjp(f, operand, updates)[1](out)]
 
     inside = np.clip(indices, 0, 2)
-    assert_alike(program(mnp, minijax, indices, "clip"), program(jnp, jax, inside, "drop"))
+    ours = minijax.jit(lambda: program(mnp, minijax, indices, "clip"))()
+    assert_alike(ours, jax.jit(lambda: program(jnp, jax, inside, "drop"))())
 
 
 def updates_like(x):
     return x * 0.25 + 1
 
 
-def lib_leaves(lib, tree):
-    return lib.tree.leaves(tree)
-
-
 def test_derivatives_that_are_not_there_say_so():
     operand, indices, numbers, _ = ROWS
     updates = updates_for("rows")
 
-    def program(n, lib, **options):
+    def program(n, lib):
         return lib.jvp(
-            lambda u: scattered(lib, "scatter_mul", operand, indices, u, numbers, **options),
+            lambda u: scattered(lib, "scatter_mul", operand, indices, u, numbers),
             (updates,),
             (updates,),
         )
 
-    compare(refused(lambda n, lib: program(n, lib)))
-    compare(
-        refused(
-            lambda n, lib: lib.grad(
-                lambda x: lib.lax.scatter_apply(
-                    x,
-                    indices,
-                    n.sin,
-                    lib.lax.ScatterDimensionNumbers(*numbers),
-                    update_shape=updates.shape,
-                ).sum()
-            )(operand)
-        )
+    slope = refused(
+        lambda n, lib: lib.grad(
+            lambda x: lib.lax.scatter_apply(
+                x,
+                indices,
+                n.sin,
+                lib.lax.ScatterDimensionNumbers(*numbers),
+                update_shape=updates.shape,
+            ).sum()
+        )(operand)
     )
+    assert_all_same_results([refused(program), slope])
 
 
-@pytest.mark.parametrize("layout", ["rows", "points", "swapped", "batched rows", "nowhere"])
-def test_a_batch_is_a_loop(layout):
+def batches(layout):
+    """A program whose operand, indices and updates are batches: alone, and with others."""
     operand, indices, numbers, sizes = LAYOUTS[layout]
     updates = updates_for(layout)
     operands = np.stack([operand, operand * 2], -1)
@@ -253,7 +250,12 @@ def test_a_batch_is_a_loop(layout):
             out += lib.vmap(scatters, axes)(xs, ii, us)
         return out
 
-    compare(lambda n, lib: lib.jit(lambda: program(n, lib))())
+    return program
+
+
+def test_a_batch_is_a_loop():
+    layouts = ["rows", "points", "swapped", "batched rows", "nowhere"]
+    assert_all_same_results({layout: batches(layout) for layout in layouts})
 
 
 def applied(lib, func, layout=ROWS, shape=(4, 4), **options):
@@ -308,13 +310,11 @@ SLICES = [
 
 
 def test_functions_are_applied_where_indices_point():
-    for program in APPLIED:
-        compare(program)
+    assert_all_same_results(APPLIED)
 
 
 def test_slices_that_begin_somewhere():
-    for program in SLICES:
-        compare(program)
+    assert_all_same_results(SLICES)
 
 
 def test_slices_that_begin_somewhere_are_transformed():
@@ -334,7 +334,7 @@ def test_slices_that_begin_somewhere_are_transformed():
         second = lib.hessian(total)(x, y, starts[1])
         return [*lib.tree.leaves((loops, slopes)), second]
 
-    compare(lambda n, lib: lib.jit(lambda: program(n, lib))())
+    assert_all_same_results([program])
 
 
 BATCHES = [((None, None, 0), x), ((0, None, 0), np.stack([x, x + 1, -x]))]
@@ -402,9 +402,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_does_not_fit_is_refused_with_jaxs_class_of_error(name):
-    compare(refused(WRONG[name]))
+def test_what_does_not_fit_is_refused_with_jaxs_class_of_error():
+    assert_all_same_results(WRONG)
 
 
 @pytest.mark.parametrize("name", [*SCATTERS, "scatter_apply"])

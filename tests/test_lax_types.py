@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from shares import one_in
 
 import minijax
 
@@ -28,25 +27,70 @@ def _in_32_bits():
         yield
 
 
-def outcome(call, lib, *args):
-    """The types of the results, or the class of the error, whose two kinds count as one."""
-    try:
-        out = lib.eval_shape(lambda: call(lib.lax, *args))
-    except (TypeError, ValueError, NotImplementedError, IndexError, OverflowError):
-        return "refused"
-    except (AttributeError, AssertionError, KeyError, ZeroDivisionError):
-        if lib is minijax:  # no message of ours
-            raise
-        return "refused"
-    return [(str(x.dtype), x.shape) for x in lib.tree.leaves(out)]
+def outcomes(lib, calls):
+    """Of each call the types of the results, or that it is refused, which counts as one error."""
+    found = []
+
+    def trace():
+        for call, *args in calls:
+            try:
+                out = call(lib.lax, *args)
+            except (TypeError, ValueError, NotImplementedError, IndexError, OverflowError):
+                found.append("refused")
+            except (AttributeError, AssertionError, KeyError, ZeroDivisionError):
+                if lib is minijax:  # no message of ours
+                    raise
+                found.append("refused")
+            else:
+                found.append([type_of(x) for x in lib.tree.leaves(out)])
+
+    lib.eval_shape(trace)
+    return found
 
 
-def compare(call, *args, but_for=()):
+# Of Python's numbers, which either library may hand through.
+NUMBERS_TYPES = {bool: "bool", int: "int32", float: "float32", complex: "complex64"}
+
+
+def type_of(x):
+    return (str(x.dtype), x.shape) if hasattr(x, "dtype") else (NUMBERS_TYPES[type(x)], ())
+
+
+def compare(calls, but_for=()):
     """But for such arguments, of which JAX makes something although it means to take none."""
-    ours, theirs = (outcome(call, lib, *args) for lib in (minijax, jax))
-    if ours == "refused" and any(repr(arg) in but_for for arg in args):
-        return
-    assert ours == theirs, (args, "ours", ours, "JAX's", theirs)
+    calls = list(calls)
+    wrong = [
+        (args, "ours", ours, "JAX's", theirs)
+        for (_, *args), ours, theirs in zip(
+            calls, outcomes(minijax, calls), outcomes(jax, calls), strict=True
+        )
+        if ours != theirs and not (ours == "refused" and any(repr(arg) in but_for for arg in args))
+    ]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def each(names):
+    """Runs a check of a name for each, and lists those for which it fails."""
+
+    def check_all(check):
+        def test():
+            wrong = []
+            for name in names:
+                try:
+                    check(name)
+                except AssertionError as error:
+                    wrong.append(f"{name}: {error}")
+            assert not wrong, "\n".join(wrong)
+
+        return test
+
+    return check_all
+
+
+def assert_refused(calls):
+    calls = list(calls)
+    found = zip(calls, outcomes(minijax, calls), strict=True)
+    assert not [(call, out) for call, out in found if out != "refused"]
 
 
 UNARY = """
@@ -171,22 +215,26 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize("name", ONE)
+@each(ONE)
 def test_dtypes_of_one_operand(name):
+    calls = []
     for which, operand in OPERANDS.items():
         if which in UNLIKE.get(name, ()):
-            assert outcome(ONE[name], minijax, vector(operand)) == "refused"
+            assert_refused([(ONE[name], vector(operand))])
         elif not (name == "convert_element_type" and which == "1j"):
-            compare(ONE[name], vector(operand))
+            calls.append((ONE[name], vector(operand)))
             if isinstance(operand, str) and operand != "bfloat16" and name not in UNLIKE:
-                compare(ONE[name], vector(operand)[0])
+                calls.append((ONE[name], vector(operand)[0]))
+    compare(calls)
 
 
-@pytest.mark.parametrize("name", one_in(4, TWO))
+@each(TWO)
 def test_dtypes_of_two_operands(name):
-    for x, y in itertools.product(OPERANDS.values(), repeat=2):
-        if name != "random_gamma_grad" or x == y == "float32":  # of others JAX says nothing
-            compare(TWO[name], vector(x), vector(y))
+    compare(
+        (TWO[name], vector(x), vector(y))
+        for x, y in itertools.product(OPERANDS.values(), repeat=2)
+        if name != "random_gamma_grad" or x == y == "float32"  # of others JAX says nothing
+    )
 
 
 SHAPES = [
@@ -196,13 +244,13 @@ SHAPES = [
 OTHERS = ("clamp", "clamp from below", "betainc", "select", "select_n", "dot", "concatenate")
 
 
-@pytest.mark.parametrize("name", [*BINARY.split(), *OTHERS])
+@each([*BINARY.split(), *OTHERS])
 def test_shapes_of_two_operands(name):
-    for dtype in ("int32", "float32"):
-        for one, other in SHAPES:
-            x, y = np.ones(one, dtype), np.ones(other, dtype)
-            compare(TWO[name], x, y)
-            compare(TWO[name], y, x)
+    calls = []
+    for dtype, (one, other) in itertools.product(("int32", "float32"), SHAPES):
+        x, y = np.ones(one, dtype), np.ones(other, dtype)
+        calls += [(TWO[name], x, y), (TWO[name], y, x)]
+    compare(calls)
 
 
 X = np.ones((2, 3), np.float32)
@@ -259,13 +307,13 @@ AXES = {
 }
 
 
-@pytest.mark.parametrize("name", AXES)
+@each(AXES)
 def test_axes(name):
-    for axis in (0, 1, -1, -2, -3, 2, 3, True, np.int64(1)):
-        by_bits = name in ("reduce_and", "reduce_or", "reduce_xor")  # which count from the end
-        compare(AXES[name], axis, but_for=("-1", "-2") if by_bits else ())
-    for wrong in (0.0, 1.5, "0", np.float32(1)):  # which JAX takes here and there
-        assert outcome(AXES[name], minijax, wrong) == "refused"
+    axes = (0, 1, -1, -2, -3, 2, 3, True, np.int64(1))
+    by_bits = name in ("reduce_and", "reduce_or", "reduce_xor")  # which count from the end
+    compare([(AXES[name], axis) for axis in axes], but_for=("-1", "-2") if by_bits else ())
+    wrong = (0.0, 1.5, "0", np.float32(1))  # which JAX takes here and there
+    assert_refused((AXES[name], axis) for axis in wrong)
 
 
 SIZES = {
@@ -323,9 +371,10 @@ MORE_THAN_JAX = dict.fromkeys(
 OF_ANY_NUMBER = ("reshape", "fori_loop to", "integer_pow", "fori_loop unroll")
 
 
-@pytest.mark.parametrize("name", SIZES)
+@each(SIZES)
 def test_sizes(name):
-    for size in (0, 1, 2, 3, 6, -1, -2, -5):
-        compare(SIZES[name], size, but_for=MORE_THAN_JAX.get(name, ()))
-    for wrong in (1.0, 2.5, "1", np.float32(2)):  # which JAX takes here and there
-        assert outcome(SIZES[name], minijax, wrong) == "refused" or name in OF_ANY_NUMBER
+    sizes = (0, 1, 2, 3, 6, -1, -2, -5)
+    compare([(SIZES[name], size) for size in sizes], but_for=MORE_THAN_JAX.get(name, ()))
+    if name not in OF_ANY_NUMBER:
+        wrong = (1.0, 2.5, "1", np.float32(2))  # which JAX takes here and there
+        assert_refused((SIZES[name], size) for size in wrong)

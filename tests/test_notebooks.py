@@ -1,15 +1,19 @@
-"""The chapters as notebooks: their cells run in order, with what they say that they need."""
+"""The chapters as notebooks: their cells run in order, and solutions pass what starters fail."""
 
 import ast
 import contextlib
 import io
 import json
+import linecache
 import re
 import sys
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tables import for_each
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -18,12 +22,23 @@ sys.path.insert(0, str(DOCS / "hooks"))
 import notebooks  # noqa: E402
 from blocks import blocks  # noqa: E402
 
-CHAPTERS = [
+
+@cache
+def blocks_of(page):
+    return list(blocks((DOCS / page).read_text("utf-8")))
+
+
+def exercises_of(page):
+    return [block for block in blocks_of(page) if block.kind != "exec"]
+
+
+PAGES = [
     page
-    for page in sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
-    if notebooks.CHAPTER.fullmatch(page) and any(blocks((DOCS / page).read_text("utf-8")))
+    for page in sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+    if blocks_of(page)
 ]
-every_chapter = pytest.mark.parametrize("page", CHAPTERS)
+CHAPTERS = [page for page in PAGES if notebooks.CHAPTER.fullmatch(page)]
+every_chapter = for_each("page", CHAPTERS)
 
 
 def notebook_of(page):
@@ -34,8 +49,9 @@ def code_of(notebook):
     return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def test_there_are_chapters():
+def test_there_are_chapters_and_exercises():
     assert len(CHAPTERS) > 4
+    assert len(list(filter(exercises_of, PAGES))) > 3
 
 
 @every_chapter
@@ -51,17 +67,42 @@ def test_notebook_is_well_formed(page):
             outside = re.sub(r"^ *```.*?^ *```|`[^`\n]*`", "", text, flags=re.M | re.S)
             for extension in ("```source", "```figure", "```changes", "--8<--", "???", "!!!"):
                 assert extension not in outside, text
+    cells = [notebooks.code_cell(block) for block in blocks_of(page)]
+    expected = [code.strip("\n") for kind, code in cells if kind == "code"]
+    assert code_of(notebook) == expected
 
 
-@every_chapter
+@for_each("page", PAGES)
+def test_exercises_have_all_parts(page):
+    parts = defaultdict(list)
+    for block in blocks_of(page):
+        if block.kind != "exec":
+            parts[block.exercise].append(block)
+    for name, found in parts.items():
+        assert sorted(part.kind for part in found) == ["check", "exercise", "solution"], name
+        assert len({part.session for part in found}) == 1, name
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page in CHAPTERS or exercises_of(page)])
 def test_cells_run_in_order(page):
+    """What a reader starts from fails the check, and the solution passes it."""
+    checks = {block.exercise: block.code for block in exercises_of(page) if block.kind == "check"}
+    sys.modules["notebook"] = ModuleType("notebook")  # where dataclasses look up names
     namespace = {"__name__": "notebook"}
-    sys.modules["notebook"] = ModuleType("notebook")
+    for number, block in enumerate(blocks_of(page), 1):
+        name = f"<{page}, block {number}, {block.kind}>"
+        if block.kind == "solution":
+            printed_by(f"{block.code}\n{checks[block.exercise]}", name, dict(namespace))
+        else:
+            printed = printed_by(notebooks.code_cell(block)[1], name, namespace)
+            assert ("Not yet: " in printed) == (block.kind == "check"), printed
+
+
+def printed_by(code, name, namespace):
+    linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        for number, code in enumerate(code_of(notebook_of(page)), 1):
-            exec(compile(code, f"<{page}, cell {number}>", "exec"), namespace)
-    checks = [block for block in blocks((DOCS / page).read_text("utf-8")) if block.kind == "check"]
-    assert printed.getvalue().count("Not yet: ") == len(checks)
+        exec(compile(code, name, "exec"), namespace)
+    return printed.getvalue()
 
 
 @every_chapter
@@ -88,7 +129,7 @@ def modules_of(node):
 
 @every_chapter
 def test_checks_are_those_of_the_page(page):
-    for block in blocks((DOCS / page).read_text("utf-8")):
+    for block in exercises_of(page):
         if block.kind == "check":
             (tried,) = ast.parse(notebooks.checked(block.code)).body
             expected = ast.parse(block.code).body

@@ -4,8 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_same_results, refused
-from shares import one_part_in
+from libraries import assert_all_same_results, refused
 
 import minijax
 import minijax.numpy as mnp
@@ -25,6 +24,11 @@ weights = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 3.0], np.float32)
 
 def in_order(numbers):
     return sorted(np.asarray(numbers).tolist(), key=lambda z: (round(z.real, 3), z.imag))
+
+
+def of_numpy(n, lib):
+    """Ours, and numpy itself in JAX's place, which has one program for each operation here."""
+    return n if lib is minijax else np
 
 
 def in_jit(lib, ask):
@@ -70,8 +74,8 @@ FAMILIES = {
         lambda n, lib: lib.vmap(lambda x: n.interp(x, xp, fp, period=3))(c),
     ],
     "polynomials": [
-        lambda n, lib: in_order(n.roots(p)),
-        lambda n, lib: in_order(n.roots(np.array([0, 0, 2, -4, 10, 0]))),
+        lambda n, lib: in_order(of_numpy(n, lib).roots(p)),
+        lambda n, lib: in_order(of_numpy(n, lib).roots(np.array([0, 0, 2, -4, 10, 0]))),
         lambda n, lib: in_order(lib.jit(lambda p: n.roots(p, strip_zeros=False))(p)),
         lambda n, lib: n.roots(np.array([0.0, 1.0, 2.0]), strip_zeros=False),
         lambda n, lib: n.roots(np.zeros(3), strip_zeros=False),
@@ -211,11 +215,10 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize(("family", "part"), one_part_in(3, FAMILIES))
-def test_functions_give_what_jaxs_give(family, part):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_functions_give_what_jaxs_give(family):
     with jax.enable_x64(False), minijax.enable_x64(False):
-        for program in FAMILIES[family][part]:
-            assert_same_results(program)
+        assert_all_same_results(FAMILIES[family])
 
 
 # What says where the parts of an array are, on which of many devices; and what is JAX's own affair.

@@ -1,8 +1,11 @@
 """A mesh of one device: what runs on each device is the whole program."""
 
+from functools import partial
+
 import jax
 import numpy as np
-import pytest
+from libraries import assert_all_same_results
+from tables import for_each
 
 import minijax
 
@@ -27,24 +30,31 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("checked", [True, False])
-@pytest.mark.parametrize("name", BODIES)
-def test_collectives(name, checked):
-    def results(lib):
-        f = on_the_mesh(lib, lambda x: BODIES[name](lib, x), check_vma=checked)
-        total = lib.grad(lambda x: lib.numpy.sum(lib.numpy.cos(f(x))))
-        x = lib.numpy.asarray(X + 1)
-        return [
-            f(x),
-            lib.jit(f)(x),
-            total(x),
-            lib.vmap(f)(x[None]),
-            lib.jit(lib.vmap(total))(x[None]),
-        ]
+def mapped(lib, name, checked):
+    return on_the_mesh(lib, lambda x: BODIES[name](lib, x), check_vma=checked)
 
-    for found, expected in zip(results(minijax), results(jax), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-        assert found.dtype == expected.dtype
+
+def test_collectives():
+    def program(name, checked, jnp, lib):
+        f, x = mapped(lib, name, checked), jnp.asarray(X + 1)
+        total = lib.grad(lambda x: jnp.sum(jnp.cos(f(x))))
+        return f(x), total(x), lib.vmap(f)(x[None]), lib.vmap(total)(x[None])
+
+    assert_all_same_results(
+        {
+            f"{name}, checked: {checked}": partial(program, name, checked)
+            for name in BODIES
+            for checked in (True, False)
+        }
+    )
+
+
+def test_collectives_are_evaluated():
+    x = minijax.numpy.asarray(X + 1)
+    functions = [mapped(minijax, name, True) for name in BODIES]
+    compiled = minijax.jit(lambda x: [f(x) for f in functions])(x)
+    for f, expected in zip(functions, compiled, strict=True):
+        np.testing.assert_allclose(f(x), expected, rtol=1e-6)
 
 
 def test_pmap():
@@ -62,7 +72,7 @@ def sharding_of(x):
 SPECS = [(), (None,), (None, None), ("i",), ("i", None)]
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@for_each("spec", SPECS)
 def test_results_lie_by_the_axes_of_the_mesh(spec):
     """On a mesh of one device, too, and with the spec of the argument where it says the same."""
 

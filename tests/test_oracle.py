@@ -111,30 +111,53 @@ PAIRS = [
 ]
 
 
-def check(program, *transformations):
-    inputs = program.inputs()
+def check(tried, *transformations):
+    """Programs give what JAX gives, which compiles all of them as one."""
 
-    def transformed(lib):
+    def transformed(lib, program):
         f = lambda *xs: run(program, lib, xs)  # noqa: E731
         for transformation in reversed(transformations):
             f = transformation(lib, f)
         return f
 
-    theirs = jax.jit(transformed(JAX))(*inputs)
-    assert_same(transformed(OURS)(*inputs), theirs, 2e-4 if program.is_narrow else 1e-9)
+    def of_jax(inputs):
+        return [transformed(JAX, p)(*xs) for p, xs in zip(tried, inputs, strict=True)]
+
+    inputs = [program.inputs() for program in tried]
+    for program, xs, theirs in zip(tried, inputs, jax.jit(of_jax)(inputs), strict=True):
+        try:
+            ours = transformed(OURS, program)(*xs)
+            assert_same(ours, theirs, 2e-4 if program.is_narrow else 1e-9)
+        except Exception as error:
+            error.add_note(repr(program))
+            raise
+
+
+AT_ONCE = 20  # programs of JAX that are compiled as one
 
 
 def agree(*transformations, count, max_steps):
     """Tries `count` random programs, others for each choice of transformations."""
     names = " of ".join(transformation.__name__ for transformation in transformations)
+    operations = OPERATIONS_OF_STAGE_2 if tape in transformations else OPERATIONS
+    drawn = []
 
-    @seed(zlib.crc32(names.encode()))
-    @settings(max_examples=count)
-    @given(programs(max_steps, OPERATIONS_OF_STAGE_2 if tape in transformations else OPERATIONS))
-    def tried(program):
-        check(program, *transformations)
+    def on_each(use):
+        @seed(zlib.crc32(names.encode()))
+        @settings(max_examples=count)
+        @given(programs(max_steps, operations))
+        def tried(program):
+            use(program)
 
-    tried()
+        tried()
+
+    on_each(drawn.append)
+    try:
+        for i in range(0, len(drawn), AT_ONCE):
+            check(drawn[i : i + AT_ONCE], *transformations)
+    except Exception:
+        on_each(lambda program: check([program], *transformations))  # which finds the smallest
+        raise
 
 
 def test_a_program():

@@ -7,7 +7,7 @@ import importlib
 import inspect
 
 import jax  # noqa: F401
-import pytest
+from tables import for_each
 
 from minijax.as_jax.absent import public_names
 from minijax.as_jax.coverage import missing_names
@@ -116,7 +116,7 @@ def test_callables_take_parameters_of_jaxs_names():
     assert needless == set(), "they lack nothing any more"
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@for_each("reason", REASONS)
 def test_reasons_are_of_public_names(reason):
     names = {f"{module}.{name}" for module, given in public_names().items() for name in given}
     assert names >= set(REASONS[reason])

@@ -6,6 +6,7 @@ import pickle
 import jax
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 
@@ -44,7 +45,7 @@ SPECS = {
 }
 
 
-@pytest.mark.parametrize("name", SPECS)
+@for_each("name", SPECS)
 def test_specs_agree(name):
     found = []
     for j in (minijax, jax):

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 
 import cloudpickle
-import pytest
+from tables import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -31,7 +31,7 @@ def is_loaded_as(module, name):
     return loaded is value or repr(loaded) == repr(value)
 
 
-@pytest.mark.parametrize("path", MODULES)
+@for_each("path", MODULES)
 def test_what_jax_pickles_is_pickled(path):
     ours, jaxs = (
         importlib.import_module(f"{package}.{path}".rstrip(".")) for package in ("minijax", "jax")

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 import minijax.numpy as mnp
@@ -88,8 +89,8 @@ DECOMPOSITIONS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-@pytest.mark.parametrize("name", DECOMPOSITIONS)
+@for_each("dtype", ["float32", "complex128"])
+@for_each("name", DECOMPOSITIONS)
 def test_decompositions_are_those_of_cusolver(name, dtype):
     if name in ("eig", "right eig") and plugins._place_of_cuda() is not None:
         pytest.skip("JAX then asks cuSOLVER for its version, and may choose another routine")
@@ -122,7 +123,7 @@ def operations(text):
     return set(re.findall(r"stablehlo\.(fft|sort|dot_general|triangular_solve|cholesky)\b", text))
 
 
-@pytest.mark.parametrize("name", WITHOUT_ROUTINES)
+@for_each("name", WITHOUT_ROUTINES)
 def test_what_xla_does_itself_is_the_same_on_all_platforms(name):
     a = np.zeros((3, 3))
     programs = WITHOUT_ROUTINES[name]
@@ -133,7 +134,7 @@ def test_what_xla_does_itself_is_the_same_on_all_platforms(name):
     assert {call[0] for call in calls(ours)} == {call[0] for call in calls(theirs)}
 
 
-@pytest.mark.parametrize("name", ["schur", "hessenberg"])
+@for_each("name", ["schur", "hessenberg"])
 def test_decompositions_without_a_routine_are_refused(name):
     x = np.zeros((3, 3))
     theirs = jax.jit(getattr(jax.lax.linalg, name)).trace(x)
@@ -193,10 +194,9 @@ def test_programs_are_exported_for_a_gpu():
 # Programs exported for several platforms
 
 
-@pytest.mark.parametrize(
+@for_each(
     "platforms",
     [None, [], ["cpu", "cuda"], ("cuda", "cpu"), ["cpu"] * 2, ["tpu", "cpu", "rocm", "cuda"]],
-    ids=str,
 )
 def test_platforms_of_an_export(platforms):
     x = np.arange(3, dtype="float32")
@@ -207,10 +207,11 @@ def test_platforms_of_an_export(platforms):
             exported = lib.export.deserialize(exported.serialize(vjp_order=1))
         again = lib.export.export(lib.jit(exported.call), platforms=platforms)(x)
         found.append([each.platforms for each in (exported, exported.vjp(), again)])
-        for f in (exported.call, lib.jit(exported.call), again.call):
-            np.testing.assert_allclose(f(x), np.sin(x), rtol=1e-6)
-        derivative = lib.grad(lambda x, f=exported.call: f(x).sum())
-        np.testing.assert_allclose(derivative(x), np.cos(x), rtol=1e-6)
+        slope = lib.grad(lambda x, f=exported.call: f(x).sum())
+        functions = exported.call, again.call, slope
+        results = lib.jit(lambda x, functions=functions: [f(x) for f in functions])(x)
+        np.testing.assert_allclose(results, [np.sin(x), np.sin(x), np.cos(x)], rtol=1e-6)
+        np.testing.assert_allclose(exported.call(x), np.sin(x), rtol=1e-6)
     assert found[0] == found[1]
 
 
@@ -306,8 +307,8 @@ def of_platforms(lib, x):
     )
 
 
-@pytest.mark.parametrize("transformed", ["plain", "grad", "vmap", "scan"])
-@pytest.mark.parametrize("platform", ["cpu", "cuda"])
+@for_each("transformed", ["plain", "grad", "vmap", "scan"])
+@for_each("platform", ["cpu", "cuda"])
 def test_functions_are_chosen_for_the_platform_that_is_lowered_for(transformed, platform):
     def program(lib, x):
         match transformed:

@@ -1,10 +1,12 @@
 """Primitives that JAX has and functions compute here, bound as programs bind them."""
 
-from importlib import import_module
+from functools import partial
 
 import numpy as np
-import pytest
 from jaxlib._jax import ArrayCopySemantics
+from libraries import assert_all_same_results
+
+import minijax
 
 ROW = np.array([-2.5, -0.0, 0.0, 1.5, 3.0, np.inf], np.float32)
 NANS = np.array([np.nan, 1.0, -np.nan, np.nan, -np.inf, np.inf], np.float32)
@@ -56,29 +58,36 @@ PROGRAMS = {
 OURS_ALONE = {"cholesky_update", "symmetric_product"}  # JAX's have no such rules
 
 
-@pytest.mark.parametrize("transformed", ["called", "jitted", "mapped", "reverse mode"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_bound_primitives(name, transformed):
-    program, x = PROGRAMS[name]
-    if transformed == "reverse mode" and ("_to" in name or name in OURS_ALONE):
-        pytest.skip("it has no derivative, or JAX none")
-    if transformed == "mapped" and name in OURS_ALONE:
-        pytest.skip("JAX's has no rule")
+def leaves_of(name, lib, x):
+    return lib.tree.leaves(PROGRAMS[name][0](lib.lax, lib.numpy.asarray(x)))
 
-    def run(library):
-        jax, lax = import_module(library), import_module(f"{library}.lax")
 
-        def leaves(x):
-            return jax.tree.leaves(program(lax, jax.numpy.asarray(x)))
+def called(name, jnp, lib):
+    return leaves_of(name, lib, PROGRAMS[name][1])
 
-        if transformed == "called":
-            return leaves(x)
-        if transformed == "jitted":
-            return jax.jit(leaves)(x)
-        if transformed == "mapped":
-            return jax.vmap(leaves)(np.stack([x, x]))
-        return [jax.grad(lambda x: (leaves(x)[0] ** 2).sum())(np.where(np.isfinite(x), x, 1))]
 
-    for ours, theirs in zip(run("minijax"), run("jax"), strict=True):
-        assert np.asarray(ours).dtype == np.asarray(theirs).dtype
-        np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-5, atol=1e-6)
+def mapped(name, jnp, lib):
+    x = PROGRAMS[name][1]
+    return lib.vmap(partial(leaves_of, name, lib))(np.stack([x, x]))
+
+
+def differentiated(name, jnp, lib):
+    x = PROGRAMS[name][1]
+    loss = lambda x: (leaves_of(name, lib, x)[0] ** 2).sum()  # noqa: E731
+    return lib.grad(loss)(np.where(np.isfinite(x), x, 1))
+
+
+def test_bound_primitives():
+    ways = {called: PROGRAMS, mapped: PROGRAMS.keys() - OURS_ALONE}
+    ways[differentiated] = [name for name in ways[mapped] if "_to" not in name]
+    assert_all_same_results(
+        {f"{name}, {way.__name__}": partial(way, name) for way in ways for name in ways[way]}
+    )
+
+
+def test_bound_primitives_are_evaluated():
+    compiled = minijax.jit(lambda: {name: called(name, None, minijax) for name in PROGRAMS})()
+    for name, expected in compiled.items():
+        for x, y in zip(called(name, None, minijax), expected, strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x, y, rtol=1e-6, err_msg=name)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 from nets.texts import PROGRAMS_THAT_DIFFER
@@ -407,12 +408,12 @@ def text_by(lib, make, *args):
     return str(lib.make_jaxpr(make(library(lib)))(*args))
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@for_each("program", PROGRAMS)
 def test_the_text_is_that_of_jax(program):
     assert text_by(minijax, *PROGRAMS[program]) == text_by(jax, *PROGRAMS[program])
 
 
-@pytest.mark.parametrize("program", PROGRAMS_THAT_DIFFER)
+@for_each("program", PROGRAMS_THAT_DIFFER)
 def test_the_programs_that_are_listed_differ(program):
     assert text_by(minijax, *DIFFERENT[program]) != text_by(jax, *DIFFERENT[program])
 

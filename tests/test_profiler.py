@@ -5,6 +5,7 @@ import inspect
 import jax.profiler
 import jaxlib._profiler
 import pytest
+from tables import for_each
 
 import minijax
 from minijax import profiler
@@ -68,7 +69,7 @@ def test_after_an_error_nothing_is_recorded():
         pass
 
 
-@pytest.mark.parametrize("name", sorted(profiler.__all__))
+@for_each("name", sorted(profiler.__all__))
 def test_the_same_parameters(name):
     ours, theirs = getattr(profiler, name), getattr(jax.profiler, name)
     if inspect.isfunction(theirs):

@@ -1,9 +1,9 @@
 """Products and exchanges of groups of unequal sizes; products of quantized blocks."""
 
-from importlib import import_module
-
+import jax
 import numpy as np
 import pytest
+from libraries import assert_all_same_results
 
 import minijax
 from minijax import lax, nn
@@ -43,29 +43,24 @@ PRODUCTS = {
 }
 
 
-def product(library, lhs, rhs, sizes, numbers, ragged, groups):
-    lax = import_module(f"{library}.lax")
-    axes = lax.RaggedDotDimensionNumbers(numbers, [ragged], groups)
-    return lax.ragged_dot_general(lhs, rhs, np.array(sizes, np.int32), axes)
+def product(lib, lhs, rhs, sizes, numbers, ragged, groups):
+    axes = lib.lax.RaggedDotDimensionNumbers(numbers, [ragged], groups)
+    return lib.lax.ragged_dot_general(lhs, rhs, np.array(sizes, np.int32), axes)
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
-def test_products_of_groups(name):
-    lhs, rhs, *how = PRODUCTS[name]
-    ours, theirs = (product(library, lhs, rhs, *how) for library in ("minijax", "jax"))
-    assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+def test_products_of_groups():
+    programs = {
+        name: lambda n, lib, args=args: product(lib, *args) for name, args in PRODUCTS.items()
+    }
+    assert_all_same_results(programs, 1e-5, 1e-5)
 
 
 def test_derivatives_of_products_of_groups():
     lhs, rhs, *how = PRODUCTS["rows"]
-
-    def grads(library):
-        f = lambda x, y: (product(library, x, y, *how) ** 2).sum()  # noqa: E731
-        return import_module(library).grad(f, (0, 1))(lhs, rhs)
-
-    for ours, theirs in zip(grads("minijax"), grads("jax"), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+    grads = lambda n, lib: lib.grad(  # noqa: E731
+        lambda x, y: (product(lib, x, y, *how) ** 2).sum(), (0, 1)
+    )(lhs, rhs)
+    assert_all_same_results([grads], 1e-4, 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +86,7 @@ def test_an_exchange_of_slices():
     output = np.full((2, 4), -1, np.float32)
     offsets, sizes = np.array([[0, 1], [0, 1]]), np.array([[1, 2], [1, 1]])
     places, received = np.array([[0, 0], [1, 2]]), np.array([[1, 1], [2, 1]])
-    run = minijax.vmap(exchange, axis_name="i")
+    run = minijax.jit(minijax.vmap(exchange, axis_name="i"))
     out = run(sent, output, offsets, sizes, places, received)
     assert out.tolist() == [[1, 3, -1, -1], [2, 2, 4, -1]]
     weights = np.arange(8.0, dtype=np.float32).reshape(2, 4)
@@ -106,29 +101,30 @@ def test_an_exchange_of_slices():
 
 
 @pytest.mark.parametrize("mode", ["mxfp8", "mxfp4", "nvfp4"])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_products_of_quantized_blocks(mode, dtype):
+def test_products_of_quantized_blocks(mode):
     lhs, rhs, weights = 3 * array(32, 64), 3 * array(64, 32), array(32, 32)
+    dtypes = "float32", "bfloat16"
 
-    def run(library):
-        jnp, nn = import_module(f"{library}.numpy"), import_module(f"{library}.nn")
-        scales = (jnp.array([0.5], "float32"),) if mode == "nvfp4" else ()
-        formats = [nn.get_scaled_dot_general_config(mode, *scales)] * 3
+    def run(lib):
+        scales = (lib.numpy.array([0.5], "float32"),) if mode == "nvfp4" else ()
+        formats = [lib.nn.get_scaled_dot_general_config(mode, *scales)] * 3
 
-        def f(x, y):
-            out = nn.scaled_dot_general(
+        def f(x, y, dtype):
+            out = lib.nn.scaled_dot_general(
                 *(x, y, (((1,), (0,)), ((), ()))), preferred_element_type=dtype, configs=formats
             )
             return (out.astype("float32") * weights).sum(), out
 
-        graded = import_module(library).value_and_grad(f, (0, 1), has_aux=True)
-        return graded(jnp.asarray(lhs), jnp.asarray(rhs))
+        graded = lib.value_and_grad(f, (0, 1), has_aux=True)
+        return lib.jit(lambda x, y: [graded(x, y, dtype) for dtype in dtypes])(lhs, rhs)
 
-    ((_, ours), our_grads), ((_, theirs), their_grads) = run("minijax"), run("jax")
-    assert ours.dtype == theirs.dtype
-    tolerance = {"rtol": 1e-2, "atol": 0.5} if dtype == "bfloat16" else {"rtol": 1e-4, "atol": 1e-3}
-    for a, b in zip((ours, *our_grads), (theirs, *their_grads), strict=True):
-        np.testing.assert_allclose(np.asarray(a, "float32"), np.asarray(b, "float32"), **tolerance)
+    for dtype, *both in zip(dtypes, run(minijax), run(jax), strict=True):
+        ((_, ours), our_grads), ((_, theirs), their_grads) = both
+        assert ours.dtype == theirs.dtype
+        rtol, atol = (1e-2, 0.5) if dtype == "bfloat16" else (1e-4, 1e-3)
+        for a, b in zip((ours, *our_grads), (theirs, *their_grads), strict=True):
+            a, b = np.asarray(a, "float32"), np.asarray(b, "float32")
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
 
 
 def test_blocks_that_do_not_fit():

@@ -1,11 +1,12 @@
 """`minijax.random` against `jax.random`: the same bits for the same key, dtype and shape."""
 
+import functools
+
 import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from libraries import assert_alike, result_of
-from shares import one_in
+from libraries import assert_all_same_results, refused
 
 import minijax
 
@@ -28,11 +29,36 @@ def same(ours, theirs):
     np.testing.assert_array_equal(bits_of(ours), bits_of(theirs))
 
 
-def both(name, seed, *args, **kwargs):
-    """What the function `name` gives in both libraries, for the key of a seed."""
-    ours = getattr(minijax.random, name)(minijax.random.key(seed), *args, **kwargs)
-    theirs = getattr(jax.random, name)(jax.random.key(seed), *args, **kwargs)
-    return ours, theirs
+def drawn(calls, seeds):
+    """What both libraries draw for the key of each seed by each call: a name and arguments.
+
+    One program of a library draws all of them. Arrays are its arguments.
+    """
+    arrays = [[x for x in args if isinstance(x, np.ndarray)] for _, args in calls]
+
+    def everything(lib, key, arrays):
+        out = []
+        for (name, args), given in zip(calls, arrays, strict=True):
+            given = iter(given)
+            args = [next(given) if isinstance(x, np.ndarray) else x for x in args]
+            out.append(getattr(lib.random, name)(key, *args))
+        return out
+
+    for lib in (minijax, jax):
+        program = lib.jit(functools.partial(everything, lib))
+        yield [x for seed in seeds for x in program(lib.random.key(seed), arrays)]
+
+
+def assert_each(calls, ours, theirs, check):
+    """Checks what was drawn by each call; all that differ are listed."""
+    wrong = []
+    for i, (mine, jaxs) in enumerate(zip(ours, theirs, strict=True)):
+        name, args = calls[i % len(calls)]
+        try:
+            check(name, mine, jaxs)
+        except AssertionError as error:
+            wrong.append(f"{name}{args}: {error}")
+    assert not wrong, "\n".join(wrong)
 
 
 @every_width
@@ -150,15 +176,17 @@ NEARLY = [
 ]
 
 
-@pytest.mark.parametrize(("name", "calls"), one_in(2, NEARLY), ids=[name for name, _ in NEARLY])
-def test_nearly_the_same_numbers(name, calls):
+def test_nearly_the_same_numbers():
+    def check(name, mine, jaxs):
+        mine, jaxs = map(np.asarray, (mine, jaxs))
+        assert (mine.dtype, mine.shape) == (jaxs.dtype, jaxs.shape)
+        eps = np.finfo(mine.dtype).eps
+        scale = np.abs(jaxs).max() if name in ("multivariate_normal", "orthogonal") else 0
+        np.testing.assert_allclose(mine, jaxs, rtol=20 * eps, atol=20 * eps * scale)
+
+    calls = each_call(NEARLY)
     with jax.enable_x64(False), minijax.enable_x64(False):
-        for args in calls:
-            ours, theirs = map(np.asarray, both(name, 0, *args))
-            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-            eps = np.finfo(ours.dtype).eps
-            scale = np.abs(theirs).max() if name in ("multivariate_normal", "orthogonal") else 0
-            np.testing.assert_allclose(ours, theirs, rtol=20 * eps, atol=20 * eps * scale)
+        assert_each(calls, *drawn(calls, [0]), check)
 
 
 APPROXIMATE = {
@@ -171,42 +199,54 @@ APPROXIMATE = {
 
 
 @every_width
-@pytest.mark.parametrize("name", one_in(3, APPROXIMATE))
-def test_approximate_methods(name, x64):
-    def program(numpy, lib):
-        def draw(key, *args, dtype=None):
-            shape = (40, *np.broadcast_shapes(*map(np.shape, args)))
-            return getattr(lib.random, name)(key, *args, shape, dtype, method="approximate")
+def test_approximate_methods(x64):
+    def of(name):
+        def program(numpy, lib):
+            def draw(key, *args, dtype=None):
+                shape = (40, *np.broadcast_shapes(*map(np.shape, args)))
+                return getattr(lib.random, name)(key, *args, shape, dtype, method="approximate")
 
-        args, key = APPROXIMATE[name], lib.random.key(3)
-        dtypes = {"poisson": "int16", "gamma": "float16", "loggamma": "float16"}
-        narrow = draw(key, *args, dtype=dtypes.get(name))
-        if name == "poisson":
-            return draw(key, *args), narrow
-        slope = lib.grad(lambda a: draw(key, a, *args[1:]).sum())(args[0])
-        return draw(key, *args), narrow, slope
+            args, key = APPROXIMATE[name], lib.random.key(3)
+            dtypes = {"poisson": "int16", "gamma": "float16", "loggamma": "float16"}
+            narrow = draw(key, *args, dtype=dtypes.get(name))
+            if name == "poisson":
+                return draw(key, *args), narrow
+            slope = lib.grad(lambda a: draw(key, a, *args[1:]).sum())(args[0])
+            return draw(key, *args), narrow, slope
+
+        return program
 
     with jax.enable_x64(x64), minijax.enable_x64(x64):
-        assert_alike(*(result_of(program, m.numpy, m) for m in (minijax, jax)), rtol=2e-5)
+        assert_all_same_results({name: of(name) for name in APPROXIMATE}, rtol=2e-5)
 
 
 # The others are formulas of these: with 64 bits, one call of each of these shows the types.
 WITH_64_BITS = ["bits", "uniform", "normal", "bernoulli", "randint", "gamma", "permutation"]
-RUNS = [(name, calls, False) for name, calls in CASES] + [
-    (name, calls[:1], True) for name, calls in CASES if name in WITH_64_BITS
-]
 
 
-@pytest.mark.parametrize(
-    ("name", "calls", "x64"),
-    one_in(2, RUNS),
-    ids=[f"{name}-{64 if x64 else 32}" for name, _, x64 in RUNS],
-)
-def test_the_same_bits(name, calls, x64):
+def each_call(cases):
+    return [(name, args) for name, calls in cases for args in calls]
+
+
+@every_width
+def test_the_same_bits(x64):
+    calls = each_call(CASES)
+    if x64:
+        calls = [(name, args[0]) for name, args in CASES if name in WITH_64_BITS]
     with jax.enable_x64(x64), minijax.enable_x64(x64):
-        for args in calls:
-            for seed in (0, 42):
-                same(*both(name, seed, *args))
+        assert_each(calls, *drawn(calls, (0, 42)), lambda name, mine, jaxs: same(mine, jaxs))
+
+
+def test_the_same_bits_outside_of_programs():
+    calls = [
+        ("uniform", ((7,),)),
+        ("randint", ((2, 3), np.array([0, 5, 9]), 20)),
+        ("bernoulli", (np.float32([0.1, 0.9]),)),
+        ("permutation", (10,)),
+    ]
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        for name, args in calls:
+            same(*(getattr(lib.random, name)(lib.random.key(1), *args) for lib in (minijax, jax)))
 
 
 @every_width
@@ -228,7 +268,7 @@ def test_bits_of_xla(x64):
 
     with jax.enable_x64(x64), minijax.enable_x64(x64):
         ours, theirs = (
-            jax.tree.leaves((lib.jit(lambda lib=lib: bits_of_all(lib.lax))(), mapped(lib)))
+            jax.tree.leaves(lib.jit(lambda lib=lib: (bits_of_all(lib.lax), mapped(lib)))())
             for lib in (minijax, jax)
         )
         for mine, jaxs in zip(ours, theirs, strict=True):
@@ -255,20 +295,24 @@ GRADIENTS = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, GRADIENTS))
-def test_gradients_by_parameters(name):
-    def gradient(lib, key):
-        def weighted_sum(a):
-            return (WEIGHTS * GRADIENTS[name](getattr(lib.random, name), key, a)).sum()
+def test_gradients_by_parameters():
+    def gradients(lib, key, a):
+        def gradient(name):
+            draw = getattr(lib.random, name)
+            return lib.grad(lambda a: (WEIGHTS * GRADIENTS[name](draw, key, a)).sum())(a)
 
-        return np.asarray(lib.jit(lib.grad(weighted_sum))(np.float32([0.2, 1.5, 3.0])))
+        return {name: gradient(name) for name in GRADIENTS}
 
+    a = np.float32([0.2, 1.5, 3.0])
     with jax.enable_x64(False), minijax.enable_x64(False):
-        ours = gradient(minijax, minijax.random.key(7))
-        theirs = gradient(jax, jax.random.key(7))
-    assert ours.dtype == theirs.dtype == np.float32
-    # Those of `beta` and the like are small differences of large numbers.
-    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+        ours, theirs = (
+            lib.jit(functools.partial(gradients, lib))(lib.random.key(7), a)
+            for lib in (minijax, jax)
+        )
+    for name in GRADIENTS:
+        assert ours[name].dtype == theirs[name].dtype == np.float32
+        # Those of `beta` and the like are small differences of large numbers.
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 INITIALIZERS = [
@@ -293,30 +337,29 @@ INITIALIZERS = [
 
 @every_width
 def test_initializers(x64):
-    shape = (3, 4, 5, 2)
+    shape, kernel = (3, 4, 5, 2), (4, 3, 2, 5)
+    table = INITIALIZERS[:4] if x64 else INITIALIZERS
+
+    def everything(lib, key):
+        made, out = lib.nn.initializers, []
+        for name, args, kwargs in table:
+            init = getattr(made, name)(*args, **kwargs)
+            dtypes = ("float16", "complex64") if name.startswith("lecun") else ()
+            out.append([init(key, shape), *(init(key, shape, dtype) for dtype in dtypes)])
+        fixed = made.delta_orthogonal(2.0, 0)(key, kernel), made.zeros(None, shape)
+        return [*out, [*fixed, made.ones(None, shape)]]
+
     with jax.enable_x64(x64), minijax.enable_x64(x64):
-        for name, args, kwargs in INITIALIZERS[:4] if x64 else INITIALIZERS:
-            ours, theirs = (
-                getattr(m.nn.initializers, name)(*args, **kwargs) for m in (minijax, jax)
-            )
-            drawn = ours(minijax.random.key(3), shape), theirs(jax.random.key(3), shape)
-            if "normal" in (name, *args) and jax.__version_info__ < (0, 12):  # scaled after drawing
-                np.testing.assert_allclose(*drawn, rtol=2 * np.finfo(drawn[0].dtype).eps)
+        ours, theirs = (
+            lib.jit(functools.partial(everything, lib))(lib.random.key(3)) for lib in (minijax, jax)
+        )
+    for (name, args, _), mine, jaxs in zip([*table, ("", (), {})], ours, theirs, strict=True):
+        for i, pair in enumerate(zip(mine, jaxs, strict=True)):
+            is_scaled = i == 0 and "normal" in (name, *args)
+            if is_scaled and jax.__version_info__ < (0, 12):  # scaled after drawing
+                np.testing.assert_allclose(*pair, rtol=2 * np.finfo(pair[0].dtype).eps)
             else:
-                same(*drawn)
-            for dtype in ("float16", "complex64") if name.startswith("lecun") else ():
-                same(
-                    ours(minijax.random.key(3), shape, dtype),
-                    theirs(jax.random.key(3), shape, dtype),
-                )
-        kernel = (4, 3, 2, 5)
-        ours, theirs = (m.nn.initializers.delta_orthogonal(2.0, 0) for m in (minijax, jax))
-        same(ours(minijax.random.key(3), kernel), theirs(jax.random.key(3), kernel))
-        for name in ("zeros", "ones"):
-            same(
-                getattr(minijax.nn.initializers, name)(None, shape),
-                getattr(jax.nn.initializers, name)(None, shape),
-            )
+                same(*pair)
 
 
 AXES = [
@@ -333,40 +376,34 @@ SCALED = ["lecun", "glorot", "he", "xavier", "kaiming"]
 
 @pytest.mark.parametrize("kind", ["normal", "uniform"])
 def test_initializers_of_axes_and_dtypes(kind):
-    with jax.enable_x64(False), minijax.enable_x64(False):
+    def everything(lib, keys, mapped):
+        made = lib.nn.initializers
+        out = []
         for i, (name, (axes, shape)) in enumerate((n, a) for n in SCALED for a in AXES):
-            if i % 3 and name not in ("he", "lecun"):
-                continue
-            made = [
-                getattr(lib.nn.initializers, f"{name}_{kind}")(**axes) for lib in (minijax, jax)
-            ]
-            ours, theirs = made
-            same(ours(minijax.random.key(i), shape), theirs(jax.random.key(i), shape))
+            if i % 3 == 0 or name in ("he", "lecun"):
+                out.append(getattr(made, f"{name}_{kind}")(**axes)(keys[i], shape))
         for dtype in ("float16", "bfloat16", "complex64"):
-            for lib_args in [(), (dtype,)]:
-                init = {"in_axis": 0, "out_axis": 1, "dtype": dtype}
-                ours, theirs = (
-                    getattr(lib.nn.initializers, f"he_{kind}")(**init)(
-                        lib.random.PRNGKey(5), (4, 3), *lib_args
-                    )
-                    for lib in (minijax, jax)
-                )
-                same(ours, theirs)
-        staged = [
-            lib.jit(
-                lambda key, lib=lib: getattr(lib.nn.initializers, f"lecun_{kind}")()(key, (3, 2))
-            )(lib.random.key(1))
+            init = getattr(made, f"he_{kind}")(in_axis=0, out_axis=1, dtype=dtype)
+            out += [init(lib.random.PRNGKey(5), (4, 3)), init(keys[0], (4, 3), dtype)]
+        he = lib.vmap(lambda key: getattr(made, f"he_{kind}")()(key, (3, 2)))
+        return out, he(mapped)
+
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        (ours, ours_mapped), (theirs, theirs_mapped) = (
+            lib.jit(functools.partial(everything, lib))(
+                [lib.random.key(i) for i in range(len(SCALED) * len(AXES))],
+                lib.random.split(lib.random.key(1), 3),
+            )
             for lib in (minijax, jax)
+        )
+        alone = [
+            lib.nn.initializers.he_normal()(lib.random.key(2), (3, 2)) for lib in (minijax, jax)
         ]
-        same(*staged)
-        mapped = [
-            lib.vmap(
-                lambda key, lib=lib: getattr(lib.nn.initializers, f"he_{kind}")()(key, (3, 2))
-            )(lib.random.split(lib.random.key(1), 3))
-            for lib in (minijax, jax)
-        ]
-        # Of many keys it is another program, whose products are rounded as XLA pleases.
-        np.testing.assert_allclose(*map(np.asarray, mapped), rtol=2e-6)
+    for mine, jaxs in zip(ours, theirs, strict=True):
+        same(mine, jaxs)
+    same(*alone)
+    # Of many keys it is another program, whose products are rounded as XLA pleases.
+    np.testing.assert_allclose(ours_mapped, theirs_mapped, rtol=2e-6)
 
 
 NO_INITIALIZERS = {
@@ -380,16 +417,13 @@ NO_INITIALIZERS = {
 }
 
 
-@pytest.mark.parametrize("name", NO_INITIALIZERS)
-def test_what_initializers_refuse(name):
-    ours, theirs = (
-        result_of(
-            lambda n, lib: NO_INITIALIZERS[name](lib.nn.initializers, lib.random.key(0)), None, m
-        )
-        for m in (minijax, jax)
+def test_what_initializers_refuse():
+    assert_all_same_results(
+        {
+            name: refused(lambda n, lib, f=f: f(lib.nn.initializers, lib.random.key(0)))
+            for name, f in NO_INITIALIZERS.items()
+        }
     )
-    assert isinstance(theirs, Exception)
-    assert_alike(ours, theirs)
 
 
 def test_initializers_of_numbers():

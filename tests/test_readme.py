@@ -8,25 +8,28 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from tables import for_each
 
 from benchmarks import lines
 
 ROOT = Path(__file__).parents[1]
 READMES = [ROOT / "README.md", *sorted(ROOT.glob("packages/*/README.md"))]
-every_readme = pytest.mark.parametrize("readme", READMES, ids=lambda p: str(p.relative_to(ROOT)))
+every_readme = for_each("readme", READMES, ids=map(str, READMES))
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "text", "bash"}
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 
-# Runs the programs one after the other, as a reader would, and tells what each printed.
+# Runs the programs of each one after the other, as a reader would, and tells what each printed.
 RUNNER = """
 import contextlib, io, json, sys
-namespace, printed = {"__name__": "__main__"}, []
-for program in json.load(sys.stdin):
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(program, "README.md", "exec"), namespace)
-    printed.append(out.getvalue())
+printed = []
+for readme, programs in json.load(sys.stdin):
+    namespace = {"__name__": "__main__"}
+    for program in programs:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(program, readme, "exec"), namespace)
+        printed.append((readme, out.getvalue()))
 print(json.dumps(printed))
 """
 
@@ -52,16 +55,24 @@ def test_every_block_is_of_a_kind_that_is_tested(readme):
         assert language != "text" or before == "python", "an output without its program"
 
 
-@every_readme
-def test_the_programs_print_what_is_shown(readme):
-    found = blocks(readme)
-    programs = [text for language, text in found if language == "python"]
-    assert programs
-    shown = [
-        following[1] if following[0] == "text" else None
-        for (language, _), following in zip(found, [*found[1:], ("", "")], strict=True)
-        if language == "python"
-    ]
+def by_stage(readme):
+    """Programs of a stage run before a later one is imported, and the alias of JAX comes last."""
+    folder = readme.parent.name
+    return "jax" in folder.split("-"), not folder.startswith("stage"), folder
+
+
+def test_the_programs_print_what_is_shown():
+    """All run in one process; those of a stage do in one of their own in its own tests."""
+    programs, shown = [], []
+    for readme in sorted(READMES, key=by_stage):
+        found = blocks(readme)
+        programs.append((str(readme), [text for language, text in found if language == "python"]))
+        assert programs[-1][1], readme
+        shown += [
+            following[1] if following[0] == "text" else None
+            for (language, _), following in zip(found, [*found[1:], ("", "")], strict=True)
+            if language == "python"
+        ]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", RUNNER],
         input=json.dumps(programs),
@@ -70,8 +81,9 @@ def test_the_programs_print_what_is_shown(readme):
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
-    for printed, expected in zip(json.loads(done.stdout), shown, strict=True):
-        assert not printed if expected is None else same_output(printed, expected), printed
+    for (readme, printed), expected in zip(json.loads(done.stdout), shown, strict=True):
+        is_right = not printed if expected is None else same_output(printed, expected)
+        assert is_right, f"{readme}: {printed}"
 
 
 def same_output(printed, expected):

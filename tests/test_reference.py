@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
+from tables import for_each
 
 HOOKS = Path(__file__).parents[1] / "docs/hooks"
 sys.path.insert(0, str(HOOKS))
@@ -17,7 +17,7 @@ SPLIT = sorted({page.modules[0] for page in families.PAGES if page.rooms is not 
 MODULES = sorted({module for page in families.PAGES for module in page.modules})
 
 
-@pytest.mark.parametrize("module", SPLIT)
+@for_each("module", SPLIT)
 def test_each_public_name_is_in_one_family(module):
     names = families.public_names(module)
     found = {name: [page.path for page in families.families_of(module, name)] for name in names}
@@ -44,7 +44,7 @@ def test_every_module_that_has_examples_has_a_page():
     assert set(re.findall(r'"([\w.]+)"', listed)) <= set(MODULES)
 
 
-@pytest.mark.parametrize("module", MODULES)
+@for_each("module", MODULES)
 def test_signatures_fit_on_the_page(module):
     namespace = importlib.import_module(module)
     for name in families.public_names(module):

@@ -1,9 +1,12 @@
 """Reduced matrices, tridiagonal systems and updates of factors are JAX's."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 from libraries import assert_same
+from tables import for_each
 
 import minijax
 import minijax.numpy
@@ -51,15 +54,12 @@ def reduced(linalg, a):
 @pytest.mark.parametrize("is_complex", [False, True])
 @pytest.mark.parametrize("function", [products_with_reflections, reduced], ids=lambda f: f.__name__)
 def test_matrices_and_batches(function, is_complex):
-    def everything(lib, jnp):
-        x = jnp.asarray(draw(2, 3, 3, is_complex=is_complex))
+    def everything(lib, x):
         f = lib.vmap(lambda a: function(lib.lax.linalg, a))
         return function(lib.lax.linalg, x[0]), f(x)
 
-    ours, theirs = (
-        leaves(lib, lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))())
-        for lib, jnp in LIBRARIES
-    )
+    x = draw(2, 3, 3, is_complex=is_complex)
+    ours, theirs = (leaves(lib, lib.jit(partial(everything, lib))(x)) for lib, _ in LIBRARIES)
     assert_same(ours, theirs, 1e-10)
 
 
@@ -68,15 +68,14 @@ def test_tridiagonal_systems(is_complex):
     dl, d, du = draw(3, 2, 4, is_complex=is_complex)
     b = draw(2, 4, 3, is_complex=is_complex)
 
-    def everything(lib, jnp):
+    def everything(lib, jnp, *args):
         def solve(*args):
             return lib.lax.linalg.tridiagonal_solve(*args)
 
         def loss(*args):
             return jnp.sum(jnp.sin(jnp.abs(solve(*args)) ** 2))
 
-        args = [jnp.asarray(x) for x in (dl, d + 4, du, b)]
-        tangents = [jnp.cos(x) for x in args]
+        tangents = tuple(map(jnp.cos, args))
         singular = [0 * args[0], 0 * args[1], 0 * args[2], args[3]]
         return {
             "value": solve(*args),
@@ -92,7 +91,7 @@ def test_tridiagonal_systems(is_complex):
         }
 
     ours, theirs = (
-        leaves(lib, lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))())
+        leaves(lib, lib.jit(partial(everything, lib, jnp))(dl, d + 4, du, b))
         for lib, jnp in LIBRARIES
     )
     assert_same(ours, theirs, 1e-10)
@@ -142,8 +141,9 @@ def test_an_update_has_derivatives():
         factor = minijax.lax.linalg.cholesky_update(r, w)
         return jnp.sum(jnp.sin(factor * jnp.sign(jnp.diag(factor))[:, None]))
 
-    value, gradient = minijax.value_and_grad(by_update)(w)
-    expected, expected_gradient = minijax.value_and_grad(by_decomposition)(w)
+    (value, gradient), (expected, expected_gradient) = minijax.jit(
+        lambda w: [minijax.value_and_grad(f)(w) for f in (by_update, by_decomposition)]
+    )(w)
     np.testing.assert_allclose(value, expected)
     others = np.array([0, 1, 3])  # where w is 0, the rows above leave no trace of it
     np.testing.assert_allclose(np.asarray(gradient)[others], expected_gradient[others])
@@ -170,7 +170,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@for_each("name", FAULTS)
 def test_what_jax_refuses_is_refused(name):
     kinds = []
     for lib, _ in LIBRARIES:

@@ -1,21 +1,24 @@
 """References: programs that read and write them, with JAX's results; and what is refused."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from libraries import results_at_once
+from tables import for_each
 
 import minijax
 from minijax.runtime.refs import AbstractRef
 
 
-def results(library, program):
-    """What a program returns, and what its reference holds in the end, as lists."""
-    jnp = library.numpy
+def results(name, jnp, library):
+    """What a program returns, and what its reference holds in the end."""
     ref = library.new_ref(jnp.arange(3.0))
-    out = program(library, jnp, ref)
-    return [np.asarray(leaf).tolist() for leaf in (*library.tree.leaves(out), ref[...])]
+    out = PROGRAMS[name](library, jnp, ref)
+    return [*library.tree.leaves(out), ref[...]]
 
 
 def stash_of(library):
@@ -153,15 +156,19 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_as_in_jax(name):
-    found, expected = (results(library, PROGRAMS[name]) for library in (minijax, jax))
-    assert len(found) == len(expected)
-    for ours, theirs in zip(found, expected, strict=True):
+@pytest.fixture(scope="module")
+def of_jax():
+    programs = [partial(results, name) for name in PROGRAMS]
+    return dict(zip(PROGRAMS, results_at_once(programs, jax.numpy, jax), strict=True))
+
+
+@for_each("name", PROGRAMS)
+def test_as_in_jax(name, of_jax):
+    for ours, theirs in zip(results(name, minijax.numpy, minijax), of_jax[name], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 3)), max_size=6),
     st.sampled_from(["python", "jit", "scan", "grad"]),
@@ -205,10 +212,13 @@ def test_second_derivatives_and_batches_of_loops():
         return total
 
     xs = np.linspace(0.1, 1, 4, dtype=np.float32)
-    for transform in (minijax.grad, minijax.hessian):
-        found = minijax.vmap(transform(lambda x: powers(minijax, x)))(xs)
-        expected = minijax.vmap(transform(plain))(xs)
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    found, expected = minijax.jit(
+        lambda xs: [
+            [minijax.vmap(transform(f))(xs) for transform in (minijax.grad, minijax.hessian)]
+            for f in (partial(powers, minijax), plain)
+        ]
+    )(xs)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_how_it_looks():
@@ -248,7 +258,7 @@ def with_ref(f):
     return lambda: f(minijax.new_ref(minijax.numpy.zeros((2, 3))))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("program", "error", "message"),
     [
         (with_ref(lambda r: minijax.jit(lambda a, b: a[0])(r, r)), ValueError, "passed twice"),
@@ -299,7 +309,7 @@ def test_what_is_refused(program, error, message):
         program()
 
 
-@pytest.mark.parametrize("transform", ["jit", "checkpoint", "vmap", "grad"])
+@for_each("transform", ["jit", "checkpoint", "vmap", "grad"])
 def test_after_an_error_a_reference_holds_what_it_held(transform):
     ref = minijax.new_ref(minijax.numpy.zeros(2))
 

@@ -8,7 +8,7 @@ from rlcompleter import Completer
 
 import jax
 import jax.numpy as theirs
-import pytest
+from tables import for_each
 
 import minijax
 import minijax.numpy as ours
@@ -65,7 +65,7 @@ def test_tracers_offer_no_more_than_arrays():
         assert names >= {"at", "sum", "mean", "T", "shape", "aval"}, name
 
 
-@pytest.mark.parametrize("name", MODULES)
+@for_each("name", MODULES)
 def test_modules_offer_public_names_alone(name):
     mine = importlib.import_module(f"minijax.{name}".rstrip("."))
     jaxs = importlib.import_module(f"jax.{name}".rstrip("."))
@@ -90,7 +90,7 @@ def without_doc(w, x=2.0):
     return w * x
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     ["checkpoint", "custom_jvp", "custom_vjp", "grad", "hessian", "jacfwd", "jacrev", "jit",
      "named_call", "value_and_grad", "vmap"],
@@ -113,7 +113,7 @@ def test_summaries_of_derived_functions():
     assert "The gradient of `f`." in pydoc.render_doc(minijax.grad(f))
 
 
-@pytest.mark.parametrize("name", ["all", "argmax", "mean", "sum", "astype", "round"])
+@for_each("name", ["all", "argmax", "mean", "sum", "astype", "round"])
 def test_methods_leave_out_the_array(name):
     bound = getattr(ours.ones(3), name)
     assert "self" not in inspect.signature(bound).parameters
@@ -127,7 +127,7 @@ def test_signatures_name_what_is_array_like():
     assert "ArrayLike" in pydoc.render_doc(ours.sum)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "shown",
     [
         lambda library: library.random.key(0),

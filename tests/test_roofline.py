@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import roofline as theirs
+from tables import for_each
 
 import minijax
 import minijax.numpy as mnp
@@ -57,7 +58,7 @@ def counted(lib, module, name, **options):
     return lib.tree.map(lambda x: (x.shape, x.dtype), shapes), dataclasses.asdict(cost)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@for_each("name", PROGRAMS)
 def test_programs(name):
     shapes, cost = counted(minijax, ours, name)
     expected_shapes, expected = counted(jax, theirs, name)
@@ -68,7 +69,7 @@ def test_programs(name):
     assert cost == expected
 
 
-@pytest.mark.parametrize("pins", [(True, False), (False, True)], ids=str)
+@for_each("pins", [(True, False), (False, True)])
 def test_pinned_operands(pins):
     options = dict(zip(("pin_lhs_in_vmem", "pin_rhs_in_vmem"), pins, strict=True))
     assert counted(minijax, ours, "product", **options) == counted(
@@ -76,7 +77,7 @@ def test_pinned_operands(pins):
     )
 
 
-@pytest.mark.parametrize("name", COLLECTIVES)
+@for_each("name", COLLECTIVES)
 def test_collectives(name):
     f = COLLECTIVES[name]
 

@@ -34,10 +34,8 @@ def compare(everything, tolerance=1e-10):
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("size", [0, 1, 2, 5])
-def test_associative_scans_of_pytrees(size, reverse):
-    def everything(lib, jnp):
+def test_associative_scans_of_pytrees():
+    def of(lib, jnp, size, reverse):
         def steps(earlier, later):
             (a, b), (c, d) = (x["f"] for x in (earlier, later))
             return {"f": (a * c, b * c + d)}
@@ -50,6 +48,9 @@ def test_associative_scans_of_pytrees(size, reverse):
 
         x = jnp.asarray(X[:size])
         return scan(x, 0), scan(x.T, 1), lib.grad(loss)(x), lib.jvp(loss, (x,), (2 * x,))
+
+    def everything(lib, jnp):
+        return [of(lib, jnp, size, r) for size in (0, 1, 2, 5) for r in (False, True)]
 
     compare(everything)
 
@@ -157,9 +158,12 @@ def test_selections_by_number():
                 lib.lax.select_n(which, *cases[:count])
 
 
-@pytest.mark.parametrize("batch_size", [None, 1, 2, 4, 7])
-def test_maps_in_batches(batch_size):
-    def everything(lib, jnp):
+# Of batches, and of rows: none, fewer than a batch, whole batches, and some that are left.
+BATCHES = [(None, 0), (None, 5), (1, 4), (2, 0), (2, 1), (2, 4), (2, 5), (7, 5)]
+
+
+def test_maps_in_batches():
+    def of(lib, jnp, batch_size, size):
         def f(row):
             return jnp.sin(row["x"]) * row["n"], {"n": row["n"] + 1, "one": 1}
 
@@ -167,13 +171,10 @@ def test_maps_in_batches(batch_size):
             rows = {"x": x, "n": jnp.arange(x.shape[0])}
             return lib.lax.map(f, rows, batch_size=batch_size)
 
-        outs = []
-        for size in (0, 1, 4, 5):
-            x = jnp.asarray(X[:size])
-            outs += [mapped(x), lib.grad(lambda x: jnp.sum(mapped(x)[0]))(x)]
-        return outs
+        x = jnp.asarray(X[:size])
+        return mapped(x), lib.grad(lambda x: jnp.sum(mapped(x)[0]))(x)
 
-    compare(everything)
+    compare(lambda lib, jnp: [of(lib, jnp, *sizes) for sizes in BATCHES])
 
 
 # Functions of a library, its numpy, and a scalar, whose branches are not finite everywhere.

@@ -1,17 +1,18 @@
 """Newer functions of `minijax.scipy`: special functions, matrices, clusters, grids, rotations."""
 
+from functools import partial
+
 import jax
-import jax.numpy as jnp
 import jax.scipy.cluster.vq
 import jax.scipy.interpolate
 import jax.scipy.spatial.transform
 import numpy as np
 import pytest
 import scipy.special
-from libraries import assert_close
+from equations import assert_same_equations, evaluated
+from libraries import assert_all_same_results, assert_close, assert_same_program
 
 import minijax
-import minijax.numpy as mnp
 from minijax.scipy import special
 from minijax.scipy.cluster.vq import vq
 from minijax.scipy.interpolate import RegularGridInterpolator
@@ -83,13 +84,17 @@ AT = {
 
 @pytest.mark.parametrize("name", AT)
 def test_derivatives_are_jaxs(name):
-    for point in AT[name]:
-        operands = tuple(map(float, np.atleast_1d(point)))
-        argnums = tuple(range(len(operands)))
-        with minijax.enable_x64(), jax.enable_x64(True):
-            ours = minijax.grad(lambda *x: mnp.real(getattr(special, name)(*x)), argnums)
-            theirs = jax.grad(lambda *x: jnp.real(getattr(jax.scipy.special, name)(*x)), argnums)
-            close(minijax.jit(ours)(*operands), theirs(*operands), 1e-4)
+    points = np.array([np.atleast_1d(point) for point in AT[name]])
+    operands = np.resize(points, (2, points.shape[1])).T
+
+    def function(lib):
+        def total(*operands):
+            return lib.numpy.real(getattr(lib.scipy.special, name)(*operands)).sum()
+
+        return lib.grad(total, tuple(range(len(operands))))
+
+    with minijax.enable_x64(), jax.enable_x64(True):
+        assert_same_equations(function, *operands, tolerance=1e-4)
 
 
 EDGES = [
@@ -105,16 +110,14 @@ EDGES = [
 
 @pytest.mark.parametrize(("name", "operands"), EDGES, ids=[name for name, _ in EDGES])
 def test_edges_are_jaxs(name, operands):
-    operands = [np.array(x, np.float32) for x in operands]
-    assert_close(
-        getattr(special, name)(*operands), getattr(jax.scipy.special, name)(*operands), 1e-6
-    )
+    operands = [np.resize(np.array(x, np.float32), 8) for x in operands]
+    assert_same_equations(lambda lib: getattr(lib.scipy.special, name), *operands, tolerance=1e-6)
 
 
 def test_combinations_with_repetition():
     n, k = np.array([5, 0, 3, 0]), np.array([2, 0, -1, 3])
-    assert_close(
-        special.comb(n, k, repetition=True), jax.scipy.special.comb(n, k, repetition=True), 1e-5
+    assert_same_equations(
+        lambda lib: lambda n, k: lib.scipy.special.comb(n, k, repetition=True), n, k, tolerance=1e-5
     )
 
 
@@ -142,11 +145,12 @@ MATRICES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "args"), MATRICES, ids=lambda x: str(x)[:40])
-def test_a_matrix_is_jaxs(name, args):
-    ours = getattr(minijax.scipy.linalg, name)(*args)
-    theirs = getattr(jax.scipy.linalg, name)(*args)
-    assert_close(ours, theirs, 1e-5, 1e-5)
+def test_matrices_are_jaxs():
+    programs = {
+        f"{name}{args}": lambda n, lib, name=name, args=args: getattr(lib.scipy.linalg, name)(*args)
+        for name, args in MATRICES
+    }
+    assert_all_same_results(programs, 1e-5, 1e-5)
 
 
 def test_bad_arguments_of_matrices():
@@ -165,11 +169,18 @@ def test_bad_arguments_of_matrices():
 # Clusters and grids.
 
 
-@pytest.mark.parametrize("shapes", [((5, 3), (4, 3)), ((6,), (2,)), ((0, 3), (4, 3))])
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_the_nearest_code(shapes, dtype):
-    obs, codes = (np.asarray(10 * rng().normal(size=shape), dtype) for shape in shapes)
-    assert_close(vq(obs, codes), jax.scipy.cluster.vq.vq(obs, codes), 1e-5, 1e-5)
+def test_the_nearest_code():
+    def nearest(n, lib, shapes, dtype):
+        return lib.scipy.cluster.vq.vq(
+            *(np.asarray(10 * rng().normal(size=shape), dtype) for shape in shapes)
+        )
+
+    programs = {
+        f"{shapes} {dtype}": partial(nearest, shapes=shapes, dtype=dtype)
+        for shapes in [((5, 3), (4, 3)), ((6,), (2,)), ((0, 3), (4, 3))]
+        for dtype in ("float32", "int32")
+    }
+    assert_all_same_results(programs, 1e-5, 1e-5)
     with pytest.raises(ValueError, match="vq: obs and code_book"):
         vq(np.ones((2, 3)), np.ones((2, 2)))
 
@@ -177,31 +188,57 @@ def test_the_nearest_code(shapes, dtype):
 POINTS = (np.array([1.0, 2, 4]), np.array([0.0, 1.0, 1.5, 3]))
 
 
-@pytest.mark.parametrize("method", ["linear", "nearest"])
-@pytest.mark.parametrize("fill_value", [np.nan, 7.0, None])
-@pytest.mark.parametrize("trailing", [(), (2,)])
-def test_interpolation_on_a_grid(method, fill_value, trailing):
-    values = rng().normal(size=(3, 4, *trailing)).astype("float32")
-    xi = np.array([[1.5, 0.5], [4, 3], [1, 0], [0, 1], [2, 9], [NAN, 1], [3.1, 1.2]], "float32")
-    options = {"method": method, "fill_value": fill_value}
-    ours = RegularGridInterpolator(POINTS, values, **options)
-    theirs = jax.scipy.interpolate.RegularGridInterpolator(POINTS, values, **options)
-    if not trailing:  # with them JAX's fill does not fit
-        assert_close(ours(xi), theirs(xi), 1e-6, 1e-6)
-        assert_close(minijax.jit(ours)(xi), theirs(xi), 1e-6, 1e-6)
-        assert_close(ours((xi[:3, 0], 1.0)), theirs((xi[:3, 0], 1.0)), 1e-6, 1e-6)
-    else:
-        parts = [RegularGridInterpolator(POINTS, values[..., i], **options)(xi) for i in range(2)]
-        np.testing.assert_allclose(ours(xi), np.stack(parts, -1), 1e-6, 1e-6)
+OPTIONS = [
+    {"method": method, "fill_value": fill_value}
+    for method in ("linear", "nearest")
+    for fill_value in (np.nan, 7.0, None)
+]
+XI = np.array([[1.5, 0.5], [4, 3], [1, 0], [0, 1], [2, 9], [NAN, 1], [3.1, 1.2]], "float32")
+
+
+def test_interpolation_on_a_grid():
+    values = rng().normal(size=(3, 4)).astype("float32")
+
+    def function(lib):
+        def interpolated(xi, options):
+            f = lib.scipy.interpolate.RegularGridInterpolator(POINTS, values, **options)
+            return [f(xi), f((xi[:3, 0], 1.0))]
+
+        return lambda xi: [interpolated(xi, options) for options in OPTIONS]
+
+    assert_same_program(function, XI, tolerance=1e-6)
+    ours = RegularGridInterpolator(POINTS, values)
+    theirs = jax.scipy.interpolate.RegularGridInterpolator(POINTS, values)
+    assert_close(ours(XI), theirs(XI), 1e-6, 1e-6)  # also where it is not traced
+
+
+def test_interpolation_of_vectors_on_a_grid():
+    """With which JAX's fill does not fit."""
+    values = rng().normal(size=(3, 4, 2)).astype("float32")
+
+    @minijax.jit
+    def interpolated(xi):
+        return [
+            [
+                RegularGridInterpolator(POINTS, given, **options)(xi)
+                for given in (values, values[..., 0], values[..., 1])
+            ]
+            for options in OPTIONS
+        ]
+
+    for found, *parts in interpolated(XI):
+        np.testing.assert_allclose(found, np.stack(parts, -1), 1e-6, 1e-6)
 
 
 def test_gradients_of_interpolation():
     values = rng().normal(size=(3, 4)).astype("float32")
     xi = np.array([1.5, 0.7], "float32")
-    ours = minijax.grad(lambda v, x: RegularGridInterpolator(POINTS, v)(x)[0], (0, 1))
-    interpolator = jax.scipy.interpolate.RegularGridInterpolator
-    theirs = jax.grad(lambda v, x: interpolator(POINTS, v)(x)[0], (0, 1))
-    assert_close(ours(values, xi), theirs(values, xi), 1e-5, 1e-5)
+
+    def function(lib):
+        interpolator = lib.scipy.interpolate.RegularGridInterpolator
+        return lib.grad(lambda v, x: interpolator(POINTS, v)(x)[0], (0, 1))
+
+    assert_same_program(function, values, xi, tolerance=1e-5)
 
 
 def test_bad_grids():
@@ -231,52 +268,83 @@ def up_to_turns(ours, theirs, turn):
     np.testing.assert_allclose(difference, 0, atol=turn * 1e-5)
 
 
+def rotation_class(lib):
+    return lib.scipy.spatial.transform.Rotation
+
+
 @pytest.mark.parametrize("which", [slice(None), 0])
 def test_rotations_are_jaxs(which):
     quat, vectors = quaternions()[which], np.array([1.0, 2, 3], "float32")
-    ours, theirs = Rotation.from_quat(quat), JaxRotation.from_quat(quat)
-    assert ours.single == theirs.single
-    for name in ("as_matrix", "as_mrp", "as_rotvec", "as_quat", "magnitude"):
-        assert_close(getattr(ours, name)(), getattr(theirs, name)(), 1e-5, 1e-5)
-    assert_close(ours.as_quat(True, True), theirs.as_quat(True, True), 1e-5)
-    for inverse in (False, True):
-        assert_close(ours.apply(vectors, inverse), theirs.apply(vectors, inverse), 1e-5, 1e-5)
-    assert_close((ours * ours.inv()).quat, (theirs * theirs.inv()).quat, 1e-5, 1e-5)
-    for convert in ("matrix", "mrp", "rotvec"):
-        again = getattr(Rotation, f"from_{convert}")(getattr(ours, f"as_{convert}")())
-        assert_close(again.as_matrix(), theirs.as_matrix(), 1e-4, 1e-5)
-    assert_close(
-        minijax.jit(lambda r: (r * r).as_rotvec())(ours), (theirs * theirs).as_rotvec(), 1e-4, 1e-5
-    )
+    assert Rotation.from_quat(quat).single == JaxRotation.from_quat(quat).single
+
+    def function(lib):
+        cls = rotation_class(lib)
+
+        def results(quat, vectors):
+            r = cls.from_quat(quat)
+            conversions = "matrix", "mrp", "rotvec"
+            again = [getattr(cls, f"from_{c}")(getattr(r, f"as_{c}")()) for c in conversions]
+            return [
+                [getattr(r, f"as_{c}")() for c in (*conversions, "quat")],
+                r.magnitude(),
+                r.as_quat(True, True),
+                [r.apply(vectors, inverse) for inverse in (False, True)],
+                (r * r.inv()).quat,
+                (r * r).as_rotvec(),
+                [each.as_matrix() for each in again],
+            ]
+
+        return results
+
+    assert_same_program(function, quat, vectors, tolerance=1e-5)
 
 
 @pytest.mark.parametrize("seq", ["XYZ", "zxz", "yxz", "XZX"])
 def test_euler_angles_are_jaxs(seq):
     angles = rng().uniform(-3, 3, (5, 3)).astype("float32")
-    ours, theirs = Rotation.from_euler(seq, angles), JaxRotation.from_euler(seq, angles)
-    assert_close(ours.as_matrix(), theirs.as_matrix(), 1e-4, 1e-5)
-    up_to_turns(ours.as_euler(seq), theirs.as_euler(seq), 2 * np.pi)
-    up_to_turns(ours.as_euler(seq, True), theirs.as_euler(seq, True), 360)
-    again = Rotation.from_euler(seq, ours.as_euler(seq))
-    assert_close(again.as_matrix(), theirs.as_matrix(), 1e-4, 1e-5)
-    locked = Rotation.from_euler(seq, np.array([0.3, 0.0 if seq[0] == seq[2] else np.pi / 2, 0.4]))
-    again = Rotation.from_euler(seq, locked.as_euler(seq))
-    assert_close(again.as_matrix(), locked.as_matrix(), 1e-3, 2e-3)
+    locked = np.array([0.3, 0.0 if seq[0] == seq[2] else np.pi / 2, 0.4])
+
+    def function(lib):
+        cls = rotation_class(lib)
+
+        def results(angles):
+            r = cls.from_euler(seq, angles)
+            again = cls.from_euler(seq, r.as_euler(seq))
+            return r.as_matrix(), r.as_euler(seq), r.as_euler(seq, True), again.as_matrix()
+
+        return results
+
+    ours, theirs = (evaluated(lib, function(lib), angles) for lib in (minijax, jax))
+    assert ours[1] == theirs[1]
+    (matrix, radians, degrees, again), expected = ours[0], theirs[0]
+    np.testing.assert_allclose(matrix, expected[0], 1e-4, 1e-5)
+    up_to_turns(radians, expected[1], 2 * np.pi)
+    up_to_turns(degrees, expected[2], 360)
+    np.testing.assert_allclose(again, expected[0], 1e-4, 1e-5)
+    (matrix, *_, again), _ = evaluated(minijax, function(minijax), np.resize(locked, (5, 3)))
+    np.testing.assert_allclose(again, matrix, 1e-3, 2e-3)
 
 
 def test_means_pieces_and_interpolation():
-    ours, theirs = (cls.from_quat(quaternions()) for cls in (Rotation, JaxRotation))
     weights = np.arange(1.0, 7, dtype="float32")
-    for w in (None, weights):
-        assert_close(ours.mean(w).as_matrix(), theirs.mean(w).as_matrix(), 1e-4, 1e-4)
-    assert len(ours) == 6
-    assert_close(ours[1:3].quat, theirs[1:3].quat, 1e-6)
-    assert Rotation.concatenate([ours, ours[0]]).quat.shape == (7, 4)
     times = np.array([0.0, 1, 2, 3, 5, 6], "float32")
     at = np.array([0.5, 2.0, 4.2, -1, 6, 0], "float32")
-    jaxs = jax.scipy.spatial.transform.Slerp.init(times, theirs)
-    assert_close(Slerp.init(times, ours)(at).as_matrix(), jaxs(at).as_matrix(), 1e-4, 1e-4)
-    assert_close(Rotation.identity().quat, JaxRotation.identity().quat)
+
+    def function(lib):
+        cls, slerp = rotation_class(lib), lib.scipy.spatial.transform.Slerp
+
+        def results(quat):
+            r = cls.from_quat(quat)
+            means = [r.mean(w).as_matrix() for w in (None, weights)]
+            between = slerp.init(times, r)(at).as_matrix()
+            return means, between, r[1:3].quat, cls.identity().quat
+
+        return results
+
+    assert_same_program(function, quaternions(), tolerance=1e-4)
+    ours = Rotation.from_quat(quaternions())
+    assert len(ours) == 6
+    assert Rotation.concatenate([ours, ours[0]]).quat.shape == (7, 4)
     drawn = Rotation.random(minijax.random.key(0), 5)
     np.testing.assert_allclose(np.linalg.norm(drawn.quat, axis=1), 1, rtol=1e-6)
 

@@ -2,12 +2,13 @@
 
 import jax
 import pytest
+from tables import for_each
 
 import minijax
 from minijax.settings.jax_options import WITH_ONE_VALUE, WITHOUT_EFFECT, options_of_jax
 
 
-@pytest.mark.parametrize("name", sorted(options_of_jax()))
+@for_each("name", sorted(options_of_jax()))
 def test_the_default_is_jaxs(name):
     option = options_of_jax()[name]
     if option.name in jax.config._value_holders or f"jax_{name}" in jax.config._value_holders:

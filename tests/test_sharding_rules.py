@@ -6,6 +6,7 @@ import pytest
 from jax._src import custom_partitioning_sharding_rule as of_jax
 from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
+from tables import for_each
 
 import minijax
 from minijax.experimental import custom_partitioning as ours
@@ -55,7 +56,7 @@ def outcome(make):
         return type(error)
 
 
-@pytest.mark.parametrize(("rule", "options", "ins", "outs"), CASES, ids=str)
+@for_each(("rule", "options", "ins", "outs"), CASES)
 def test_rules_of_texts(rule, options, ins, outs):
     def their_rule():
         ins_and_outs = [
@@ -73,7 +74,7 @@ def test_rules_of_texts(rule, options, ins, outs):
         assert outcome(our_rule) == outcome(their_rule)
 
 
-@pytest.mark.parametrize("module", [ours, jax.experimental.custom_partitioning])
+@for_each("module", [ours, jax.experimental.custom_partitioning])
 def test_parts_of_rules(module):
     mapping = module.ArrayMapping(module.BATCHING, module.CompoundFactor("b", "c"), "d")
     assert mapping == (module.BATCHING, ("b", "c"), "d")

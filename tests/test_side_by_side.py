@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 import pytest
+from tables import for_each
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/learn/side_by_side.md").read_text(encoding="utf-8")
@@ -20,7 +21,7 @@ ROWS = [
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 12), reason="the page names what JAX 0.12 has")
-@pytest.mark.parametrize(("package", "ours", "theirs"), [row[:3] for row in ROWS])
+@for_each(("package", "ours", "theirs"), [row[:3] for row in ROWS])
 def test_files_and_names_exist(package, ours, theirs):
     name = package if package == "minijax" else f"minijax_{package}"
     source = ROOT / "packages" / package / "src" / name

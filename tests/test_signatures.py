@@ -18,7 +18,7 @@ import jax.scipy.sparse.linalg
 import jax.scipy.special
 import jax.scipy.stats
 import jax.test_util
-import pytest
+from tables import for_each
 
 import minijax
 import minijax.experimental.multihost_utils
@@ -134,10 +134,11 @@ def pairs():
                 and hasattr(theirs, name)
             ):
                 full_name = f"{module}.{name}".lstrip(".")
-                yield pytest.param(full_name, function, getattr(theirs, name), id=full_name)
+                yield full_name, function, getattr(theirs, name)
 
 
-every_function = pytest.mark.parametrize(("name", "ours", "theirs"), list(pairs()))
+PAIRS = list(pairs())
+every_function = for_each(("name", "ours", "theirs"), PAIRS, ids=[name for name, *_ in PAIRS])
 
 
 @every_function
@@ -182,7 +183,7 @@ def test_defaults_are_jaxs(name, ours, theirs):
             assert parameter.default == default or default is parameter.empty
 
 
-@pytest.mark.parametrize(("parameter", "name"), sorted(LACKING))
+@for_each(("parameter", "name"), sorted(LACKING))
 def test_what_is_listed_as_lacking_lacks(parameter, name):
     *path, last = name.split(".")
     function = getattr(module_of(minijax, ".".join(path)), last)

@@ -1,19 +1,43 @@
 """A little of each soak; `./noxw -s soak` runs them at length, beside JAX."""
 
+import json
 import mmap
-
-import pytest
+import os
+import subprocess
+import sys
 
 from nets import soak
 from nets.soak import LEAK, SOAKS, Finding, Soak
 
+PEER = Finding(0.0, 8 * LEAK, "")  # so few steps fill the caches
 
-@pytest.mark.parametrize("name", SOAKS)
-def test_a_few_steps(name):
-    found = soak.in_fresh_process(name, "minijax", share=0.001)
+# What each soak came to, on a line of its own, all in one process.
+FEW_STEPS = """
+import json
+from nets import soak
+for name in soak.SOAKS:
+    print(json.dumps((name, soak.soak(name, "minijax", 0.001))), flush=True)
+"""
+
+
+def test_a_few_steps():
+    done = subprocess.run(
+        [sys.executable, "-c", FEW_STEPS],
+        env=os.environ | {"MINIJAX_ENABLE_COMPILATION_CACHE": "false"},
+        capture_output=True,
+        text=True,
+    )
+    found = {name: Finding(*each) for name, each in map(json.loads, done.stdout.splitlines())}
+    assert found.keys() == SOAKS.keys(), done.stderr
+    assert {name: soak.verdict_on(each, PEER) for name, each in found.items()} == dict.fromkeys(
+        SOAKS, ""
+    )
+
+
+def test_each_runs_in_a_process_of_its_own():
+    found = soak.in_fresh_process("traces", "minijax", share=0.001)
     assert isinstance(found, Finding), found
-    peer = Finding(0.0, 8 * LEAK, "")  # so few steps fill the caches
-    assert soak.verdict_on(found, peer) == ""
+    assert "no_such_library" in soak.in_fresh_process("traces", "no_such_library", share=0.001)
 
 
 def test_what_grows_is_found(monkeypatch):
@@ -28,7 +52,3 @@ def test_what_grows_is_found(monkeypatch):
     found = soak.soak("leaking", "minijax", 1.0)
     assert found.grown > LEAK
     assert soak.verdict_on(found, Finding(0.0, 0, "")) == "LEAKS"
-
-
-def test_a_process_that_fails_is_told_of():
-    assert "no_such_library" in soak.in_fresh_process("traces", "no_such_library", share=0.001)

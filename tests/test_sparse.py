@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 from jax.experimental import sparse as theirs
 from libraries import assert_close
+from tables import for_each
 
 import minijax
 import minijax.numpy as mnp
@@ -62,24 +63,27 @@ def both(f, mine, other):
 LAYOUTS = [{}, {"n_batch": 1}, {"n_dense": 1}, {"n_batch": 1, "n_dense": 1}, {"nse": 9}]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_from_dense_and_back(layout):
+def test_from_dense_and_back():
     array = dense(2, 3, 4)
-    mine = ours.BCOO.fromdense(array, **layout)
-    nse = mine.nse
+    made = [ours.BCOO.fromdense(array, **layout) for layout in LAYOUTS]
 
     def jitted(x, lib):
-        mat = lib.BCOO.fromdense(x, **{**layout, "nse": nse})
-        return mat, lib.bcoo_extract(mat, x).data, mat.todense()
+        out = []
+        for layout, mine in zip(LAYOUTS, made, strict=True):
+            mat = lib.BCOO.fromdense(x, **{**layout, "nse": mine.nse})
+            out.append((mat, lib.bcoo_extract(mat, x).data, mat.todense()))
+        return out
 
-    (again, other), _ = both(jitted, array, array)
-    for found, extracted, values in (again, (mine, mine.data, array)):
-        same(found, other[0], dense=(values, other[2]))
-        assert_close((found.data, found.indices), (other[0].data, other[0].indices), 1e-6)
-        assert (found.nse, found.indices_sorted) == (nse, other[0].indices_sorted)
-        assert repr(found) == repr(other[0])
-        assert_close(extracted, found.data, 0, weak_types=False)
-    np.testing.assert_array_equal(mine.todense(), array)
+    (found, of_jax), _ = both(jitted, array, array)
+    for mine, again, other in zip(made, found, of_jax, strict=True):
+        for mat, extracted, values in (again, (mine, mine.data, array)):
+            same(mat, other[0], dense=(values, other[2]))
+            assert_close((mat.data, mat.indices), (other[0].data, other[0].indices), 1e-6)
+            assert (mat.nse, mat.indices_sorted) == (mine.nse, other[0].indices_sorted)
+            assert repr(mat) == repr(other[0])
+            assert_close(extracted, mat.data, 0, weak_types=False)
+        np.testing.assert_array_equal(again[2], array)
+    np.testing.assert_array_equal(made[0].todense(), array)
 
 
 def test_nse_must_be_known():
@@ -160,20 +164,31 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_changes(name):
-    changed, values = both(CHANGES[name], *pair(dense(2, 3, 4)))
-    same(*changed, 1e-3, values)
+@pytest.fixture(scope="module")
+def changed():
+    """What each change makes, and that dense, from one program of all of them."""
+
+    def changes(m, lib):
+        outs = {name: change(m, lib) for name, change in CHANGES.items()}
+        return {name: (out, out.todense()) for name, out in outs.items()}
+
+    return both(changes, *pair(dense(2, 3, 4)))[0]
+
+
+@for_each("name", CHANGES)
+def test_changes(name, changed):
+    (found, values), (expected, of_jax) = (of_all[name] for of_all in changed)
+    same(found, expected, 1e-3, (values, of_jax))
 
 
 BATCHED = ["reduce 0", "reduce 1, 2", "slices", "scaled", "times dense", "plus itself", "sparse"]
 
 
-@pytest.mark.parametrize("layout", [{"n_batch": 1}, {"n_batch": 2}, {"n_dense": 1}], ids=str)
-def test_changes_of_batches(layout):
+def test_changes_of_batches():
     def changes(array, lib):
-        mat = lib.BCOO.fromdense(array, nse=6, **layout)
-        return [CHANGES[name](mat, lib).todense() for name in BATCHED]
+        layouts = {"n_batch": 1}, {"n_batch": 2}, {"n_dense": 1}
+        mats = [lib.BCOO.fromdense(array, nse=6, **layout) for layout in layouts]
+        return [CHANGES[name](mat, lib).todense() for name in BATCHED for mat in mats]
 
     (found, expected), _ = both(changes, *[dense(2, 3, 4)] * 2)
     for one, other in zip(found, expected, strict=True):
@@ -203,25 +218,46 @@ PRODUCTS = [
 ]
 
 
-@pytest.mark.parametrize(("lhs", "rhs", "numbers"), PRODUCTS, ids=str)
-def test_products(lhs, rhs, numbers):
-    x, y = dense(*lhs), dense(*rhs, seed=1)
-    exact = jax.lax.dot_general(x, y, numbers)
-    (m, _), (n, _) = pair(x), pair(y)
+@pytest.fixture(scope="module")
+def products():
+    """Products of both libraries, and slopes of their sines, from one program of each."""
+    arrays = [(dense(*lhs), dense(*rhs, seed=1)) for lhs, rhs, _ in PRODUCTS]
+    sparse = [(pair(x)[0], pair(y)[0]) for x, y in arrays]
 
     @minijax.jit
-    def products(m, n, x, y):
-        dot = partial(ours.bcoo_dot_general, dimension_numbers=numbers)
-        found = [dot(m, y), dot(x, n), dot(m, n).todense()]
-        if numbers[1][0]:
-            found.append(dot(ours.BCOO.fromdense(x, n_batch=1, nse=6), y))
-        return found, minijax.grad(lambda d: mnp.sum(mnp.sin(dot(m._with_data(d), y))))(m.data)
+    def of_ours(arrays, sparse):
+        out = []
+        for (x, y), (m, n), (*_, numbers) in zip(arrays, sparse, PRODUCTS, strict=True):
+            dot = partial(ours.bcoo_dot_general, dimension_numbers=numbers)
+            found = [dot(m, y), dot(x, n), dot(m, n).todense()]
+            if numbers[1][0]:
+                found.append(dot(ours.BCOO.fromdense(x, n_batch=1, nse=6), y))
+            sines = lambda d, m=m, y=y, dot=dot: mnp.sum(mnp.sin(dot(m._with_data(d), y)))  # noqa: E731
+            out.append((found, minijax.grad(sines)(m.data)))
+        return out
 
-    found, tangents = products(m, n, x, y)
+    @jax.jit
+    def of_jax(arrays):
+        out = []
+        for (x, y), (*_, numbers) in zip(arrays, PRODUCTS, strict=True):
+            dot = partial(jax.lax.dot_general, rhs=y, dimension_numbers=numbers)
+            out.append((dot(x), jax.grad(lambda a, dot=dot: jnp.sum(jnp.sin(dot(a))))(x)))
+        return out
+
+    return {
+        str(key): (found, expected, x)
+        for key, found, expected, (x, _) in zip(
+            PRODUCTS, of_ours(arrays, sparse), of_jax(arrays), arrays, strict=True
+        )
+    }
+
+
+@for_each("key", map(str, PRODUCTS))
+def test_products(key, products):
+    (found, tangents), (exact, slopes), x = products[key]
     for product in found:
         assert_close(product, exact, 1e-5, 1e-6)
-    expected = jax.grad(lambda a: jnp.sum(jnp.sin(jax.lax.dot_general(a, y, numbers))))(x)
-    assert_close(tangents, expected[np.nonzero(x)], 1e-4, 1e-5)
+    assert_close(tangents, slopes[np.nonzero(x)], 1e-4, 1e-5)
 
 
 def test_products_one_by_one():
@@ -251,20 +287,20 @@ def test_matmul():
         mine @ np.ones(3, F32)
 
 
-@pytest.mark.parametrize("transform", ["jacfwd", "jacrev"])
-def test_derivatives(transform):
+def test_derivatives():
     x = np.arange(4, dtype=F32)
 
     def derivatives(m, lib):
-        of_both = lib.grad(lambda m, x: ((m @ x) ** 2).sum(), (0, 1))(m, x)
+        by_m, by_x = lib.grad(lambda m, x: ((m @ x) ** 2).sum(), (0, 1))(m, x)
         squares = lib.value_and_grad(lambda m: (m.todense() ** 2).sum())(m)[1]
-        return *of_both, squares, getattr(lib, transform)(lambda m: m @ x)(m)
+        jacobians = [getattr(lib, name)(lambda m: m @ x)(m) for name in ("jacfwd", "jacrev")]
+        return by_x, [(out, out.todense()) for out in (by_m, squares, *jacobians)]
 
     (found, expected), _ = both(derivatives, *pair(dense(3, 4)))
-    assert_close(found[1], expected[1], 1e-5)
-    for n in (0, 2, 3):
-        same(found[n], expected[n])
-    np.testing.assert_allclose(found[2].todense(), 2 * dense(3, 4))
+    assert_close(found[0], expected[0], 1e-5)
+    for (mine, values), (other, of_jax) in zip(found[1], expected[1], strict=True):
+        same(mine, other, dense=(values, of_jax))
+    np.testing.assert_allclose(found[1][1][1], 2 * dense(3, 4))
 
 
 def test_vmap():
@@ -288,34 +324,44 @@ def test_vmap():
 CLASSES = ["COO", "CSR", "CSC", "BCSR", "BCOO"]
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_classes(name):
-    array = dense(3, 4)
+DIAGONALS = (3,), (3, 4, 1), (4, 3, -1)
+
+
+@pytest.fixture(scope="module")
+def of_classes():
     vector, matrix = np.arange(4, dtype=F32), dense(4, 2, seed=1)
 
     def products(array, lib):
-        mat = getattr(lib, name).fromdense(array, nse=np.count_nonzero(dense(3, 4)))
-        turned = mat if name == "BCSR" else mat.T
-        return mat, [mat.todense(), mat @ vector, mat @ matrix, turned.todense()]
+        out = {}
+        for name in CLASSES:
+            mat = getattr(lib, name).fromdense(array, nse=np.count_nonzero(dense(3, 4)))
+            turned = mat if name == "BCSR" else mat.T
+            out[name] = mat, [mat.todense(), mat @ vector, mat @ matrix, turned.todense()]
+        return out
 
-    (found, expected), _ = both(products, array, array)
-    (mine, results), (other, of_theirs) = found, expected
+    @minijax.jit
+    def diagonals():
+        return {
+            n: [ours.eye(*args, sparse_format=n.lower()).todense() for args in DIAGONALS]
+            for n in CLASSES
+        }
+
+    array = dense(3, 4)
+    return *both(products, array, array)[0], diagonals()
+
+
+@for_each("name", CLASSES)
+def test_classes(name, of_classes):
+    (mine, results), (other, of_theirs), made = (of_all[name] for of_all in of_classes)
     assert repr(mine) == repr(other)
     for buffer in mine.buffers:
         assert_close(getattr(mine, buffer), getattr(other, buffer), 0, weak_types=False)
-    np.testing.assert_array_equal(results[0], array)
+    np.testing.assert_array_equal(results[0], dense(3, 4))
     for one, another in zip(results, of_theirs, strict=True):
         assert_close(one, another, 1e-5, 1e-6, weak_types=False)
-    lower = name.lower()
-    diagonals = (3,), (3, 4, 1), (4, 3, -1)
-
-    @minijax.jit
-    def made():
-        return [ours.eye(*args, sparse_format=lower).todense() for args in diagonals]
-
-    for args, one in zip(diagonals, made(), strict=True):
+    for args, one in zip(DIAGONALS, made, strict=True):
         np.testing.assert_array_equal(one, np.eye(*args))
-    nothing = ours.empty((2, 3), sparse_format=lower)
+    nothing = ours.empty((2, 3), sparse_format=name.lower())
     assert nothing.nse == 0
     np.testing.assert_array_equal(ours.todense(nothing), np.zeros((2, 3)))
     if name in ("COO", "CSR", "CSC", "BCSR"):
@@ -330,13 +376,21 @@ def test_unknown_format():
 
 def test_rows_and_lists():
     mine = ours.BCSR.fromdense(dense(2, 3, 4), n_batch=1)
-    again = ours.BCSR.from_bcoo(mine.to_bcoo())
-    np.testing.assert_array_equal(again.todense(), mine.todense())
-    np.testing.assert_array_equal(
-        ours.bcsr_concatenate([mine, mine], dimension=1).todense(),
-        np.concatenate([mine.todense()] * 2, 1),
-    )
-    extracted = ours.bcsr_extract(mine.indices, mine.indptr, mine.todense())
+
+    @minijax.jit
+    def results(mine):
+        array = mine.todense()
+        return (
+            array,
+            ours.BCSR.from_bcoo(mine.to_bcoo()).todense(),
+            ours.bcsr_concatenate([mine, mine], dimension=1).todense(),
+            ours.bcsr_extract(mine.indices, mine.indptr, array),
+        )
+
+    array, again, twice, extracted = results(mine)
+    np.testing.assert_array_equal(array, dense(2, 3, 4))
+    np.testing.assert_array_equal(again, array)
+    np.testing.assert_array_equal(twice, np.concatenate([array] * 2, 1))
     np.testing.assert_array_equal(extracted, mine.data)
 
 
@@ -347,16 +401,24 @@ def test_from_scipy():
         np.testing.assert_array_equal(mat.todense(), array)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"nse": 5, "sorted_indices": True}, {"n_batch": 1, "nse": 2}, {"n_dense": 1, "nse": 0.5}],
-    ids=str,
-)
-def test_random_arrays_are_jaxs(options):
-    mine = ours.random_bcoo(minijax.random.key(0), (3, 4), dtype="float32", **options)
-    other = theirs.random_bcoo(jax.random.key(0), (3, 4), dtype="float32", **options)
-    same(mine, other)
-    np.testing.assert_array_equal(mine.indices, other.indices)
+OF_RANDOM_ARRAYS = [
+    {},
+    {"nse": 5, "sorted_indices": True},
+    {"n_batch": 1, "nse": 2},
+    {"n_dense": 1, "nse": 0.5},
+]
+
+
+def test_random_arrays_are_jaxs():
+    def drawn(key, lib):
+        make = partial(lib.random_bcoo, key, (3, 4), dtype="float32")
+        mats = [make(**options) for options in OF_RANDOM_ARRAYS]
+        return [(mat, mat.todense()) for mat in mats]
+
+    (found, expected), _ = both(drawn, minijax.random.key(0), jax.random.key(0))
+    for (mine, values), (other, of_jax) in zip(found, expected, strict=True):
+        same(mine, other, dense=(values, of_jax))
+        np.testing.assert_array_equal(mine.indices, other.indices)
 
 
 def test_inefficient_layouts():
@@ -377,13 +439,18 @@ def test_solving():
         return linalg.spsolve(data, mat.indices, mat.indptr, b)
 
     np.testing.assert_allclose(solve(mat.data, b), np.linalg.solve(array, b), rtol=1e-4)
-    np.testing.assert_allclose(
-        minijax.jit(solve)(mat.data, b), np.linalg.solve(array, b), rtol=1e-4
-    )
-    found = minijax.grad(lambda d, b: mnp.sum(solve(d, b) ** 2), (0, 1))(mat.data, b)
-    expected = jax.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1))(array, b)
-    np.testing.assert_allclose(found[0], expected[0][np.nonzero(array)], rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-3, atol=1e-4)
+
+    @minijax.jit
+    def with_slopes(data, b):
+        slopes = minijax.grad(lambda d, b: mnp.sum(solve(d, b) ** 2), (0, 1))(data, b)
+        return solve(data, b), slopes
+
+    solved, (by_data, by_b) = with_slopes(mat.data, b)
+    np.testing.assert_allclose(solved, np.linalg.solve(array, b), rtol=1e-4)
+    of_b = np.linalg.solve(array.T, 2 * np.linalg.solve(array, b))
+    of_array = -np.outer(of_b, np.linalg.solve(array, b))
+    np.testing.assert_allclose(by_data, of_array[np.nonzero(array)], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(by_b, of_b, rtol=1e-3, atol=1e-4)
     with pytest.raises(ValueError, match="spsolve"):
         solve(mat.data, b[:3])
 

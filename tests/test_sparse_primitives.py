@@ -8,7 +8,7 @@ import pytest
 from jax.experimental import sparse as theirs
 from jax.experimental.sparse.coo import COOInfo
 from jax.experimental.sparse.util import SparseInfo
-from shares import one_in
+from libraries import results_at_once
 
 import minijax
 from minijax.experimental import sparse as ours
@@ -110,34 +110,48 @@ def names(jaxpr):
     return [eqn.primitive.name for eqn in jaxpr.eqns]
 
 
-@pytest.mark.parametrize("name", one_in(2, PROGRAMS))
-def test_a_bound_primitive_is_one_equation(name):
-    program, x = PROGRAMS[name]
-    primitive = name.partition(",")[0]
-    found = []
-    for library, lib, info, coo in (
-        (minijax, ours, OurInfo, OurCOOInfo),
-        (jax, theirs, SparseInfo, COOInfo),
-    ):
-        bind = getattr(lib, f"{primitive}_p").bind
-        as_array = library.numpy.asarray
+def bound(library, name):
+    """A function of an array, which binds the primitive, in a library."""
+    program, _ = PROGRAMS[name]
+    is_ours = library is minijax
+    lib, info, coo = (ours, OurInfo, OurCOOInfo) if is_ours else (theirs, SparseInfo, COOInfo)
+    bind = getattr(lib, f"{name.partition(',')[0]}_p").bind
 
-        def f(x, bind=bind, info=info, coo=coo, array=as_array, tree=library.tree):
-            given = lambda *arrays, **params: bind(*map(array, arrays), **params)  # noqa: E731
-            return tree.leaves(program(given, info, coo, x))
+    def given(*arrays, **params):
+        return bind(*map(library.numpy.asarray, arrays), **params)
 
-        assert names(library.make_jaxpr(f)(x).jaxpr)[-1] == primitive
-        floats = lambda x, f=f: [out for out in f(x) if out.dtype == np.float32]  # noqa: E731
-        square = lambda x, g=floats: sum((out**2).sum() for out in g(x))  # noqa: E731
+    return lambda x: library.tree.leaves(program(given, info, coo, x))
 
-        def all_of_it(x, f=f, square=square, lib=library):
-            mapped = loop if lib is jax and primitive[:3] in ("coo", "csr") else lib.vmap
-            return [mapped(f)(lib.numpy.stack([x, 2 * x])), lib.grad(square)(x)]
 
-        found.append(jax.tree.leaves([f(x), library.jit(all_of_it)(x)]))
-    for mine, other in zip(*found, strict=True):
-        assert mine.dtype == other.dtype
-        np.testing.assert_allclose(np.asarray(mine), np.asarray(other), rtol=1e-5, atol=1e-6)
+@pytest.fixture(scope="module")
+def results():
+    """What each gives, its batches and slopes, or the error; each library compiles one program."""
+
+    def of_one(library, name, x):
+        f = bound(library, name)
+        square = lambda x: sum((out**2).sum() for out in f(x) if out.dtype == np.float32)  # noqa: E731
+        mapped = loop if library is jax and name[:3] in ("coo", "csr") else library.vmap
+        return f(x), mapped(f)(library.numpy.stack([x, 2 * x])), library.grad(square)(x)
+
+    programs = [lambda _, lib, *xs, i=i, n=n: of_one(lib, n, xs[i]) for i, n in enumerate(PROGRAMS)]
+    arrays = [x for _, x in PROGRAMS.values()]
+    found = [results_at_once(programs, lib.numpy, lib, *arrays) for lib in (minijax, jax)]
+    return dict(zip(PROGRAMS, zip(*found, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_bound_primitive_is_one_equation(name, results):
+    x, alone = PROGRAMS[name][1], bound(minijax, name)
+    for library in (minijax, jax):
+        program = library.make_jaxpr(bound(library, name))(x)
+        assert names(program.jaxpr)[-1] == name.partition(",")[0]
+    for found in results[name]:
+        if isinstance(found, Exception):
+            raise found
+    mine, other = map(jax.tree.leaves, results[name])
+    for found, expected in zip([*mine, *alone(x)], [*other, *results[name][1][0]], strict=True):
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_methods_and_functions_bind_them():

@@ -1,12 +1,12 @@
 """`minijax.example_libraries.stax` draws and computes what JAX's does, for the same keys."""
 
 import inspect
+from functools import partial
 
 import jax
 import numpy as np
 import pytest
 from jax.example_libraries import stax as theirs
-from shares import one_in
 
 import minijax
 from minijax import tree
@@ -101,36 +101,11 @@ def inputs_of(shape):
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
-def assert_same(found, expected):
+def assert_same(found, expected, case=""):
     assert str(tree.structure(found)) == str(jax.tree.structure(expected))
     for x, y in zip(tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert x.dtype == y.dtype
-        np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
-
-
-@pytest.mark.parametrize("case", one_in(5, LAYERS))
-def test_a_layer_is_jaxs(case):
-    """Its parameters, its shapes, its outputs, and their derivatives by the parameters."""
-    make, shape = LAYERS[case]
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        results = []
-        for library, stax in ((minijax, ours), (jax, theirs)):
-            init_fun, apply_fun = make(stax)
-            output_shape, params = init_fun(library.random.key(3), shape)
-            rng = {"rng": library.random.key(7)} if "Dropout" in case else {}
-            outputs = apply_fun(params, inputs_of(shape), **rng)
-            apply = library.jit(lambda p, x, apply=apply_fun, rng=rng: apply(p, x, **rng))
-            jitted = apply(params, inputs_of(shape))
-
-            def loss(params, apply=apply, library=library, shape=shape):
-                leaves = library.tree.leaves(apply(params, inputs_of(shape)))
-                return sum(library.numpy.sum(library.numpy.sin(x)) for x in leaves)
-
-            gradient = library.grad(loss)(params)
-            results.append((params, outputs, jitted, gradient))
-            shapes = [x.shape for x in tree.leaves(outputs)]
-            assert shapes == leaf_shapes(output_shape)
-        assert_same(*results)
+        np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6, err_msg=case)
 
 
 def leaf_shapes(shape):
@@ -138,26 +113,83 @@ def leaf_shapes(shape):
     return [tuple(shape)] if isinstance(shape[0], int | np.integer) else [tuple(s) for s in shape]
 
 
-@pytest.mark.parametrize("case", [case for case, (_, shape) in LAYERS.items() if len(shape) > 1])
-def test_the_number_of_examples_may_be_open(case):
-    make, (_, *rest) = LAYERS[case]
-    if case == "FanInConcat axis":
-        return  # along which the examples themselves are counted
-    init_fun, _ = make(ours)
-    key = minijax.random.key(3)
-    (open_shape, params), (shape, others) = init_fun(key, (-1, *rest)), init_fun(key, (2, *rest))
-    assert [s[0] for s in leaf_shapes(open_shape)] == [-1] * len(leaf_shapes(shape))
-    assert [s[1:] for s in leaf_shapes(open_shape)] == [s[1:] for s in leaf_shapes(shape)]
-    if case != "BatchNorm one axis":
-        assert_same(params, tree.map(np.asarray, others))
+@pytest.mark.parametrize("part", range(3))
+def test_layers_are_jaxs(part):
+    """Their parameters, shapes, outputs, and their derivatives by the parameters."""
+    cases = list(LAYERS)[part::3]
+    shapes = {minijax: {}, jax: {}}
+
+    def everything(library, stax, key, other_key):
+        found = {}
+        for case in cases:
+            make, shape = LAYERS[case]
+            init_fun, apply_fun = make(stax)
+            output_shape, params = init_fun(key, shape)
+            apply = partial(apply_fun, **({"rng": other_key} if "Dropout" in case else {}))
+
+            def loss(params, apply=apply, shape=shape):
+                outputs = apply(params, inputs_of(shape))
+                leaves = library.tree.leaves(outputs)
+                return sum(library.numpy.sum(library.numpy.sin(x)) for x in leaves), outputs
+
+            gradient, outputs = library.grad(loss, has_aux=True)(params)
+            assert [x.shape for x in library.tree.leaves(outputs)] == leaf_shapes(output_shape)
+            shapes[library][case] = leaf_shapes(output_shape)
+            found[case] = params, outputs, gradient
+        return found
+
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        results = [
+            library.jit(partial(everything, library, stax))(
+                library.random.key(3), library.random.key(7)
+            )
+            for library, stax in ((minijax, ours), (jax, theirs))
+        ]
+    assert shapes[minijax] == shapes[jax]
+    for case in cases:
+        assert_same(*(found[case] for found in results), case)
 
 
-@pytest.mark.parametrize("name", [n for n in ours.__all__ if callable(getattr(ours, n))])
-def test_parameters_have_jaxs_names_and_order(name):
-    mine, jaxs = [
-        list(inspect.signature(getattr(library, name)).parameters) for library in (ours, theirs)
-    ]
-    assert mine == jaxs
+def test_layers_are_called_outside_of_programs():
+    init_fun, apply_fun = ours.serial(ours.Dense(4), ours.Relu, ours.Dropout(0.3))
+    with minijax.enable_x64(False):
+        key = minijax.random.key(3)
+        _, params = init_fun(key, ROWS)
+        jitted = minijax.jit(lambda key: init_fun(key, ROWS)[1])(key)
+        assert_same(params, tree.map(np.asarray, jitted))
+        outputs = apply_fun(params, inputs_of(ROWS), rng=key)
+        assert_same(outputs, np.asarray(minijax.jit(apply_fun)(params, inputs_of(ROWS), rng=key)))
+
+
+def test_the_number_of_examples_may_be_open():
+    # In one of them the examples themselves are counted.
+    cases = [c for c, (_, shape) in LAYERS.items() if len(shape) > 1 and c != "FanInConcat axis"]
+
+    def everything(key):
+        return {case: [init(key, case, size)[1] for size in (-1, 2)] for case in cases}
+
+    def init(key, case, size):
+        make, (_, *rest) = LAYERS[case]
+        shape, params = make(ours)[0](key, (size, *rest))
+        shapes.setdefault(case, []).append(leaf_shapes(shape))
+        return shape, params
+
+    shapes = {}
+    found = minijax.jit(everything)(minijax.random.key(3))
+    for case, (params, others) in found.items():
+        open_shape, shape = shapes[case]
+        assert open_shape == [(-1, *s[1:]) for s in shape], case
+        if case != "BatchNorm one axis":
+            assert_same(params, tree.map(np.asarray, others), case)
+
+
+def test_parameters_have_jaxs_names_and_order():
+    def parameters_of(library, name):
+        return list(inspect.signature(getattr(library, name)).parameters)
+
+    names = [name for name in ours.__all__ if callable(getattr(ours, name))]
+    wrong = [name for name in names if parameters_of(ours, name) != parameters_of(theirs, name)]
+    assert not wrong
 
 
 def test_jaxs_names_are_there():

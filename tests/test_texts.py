@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import jax
 import numpy as np
-import pytest
+from tables import for_each
 
 import minijax
 from nets import texts as texts_of_nets
@@ -77,7 +77,7 @@ ARRAYS = {
 }
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@for_each("name", ARRAYS)
 def test_arrays(name):
     def shown(j):
         x = ARRAYS[name](j)
@@ -153,7 +153,7 @@ TRACERS = {
 }
 
 
-@pytest.mark.parametrize("name", TRACERS)
+@for_each("name", TRACERS)
 def test_tracers(name):
     ours, theirs, *_ = traced(*TRACERS[name])
     assert normalised(ours) == normalised(theirs)
@@ -209,7 +209,7 @@ def described(f):
     return [*found, bool(f.__doc__)]
 
 
-@pytest.mark.parametrize("name", TRANSFORMATIONS)
+@for_each("name", TRANSFORMATIONS)
 def test_transformed_functions(name):
     for f in FUNCTIONS.values():
         ours, theirs = (described(TRANSFORMATIONS[name](j)(f)) for j in LIBRARIES)
@@ -347,7 +347,7 @@ TEXTS = {
 SEEN = []
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@for_each("name", TEXTS)
 def test_texts(name):
     ours, theirs = (TEXTS[name](j) for j in LIBRARIES)
     assert normalised(ours) == normalised(theirs)
@@ -382,7 +382,7 @@ def within(wrap, j):
     return found
 
 
-@pytest.mark.parametrize("name", texts_of_nets.DIFFERENT)
+@for_each("name", texts_of_nets.DIFFERENT)
 def test_the_texts_that_are_listed_differ(name):
     ours, theirs = map(DIFFERENT[name], LIBRARIES)
     assert normalised(ours) != normalised(theirs)

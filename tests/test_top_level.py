@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
 
@@ -10,7 +11,7 @@ LIBRARIES = pytest.mark.parametrize("lib", [jax, minijax], ids=["jax", "minijax"
 
 
 @LIBRARIES
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("host_id", "process_index"),

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tables import for_each
 
 from benchmarks.lines import code_lines
 
@@ -33,7 +34,7 @@ def shown() -> Counter[tuple[str, int]]:
     return Counter(line for page in PAGES for line in source.shown(page.read_text("utf-8")))
 
 
-@pytest.mark.parametrize("file", [file for stage in STAGES for file in files_of(stage)])
+@for_each("file", [file for stage in STAGES for file in files_of(stage)])
 def test_tutorial_shows_every_code_line_once(file, shown):
     read = source.Source.read(file)
     code = sorted(code_lines(read.text))
@@ -48,7 +49,7 @@ def report(read: source.Source, numbers: list[int], what: str) -> str:
     return f"{read.file}: {what}\n{lines}"
 
 
-@pytest.mark.parametrize("file", ALL_FILES)
+@for_each("file", ALL_FILES)
 def test_shown_lines_fit(file):
     """The module's docstring is not shown."""
     wrapped = source.Source.wrapped(file)
@@ -56,7 +57,7 @@ def test_shown_lines_fit(file):
     assert [line for line in wrapped.lines[first:] if len(line) > source.WIDTH] == []
 
 
-@pytest.mark.parametrize("file", ALL_FILES)
+@for_each("file", ALL_FILES)
 def test_shown_program_is_the_real_one(file):
     assert bare(source.Source.wrapped(file).text) == bare(source.Source.read(file).text)
 
@@ -70,7 +71,7 @@ def bare(text: str) -> str:
     return ast.dump(tree)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+@for_each("page", PAGES, ids=map(str, PAGES))
 def test_pieces_are_short(page):
     """At most forty lines, as wrapped, unless the block is folded."""
     for fence in source.FENCE.finditer(page.read_text("utf-8")):

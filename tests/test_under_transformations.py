@@ -1,5 +1,6 @@
 """What is right by itself is right under every transformation: values at the edges, beside JAX."""
 
+import functools
 import operator
 
 import jax
@@ -22,29 +23,30 @@ def expect(found, expected, **tolerance):
 
 
 def agree(program, *args, **tolerance):
-    """`program(lib, *args)` is JAX's: by itself, mapped, and mapped in a jitted function."""
+    """`program(lib, *args)` is JAX's: by itself, jitted, and mapped in a jitted function."""
     expected = as_numpy(jax.jit(lambda *xs: program(jax, *xs))(*args), jax)
 
     def ours(*xs):
         return program(minijax, *xs)
 
     expect(as_numpy(ours(*map(minijax.numpy.asarray, args)), minijax), expected, **tolerance)
-    pairs = [minijax.numpy.stack([x, x]) for x in args]
-    mapped = minijax.vmap(ours)
-    for i, f in enumerate([mapped, minijax.jit(mapped)]):
-        expect([x[i] for x in as_numpy(f(*pairs), minijax)], expected, **tolerance)
+    pairs = [np.stack([x, x]) for x in args]
+    jitted, mapped = minijax.jit(lambda xs, pairs: (ours(*xs), minijax.vmap(ours)(*pairs)))(
+        args, pairs
+    )
+    expect(as_numpy(jitted, minijax), expected, **tolerance)
+    for i in range(2):
+        expect([x[i] for x in as_numpy(mapped, minijax)], expected, **tolerance)
 
 
-def agree_on(derivative, program, *args, **tolerance):
-    """`derivative(lib, f, *args)`, where `f` is the program, is JAX's."""
+def agree_on(derivatives, program, *args, **tolerance):
+    """`derivative(lib, f, *args)`, where `f` is the program, is JAX's for each of them."""
+
+    def everything(lib, *xs):
+        return [derivative(lib, lambda *ys: program(lib, *ys), *xs) for derivative in derivatives]
+
     ours, theirs = (
-        as_numpy(
-            lib.jit(lambda *xs, lib=lib: derivative(lib, lambda *ys: program(lib, *ys), *xs))(
-                *args
-            ),
-            lib,
-        )
-        for lib in (minijax, jax)
+        as_numpy(lib.jit(functools.partial(everything, lib))(*args), lib) for lib in (minijax, jax)
     )
     expect(ours, theirs, **tolerance)
 
@@ -140,7 +142,7 @@ def test_the_order_of_complex_numbers():
         return [compare(*pair) for compare in operators for pair in pairs]
 
     agree(program, COMPLEX)
-    agree_on(forward, lambda lib, x: lib.numpy.where(x < x[::-1], x, 2 * x), COMPLEX)
+    agree_on([forward], lambda lib, x: lib.numpy.where(x < x[::-1], x, 2 * x), COMPLEX)
 
 
 def test_the_least_and_the_greatest_of_complex_numbers():
@@ -164,13 +166,13 @@ def test_the_least_and_the_greatest_of_no_complex_numbers():
 
 
 def test_the_forward_derivative_of_the_greatest_complex_number():
-    agree_on(forward, lambda lib, x: lib.lax.reduce_max(x, (0,)), COMPLEX[1:])
+    agree_on([forward], lambda lib, x: lib.lax.reduce_max(x, (0,)), COMPLEX[1:])
 
 
 def test_logarithms_of_sums_of_complex_exponentials():
     agree(lambda lib, x: lib.lax.cumlogsumexp(x), COMPLEX[:3], rtol=1e-5, atol=1e-5)
     agree_on(
-        forward,
+        [forward],
         lambda lib, x: lib.lax.cumlogsumexp(x, reverse=True),
         COMPLEX[:3],
         rtol=1e-5,
@@ -195,8 +197,7 @@ def test_derivatives_of_what_orders_and_takes_no_elements(shape, axis):
         ]
 
     agree(program, np.zeros(shape, np.float32))
-    for transform in (mapped_over_nothing, gradient, forward):
-        agree_on(transform, program, np.zeros(shape, np.float32))
+    agree_on([mapped_over_nothing, gradient, forward], program, np.zeros(shape, np.float32))
 
 
 def test_statistics_of_nothing():
@@ -222,7 +223,7 @@ def test_what_is_chosen_by_no_booleans():
         ]
 
     agree(program, np.ones((3, 2), np.float32))
-    agree_on(gradient, program, np.ones((3, 2), np.float32))
+    agree_on([gradient], program, np.ones((3, 2), np.float32))
 
 
 @pytest.mark.parametrize("lib", [minijax, jax], ids=["minijax", "jax"])
@@ -242,7 +243,7 @@ def test_second_derivatives_of_bessel_functions_of_narrow_floats(dtype, name):
         return lib.hessian(lambda x: f(x).sum())(x)
 
     agree_on(
-        second,
+        [second],
         lambda lib, x: getattr(lib.scipy.special, name)(x),
         np.array([0.5, 2.0], dtype),
         rtol=0.1,

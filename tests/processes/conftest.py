@@ -9,9 +9,7 @@ from several_processes import Processes
 def processes(tmp_path):
     found = Processes(tmp_path)
     yield found
-    for process in found.running:
-        process.kill()
-        process.communicate()
+    found.close()
 
 
 def pytest_collection_modifyitems(items):

@@ -5,9 +5,10 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 
-from minijax.distributed.ports import free_port
+from minijax.distributed.ports import reserved_port
 
 BEGIN = """
 import faulthandler, os, signal, sys, time
@@ -16,11 +17,11 @@ import minijax
 import minijax.numpy as jnp
 from minijax import NamedSharding, P
 
-faulthandler.dump_traceback_later(25)  # of a process that hangs
+faulthandler.dump_traceback_later(100)  # of a process that hangs
 minijax.distributed.initialize(
-    initialization_timeout=int(os.environ.get("INITIALIZATION", 20)),
-    heartbeat_timeout_seconds=3,
-    shutdown_timeout_seconds=3,
+    initialization_timeout=int(os.environ.get("INITIALIZATION", 100)),
+    heartbeat_timeout_seconds=int(os.environ.get("HEARTBEAT", 100)),
+    shutdown_timeout_seconds=int(os.environ.get("SHUTDOWN", 100)),
 )
 rank, count = minijax.process_index(), minijax.process_count()
 """
@@ -40,12 +41,12 @@ import numpy as np
 import {lib} as lib
 import {lib}.numpy as jnp
 
-faulthandler.dump_traceback_later(15)  # of a process that hangs
+faulthandler.dump_traceback_later(100)  # of a process that hangs
 lib.distributed.initialize(
     os.environ["MINIJAX_COORDINATOR_ADDRESS"],
     int(os.environ["MINIJAX_NUM_PROCESSES"]),
     int(os.environ["MINIJAX_PROCESS_ID"]),
-    initialization_timeout=20,
+    initialization_timeout=100,
 )
 NamedSharding, P = lib.sharding.NamedSharding, lib.sharding.PartitionSpec
 rank, count = lib.process_index(), lib.process_count()
@@ -84,22 +85,32 @@ def attempt(name, function):
 """
 
 
+# What a process that hangs costs, and no other: starting takes seconds, and a busy machine longer.
+PATIENCE = 200
+
+
 @dataclass
 class Done:
-    """A process that has ended: its exit code, what it wrote, and when it ended, in seconds."""
+    """A process that has ended: its exit code, and what it wrote."""
 
     code: int
     printed: str
     out: str
     err: str
-    seconds: float
 
 
 def environment(**variables):
     """The environment without what makes this process one with several devices."""
     names = ("MINIJAX_NUM_CPU_DEVICES", "XLA_FLAGS")
     kept = {name: value for name, value in os.environ.items() if name not in names}
-    return {**kept, "PYTHONUNBUFFERED": "1", **variables}
+    return {**FAST, **kept, **variables}
+
+
+FAST = {
+    "PYTHONUNBUFFERED": "1",
+    "MINIJAX_DISABLE_MOST_OPTIMIZATIONS": "true",
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "true",
+}
 
 
 class Processes:
@@ -108,14 +119,18 @@ class Processes:
     def __init__(self, directory):
         self.directory = directory
         self.running = []
+        self.ports = ExitStack()
 
     def program(self, source, begin=BEGIN):
         path = self.directory / f"program_{len(list(self.directory.iterdir()))}.py"
         path.write_text(begin + textwrap.dedent(source), encoding="utf-8")
         return path
 
-    def start(self, source, indices=(0, 1), count=2, begin=BEGIN, port=None, **variables):
-        path, port = self.program(source, PRINT_TO_FILE + begin), port or free_port()
+    def start(
+        self, source, indices=(0, 1), count=2, begin=BEGIN, port=None, stdin=None, **variables
+    ):
+        path = self.program(source, PRINT_TO_FILE + begin)
+        port = port or self.ports.enter_context(reserved_port())
         for index in indices:
             files = [path.with_suffix(f".{index}.{kind}") for kind in ("printed", "out", "err")]
             files[0].touch()
@@ -128,26 +143,40 @@ class Processes:
             )
             with open(files[1], "w") as out, open(files[2], "w") as err:
                 process = subprocess.Popen(
-                    [sys.executable, path], env=found, stdout=out, stderr=err
+                    [sys.executable, path], env=found, stdin=stdin, stdout=out, stderr=err
                 )
             process.written_to = files  # not pipes, which would fill up while another one is read
             self.running.append(process)
         return self.running
 
-    def wait(self, timeout=30):
-        """What each of the running processes did; none of them takes longer than the timeout."""
-        begin, done = time.monotonic(), []
+    def await_line(self, line):
+        """Wait until one of the running processes has printed a line."""
+        end = time.monotonic() + PATIENCE
+        while not any(line in each.written_to[0].read_text().split() for each in self.running):
+            assert all(each.poll() is None for each in self.running)
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def wait(self):
+        """What each of the running processes did."""
+        end, done = time.monotonic() + PATIENCE, []
         for process in self.running:
-            left = max(0.1, timeout - (time.monotonic() - begin))
-            process.wait(timeout=left)
+            process.wait(timeout=max(0.1, end - time.monotonic()))
             texts = [path.read_text(encoding="utf-8") for path in process.written_to]
-            done.append(Done(process.returncode, *texts, time.monotonic() - begin))
+            done.append(Done(process.returncode, *texts))
         self.running = []
         return done
 
-    def run(self, source, timeout=30, **options):
+    def run(self, source, **options):
         self.start(source, **options)
-        return self.wait(timeout)
+        return self.wait()
+
+    def close(self):
+        """End the processes that are still running."""
+        for process in self.running:
+            process.kill()
+            process.communicate()
+        self.ports.close()
 
     def results(self, source, **options):
         """What each process printed, by `print(...)`, if all ended well."""
@@ -156,15 +185,23 @@ class Processes:
         return [each.printed.splitlines() for each in done]
 
 
-def of_both_libraries(processes, source):
-    """What two processes of two devices each print, with minijax and with JAX."""
-    return [
-        processes.results(
-            source.replace("{lib}", lib),
-            begin=BEGIN_OF_BOTH.replace("{lib}", lib),
-            timeout=100,
-            MINIJAX_NUM_CPU_DEVICES="2",
-            XLA_FLAGS="--xla_force_host_platform_device_count=2",
-        )
-        for lib in ("minijax", "jax")
-    ]
+TWO_DEVICES = {
+    "MINIJAX_NUM_CPU_DEVICES": "2",
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+}
+
+
+def joined(programs):
+    """Programs one after another, each of which first prints its name."""
+    return "".join(f"print('# {name}')\n{textwrap.dedent(programs[name])}\n" for name in programs)
+
+
+def parts(printed):
+    """What each of joined programs printed, by name."""
+    found = {}
+    for line in printed:
+        if line.startswith("# "):
+            found[line[2:]] = []
+        else:
+            found[[*found][-1]].append(line)
+    return found

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import several_processes
+from several_processes import joined, parts
 
 import minijax
 
@@ -65,33 +66,33 @@ assert (minijax.random.key_data(found["keys"]) == minijax.random.key_data(like["
 """
 
 
+ALL_THE_SAME = """
+x = put("x")
+
+def save(step, tree, **options):
+    attempt(lambda: checkpoints.save(others, step, tree, **options).wait())
+
+others = directory + " of others"
+save(1, [x] * (1 + rank))
+save(1, ["text"] if rank else [x])
+save(1, [x])
+save(2, [x] if rank else ["text"])
+if rank:
+    save(3, [x], timeout=1.0)
+print(checkpoints.all_steps(others))
+"""
+
+
 def test_another_number_of_processes_restores_what_was_saved(on_disk, tmp_path):
-    on_disk(SAVE, MINIJAX_NUM_CPU_DEVICES="2")
+    """And all processes save the same tree: the others of the programs say how it differs."""
+    both = on_disk(joined({"same": ALL_THE_SAME, "save": SAVE}), MINIJAX_NUM_CPU_DEVICES="2")
     expected = "[2] 3 [1. 1. 1.] [0 1 2]"
-    assert on_disk(RESTORE) == [[expected]] * 2
     assert on_disk(RESTORE, indices=(0,), count=1, MINIJAX_NUM_CPU_DEVICES="4") == [[expected]]
     found = checkpoints.restore(tmp_path / "checkpoints")
     np.testing.assert_array_equal(found["rows"], 2 * X)
     assert minijax.typeof(found["rows"]) == minijax.typeof(minijax.numpy.asarray(X))
 
-
-def test_all_processes_save_the_same_tree(on_disk):
-    printed = on_disk(
-        """
-        x = put("x")
-
-        def save(step, tree, **options):
-            attempt(lambda: checkpoints.save(directory, step, tree, **options).wait())
-
-        save(1, [x] * (1 + rank))
-        save(1, ["text"] if rank else [x])
-        save(1, [x])
-        save(2, [x] if rank else ["text"])
-        if rank:
-            save(3, [x], timeout=1.0)
-        print(checkpoints.all_steps(directory))
-        """
-    )
+    printed = [parts(lines)["same"] for lines in both]
     for lines in printed:
         assert "the tree has other leaves, types or shardings than in process 0" in lines[0]
         assert "tree[0] must be an array or a number, found 'text'" in lines[1]
@@ -101,6 +102,15 @@ def test_all_processes_save_the_same_tree(on_disk):
     assert "save: step 2 was not saved: process 0 " in printed[1][3]
     assert "must be an array or a number" in printed[1][3]
     assert "did not save in 1.0 s" in printed[1][4]
+
+
+def test_several_processes_restore_what_was_saved(on_disk, tmp_path):
+    tree = {
+        "rows": 2 * X, "whole": X, "local": minijax.numpy.ones(3, np.float32),
+        "numpy": np.arange(3), "epoch": 3, "keys": minijax.random.split(minijax.random.key(1), 4),
+    }  # fmt: skip
+    checkpoints.save(tmp_path / "checkpoints", 2, tree).wait()
+    assert on_disk(RESTORE) == [["[2] 3 [1. 1. 1.] [0 1 2]"]] * 2
 
 
 def test_a_process_that_is_killed_while_it_saves_leaves_no_checkpoint(on_disk, tmp_path):

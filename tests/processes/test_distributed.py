@@ -1,49 +1,199 @@
-"""Several processes find each other, share their devices, and end together."""
+"""Several processes find each other, share their devices, compute together, and end together."""
 
-import sys
+import re
 
+from several_processes import TWO_DEVICES, joined, parts
 
-def test_processes_share_their_devices(processes):
-    program = """
-    assert minijax.distributed.is_initialized()
-    print(rank, count, minijax.process_indices())
-    print([device.id for device in minijax.devices()])
-    print([device.id for device in minijax.local_devices()])
-    print([device.id for device in minijax.local_devices(1)], minijax.local_device_count())
-    try:
-        minijax.local_devices(2)
-    except ValueError as error:
-        print(error)
-    x = jnp.arange(3.0)
-    print(minijax.jit(lambda x: x + rank)(x), [device.id for device in x.devices()])
-    """
-    zero, one = processes.results(program, MINIJAX_NUM_CPU_DEVICES="2")
-    assert zero == [
-        "0 2 [0, 1]",
+# What two processes of two devices each print.
+
+DEVICES = """
+assert minijax.distributed.is_initialized()
+print(rank, count, minijax.process_indices())
+print([device.id for device in minijax.devices()])
+print([device.id for device in minijax.local_devices()])
+print([device.id for device in minijax.local_devices(1)], minijax.local_device_count())
+try:
+    minijax.local_devices(2)
+except ValueError as error:
+    print(error)
+x = jnp.arange(3.0)
+print(minijax.jit(lambda x: x + rank)(x), [device.id for device in x.devices()])
+"""
+OF_DEVICES = [
+    [
+        f"{rank} 2 [0, 1]",
         "[0, 1, 2048, 2049]",
-        "[0, 1]",
+        str([first, first + 1]),
         "[2048, 2049] 2",
         "local_devices: process_index must be one of [0, 1], found 2",
-        "[0. 1. 2.] [0]",
+        f"[{rank}. {1 + rank}. {2 + rank}.] [{first}]",
     ]
-    assert one[0] == "1 2 [0, 1]"
-    assert one[2] == "[2048, 2049]"
-    assert one[-1] == "[1. 2. 3.] [2048]"
+    for rank, first in enumerate([0, 2048])
+]
+
+# Meshes of one process, and programs for each device.
+MESHES = """
+from minijax import lax
+
+here = minijax.sharding.Mesh(np.array(minijax.local_devices()), ("x",))
+x = minijax.device_put(np.arange(4.0) + rank, NamedSharding(here, P("x")))
+print(np.asarray(minijax.jit(jnp.cumsum)(x)).tolist(), x.is_fully_addressable)
+if rank == 0:  # a program of this process alone
+    print(float(minijax.jit(lambda x: (x * x).sum())(x)))
+mesh = minijax.make_mesh((4,), ("x",))
+x = minijax.device_put(np.arange(4.0), NamedSharding(mesh, P("x")))
+
+def parts(f, out_specs):
+    out = minijax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=out_specs)(x)
+    return [shard.data.tolist() for shard in out.addressable_shards]
+
+print(parts(lambda x: lax.psum(x, "x"), P()))
+print(parts(lambda x: lax.ppermute(x, "x", [(i, (i + 1) % 4) for i in range(4)]), P("x")))
+"""
+OF_MESHES = [
+    ["[0.0, 1.0, 3.0, 6.0] True", "14.0", "[[6.0], [6.0]]", "[[3.0], [0.0]]"],
+    ["[1.0, 3.0, 6.0, 10.0] True", "[[6.0], [6.0]]", "[[1.0], [2.0]]"],
+]
+
+TRAINING = """
+mesh = minijax.make_mesh((minijax.device_count(),), ("data",))
+key = minijax.random.key(0)
+params = {"w": minijax.random.normal(key, (6, 4)), "b": jnp.zeros(4)}
+x = np.sin(np.arange(8 * 6.0)).reshape(8, 6)
+y = np.cos(np.arange(8 * 4.0)).reshape(8, 4)
+where = NamedSharding(mesh, P("data"))
+x, y = minijax.device_put((x, y), where)
+params = minijax.device_put(params, NamedSharding(mesh, P()))
+
+def loss(params, x, y):
+    return jnp.mean((jnp.tanh(x @ params["w"] + params["b"]) - y) ** 2)
+
+@minijax.jit
+def step(params, x, y):
+    value, gradient = minijax.value_and_grad(loss)(params, x, y)
+    return value, minijax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
+
+for _ in range(5):
+    value, params = step(params, x, y)
+print(f"{float(value):.6f}", np.asarray(params["w"]).round(5).tolist())
+"""
+
+# Each error's first line says what to do.
+ERRORS = """
+x = minijax.device_put(np.arange(4.0), NamedSharding(minijax.make_mesh((4,), ("x",)), P("x")))
+for attempt in (
+    lambda: np.asarray(x),
+    lambda: minijax.device_put(np.full(4, rank), x.sharding),
+    lambda: minijax.device_put(np.ones(4 + 4 * rank), x.sharding),
+    lambda: minijax.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4)),
+    lambda: minijax.make_array_from_process_local_data(x.sharding, np.ones(3), (4,)),
+    lambda: x + minijax.device_put(1.0, minijax.local_devices()[0]),
+    lambda: minijax.device_put(x, minijax.devices()[2]),
+):
+    try:
+        attempt()
+    except (RuntimeError, ValueError) as error:
+        print(str(error).splitlines()[0])
+"""
+OF_ERRORS = [
+    r"f32\[4@x\] is divided among 4 devices, of which this process has 2, so its numbers cannot",
+    "put x: the value differs from that of process",
+    "put x: the value differs from that of process",
+    "in_shardings divides argument x among processes, and it is a ndarray, which each process has",
+    "axis 0 of local_data must have size 2, the 2 parts of 1 that this process has of an array of",
+    "incompatible devices for `add`",
+    r"can only be moved to a sharding of these, in this order, found \[2048\]",
+]
+
+VALUES_THAT_DIFFER = """
+from minijax.experimental import multihost_utils as utils
+
+for attempt in (
+    lambda: utils.assert_equal({"a": [1, rank]}, "steps differ"),
+    lambda: utils.assert_equal(np.ones(2 + rank), "shapes differ"),
+    lambda: utils.broadcast_one_to_all(1, is_source=True),
+    lambda: utils.host_local_array_to_global_array(np.ones(2), None, P()),
+):
+    try:
+        attempt()
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+utils.assert_equal(np.array([np.nan, rank - rank]))
+print("done")
+"""
+OF_VALUES_THAT_DIFFER = [
+    [
+        rf"AssertionError: steps differ: the value of \['a'\]\[1\] is {rank} in process {rank}, "
+        rf"and {1 - rank} in process {1 - rank}",
+        rf"AssertionError: shapes differ: the structure, .* in process {rank} differs from that in "
+        rf"process {1 - rank}$",
+        r"ValueError: broadcast_one_to_all: is_source must be true in one process, found \[0, 1\]",
+        "TypeError: host_local_array_to_global_array: global_mesh must be a Mesh, found None of "
+        "type NoneType",
+        "done",
+    ]
+    for rank in (0, 1)
+]
+
+# An exception that is caught ends nobody; nobody joins twice, and computing goes on when all left.
+ENDING = """
+try:
+    raise ValueError(rank)
+except ValueError:
+    print(float(minijax.jit(lambda x: x.sum())(x)))
+
+def join_again():
+    try:
+        minijax.distributed.initialize()
+    except RuntimeError as error:
+        print(error)
+
+join_again()
+minijax.distributed.shutdown()
+print(minijax.distributed.is_initialized(), jnp.ones(2) + rank)
+join_again()
+sys.exit(4 * rank)
+"""
+
+PROGRAMS = {
+    "devices": DEVICES,
+    "meshes": MESHES,
+    "training": TRAINING,
+    "errors": ERRORS,
+    "values that differ": VALUES_THAT_DIFFER,
+    "ending": ENDING,
+}
 
 
-def test_computing_goes_on_after_shutdown(processes):
-    program = """
-    x = jnp.ones(2)
-    minijax.distributed.shutdown()
-    print(minijax.distributed.is_initialized(), x + rank)
-    """
-    assert processes.results(program) == [["False [1. 1.]"], ["False [2. 2.]"]]
+def test_processes_share_their_devices_and_compute_together(processes):
+    done = processes.run(joined(PROGRAMS), **TWO_DEVICES)
+    assert [each.code for each in done] == [0, 4], "\n".join(each.err for each in done)
+    (alone,) = processes.results(TRAINING, indices=(0,), count=1)
+    for rank, each in enumerate(done):
+        found = parts(each.printed.splitlines())
+        assert found["devices"] == OF_DEVICES[rank]
+        assert found["meshes"] == OF_MESHES[rank]
+        assert found["training"] == alone
+        computed = rf"False \[{1 + rank}\. {1 + rank}\.\]"
+        expected = {
+            "errors": OF_ERRORS,
+            "values that differ": OF_VALUES_THAT_DIFFER[rank],
+            "ending": ["6.0", "called before", computed, "before the first array"],
+        }
+        for name, messages in expected.items():
+            for line, message in zip(found[name], messages, strict=True):
+                assert re.search(message, line), name
 
 
 def test_without_arrays_a_process_is_alone_after_shutdown(processes):
     begin = """
-import minijax
+import minijax, os, sys
 minijax.distributed.initialize()
+if hasattr(os, "fork"):  # a fork is alone at once
+    if os.fork() == 0:
+        assert not minijax.distributed.is_initialized()
+        sys.exit()
+    assert os.wait()[1] == 0
 minijax.distributed.shutdown()
 minijax.distributed.shutdown()
 print(minijax.process_count(), minijax.numpy.ones(1))
@@ -51,51 +201,16 @@ print(minijax.process_count(), minijax.numpy.ones(1))
     assert processes.results("", begin=begin) == [["1 [1.]"]] * 2
 
 
-def test_a_single_process_may_join_itself(processes):
-    program = "print(rank, count, jnp.ones(1) + 1)"
-    assert processes.results(program, indices=(0,), count=1) == [["0 1 [2.]"]]
-
-
-def test_joining_twice_or_late_is_refused(processes):
-    program = """
-    try:
-        minijax.distributed.initialize()
-    except RuntimeError as error:
-        print(error)
-    minijax.distributed.shutdown()
-    try:
-        minijax.distributed.initialize()
-    except RuntimeError as error:
-        print(error)
-    """
-    for out in processes.results(program):
-        assert "called before" in out[0]
-        assert "before the first array" in out[1]
-
-
-def test_exit_codes_are_the_programs_own(processes):
-    zero, one = processes.run("sys.exit(4 * rank)")
-    assert (zero.code, one.code) == (0, 4)
-
-
-def test_a_fork_is_alone(processes):
-    program = """
-    if os.fork() == 0:
-        assert not minijax.distributed.is_initialized()
-        sys.exit()
-    print(os.wait()[1])
-    """
-    begin = "import minijax, os, sys\nminijax.distributed.initialize()\n"
-    assert sys.platform == "win32" or processes.results(program, begin=begin) == [["0"], ["0"]]
-
-
 def test_compiled_programs_are_cached_for_all_processes(processes, tmp_path):
+    """One that joined itself alone has the same programs."""
     program = """
-    print(minijax.jit(lambda x: jnp.sin(x).sum())(jnp.arange(5.0)))
+    print(count, minijax.jit(lambda x: jnp.sin(x).sum())(jnp.arange(5.0)))
     """
     variables = {
         "MINIJAX_ENABLE_COMPILATION_CACHE": "true",
         "MINIJAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
     }
-    alone = processes.results(program, indices=(0,), count=1, **variables)
-    assert processes.results(program, **variables) == alone * 2
+    ((alone,),) = processes.results(program, indices=(0,), count=1, **variables)
+    assert alone.startswith("1 ")
+    both = processes.results(program, **variables)
+    assert both == [[alone.replace("1 ", "2 ", 1)]] * 2

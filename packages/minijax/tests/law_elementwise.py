@@ -200,5 +200,13 @@ BITCASTS = [
     ((), np.int32, np.uint8),
 ]
 
+# What XLA compiles for long, as do its derivatives: several loops and series.
+LONG = (
+    *("owens_t", "betaln", "growth_of_digamma", "poch", "comb", "gamma_density", "beta_density"),
+    *("igamma", "igammac", "igamma_grad_a", "random_gamma_grad", "regularized_incomplete_beta"),
+    *("zeta", "slope_of_zeta", "ndtri", "ndtri_slope", "kullback_leibler", "polygamma", "erfcx"),
+    *("erfcx_slope", "dawsn", "dawsn_slope", "hyp1f1", "hyp2f1", "wofz", "expn", "bessel_i0e"),
+)
+
 # What has no derivative, or by JAX's rule another than the slope of what it computes.
 NOT_SMOOTH = ("is_finite", "bitcast_convert_type")

@@ -222,15 +222,12 @@ FUNCTIONS = {
         [(2, 3)],
         (*SMOOTH, I32),
     ),
-    # By their first operand these have one derivative, or none: see test_special.py.
-    "igamma": ([lambda x: lax.igamma(1.2, x)], [(2,)], (F64,)),
-    "igammac": ([lambda x: lax.igammac(1.2, x)], [(2,)], (F64,)),
+    # By their first operands these have one derivative, or none: see test_special.py.
     "hyp1f1": ([lambda x: special.hyp1f1(0.7, 1.3, x)], [(2,)], (F64,)),
     "hyp2f1": ([lambda x: special.hyp2f1(0.7, 0.4, 1.3, x / 3)], [(2,)], (F64,)),
     "wofz": ([special.wofz], [(2,)], (C128,)),
     "zeta": ([lambda x, q: lax.zeta(1 + x, q)], [(2,), (2,)], (F64,)),
     "slope_of_zeta": ([slope_of_zeta], [(2,), (2,)], (F64,)),
-    "igamma_grad_a": ([lambda x: lax.igamma_grad_a(1.2, x)], [(2,)], (F64,)),
 }
 TRANSFORMS = {
     "FFT": (C128, 3),

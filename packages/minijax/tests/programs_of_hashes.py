@@ -1,6 +1,6 @@
 """Programs in which numbers drawn, or keys, are made from keys that are made in the same program.
 
-Run as a script with one of `NAMES` to compile and run these; the last line printed names the
+Run as a script with names of programs to compile and run these; the last line printed names the
 one that hangs.
 """
 
@@ -52,16 +52,28 @@ OF_KEYS = {
     "two words": lambda key: mapped(random.normal)(random.key_data(key)),
     "parts": lambda key: list(mapped(random.uniform)(key)),
 }
-NAMES = ["keys", *DRAWS]
+PROGRAMS = {name: {name: program} for name, program in OF_KEYS.items()}
+PROGRAMS |= {
+    name: {f"{name}, {way}": WAYS[way](draw) for way in WAYS} for name, draw in DRAWS.items()
+}
 
 
-def programs(name):
-    if name == "keys":
-        return OF_KEYS
-    return {f"{name}, {way}": WAYS[way](DRAWS[name]) for way in WAYS}
+OF_GAMMA = {"beta", "dirichlet", "ball"}  # and of nothing else
+
+
+def of_a_day():
+    """All programs of keys, and of the first distribution; of the others one, each in its way."""
+    for number, (name, programs) in enumerate(PROGRAMS.items()):
+        if name in OF_KEYS or name == "uniform":
+            yield from programs
+        elif name not in OF_GAMMA:
+            yield list(programs)[number % len(programs)]
 
 
 if __name__ == "__main__":
-    for name, program in programs(sys.argv[1]).items():
-        print(name, file=sys.stderr, flush=True)
-        jit(program)(random.key(0))
+    chosen = sys.argv[1:]
+    for programs in PROGRAMS.values():
+        for name, program in programs.items():
+            if name in chosen:
+                print(name, file=sys.stderr, flush=True)
+                jit(program)(random.key(0))

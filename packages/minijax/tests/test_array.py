@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import for_each
 
 import minijax.numpy as jnp
 import minijax_stage3 as stage3
@@ -72,7 +73,7 @@ class TestDlpack:
     def test_from_numpy(self):
         np.testing.assert_array_equal(array(np.from_dlpack(X)), X)
 
-    @pytest.mark.parametrize("max_version", [None, (0, 8), (1, 0), (1, 1)])
+    @for_each("max_version", [None, (0, 8), (1, 0), (1, 1)])
     def test_the_protocol(self, max_version):
         x = array(X)
         assert x.__dlpack_device__() == (1, 0)
@@ -104,7 +105,7 @@ class TestTheDevice:
         assert "cpu" in str(x.device).lower()
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@for_each("dtype", DTYPES)
 def test_copies_and_pickles(dtype):
     x = array(VALUES.astype(dtype))
     for y in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
@@ -161,7 +162,7 @@ RESULTS = {
 }
 
 
-@pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS)
+@for_each("made", RESULTS.values())
 def test_what_the_library_computes_is_of_its_class(made):
     for leaf in tree.leaves(made()):
         assert type(leaf) is Array
@@ -199,14 +200,26 @@ def test_tracers_count_as_arrays():
 def test_a_stages_tracer_has_the_methods_of_arrays_inside_a_function_of_the_library():
     """What such a function computes of it has them, too; outside neither has."""
 
-    for function in (jnp.cumsum, jnp.median, jnp.diff, jnp.unwrap, jnp.linalg.norm):
-        expected = function(X)
-        for transformed in (
-            lambda f: jvp2(f, (np.asarray(X),), (np.asarray(X),))[0],
-            lambda f: stage3.jit(f)(np.asarray(X)),
-            lambda f: vmap2(f)(np.stack([X]))[0],
-        ):
-            np.testing.assert_allclose(transformed(function), expected, rtol=1e-6)
+    functions = jnp.cumsum, jnp.median, jnp.diff, jnp.unwrap, jnp.linalg.norm
+    transformations = {
+        "jit": lambda f, x: f(x),
+        "jvp": lambda f, x: jvp2(f, (x,), (x,))[0],
+        "vmap": lambda f, xs: vmap2(f)(xs),
+    }
+
+    def of_each(x, xs):
+        return [
+            [of(f, xs if name == "vmap" else x) for f in functions]
+            for name, of in transformations.items()
+        ]
+
+    x, xs = np.asarray(X), np.stack([X])
+    for found in stage3.jit(of_each)(x, xs):
+        for function, result in zip(functions, found, strict=True):
+            expected = np.asarray(function(X))
+            np.testing.assert_allclose(np.reshape(result, expected.shape), expected, rtol=1e-6)
+    np.testing.assert_allclose(transformations["jvp"](jnp.cumsum, x), np.cumsum(X))
+    np.testing.assert_allclose(transformations["vmap"](jnp.cumsum, xs), [np.cumsum(X)])
 
     def outside(x):
         assert not hasattr(x, "sum")
@@ -235,7 +248,7 @@ def test_tracers_of_each_class_have_the_methods_of_arrays():
     assert jit(lambda x: (x > 0) | (x == 0))(X).all()
 
 
-@pytest.mark.parametrize("transformation", [jit, vmap, grad])
+@for_each("transformation", [jit, vmap, grad])
 def test_what_needs_memory_says_so_of_tracers(transformation):
     x = jnp.ones(3) if transformation is vmap else jnp.float32(1)
 
@@ -305,7 +318,7 @@ USES = {
 
 
 class TestDeletion:
-    @pytest.mark.parametrize("use", USES.values(), ids=USES)
+    @for_each("use", USES.values())
     def test_the_numbers_are_gone_and_the_error_says_why(self, use):
         double(array(X))
         x = array(X)
@@ -393,9 +406,9 @@ class TestWhatOthersAsk:
         for made in (x.copy(), copy.copy(x), copy.deepcopy([x])[0]):
             assert not np.shares_memory(made, np.asarray(x))
 
-    @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-    @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (2, 3)], ids=str)
-    @pytest.mark.parametrize("dtype", [*DTYPES, float0], ids=str)
+    @for_each("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+    @for_each("shape", [(), (0,), (2, 0), (2, 3)])
+    @for_each("dtype", [*DTYPES, float0])
     def test_pickles(self, dtype, shape, protocol):
         x = array(np.zeros(shape, dtype))
         y = pickle.loads(pickle.dumps(x, protocol))
@@ -465,8 +478,8 @@ class TestFromDlpack:
         def __dlpack_device__(self):
             return self.x.__dlpack_device__()
 
-    @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (2, 3)], ids=str)
-    @pytest.mark.parametrize("dtype", DTYPES[:-1], ids=str)
+    @for_each("shape", [(), (0,), (3, 0), (2, 3)])
+    @for_each("dtype", DTYPES[:-1])
     def test_every_dtype(self, dtype, shape):
         x = np.resize(VALUES, shape).astype(dtype)
         y = dlpack.from_dlpack(self.Foreign(array(x)))
@@ -521,7 +534,7 @@ class TestDonation:
             assert outcomes.count(True) == 7
             assert outcomes.count((X * 2).tolist()) == 1
 
-    @pytest.mark.parametrize("look", [np.asarray, np.from_dlpack], ids=["numpy", "dlpack"])
+    @for_each("look", [np.asarray, np.from_dlpack])
     def test_memory_that_somebody_looks_at_stays(self, look):
         x = array(np.arange(1000.0))
         view = look(x)

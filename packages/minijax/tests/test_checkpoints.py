@@ -14,6 +14,7 @@ from collections import namedtuple
 import ml_dtypes
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 from minijax import numpy as jnp
@@ -63,15 +64,15 @@ def assert_same(x, y):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES.split(), *NARROW.split(), "int4", "uint4"])
+@for_each("dtype", [*DTYPES.split(), *NARROW.split(), "int4", "uint4"])
 def test_numbers_of_all_dtypes(dtype, tmp_path):
     x = numbers_of(getattr(ml_dtypes, dtype, dtype))
     tree = [x, x[:, :0], x[1, 1:2].reshape(()), x.T[::-2]]
     if "int4" not in dtype:  # the device holds none
         tree += [jnp.asarray(x), jnp.asarray(x[:0]), jnp.asarray(x)[0, 0]]
-    found = round_trip(tmp_path, tree)
+    found = round_trip(tmp_path / dtype, tree)
     assert_same(found, tree)
-    assert_same(checkpoints.restore(tmp_path, tree), tree)
+    assert_same(checkpoints.restore(tmp_path / dtype, tree), tree)
 
 
 TREES = {
@@ -89,11 +90,11 @@ TREES = {
 }
 
 
-@pytest.mark.parametrize("name", TREES)
+@for_each("name", TREES)
 def test_trees(name, tmp_path):
-    assert_same(round_trip(tmp_path, TREES[name]), TREES[name])
+    assert_same(round_trip(tmp_path / name, TREES[name]), TREES[name])
     if TREES[name] is not None:
-        assert_same(checkpoints.restore(tmp_path, TREES[name]), TREES[name])
+        assert_same(checkpoints.restore(tmp_path / name, TREES[name]), TREES[name])
 
 
 def test_another_byte_order(tmp_path):
@@ -249,7 +250,7 @@ def two_steps(tmp_path_factory):
     return directory
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_refusals(name, two_steps):
     call, kind, message = REFUSED[name]
     with pytest.raises(kind, match=re.escape(message.format(d=two_steps))):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
-from minijax.settings.config import Config, config
+from minijax.settings.config import Config, _user_cache_directory, config
 
 
 def in_fresh_process(program, **variables):
@@ -43,7 +44,7 @@ def test_minijax_config_is_there_under_its_name():
     assert config.compilation_cache_max_size == 2**30
 
 
-@pytest.mark.parametrize("name", list(config.options))
+@for_each("name", list(config.options))
 def test_every_setting_says_what_it_does_and_has_a_default_of_its_type(name):
     option = config.option(name)
     assert option.doc.endswith(".")
@@ -75,28 +76,38 @@ def test_the_environment(settings):
     assert (settings.from_environment, settings.empty) == (3, 1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"), [("1", True), ("True", True), ("on", True), ("0", False), ("No", False)]
 )
-def test_switches_in_the_environment(text, value):
-    shown = in_fresh_process(
-        SHOW.format("enable_compilation_cache"), MINIJAX_ENABLE_COMPILATION_CACHE=text
-    )
-    assert shown == repr(value)
+def test_switches_in_the_environment(text, value, monkeypatch):
+    monkeypatch.setenv("MINIJAX_SWITCH", text)
+    assert Config().declare("switch", bool, not value, "A switch.").value is value
 
 
-@pytest.mark.parametrize(
-    ("variable", "text", "expected"),
+@for_each(
+    ("kind", "text", "expected"),
     [
-        ("MINIJAX_ENABLE_COMPILATION_CACHE", "perhaps", "true or false"),
-        ("MINIJAX_COMPILATION_CACHE_MAX_SIZE", "1 GB", "an int"),
-        ("MINIJAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "a while", "a float"),
+        (bool, "perhaps", "true or false"),
+        (int, "1 GB", "an int"),
+        (float, "a while", "a float"),
     ],
 )
-def test_a_mistake_in_the_environment(variable, text, expected):
-    message = in_fresh_process("import minijax", **{variable: text})
+def test_a_mistake_in_the_environment(kind, text, expected, monkeypatch):
+    monkeypatch.setenv("MINIJAX_SETTING", text)
+    message = f"the environment variable MINIJAX_SETTING has to be {expected}, found {text!r}"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        Config().declare("setting", kind, None, "A setting.")
+
+
+def test_the_settings_of_the_library_are_read_when_it_is_imported():
+    names = "enable_compilation_cache", "compilation_cache_max_size"
+    variables = {"MINIJAX_ENABLE_COMPILATION_CACHE": "No"}
+    shown = in_fresh_process("; ".join(map(SHOW.format, names)), **variables)
+    assert shown.split() == ["False", repr(2**30)]
+    message = in_fresh_process("import minijax", MINIJAX_COMPILATION_CACHE_MAX_SIZE="1 GB")
     assert message == (
-        f"ValueError: the environment variable {variable} has to be {expected}, found {text!r}"
+        "ValueError: the environment variable MINIJAX_COMPILATION_CACHE_MAX_SIZE has to be an int, "
+        "found '1 GB'"
     )
 
 
@@ -150,7 +161,7 @@ def test_what_sets_can_be_entered_again(settings):
         assert settings.count == 1
 
 
-@pytest.mark.parametrize("name", ["enable_x64", "disable_jit", "debug_nans", "log_compiles"])
+@for_each("name", ["enable_x64", "disable_jit", "debug_nans", "log_compiles"])
 def test_public_settings_can_be_entered_again(name):
     outside = config.read(name)
     setting = getattr(minijax, name)(not outside)
@@ -220,11 +231,12 @@ def at_defaults():
         config.update(name, value)
 
 
-@pytest.mark.parametrize("changed", KEPT_TOGETHER)
-@pytest.mark.parametrize("overridden", KEPT_TOGETHER)
+@for_each("changed", KEPT_TOGETHER)
+@for_each("overridden", KEPT_TOGETHER)
 def test_settings_are_overridden_one_by_one(overridden, changed, at_defaults):
     """Overriding one of them once pinned all others: `update` did nothing in the block."""
     default = config.option(overridden).default
+    config.update(changed, config.option(changed).default)
     with config.override(**{overridden: default}):
         config.update(changed, KEPT_TOGETHER[changed])
         assert config.read(changed) == (
@@ -288,7 +300,7 @@ def test_a_program_is_one_of_its_settings(at_defaults):
     assert wide == {"float64"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value", "expected"),
     [
         ("switch", 1, "config: switch is true or false, found 1 of type int"),
@@ -359,7 +371,7 @@ def test_the_command_line(settings, monkeypatch):
 
 
 @pytest.mark.cpu_only
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("jax_platforms", "cpu"),
@@ -377,7 +389,7 @@ def test_what_programs_for_jax_set(name, value):
         assert float(minijax.numpy.ones(2).sum()) == 2.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value", "error", "message"),
     [
         ("platforms", "abacus", ValueError, "platforms is of .*, found 'abacus'"),
@@ -407,13 +419,15 @@ def test_what_this_library_has_not(name, value, error, message):
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the place is another one there")
-@pytest.mark.parametrize(
-    ("variables", "expected"),
+@for_each(
+    ("home", "cache", "expected"),
     [
-        ({"HOME": "/home/me", "XDG_CACHE_HOME": ""}, "/home/me/.cache/minijax"),
-        ({"HOME": "/home/me", "XDG_CACHE_HOME": "/fast/me"}, "/fast/me/minijax"),
-        ({"HOME": "/home/me", "XDG_CACHE_HOME": "relative"}, "/home/me/.cache/minijax"),
+        ("/home/me", "", "/home/me/.cache/minijax"),
+        ("/home/me", "/fast/me", "/fast/me/minijax"),
+        ("/home/me", "relative", "/home/me/.cache/minijax"),
     ],
 )
-def test_where_the_cache_is_by_default(variables, expected):
-    assert in_fresh_process(SHOW.format("compilation_cache_dir"), **variables) == repr(expected)
+def test_where_the_cache_is_by_default(home, cache, expected, monkeypatch):
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    assert _user_cache_directory() == expected

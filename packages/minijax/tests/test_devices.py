@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -25,7 +26,7 @@ def test_there_is_one_cpu_in_one_process():
     assert jnp.ones(2).device == device
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error", "message"),
     [
         (

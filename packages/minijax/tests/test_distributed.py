@@ -4,14 +4,14 @@ import logging
 import os
 import socket
 import sys
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 
 import minijax
-from minijax.distributed import cluster, ports
+from minijax.distributed import cluster
 from minijax.distributed.cluster import detect
-from minijax.distributed.ports import free_port
+from minijax.distributed.ports import require_free, reserved_port
 
 ADDRESS = "127.0.0.1:1"
 SLURM = {
@@ -142,19 +142,28 @@ def test_a_port_that_is_taken_is_refused():
             minijax.distributed.initialize(address, 2, 0)
 
 
-def test_a_free_port_is_not_one_that_is_taken(monkeypatch):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", free_port()))
-        taken.listen()
-        port = taken.getsockname()[1]
-        monkeypatch.setattr(ports, "_PORTS", range(port - 99, port + 1))
-        assert port - 99 <= free_port() < port
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux lets a socket hold a port for others")
+def test_nobody_else_is_given_a_reserved_port():
+    """Another launcher, or a connection, could have taken the port before process 0 did."""
+    with reserved_port() as port:
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+        with socket.socket() as other, pytest.raises(OSError, match="refused"):
+            other.connect(("127.0.0.1", port))
+        require_free("127.0.0.1", port)
+        with socket.socket() as service:  # as jaxlib's
+            service.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            service.bind(("127.0.0.1", port))
+            service.listen()
+            with pytest.raises(RuntimeError, match="in use"):
+                require_free("127.0.0.1", port)
+            socket.create_connection(("127.0.0.1", port)).close()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="where Linux says it")
-def test_no_outgoing_connection_gets_a_free_port():
-    first, _ = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
-    assert free_port() < int(first)
+def test_reserved_ports_differ():
+    with ExitStack() as stack:
+        ports = [stack.enter_context(reserved_port()) for _ in range(20)]
+        assert len({*ports}) == len(ports) or sys.platform != "linux"
 
 
 def test_an_address_of_another_host_is_refused():
@@ -164,11 +173,13 @@ def test_an_address_of_another_host_is_refused():
 
 
 def test_a_process_0_that_does_not_come_is_refused():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(RuntimeError, match=r"process 1 did not reach process 0 at .* in 1 second"):
-        minijax.distributed.initialize(address, 2, 1, initialization_timeout=1)
+    with socket.socket() as silent:  # held, so that nobody else answers there
+        silent.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            RuntimeError, match=r"process 1 did not reach process 0 at .* in 1 second"
+        ):
+            minijax.distributed.initialize(address, 2, 1, initialization_timeout=1)
 
 
 def test_proxies_are_warned_of(monkeypatch, caplog):

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from doctests_at_once import assert_examples_run
 
 import minijax
 from minijax import lax, nn, random
@@ -96,41 +98,64 @@ WITH_EXAMPLES = [
 ]
 
 
-def skip_without_extras(module):
+def lacks_what_it_needs(module):
+    """A module may need an extra, or a newer jaxlib."""
     if module.startswith(("minijax.checkpoints", "minijax.experimental.array_serialization")):
-        pytest.importorskip("tensorstore")
-    if module == "minijax.extend.xla":
-        pytest.importorskip("jaxlib._xla", reason="jaxlib is older than 0.11")
+        return importlib.util.find_spec("tensorstore") is None
+    return module == "minijax.extend.xla" and importlib.util.find_spec("jaxlib._xla") is None
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_examples_in_docstrings(module):
-    skip_without_extras(module)
-    assert doctest.testmod(importlib.import_module(module), extraglobs=GIVEN).failed == 0
+ROOMS = {}
+for module in MODULES:
+    if not lacks_what_it_needs(module):
+        ROOMS.setdefault(module.split(".")[1], []).append(module)
 
 
-@pytest.mark.parametrize("module", WITH_EXAMPLES)
-def test_every_function_of_a_module_has_an_example_that_runs(module):
-    """Those that a factory made, or a stage, are found by no other test."""
-    skip_without_extras(module)
-    namespace = importlib.import_module(module)
-    runner, parser = doctest.DocTestRunner(), doctest.DocTestParser()
-    bare = []
-    for name in namespace.__all__:
-        value = getattr(namespace, name)
-        if not callable(value) or isinstance(value, types.GenericAlias):
-            continue
-        if not value.__module__.startswith("minijax"):  # jnp.save is numpy's, Device is jaxlib's
-            continue
-        its_module = importlib.import_module(value.__module__)
-        names = {**vars(namespace), **vars(its_module), **GIVEN}
-        test = parser.get_doctest(inspect.getdoc(value) or "", names, name, None, None)
-        if not test.examples:
-            bare.append(name)
-        elif not stands_where_it_says(value):
-            runner.run(test)
-    assert bare == []
+def examples_of(room):
+    finder = doctest.DocTestFinder()
+    for module in ROOMS[room]:
+        for test in finder.find(importlib.import_module(module), module, extraglobs=GIVEN):
+            if test.examples:
+                yield test
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_examples_in_docstrings(room):
+    assert_examples_run(list(examples_of(room)))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("room", ROOMS)
+def test_examples_in_docstrings_one_by_one(room):
+    runner = doctest.DocTestRunner()
+    for test in examples_of(room):
+        runner.run(test)
     assert runner.failures == 0
+
+
+def test_every_function_of_a_module_has_an_example_that_runs():
+    """Those that a factory made, or a stage, are found by no other test."""
+    parser, bare, tests = doctest.DocTestParser(), [], []
+    for module in WITH_EXAMPLES:
+        if lacks_what_it_needs(module):
+            continue
+        namespace = importlib.import_module(module)
+        for name in namespace.__all__:
+            value = getattr(namespace, name)
+            if not callable(value) or isinstance(value, types.GenericAlias):
+                continue
+            if not value.__module__.startswith("minijax"):  # jnp.save is numpy's, Device jaxlib's
+                continue
+            its_module = importlib.import_module(value.__module__)
+            names = {**vars(namespace), **vars(its_module), **GIVEN}
+            where = f"{module}.{name}"
+            test = parser.get_doctest(inspect.getdoc(value) or "", names, where, None, None)
+            if not test.examples:
+                bare.append(where)
+            elif not stands_where_it_says(value):
+                tests.append(test)
+    assert bare == []
+    assert_examples_run(tests)
 
 
 def stands_where_it_says(value):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -88,7 +89,7 @@ def run(page, number, program, namespace):
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_a_page_shows_a_program_that_raises_the_error_and_one_that_does_not(page):
     text = (PAGES_OF_ERRORS / f"{page}.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {page}\n")
@@ -257,10 +258,7 @@ TABLE = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("call", "cls", "words"),
-    [pytest.param(*row, id=f"{row[1].__name__}-{i}") for i, row in enumerate(TABLE)],
-)
+@for_each(("call", "cls", "words"), TABLE)
 def test_a_message_has_the_line_the_remedy_and_the_page(call, cls, words):
     with pytest.raises(cls) as caught:
         call()
@@ -306,7 +304,7 @@ def test_errors_of_xla_say_more_and_keep_the_program():
     assert str(error).endswith("See docs/errors/JaxRuntimeError.md, which explain_error() prints")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "which", [errors.CarryTypeError, "CarryTypeError", errors.CarryTypeError("")]
 )
 def test_the_page_of_an_error_is_shipped_and_printed(which, capsys):
@@ -326,7 +324,7 @@ def test_the_error_that_is_handled_is_explained(capsys):
         minijax.explain_error(KeyError)
 
 
-@pytest.mark.parametrize("stage", ["trace", "lower", "eval_shape", "__call__"])
+@for_each("stage", ["trace", "lower", "eval_shape", "__call__"])
 def test_an_argument_that_a_jitted_function_lacks_is_named(stage):
     # It said that `self` "cannot be <PjitFunction of ...>".
     def f(x, y):

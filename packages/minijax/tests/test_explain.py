@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -38,7 +39,7 @@ def run(jaxpr, *args):
     return [float(out) for out in eval_jaxpr(jaxpr, [], *given)]
 
 
-@pytest.mark.parametrize(("fun", "args"), [(f, (X,)), (loss, (PARAMS, BATCH)), (jit(f), (X,))])
+@for_each(("fun", "args"), [(f, (X,)), (loss, (PARAMS, BATCH)), (jit(f), (X,))])
 def test_every_stage_is_there_and_typechecks(fun, args):
     explanation = explain(fun)(*args)
     assert titles(explanation) == STAGES
@@ -91,7 +92,7 @@ def test_a_derivative_of_ones_own_is_that_of_the_stages():
     assert run(explain(square)(3.0)["transpose"], 3.0, 1.0) == [100.0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fun", "args", "why"),
     [
         (lambda n: n + 1, (3,), "There is none: no argument is real or complex."),
@@ -172,7 +173,7 @@ def test_the_command_writes_a_page(program, tmp_path, capsys):
     assert "minijax-explanation" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "message"),
     [
         (["{}:g"], "has no function 'g'"),
@@ -191,7 +192,7 @@ def test_bad_commands(program, arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "shape", "dtype"),
     [
         ("f32[3,4]", (3, 4), "float32"),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rows import for_each
 from static_argument_laws import StaticArgumentLaws, counted
 
 import minijax
@@ -54,7 +55,7 @@ def test_constants_are_those_of_the_first_call():
 class TestStaticArguments(StaticArgumentLaws):
     lib = SimpleNamespace(jit=jit, deriv=deriv, vmap=vmap, sin=sin, reduce_sum=reduce_sum)
 
-    @pytest.mark.parametrize(
+    @for_each(
         "static",
         [
             {"static_argnums": 1, "static_argnames": "flip"},
@@ -78,7 +79,7 @@ class TestStaticArguments(StaticArgumentLaws):
 
         assert (f(2.0).item(), f(2.0, None).item(), f(2.0, "abc").item()) == (2, 2, 6)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("make", "error", "message"),
         [
             (
@@ -192,7 +193,7 @@ class TestAheadOfTime:
         compiled = jit(lambda a, b: a - b).lower(1.0, b=2.0).compile()
         assert compiled(5.0, b=3.0).item() == 2.0
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("call", "message"),
         [
             (lambda c: c(X.astype(f32)), "`f` was compiled for f64[3], called with f32[3]"),

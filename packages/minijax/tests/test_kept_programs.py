@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -70,12 +71,15 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
 class TestEachFunction:
+    @for_each("name", CALLS)
     def test_is_traced_once(self, name, capsys):
+        kept_programs.clear()
         assert times_traced(capsys, CALLS[name]) == times_traced(capsys, CALLS[name], 0) + 1
 
+    @for_each("name", CALLS)
     def test_gives_what_its_jitted_call_gives(self, name):
+        kept_programs.clear()
         expected = minijax.jit(CALLS[name])()
         for _ in range(2):
             found = CALLS[name]()
@@ -84,6 +88,7 @@ class TestEachFunction:
                 assert x.aval == y.aval
                 np.testing.assert_allclose(x, y, rtol=1e-6)
 
+    @for_each("name", CALLS)
     def test_is_as_python_has_it_where_jit_is_disabled(self, name, capsys):
         CALLS[name]()
         with minijax.disable_jit():
@@ -140,7 +145,7 @@ class TestWhatIsSeen:
         f.__kwdefaults__["shift"] = 1.0
         assert total(f) == 21
 
-    @pytest.mark.parametrize("make", [list, np.array, lambda xs: {"a": [xs[0]]}["a"]])
+    @for_each("make", [list, np.array, lambda xs: {"a": [xs[0]]}["a"]])
     def test_items_that_are_replaced(self, make):
         scales = make([2.0])
         assert total(lambda x: x * scales[0]) == 12
@@ -194,7 +199,7 @@ class TestWhatIsSeen:
         Store.scale = jnp.float32(3)
         assert total(lambda x: x * Store.scale) == 18
 
-    @pytest.mark.parametrize("values", [(0.0, -0.0), (1, True), (1, 1.0), (2.0, np.float64(2))])
+    @for_each("values", [(0.0, -0.0), (1, True), (1, 1.0), (2.0, np.float64(2))])
     def test_values_that_are_equal_but_differ(self, values):
         def divided(value):
             return lax.map(lambda x: jnp.divide(1, jnp.asarray(value)) + 0 * x, X)

@@ -2,6 +2,7 @@
 """`debug_key_reuse`: what draws from a key twice is found, and nothing else."""
 
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -102,22 +103,23 @@ FRESH = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REUSING)
-def test_reuse_is_found(key, name):
+@for_each("name", REUSING)
+def test_reuse_is_found(name):
+    key = random.key(0)
     argument = random.split(key) if name.startswith("mapped twice in") else key
     with pytest.raises(KeyReuseError, match=r"test_key_reuse.py:\d+.*random\.split"):
         REUSING[name](argument)
 
 
-@pytest.mark.parametrize("name", FRESH)
-def test_no_reuse_is_no_error(key, name):
-    FRESH[name](key)
+@for_each("name", FRESH)
+def test_no_reuse_is_no_error(name):
+    FRESH[name](random.key(0))
 
 
-@pytest.mark.parametrize("name", ["two draws", "a jitted function twice", "a carry that stays"])
-def test_nothing_is_checked_unless_asked_for(key, name):
+@for_each("name", ["two draws", "a jitted function twice", "a carry that stays"])
+def test_nothing_is_checked_unless_asked_for(name):
     with minijax.debug_key_reuse(False):
-        REUSING[name](key)
+        REUSING[name](random.key(0))
 
 
 def test_what_is_drawn_stays_the_same(key):

@@ -1,9 +1,14 @@
 """The law: every primitive declared here has every rule, and every rule is right.
 
-Each primitive brings examples; each law is tried on all of them.
+Each primitive brings examples; each law is tried on all of them. What the laws of a primitive want
+computed is one program, so that it is compiled once. At night the same is computed operation by
+operation, too.
 """
 
+import functools
+import inspect
 import itertools
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +20,7 @@ import numpy as np
 import pytest
 
 import minijax.export  # declares primitives, as does the next
+import minijax.numpy as jnp
 import minijax.scipy.special  # noqa: F401
 from minijax import (
     P,
@@ -95,7 +101,7 @@ REDUCTIONS = {
 NOT_SMOOTH = {*law_elementwise.NOT_SMOOTH, *law_structured.NOT_SMOOTH}
 
 
-@dataclass
+@dataclass(eq=False)
 class Example:
     """A primitive, the types of its operands, and its parameters."""
 
@@ -165,7 +171,7 @@ def candidates(primitive):
         yield from (Example(primitive, (ShapedArray(shape, F64),)) for shape in ((), (0,)))
     elif name in BINARY:
         yield from (Example(primitive, avals) for avals in of_every_type((2, 3), (2, 3)))
-        for shapes in itertools.product([(), (2, 3)], repeat=2):
+        for shapes in [((), ()), ((), (2, 3)), ((2, 3), ())]:
             yield Example(primitive, tuple(ShapedArray(shape, F64) for shape in shapes))
     elif name == "clamp":
         yield from (Example(primitive, avals) for avals in of_every_type((2, 3), (2, 3), (2, 3)))
@@ -174,7 +180,7 @@ def candidates(primitive):
         yield from (Example(primitive, (ShapedArray((2, 3), dtype),)) for dtype in (F64, F32))
     elif name in law_elementwise.HELD:
         held = law_elementwise.HELD[name]
-        for dtype, shape in itertools.product((F64, F32), [(2, 3), ()]):
+        for dtype, shape in [(F64, (2, 3)), (F64, ()), (F32, (2, 3))]:
             yield Example(primitive, (ShapedArray(shape, dtype),), held=held)
     elif name in law_elementwise.PARAMS:
         for avals, params in itertools.product(of_every_type((2, 3)), law_elementwise.PARAMS[name]):
@@ -250,17 +256,165 @@ def widest(examples):
     return [max(alike, key=lambda pair: pair[0])[1] for alike in by_look.values()]
 
 
-def narrower_at_night(examples):
-    """The examples as parameters of a test, run at every change for the widest numbers."""
-    by_day = set(map(id, widest(examples)))
+def first_of_each(examples, look):
+    """The first of those examples that look the same."""
+    return list({look(example): example for example in reversed(list(examples))}.values())[::-1]
+
+
+def function_of(example):
+    return example.primitive, example.function
+
+
+def kinds_of(example):
+    return *function_of(example), frozenset(aval.dtype.kind for aval in example.avals)
+
+
+def is_long(example):
+    return example.primitive.name in law_elementwise.LONG
+
+
+# What is evaluated operation by operation by day, too: one of each kind of numbers.
+EVALUATED = first_of_each(widest(EXAMPLES), kinds_of)
+# By day, derivatives and batches are tried of the widest numbers, and of what takes long to compile
+# once; all that compiles nothing, and all values, are tried of all examples.
+BY_DAY = [e for e in widest(EXAMPLES) if not is_long(e)]
+BY_DAY += first_of_each(filter(is_long, widest(EXAMPLES)), function_of)
+SHORT = [e for e in SMOOTH if not is_long(e)]
+
+LAWS = defaultdict(list)  # by primitive: each law, and the examples on which it is tried by day
+
+
+def law(examples, by_day=None):
+    """Make a test of each primitive of a law, which is stated about one example.
+
+    The statement yields calls, each a function and its operands, is sent what they give, and judges
+    that. Where there is nothing to compute, it is a function. Of `examples`, those that are not
+    among `by_day` are tried at night.
+    """
+
+    def of_statement(statement):
+        chosen = defaultdict(list)
+        for example in examples:
+            chosen[example.primitive].append(example)
+        for primitive in chosen:
+            LAWS[primitive].append((statement, chosen[primitive], set(by_day or examples)))
+
+        @pytest.mark.parametrize("primitive", chosen, ids=str, scope="module")
+        def test(primitive):
+            if errors := broken(primitive)[statement]:
+                raise ExceptionGroup(f"{statement.__name__}: {len(errors)} examples", errors)
+
+        test.__name__, test.__doc__ = statement.__name__, statement.__doc__
+        return test
+
+    return of_statement
+
+
+class Trial:
+    """A law that is tried on an example."""
+
+    def __init__(self, statement, example):
+        self.statement, self.example = statement, example
+        self.calls, self.judge = [], None
+        self.error = self._advance(self._begin)
+
+    def _begin(self):
+        judge = self.statement(self.example)
+        if inspect.isgenerator(judge):
+            self.calls, self.judge = next(judge), judge
+
+    def _advance(self, step):
+        try:
+            step()
+        except StopIteration:
+            return None
+        except Exception as error:
+            error.add_note(f"example {self.example}")
+            return error
+
+    def judged(self, results):
+        """The error of the law, given what its calls give; None if it holds."""
+        if self.judge is None:
+            return self.error
+        errors = [result for result in results if isinstance(result, Exception)]
+        if errors:
+            return self._advance(lambda: self.judge.throw(errors[0]))
+        return self._advance(lambda: self.judge.send(results))
+
+
+def trials(primitive, at_night=False):
     return [
-        pytest.param(x, marks=[] if id(x) in by_day else [pytest.mark.nightly], id=str(x))
-        for x in examples
+        Trial(statement, example)
+        for statement, examples, by_day in LAWS[primitive]
+        for example in examples
+        if at_night or example in by_day
     ]
 
 
-every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
-every_smooth_example = pytest.mark.parametrize("example", SMOOTH, ids=str)
+@functools.cache
+def broken(primitive):
+    """By law, the errors of a primitive's examples. One program computes what the laws judge."""
+    errors = defaultdict(list)
+    begun = trials(primitive)
+    results = iter(together([call for trial in begun for call in trial.calls]))
+    for trial in begun:
+        error = trial.judged([next(results) for _ in trial.calls])
+        if error is not None:
+            again = Trial(trial.statement, trial.example)
+            is_broken = again.judged([by_itself(call) for call in again.calls]) is not None
+            error.add_note("so it is by itself" if is_broken else "not by itself")
+            errors[trial.statement].append(error)
+    return errors
+
+
+def by_itself(call):
+    """What a function gives for its operands, or its error."""
+    function, *operands = call
+    try:
+        return function(*operands)
+    except Exception as error:
+        return error
+
+
+def together(calls):
+    """What each of the calls gives, computed by one program, or their errors.
+
+    The program applies all functions of operands of one type to the same operands, and is run for
+    each of these: such functions have much in common, which is compiled once.
+    """
+    families = defaultdict(lambda: ({}, {}))  # by the types of operands: these, and the functions
+    for function, *operands in calls:
+        points, functions = families[tuple((x.shape, x.dtype) for x in operands)]
+        points[contents(operands)] = operands
+        functions[function] = None
+
+    @jit
+    def program(operands):
+        return [
+            [None if isinstance(x := by_itself((f, *xs)), Exception) else x for f in functions]
+            for (_, functions), xs in zip(families.values(), operands, strict=True)
+        ]
+
+    found = {}
+    for run in range(max(len(points) for points, _ in families.values())):
+        point = [list(points.items())[run % len(points)] for points, _ in families.values()]
+        try:
+            results = program([operands for _, operands in point])
+        except Exception:  # of one of the functions, lowered or compiled
+            return [by_itself((jit(function), *operands)) for function, *operands in calls]
+        for (_, functions), (drawn, _), of_family in zip(
+            families.values(), point, results, strict=True
+        ):
+            found |= {(f, drawn): x for f, x in zip(functions, of_family, strict=True)}
+    results = [found[function, contents(operands)] for function, *operands in calls]
+    return [
+        by_itself(call) if result is None else result
+        for call, result in zip(calls, results, strict=True)
+    ]
+
+
+def contents(operands):
+    return tuple((x.shape, x.dtype, x.tobytes()) for x in operands)
 
 
 def tangents_for(args, seed):
@@ -275,8 +429,13 @@ def tangents_for(args, seed):
     )
 
 
+def cotangent_for(example):
+    (ct,) = tangents_for([eval_shape(example, *example.draw())], seed=2)
+    return ct
+
+
 def is_inexact(x):
-    return np.asarray(x).dtype.kind in "fc"
+    return x.dtype.kind in "fc"
 
 
 def moved(args, h, tangents):
@@ -288,31 +447,39 @@ def is_close(x, y, tolerance=None):
     x, y = np.asarray(x), np.asarray(y)
     assert x.shape == y.shape
     assert x.dtype == y.dtype
+    if x.dtype.kind == "V":  # no number
+        return
     tolerance = tolerance or (1e-5 if x.dtype in (F32, C64) else 1e-12)
     np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("primitive", [x for x in abstract_eval_rules if x.higher_order], ids=str)
-def test_a_primitive_that_holds_programs_says_in_every_column_what_is_done_with_them(primitive):
-    for rules in (
+def test_primitives_that_hold_programs_say_in_every_column_what_is_done_with_them():
+    columns = (
         *(impl_rules, lowering_rules, jvp_rules, vmap_rules),
         *(core.partial_eval_rules, core.dce_rules, core.dependence_rules),
         *(core.order_rules, core.key_rules, core.step_rules),
-    ):
-        assert primitive in rules, rules.table
+    )
+    holding = [primitive for primitive in abstract_eval_rules if primitive.higher_order]
+    missing = [
+        f"{primitive}: {rules.table}"
+        for primitive, rules in itertools.product(holding, columns)
+        if primitive not in rules
+    ]
+    assert holding
+    assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("primitive", primitives, ids=str)
-def test_every_primitive_has_examples_and_rules(primitive):
-    for rules in (impl_rules, abstract_eval_rules, lowering_rules, jvp_rules):
-        assert primitive in rules
-    if primitive.name in law_structured.EXCUSED:
-        assert not examples(primitive)
-        assert primitive in vmap_rules
-        return
-    assert examples(primitive)
-    takes_operands = any(example.avals for example in examples(primitive))
-    assert takes_operands == (primitive in vmap_rules)
+def test_every_primitive_has_examples_and_rules():
+    for primitive in primitives:
+        for rules in (impl_rules, abstract_eval_rules, lowering_rules, jvp_rules):
+            assert primitive in rules
+        if primitive.name in law_structured.EXCUSED:
+            assert not examples(primitive)
+            assert primitive in vmap_rules
+            continue
+        assert examples(primitive), primitive
+        takes_operands = any(example.avals for example in examples(primitive))
+        assert takes_operands == (primitive in vmap_rules), primitive
 
 
 def test_what_is_excused_or_has_functions_is_a_primitive():
@@ -320,100 +487,142 @@ def test_what_is_excused_or_has_functions_is_a_primitive():
     assert names >= {*law_structured.EXCUSED, *law_structured.FUNCTIONS}
 
 
-@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.function is not None], ids=str)
-def test_functions_hold_the_primitive_they_are_examples_of(example):
-    jaxpr = make_jaxpr(example)(*example.draw()).jaxpr
-    assert example.primitive in [eqn.primitive for eqn in jaxpr.eqns]
+def test_functions_hold_the_primitive_they_are_examples_of():
+    without = []
+    for example in EXAMPLES:
+        if example.function is not None:
+            jaxpr = make_jaxpr(example)(*example.draw()).jaxpr
+            if example.primitive not in [eqn.primitive for eqn in jaxpr.eqns]:
+                without.append(f"{example}\n{jaxpr}")
+    assert not without, "\n".join(without)
 
 
-@pytest.mark.parametrize("name", [*UNARY, *BINARY, *REDUCTIONS])
-def test_values_are_those_of_numpy(name):
-    (primitive,) = (primitive for primitive in primitives if primitive.name == name)
-    for example in examples(primitive):
-        args = example.draw()
-        axes = {"axis": example.params["axes"]} if example.params else {}
-        expected = ({**UNARY, **BINARY, **REDUCTIONS})[name](*args, **axes)
-        out = example(*args)
-        is_close(out, np.asarray(expected, out.dtype))
+OF_NUMPY = {**UNARY, **BINARY, **REDUCTIONS}
 
 
-@every_example
+@law([example for example in EXAMPLES if example.primitive.name in OF_NUMPY])
+def test_values_are_those_of_numpy(example):
+    args = example.draw()
+    (out,) = yield [(example, *args)]
+    axes = {"axis": example.params["axes"]} if example.params else {}
+    expected = OF_NUMPY[example.primitive.name](*args, **axes)
+    is_close(out, np.asarray(expected, out.dtype))
+
+
+@law(EXAMPLES)
 def test_abstract_evaluation_and_jit_agree_with_evaluation(example):
     args = example.draw()
-    out = example(*args)
-    is_close(jit(example)(*args), out)
+    (out,) = yield [(example, *args)]
     jaxpr = make_jaxpr(example)(*args).jaxpr
     typecheck_jaxpr(jaxpr)
     assert jaxpr.out_avals == [typeof(out)]
+    if example in EVALUATED:
+        evaluated = example(*args)
+        is_close(out, evaluated)
+        assert typeof(out) == typeof(evaluated)
 
 
-@every_smooth_example
+@law(SMOOTH)
+def test_derivatives_have_the_types_of_values(example):
+    """And derivatives of them."""
+    args, ct = example.draw(), cotangent_for(example)
+    tangents = tangents_for(args, seed=1)
+
+    def derivatives(*args):
+        def gradient(*args):
+            return vjp(example, *args)[1](ct)
+
+        return jvp(example, args, tangents), jvp(gradient, args, tangents)
+
+    (out, out_tangent), (cts, ct_tangents) = eval_shape(derivatives, *args)
+    assert (out_tangent.shape, out_tangent.dtype) == (out.shape, out.dtype)
+    for x, *both in zip(args, cts, ct_tangents, strict=True):
+        dtype = x.dtype if is_inexact(x) else [("float0", np.void, 0)]
+        assert [(y.shape, y.dtype) for y in both] == [(x.shape, dtype)] * 2
+
+
+@law(SMOOTH, by_day=BY_DAY)
 def test_jvp_is_the_limit_of_differences(example):
     args = example.draw()
     tangents = tangents_for(args, seed=1)
-    out, out_tangent = jvp(example, args, tangents)
-    is_close(out, example(*args))
-    wide = [np.asarray(x, np.promote_types(x.dtype, F64)) if is_inexact(x) else x for x in args]
+    wide = [x.astype(np.promote_types(x.dtype, F64)) if is_inexact(x) else x for x in args]
     h = 1e-5
-    above = example(*moved(wide, h, tangents))
-    below = example(*moved(wide, -h, tangents))
+    value, (out, out_tangent), above, below = yield [
+        (example, *args),
+        (lambda *args: jvp(example, args, tangents), *args),
+        (example, *moved(wide, h, tangents)),
+        (example, *moved(wide, -h, tangents)),
+    ]
+    is_close(out, value)
     expected = (np.asarray(above) - np.asarray(below)) / (2 * h)
     tolerance = 1e-4 if out.dtype in (F32, C64) else 1e-7
     is_close(out_tangent, np.asarray(expected, out.dtype), tolerance)
 
 
-@pytest.mark.parametrize("example", [e for e in EXAMPLES if not e.is_smooth], ids=str)
+@law([example for example in EXAMPLES if not example.is_smooth])
 def test_what_is_not_smooth_lets_no_derivative_through(example):
     args = example.draw()
-    out, out_tangent = jvp(example, args, tangents_for(args, seed=1))
-    zero = np.zeros(out.shape, out.dtype if out.dtype.kind in "fc" else [("float0", np.void, 0)])
+    tangents = tangents_for(args, seed=1)
+    ((out, out_tangent),) = yield [(lambda *args: jvp(example, args, tangents), *args)]
+    zero = np.zeros(out.shape, out.dtype if is_inexact(out) else [("float0", np.void, 0)])
     np.testing.assert_array_equal(np.asarray(out_tangent), zero)
 
 
-@every_smooth_example
+@law(SMOOTH, by_day=BY_DAY)
 def test_vjp_is_the_transpose_of_jvp(example):
     """<ct, J t> is <ct J, t>, whichever operands are constant.
 
     Where real numbers become complex or the other way round, or conjugates are taken, so are their
     real parts.
     """
-    args = example.draw()
+    args, ct = example.draw(), cotangent_for(example)
     tangents = tangents_for(args, seed=1)
-    for chosen in itertools.product([False, True], repeat=len(args)):
-        if not any(chosen) or not all(map(is_inexact, itertools.compress(args, chosen))):
-            continue
+    choices = [
+        chosen
+        for chosen in itertools.product([False, True], repeat=len(args))
+        if any(chosen) and all(map(is_inexact, itertools.compress(args, chosen)))
+    ]
 
-        def f(*variables, chosen=chosen):
-            given = iter(variables)
-            return example(*(next(given) if c else x for c, x in zip(chosen, args, strict=True)))
+    def both(chosen):
+        def of_all(*args):
+            def f(*variables):
+                given = iter(variables)
+                return example(
+                    *(next(given) if c else x for c, x in zip(chosen, args, strict=True))
+                )
 
-        xs = list(itertools.compress(args, chosen))
-        ts = list(itertools.compress(tangents, chosen))
-        out, out_tangent = jvp(f, xs, ts)
-        (ct,) = tangents_for([np.asarray(out)], seed=2)
-        _, f_vjp = vjp(f, *xs)
+            xs = list(itertools.compress(args, chosen))
+            _, out_tangent = jvp(f, xs, list(itertools.compress(tangents, chosen)))
+            return out_tangent, vjp(f, *xs)[1](ct)
+
+        return of_all
+
+    results = yield [(both(chosen), *args) for chosen in choices]
+    changes_kind = {x.dtype.kind for x in args if is_inexact(x)} != {ct.dtype.kind}
+    for chosen, (out_tangent, cts) in zip(choices, results, strict=True):
+        ts = itertools.compress(tangents, chosen)
         forwards = np.sum(ct * np.asarray(out_tangent))
-        backwards = sum(np.sum(np.asarray(x) * t) for x, t in zip(f_vjp(ct), ts, strict=True))
-        changes_kind = {x.dtype.kind for x in args if is_inexact(x)} != {out.dtype.kind}
+        backwards = sum(np.sum(np.asarray(x) * t) for x, t in zip(cts, ts, strict=True))
         if changes_kind or example.primitive.name in law_structured.OF_CONJUGATES:
             forwards, backwards = np.real(forwards), np.real(backwards)
-        assert forwards == pytest.approx(backwards, rel=1e-4 if out.dtype in (F32, C64) else 1e-12)
+        assert forwards == pytest.approx(backwards, rel=1e-4 if ct.dtype in (F32, C64) else 1e-12)
 
 
-@pytest.mark.parametrize("example", [e for e in SMOOTH if e.avals[0].dtype == F64], ids=str)
+@law([e for e in SMOOTH if e.avals[0].dtype == F64], by_day=widest(SHORT))
 def test_derivatives_have_derivatives(example):
     """The rules are made of primitives with rules: forward over reverse, against differences."""
-    args = example.draw()
+    args, ct = example.draw(), cotangent_for(example)
     tangents = tangents_for(args, seed=1)
-    (ct,) = tangents_for([np.asarray(example(*args))], seed=2)
 
     def gradient(*args):
         return vjp(example, *args)[1](ct)
 
     h = 1e-5
-    above = gradient(*moved(args, h, tangents))
-    below = gradient(*moved(args, -h, tangents))
-    _, second = jvp(gradient, args, tangents)
+    second, above, below = yield [
+        (lambda *args: jvp(gradient, args, tangents)[1], *args),
+        (gradient, *moved(args, h, tangents)),
+        (gradient, *moved(args, -h, tangents)),
+    ]
     for found, a, b in zip(second, above, below, strict=True):
         if np.asarray(found).dtype.kind == "V":
             continue
@@ -428,26 +637,41 @@ def batches(example):
             yield from itertools.product(*ends)
 
 
-def batched(draws, in_axes):
-    return tuple(
-        xs[0] if axis is None else np.stack(xs, axis=axis)
-        for xs, axis in zip(zip(*draws, strict=True), in_axes, strict=True)
-    )
+def stacked(example, i):
+    """Draws of an operand along a first axis."""
+    return np.stack([example.draw(seed)[i] for seed in range(BATCH)])
 
 
-@pytest.mark.parametrize("example", narrower_at_night(EXAMPLES))
-def test_vmap_is_a_loop(example):
-    draws = [example.draw(seed) for seed in range(BATCH)]
-    for in_axes in batches(example):
-        loop = [
-            example(
-                *(xs[0] if a is None else xs[i] for xs, a in zip(columns, in_axes, strict=True))
-            )
-            for columns in [list(zip(*draws, strict=True))]
-            for i in range(BATCH)
+def mapped(example, in_axes):
+    """The example of operands with a first axis, which is moved where vmap is to find it."""
+
+    def of_first_axes(*args):
+        moved = [
+            x if a is None else jnp.moveaxis(x, 0, a) for x, a in zip(args, in_axes, strict=True)
         ]
-        found = vmap(example, in_axes)(*batched(draws, in_axes))
-        is_close(found, np.stack([np.asarray(x) for x in loop]))
+        return vmap(example, in_axes)(*moved)
+
+    return of_first_axes
+
+
+@law(EXAMPLES, by_day=BY_DAY)
+def test_vmap_is_a_loop(example):
+    first, *others = (example.draw(seed) for seed in range(BATCH))
+    calls = []
+    for in_axes in batches(example):
+        axes = list(enumerate(in_axes))
+        calls.append(
+            (
+                mapped(example, in_axes),
+                *(first[i] if axis is None else stacked(example, i) for i, axis in axes),
+            )
+        )
+        for draw in (first, *others):
+            calls.append((example, *(first[i] if axis is None else draw[i] for i, axis in axes)))
+    results = yield calls
+    for i in range(0, len(results), 1 + BATCH):
+        found, *loop = results[i : i + 1 + BATCH]
+        is_close(found, np.stack(loop))
 
 
 MESH = sharding.AbstractMesh((BATCH,), ("x",), (sharding.AxisType.Explicit,))
@@ -458,91 +682,104 @@ def divided(shape, dtype):
     return ShapeDtypeStruct(shape, dtype, sharding=sharding.NamedSharding(MESH, P("x")))
 
 
-@every_example
-def test_divided_examples_have_divided_results(example):
+def test_divided_examples_have_divided_results():
     """Examples do not meet: where each device has some of them, it has those of the results."""
-    if not example.avals or example.primitive.name in ("reshard", "to_auto"):  # of another mesh
-        return
-    batches = [divided((BATCH, *x.shape), x.dtype) for x in example.avals]
-    with sharding.use_abstract_mesh(MESH):
-        results = eval_shape(vmap(example), *batches)
-    for result in tree.leaves(results):
-        assert result.sharding.spec == P("x", *[None] * (result.ndim - 1)), result
+    wrong = []
+    for example in EXAMPLES:
+        if not example.avals or example.primitive.name in ("reshard", "to_auto"):  # of another mesh
+            continue
+        batches = [divided((BATCH, *x.shape), x.dtype) for x in example.avals]
+        with sharding.use_abstract_mesh(MESH):
+            result = by_itself((eval_shape, vmap(example), *batches))
+        if isinstance(result, Exception) or result.sharding.spec != P(
+            "x", *[None] * (result.ndim - 1)
+        ):
+            wrong.append(f"{example}: {result!r}")
+    assert not wrong, "\n".join(wrong)
 
 
-def others_at_night(examples):
-    """The examples as parameters of a test, run at every change for the first of each primitive."""
-    seen, parameters = set(), []
-    for example in examples:
-        marks = [pytest.mark.nightly] if (example.primitive, example.function) in seen else []
-        seen.add((example.primitive, example.function))
-        parameters.append(pytest.param(example, marks=marks, id=str(example)))
-    return parameters
-
-
-@pytest.mark.parametrize("example", others_at_night(widest(SMOOTH)))
+@law(widest(SMOOTH), by_day=first_of_each(widest(SHORT), function_of))
 def test_transformations_compose_in_every_order(example):
     """jit(vmap(vjp)), vmap(jit(vjp)), vmap(vjp(jit)): all are vjp of one example at a time."""
-    draws = [example.draw(seed) for seed in range(BATCH)]
-    out = example(*draws[0])
-    (ct,) = tangents_for([np.asarray(out)], seed=2)
+    ct = cotangent_for(example)
 
     def pull(f):
         return lambda *args: vjp(f, *args)[1](ct)
 
-    args = batched(draws, (0,) * len(example.avals))
-    loop = [pull(example)(*draw) for draw in draws]
+    pulled = pull(example)
+    args = [stacked(example, i) for i in range(len(example.avals))]
+    *loop, first, second, third, fourth = yield [
+        *((pulled, *example.draw(seed)) for seed in range(BATCH)),
+        (jit(vmap(pull(example))), *args),
+        (vmap(jit(pull(example))), *args),
+        (vmap(pull(jit(example))), *args),
+        (lambda *args: vjp(jit(vmap(example)), *args)[1](np.stack([ct] * BATCH)), *args),
+    ]
     expected = [np.stack([np.asarray(x) for x in xs]) for xs in zip(*loop, strict=True)]
-    for composed in (
-        jit(vmap(pull(example))),
-        vmap(jit(pull(example))),
-        vmap(pull(jit(example))),
-        lambda *args: vjp(jit(vmap(example)), *args)[1](np.stack([ct] * BATCH)),
-    ):
-        for found, x in zip(composed(*args), expected, strict=True):
+    for composed in (first, second, third, fourth):
+        for found, x in zip(composed, expected, strict=True):
             if np.asarray(found).dtype.kind != "V":  # an integer has no derivative
                 is_close(found, x)
+
+
+TRANSPOSED = [  # those that hold programs are as linear as their programs
+    example
+    for example in SMOOTH
+    if example.primitive in transpose_rules and not example.primitive.higher_order
+]
 
 
 def doubled(args):
     return [2 * x if is_inexact(x) else x for x in args]
 
 
-@pytest.mark.parametrize("primitive", primitives, ids=str)
-def test_what_has_a_transpose_is_linear(primitive):
+@law(TRANSPOSED)
+def test_what_has_a_transpose_is_linear(example):
     """Doubling the operands in which it is linear doubles the result."""
-    if primitive not in transpose_rules or primitive.higher_order:  # as linear as its program
-        return
-    for example in examples(primitive):
-        if not example.is_smooth:
-            continue
-        args = example.draw()
-        places = law_structured.LINEAR_IN.get(primitive.name, range(len(args)))
-        changed = [
-            y if i in places else x
-            for i, (x, y) in enumerate(zip(args, doubled(args), strict=True))
-        ]
-        is_close(example(*changed), 2 * np.asarray(example(*args)))
-
-
-@every_smooth_example
-def test_what_is_linear_in_its_operands_together_is_transposed_in_them_together(example):
     args = example.draw()
-    is_linear = example.primitive in transpose_rules and np.allclose(
-        example(*doubled(args)), 2 * np.asarray(example(*args))
-    )
-    if not is_linear:
-        return
-    (ct,) = tangents_for([np.asarray(example(*args))], seed=2)
+    places = law_structured.LINEAR_IN.get(example.primitive.name, range(len(args)))
+    changed = [
+        y if i in places else x for i, (x, y) in enumerate(zip(args, doubled(args), strict=True))
+    ]
+    value, value_of_changed = yield [(example, *args), (example, *changed)]
+    is_close(value_of_changed, 2 * np.asarray(value))
+
+
+@law([e for e in TRANSPOSED if e.primitive.name not in law_structured.LINEAR_IN])
+def test_what_is_linear_in_its_operands_together_is_transposed_in_them_together(example):
+    args, ct = example.draw(), cotangent_for(example)
     places = [i for i, x in enumerate(args) if is_inexact(x)]
 
-    def of_inexact(*xs):
-        whole = list(args)
-        for i, x in zip(places, xs, strict=True):
-            whole[i] = x
-        return example(*whole)
+    def transposed_and_pulled(*args):
+        def of_inexact(*xs):
+            whole = list(args)
+            for i, x in zip(places, xs, strict=True):
+                whole[i] = x
+            return example(*whole)
 
-    xs = [args[i] for i in places]
-    transposed = linear_transpose(of_inexact, *xs)(ct)
-    for found, expected in zip(transposed, vjp(of_inexact, *xs)[1](ct), strict=True):
+        xs = [args[i] for i in places]
+        return linear_transpose(of_inexact, *xs)(ct), vjp(of_inexact, *xs)[1](ct)
+
+    ((transposed, pulled),) = yield [(transposed_and_pulled, *args)]
+    for found, expected in zip(transposed, pulled, strict=True):
         is_close(found, expected)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("primitive", LAWS, ids=str)
+def test_laws_hold_operation_by_operation(primitive):
+    """Of all examples; and what their calls give is what one program of them all computes."""
+    begun = trials(primitive, at_night=True)
+    calls = [call for trial in begun for call in trial.calls]
+    computed = iter(together(calls))
+    errors = []
+    for trial in begun:
+        results = [by_itself(call) for call in trial.calls]
+        for found in results:
+            expected = next(computed)
+            if not isinstance(found, Exception):
+                for x, y in zip(tree.leaves(found), tree.leaves(expected), strict=True):
+                    is_close(x, y)
+        errors.append(trial.judged(results))
+    if errors := [error for error in errors if error is not None]:
+        raise ExceptionGroup(f"the laws of {primitive}: {len(errors)} errors", errors)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from rows import for_each
 
 from minijax import Array, grad, jit, lax, vmap
 
 NAN, INF = np.nan, np.inf
 
 
-@pytest.mark.parametrize("reduce", [lax.reduce_max, lax.reduce_min])
+@for_each("reduce", [lax.reduce_max, lax.reduce_min])
 def test_elements_that_tie_share_the_derivative(reduce):
     x = np.array([[3.0, 1.0, 3.0], [3.0, 3.0, 3.0]])
     expected = [[1, 0, 1], [1, 1, 1]] if reduce is lax.reduce_max else [[0, 1, 0], [1, 1, 1]]
@@ -17,19 +18,19 @@ def test_elements_that_tie_share_the_derivative(reduce):
     np.testing.assert_allclose(found, expected)
 
 
-@pytest.mark.parametrize("function", [lax.max, lax.min])
+@for_each("function", [lax.max, lax.min])
 def test_operands_that_tie_share_the_derivative(function):
     assert grad(function, (0, 1))(2.0, 2.0) == (0.5, 0.5)
     assert sum(map(float, grad(function, (0, 1))(2.0, 3.0))) == 1.0
 
 
-@pytest.mark.parametrize("function", [lax.max, lax.min])
+@for_each("function", [lax.max, lax.min])
 def test_nan_wins(function):
     assert np.isnan(function(NAN, 1.0))
     assert np.isnan(function(1.0, NAN))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("elements", "largest", "smallest"),
     [
         ([1, 3, 3], 1, 0),
@@ -47,7 +48,7 @@ def test_argmax_finds_the_first(elements, largest, smallest):
     assert vmap(lambda x: lax.argmax(x, 0, np.int32))(np.stack([x, x])).tolist() == [largest] * 2
 
 
-@pytest.mark.parametrize("shape", [(20_000,), (600, 500)])
+@for_each("shape", [(20_000,), (600, 500)])
 def test_argmax_finds_nan_among_many_numbers(shape):
     """XLA's maximum of many numbers and a NaN is a number: it found the first of that."""
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
@@ -105,7 +106,7 @@ def test_operands_must_have_one_dtype_and_rank():
             refused()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "message"),
     [
         (lambda: lax.floor(1j), "floor: found c128"),
@@ -125,7 +126,7 @@ def test_bad_operands_are_named(call, message):
         call()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "message"),
     [
         (
@@ -145,7 +146,7 @@ def test_bad_axes_are_named(call, message):
         call()
 
 
-@pytest.mark.parametrize("axis", [0, np.int64(0), np.array(0), (0,), [np.int64(0)]], ids=repr)
+@for_each("axis", [0, np.int64(0), np.array(0), (0,), [np.int64(0)]])
 def test_axes_are_ints_of_any_make(axis):
     x = np.ones((1, 3))
     assert lax.squeeze(x, axis).shape == (3,)

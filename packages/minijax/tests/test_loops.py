@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -56,9 +57,9 @@ TRANSFORMATIONS = {
 }
 
 
-@pytest.mark.parametrize("loop", [of_scan, of_fori_loop])
+@for_each("loop", [of_scan, of_fori_loop])
 class TestWhateverTheLength:
-    @pytest.mark.parametrize("name", TRANSFORMATIONS)
+    @for_each("name", TRANSFORMATIONS)
     def test_the_body_is_traced_as_often_and_the_program_is_as_long(self, loop, name):
         def cost(length):
             body = Counted(cell)
@@ -165,15 +166,17 @@ def program(body):
     return consts_as_invars(closed.jaxpr)
 
 
-@pytest.mark.parametrize("flags", FLAGS, ids=str)
-@pytest.mark.parametrize("name", BODIES)
 class TestDependence:
     """What is read off a program is what transforming it shows."""
 
+    @for_each("flags", FLAGS)
+    @for_each("name", BODIES)
     def test_of_unknown_results(self, name, flags):
         jaxpr = program(BODIES[name])
         assert unknown_outs(jaxpr, flags) == tuple(split_jaxpr(jaxpr, flags).unknown_outs)
 
+    @for_each("flags", FLAGS)
+    @for_each("name", BODIES)
     def test_of_tangents(self, name, flags):
         jaxpr = program(BODIES[name])
         assert tangent_outs(jaxpr, flags) == tuple(jvp_jaxpr(jaxpr, flags)[2])
@@ -188,8 +191,8 @@ LINEAR = {
 }
 
 
-@pytest.mark.parametrize("flags", FLAGS, ids=str)
-@pytest.mark.parametrize("name", LINEAR)
+@for_each("flags", FLAGS)
+@for_each("name", LINEAR)
 def test_dependence_of_cotangents(name, flags):
     jaxpr = program(LINEAR[name])
     with_cotangent = transpose_jaxpr(jaxpr, (True, True), flags)[2]
@@ -210,7 +213,7 @@ def test_what_has_no_tangent_is_carried_without_one():
     assert loop.params["num_carry"] == 3
 
 
-LAYERS, SIZE, WIDTH = 12, 256, 32
+LAYERS, SIZE, WIDTH = 6, 256, 32
 
 
 def layer(x, w):

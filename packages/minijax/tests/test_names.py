@@ -5,6 +5,7 @@ import importlib.metadata
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 
@@ -45,13 +46,13 @@ HELPERS = {
 NAMES = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
 
 
-@pytest.mark.parametrize("module", MODULES)
+@for_each("module", MODULES)
 def test_a_module_lists_no_name_twice(module):
     names = importlib.import_module(module).__all__
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("module", MODULES)
+@for_each("module", MODULES)
 def test_what_a_module_imports_for_its_users_is_listed(module):
     """A public name that is no module and no helper from elsewhere is in `__all__`."""
     namespace = importlib.import_module(module)
@@ -63,7 +64,7 @@ def test_what_a_module_imports_for_its_users_is_listed(module):
     assert public - set(namespace.__all__) <= HELPERS
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES)
+@for_each(("module", "name"), NAMES)
 def test_a_name_is_there_and_documented(module, name):
     value = getattr(importlib.import_module(module), name)
     if (
@@ -75,7 +76,7 @@ def test_a_name_is_there_and_documented(module, name):
     assert value.__doc__
 
 
-@pytest.mark.parametrize("name", sorted({*minijax.tree.__all__} - {"static"}))
+@for_each("name", sorted({*minijax.tree.__all__} - {"static"}))
 def test_tree_is_tree_util_by_short_names(name):
     assert getattr(minijax.tree, name) is getattr(minijax.tree_util, f"tree_{name}")
 

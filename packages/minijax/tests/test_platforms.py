@@ -12,6 +12,7 @@ import types
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -91,7 +92,7 @@ def test_an_unknown_platform_of_the_environment():
     assert "abacus: no platform of this name is known, only 'cpu', 'cuda'" in printed
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "message"),
     [("/nowhere.so", "which is not there"), (os.devnull, "cannot be loaded")],
 )

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import programs_of_hashes
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -28,7 +29,7 @@ def equal(x, y):
 
 
 # Random123's file of known answers: counter, key, result, of 20 rounds.
-@pytest.mark.parametrize(
+@for_each(
     ("count", "key", "expected"),
     [
         (0x00000000_00000000, (0x00000000, 0x00000000), 0x6B200159_99BA4EFE),
@@ -142,23 +143,43 @@ def test_distributions_have_derivatives_in_their_parameters():
 
 
 def test_numbers_of_the_gamma_distribution_move_with_its_parameter():
-    a = jnp.array([0.3, 2.0, 40.0])
-    numbers, slopes = jvp(lambda a: random.gamma(KEY, a), (a,), (jnp.ones(3),))
-    equal(slopes, lax.random_gamma_grad(a, numbers))
-    logs, slopes_of_logs = jvp(lambda a: random.loggamma(KEY, a), (a,), (jnp.ones(3),))
+    few = jnp.array([0.3, 2.0, 40.0])
+    a = jnp.concatenate([few, jnp.full(2000, 1.5)])
+
+    @jit
+    def drawn(a, few, keys):
+        of_gamma, of_logs = (
+            jvp(lambda a, draw=draw: draw(KEY, a), (a,), (jnp.ones_like(a),))
+            for draw in (random.gamma, random.loggamma)
+        )
+        one_by_one = lax.map(lambda pair: random.gamma(*pair), (keys, few))
+        mapped = vmap(random.gamma)(keys, few)
+        return of_gamma, lax.random_gamma_grad(a, of_gamma[0]), of_logs, mapped, one_by_one
+
+    (numbers, slopes), expected, (logs, slopes_of_logs), mapped, one_by_one = drawn(
+        a, few, random.split(KEY, 3)
+    )
+    equal(slopes, expected)
     np.testing.assert_allclose(np.exp(logs), numbers, rtol=1e-12)
     np.testing.assert_allclose(slopes_of_logs, slopes / numbers, rtol=1e-10)
-    many = jvp(lambda a: random.gamma(KEY, a, (2000,)).mean(), (1.5,), (1.0,))[1]
-    assert abs(many - 1) < 0.1  # as the mean does
-    keys = random.split(KEY, 3)
-    equal(vmap(random.gamma)(keys, a), [random.gamma(*pair) for pair in zip(keys, a, strict=True)])
+    assert abs(slopes[3:].mean() - 1) < 0.1  # as the mean moves
+    equal(mapped, one_by_one)
 
 
 # XLA fused the rounds of one hash into the next, and those of that into its uses, without end.
-@pytest.mark.parametrize("chosen", programs_of_hashes.NAMES)
-def test_hashes_of_hashes_compile(chosen):
-    command = [sys.executable, programs_of_hashes.__file__, chosen]
-    subprocess.run(command, check=True, timeout=60)
+def compile_in_a_process(programs):
+    command = [sys.executable, programs_of_hashes.__file__, *programs]
+    subprocess.run(command, check=True, timeout=100)
+
+
+def test_hashes_of_hashes_compile():
+    compile_in_a_process(programs_of_hashes.of_a_day())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", programs_of_hashes.PROGRAMS)
+def test_hashes_of_hashes_compile_whatever_is_around_them(name):
+    compile_in_a_process(programs_of_hashes.PROGRAMS[name])
 
 
 MOMENTS = [
@@ -180,11 +201,18 @@ MOMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("draw", "mean", "variance"), MOMENTS)
-def test_moments(draw, mean, variance):
-    n = 4000
-    numbers = np.asarray(draw(KEY, (n,))).astype(float)
-    assert abs(numbers.mean() - mean) < 5 * np.sqrt(variance / n)
+@pytest.fixture(scope="module")
+def drawn():
+    """Numbers of each distribution, from one program."""
+    draws = [draw for draw, _, _ in MOMENTS]
+    numbers = jit(lambda key: [draw(key, (4000,)) for draw in draws])(KEY)
+    return dict(zip(draws, numbers, strict=True))
+
+
+@for_each(("draw", "mean", "variance"), MOMENTS)
+def test_moments(draw, mean, variance, drawn):
+    numbers = np.asarray(drawn[draw]).astype(float)
+    assert abs(numbers.mean() - mean) < 5 * np.sqrt(variance / numbers.size)
     assert numbers.var() == pytest.approx(variance, rel=0.2)
 
 
@@ -261,7 +289,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "error", "message"), WRONG)
+@for_each(("wrong", "error", "message"), WRONG)
 def test_errors(wrong, error, message):
     with pytest.raises(error, match=message):
         wrong()
@@ -274,12 +302,20 @@ def test_a_deleted_key():
         random.normal(key)
 
 
-@pytest.mark.parametrize("draw", [random.gamma, random.loggamma, random.chisquare, random.poisson])
-def test_methods(draw):
-    assert draw(KEY, 2.0, method="exact") == draw(KEY, 2.0)
-    exact, approximate = (
-        np.mean(draw(KEY, 9.0, (20000,), method=method)) for method in ("exact", "approximate")
-    )
-    assert abs(exact - approximate) < 0.1
-    with pytest.raises(ValueError, match='method is "exact" or "approximate", found \'fast\''):
-        draw(KEY, 2.0, method="fast")
+def test_methods():
+    draws = [random.gamma, random.loggamma, random.chisquare, random.poisson]
+
+    def drawn(key):
+        for draw in draws:
+            exact, approximate = (
+                draw(key, 9.0, (20000,), method=method) for method in ("exact", "approximate")
+            )
+            is_exact = jnp.all(draw(key, 9.0, (20000,)) == exact)
+            yield is_exact, jnp.mean(exact), jnp.mean(approximate)
+
+    for is_exact, exact, approximate in jit(lambda key: list(drawn(key)))(KEY):
+        assert is_exact
+        assert abs(exact - approximate) < 0.1
+    for draw in draws:
+        with pytest.raises(ValueError, match='method is "exact" or "approximate", found \'fast\''):
+            draw(KEY, 2.0, method="fast")

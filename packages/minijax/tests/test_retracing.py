@@ -5,6 +5,7 @@ import logging
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax.numpy as jnp
 from minijax import config, enable_x64, jit, make_jaxpr
@@ -96,7 +97,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second", "expected"), CASES)
+@for_each(("first", "second", "expected"), CASES)
 def test_each_difference(said, first, second, expected):
     g = jit(
         functools.wraps(step)(lambda *args, **kwargs: step(*args, **kwargs)), static_argnames="rate"

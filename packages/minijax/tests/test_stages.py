@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -30,7 +31,7 @@ TYPES = [X, jnp.asarray(X), ShapeDtypeStruct((3,), "float64"), ShapedArray((3,),
 TYPES.append(AnyType())
 
 
-@pytest.mark.parametrize("x", TYPES, ids=lambda x: type(x).__name__)
+@for_each("x", TYPES)
 def test_whatever_has_a_type_may_stand_for_an_array(x):
     traced = jit(f).trace({"w": 2.0}, x)
     assert traced.out_info["y"] == ShapeDtypeStruct((3,), "float64")

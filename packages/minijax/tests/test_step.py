@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -45,7 +46,7 @@ square = custom_vjp(lambda x: x * x)
 square.defvjp(lambda x: (x * x, x), lambda x, ct: (2 * ct * x,))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fun", "args"),
     [
         (calls, (X,)),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -20,21 +21,21 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("wide", [False, True])
+@for_each("name", FUNCTIONS)
 def test_right_derivatives_are_found_right(name, wide):
     function, args = FUNCTIONS[name]
     with minijax.enable_x64(wide):
         check_grads(function, args, order=2)
 
 
-@pytest.mark.parametrize("mode", ["fwd", "rev"])
+@for_each("mode", ["fwd", "rev"])
 def test_wrong_derivatives_are_found(mode):
     with pytest.raises(AssertionError, match="Mismatched elements: 1 / 1"):
         check_grads(lambda x: lax.stop_gradient(x) * x, (2.0,), order=1, modes=(mode,))
 
 
-@pytest.mark.parametrize("mode", ["fwd", "rev"])
+@for_each("mode", ["fwd", "rev"])
 def test_wrong_second_derivatives_are_found(mode):
     @minijax.custom_jvp
     def square(x):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -49,7 +50,7 @@ for example in law().EXAMPLES:
 
 
 @needs_plugin
-@pytest.mark.parametrize("primitive", BY_PRIMITIVE, ids=str)
+@for_each("primitive", BY_PRIMITIVE)
 def test_every_primitive_is_compiled(primitive):
     """All examples of the law are one program: XLA knows each operation and each routine."""
     examples = BY_PRIMITIVE[primitive]
@@ -76,7 +77,7 @@ FUNCTIONS = {
 
 
 @needs_plugin
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_functions_are_compiled(name):
     assert "ENTRY" in compiled(FUNCTIONS[name], np.eye(4, dtype="float32"))
 

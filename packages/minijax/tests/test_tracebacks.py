@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -155,7 +156,7 @@ PROGRAMS = {
     "error from an error": (lambda: jit(raises_from)(X), ["raises_from"]),
     "disable_jit": (lambda: minijax.disable_jit()(jitted_fault)(X), ["inner", "fault"]),
 }
-every_program = pytest.mark.parametrize("program", PROGRAMS)
+every_program = for_each("program", PROGRAMS)
 
 
 def error_of(function, how="auto"):
@@ -234,7 +235,7 @@ def test_frames_are_marked_for_who_hides_them(program):
     assert shown == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("program", "expected"),
     [
         (lambda: X.at[1, 2].set(0), ["set"]),
@@ -256,7 +257,7 @@ def test_a_note_stands_once_and_last():
     assert "".join(traceback.format_exception(error)).endswith(f"LookupError: another\n{NOTE}\n")
 
 
-@pytest.mark.parametrize("argument", [[X], {"x": X}, None, 1.0])
+@for_each("argument", [[X], {"x": X}, None, 1.0])
 def test_no_exception_of_ours_comes_before_the_users(argument):
     error = error_of(lambda: jit(user_error)(x=argument))
     assert list(chain(error)) == [error]
@@ -279,7 +280,7 @@ def test_a_traceback_without_frames_of_ours_is_left_alone():
     assert not hasattr(error, "__notes__")
 
 
-@pytest.mark.parametrize("transformation", [jit, grad, vmap, minijax.checkpoint])
+@for_each("transformation", [jit, grad, vmap, minijax.checkpoint])
 def test_a_callback_shows_the_users_lines_in_the_cause(transformation):
     shape = minijax.ShapeDtypeStruct((), X.dtype)
 
@@ -332,7 +333,7 @@ def test_exceptions_in_a_circle():
     assert names(frames(error_of(lambda: jit(raises_circle)(X)))) == ["raises_circle"]
 
 
-@pytest.mark.parametrize("depth", range(12))
+@for_each("depth", range(12))
 def test_a_recursion_without_end_is_one_error(depth):
     def again(x):
         return jit(lambda x: again(x) + 1)(x)

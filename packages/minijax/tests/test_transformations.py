@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax.numpy as jnp
 from minijax import (
@@ -62,7 +63,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@for_each("call", CALLS.values())
 def test_results_are_arrays(call):
     assert are_arrays(call())
 
@@ -117,7 +118,7 @@ INSIDE = {
 }
 
 
-@pytest.mark.parametrize("transform", INSIDE.values(), ids=INSIDE)
+@for_each("transform", INSIDE.values())
 def test_what_is_made_inside_of_other_transformations_is_staged_too(transform):
     def f(x):
         return x * jnp.ones(2) * jnp.sin(2.0) + jnp.arange(2) - jnp.float32(3)
@@ -127,7 +128,7 @@ def test_what_is_made_inside_of_other_transformations_is_staged_too(transform):
     np.testing.assert_array_equal(tree.leaves(jit(transform(f))(X)), tree.leaves(transform(f)(X)))
 
 
-@pytest.mark.parametrize("name", [name for name in INSIDE if "jit" not in name])
+@for_each("name", [name for name in INSIDE if "jit" not in name])
 def test_what_is_made_inside_is_on_the_device_where_nothing_is_staged(name):
     def f(x):
         assert are_arrays(jnp.ones(2), jnp.exp(np.ones(2)), jnp.sin(2.0))
@@ -169,7 +170,7 @@ AUX = {
 }
 
 
-@pytest.mark.parametrize("name", AUX)
+@for_each("name", AUX)
 def test_what_is_not_differentiated_comes_last(name):
     *out, aux = AUX[name](with_aux)
     assert aux == {"doubled": 4.0, "note": "as it is"}
@@ -186,7 +187,7 @@ def test_what_is_not_differentiated_comes_last(name):
     assert found == (8.0 if name == "value_and_grad" else 12.0)
 
 
-@pytest.mark.parametrize("name", AUX)
+@for_each("name", AUX)
 def test_what_is_not_differentiated_may_depend_on_outer_transformations(name):
     def f(x):
         return AUX[name](lambda y: (x * cube(y), x * x))[-1]
@@ -217,8 +218,8 @@ def test_a_leaked_tracer_that_comes_besides_is_named():
         grad(lambda x: (x, leaked[0]), has_aux=True)(1.0)
 
 
-@pytest.mark.parametrize("returned", [lambda x: x, lambda x: (x, x, x), lambda x: [x, x]])
-@pytest.mark.parametrize("name", AUX)
+@for_each("returned", [lambda x: x, lambda x: (x, x, x), lambda x: [x, x]])
+@for_each("name", AUX)
 def test_a_function_that_does_not_return_a_pair_is_named(name, returned):
     with pytest.raises(TypeError, match=r"`<lambda>` with has_aux=True must return a pair"):
         AUX[name](returned)
@@ -233,7 +234,7 @@ def test_jacobians_take_keyword_arguments():
     assert hessian(lambda x, y: y * cube(x))(2.0, y=2.0) == 24.0
 
 
-@pytest.mark.parametrize("jacobian", [jacfwd, jacrev, hessian])
+@for_each("jacobian", [jacfwd, jacrev, hessian])
 def test_jacobians_of_python_numbers_are_weak_as_gradients_are(jacobian):
     assert jacobian(lambda x: x * x * x)(2.0).weak_type
     assert jit(jacobian(lambda x: x * x * x))(2.0).weak_type
@@ -259,7 +260,7 @@ def test_integers_have_gradients_of_nothing():
     assert not rows.any()
 
 
-@pytest.mark.parametrize("argnums", [0, np.int64(0), -2])
+@for_each("argnums", [0, np.int64(0), -2])
 def test_a_single_argnum_is_an_int_of_any_make(argnums):
     for transformation in (grad, jacfwd, jacrev):
         assert transformation(lambda x, y: x * y, argnums)(2.0, 3.0) == 3.0
@@ -314,7 +315,7 @@ def test_a_trace_of_the_users_stays_in_the_library():
         assert x.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("transformation", [jit, grad, vmap])
+@for_each("transformation", [jit, grad, vmap])
 def test_a_trace_of_the_users_inside_of_a_transformation(transformation):
     def counted(x):
         trace = Counting()
@@ -328,7 +329,7 @@ def test_a_trace_of_the_users_inside_of_a_transformation(transformation):
     assert np.all(transformation(counted)(x) == plain)
 
 
-@pytest.mark.parametrize("static_argnames", ["scale", ("scale", "other")])
+@for_each("static_argnames", ["scale", ("scale", "other")])
 def test_arguments_of_a_checkpoint_are_static_by_name(static_argnames):
     def scaled(x, scale=None):
         return x * len(scale) if isinstance(scale, list) else 2 * x

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -264,7 +265,7 @@ def test_functions_with_and_without_keys():
     assert keystr(tree_leaves_with_path([Box((1, 2))])[1][0]) == "[0].content[1]"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error", "message"),
     [
         (
@@ -343,7 +344,7 @@ def test_structures_are_looked_into():
     assert treedef_is_leaf(tree_structure(1))
 
 
-@pytest.mark.parametrize("count", range(1, 10))
+@for_each("count", range(1, 10))
 def test_leaves_are_combined_in_order(count):
     leaves = [chr(ord("a") + i) for i in range(count)]
     assert tree_reduce_associative(operator.add, {"x": leaves}) == "".join(leaves)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rows import for_each
 
 import minijax
 from minijax.runtime import array
@@ -135,7 +136,7 @@ def rest(function):
     return [(each.name, each.kind, each.default) for each in parameters]
 
 
-@pytest.mark.parametrize("name", ["lax", "lax.linalg"])
+@for_each("name", ["lax", "lax.linalg"])
 def test_declared_primitives_are_there(name):
     module = importlib.import_module(f"minijax.{name}")
     declarations = importlib.import_module(f"minijax.{name}.declared_primitives")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
@@ -40,31 +41,66 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.parametrize("derivative", DERIVATIVES)
-@pytest.mark.parametrize("n", [0, 1, 4, 17, 60])
-def test_a_loop_is_a_scan_of_its_steps(derivative, n):
-    ours = DERIVATIVES[derivative](lambda a, x: looped(a, x, n))(A, X)
-    expected = DERIVATIVES[derivative](lambda a, x: scanned(a, x, n))(A, X)
+def close(ours, expected):
     minijax.tree.map(
         lambda x, y: np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-6), ours, expected
     )
 
 
-@pytest.mark.parametrize("checkpoints", [2, 3, 16, 100])
-@pytest.mark.parametrize("max_steps", [0, 1, 9, 16])
-def test_it_ends_after_the_most_steps(max_steps, checkpoints):
-    for derivative in ("value", "grad"):
-        of = DERIVATIVES[derivative]
-        ours = of(lambda a, x: looped(a, x, 1000, max_steps, checkpoints))(A, X)
-        expected = of(lambda a, x: scanned(a, x, max_steps))(A, X)
-        minijax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5), ours, expected)
+def test_a_loop_is_a_scan_of_its_steps():
+    def steps(a, x, n):
+        """As many as are taken of the most."""
+        each = lambda x, i: (jnp.where(i < n, step(a, x), x), None)  # noqa: E731
+        return lax.scan(each, x, jnp.arange(60))[0]
+
+    @minijax.jit
+    def of_each_derivative(n):
+        return {
+            name: (of(lambda a, x: looped(a, x, n))(A, X), of(lambda a, x: steps(a, x, n))(A, X))
+            for name, of in DERIVATIVES.items()
+        }
+
+    for n in (0, 1, 4, 17, 60):
+        for name, (ours, expected) in of_each_derivative(n).items():
+            try:
+                close(ours, expected)
+            except AssertionError as error:
+                raise AssertionError(f"{name} of {n} steps") from error
+
+
+@for_each("derivative", ["value", "grad", "linearize"])
+def test_a_loop_that_nothing_is_around(derivative):
+    of = DERIVATIVES[derivative]
+    close(of(lambda a, x: looped(a, x, 4))(A, X), of(lambda a, x: scanned(a, x, 4))(A, X))
+
+
+def test_it_ends_after_the_most_steps():
+    cases = [(most, count) for most in (0, 1, 9, 16) for count in (2, 3, 16, 100)]
+
+    def value_and_gradient(f):
+        return f(A, X), DERIVATIVES["grad"](f)(A, X)
+
+    @minijax.jit
+    def ends(n):
+        ours = [
+            value_and_gradient(lambda a, x, case=case: looped(a, x, n, *case)) for case in cases
+        ]
+        return ours, {
+            most: value_and_gradient(lambda a, x, most=most: scanned(a, x, most))
+            for most, _ in cases
+        }
+
+    ours, expected = ends(1000)
+    for (most, _), found in zip(cases, ours, strict=True):
+        close(found, expected[most])
 
 
 def test_each_example_takes_its_own_steps():
-    gradient = minijax.grad(lambda a, x, n: jnp.sum(looped(a, x, n)))
+    gradient = minijax.jit(minijax.grad(lambda a, x, n: jnp.sum(looped(a, x, n))))
     xs, ns = jnp.linspace(0.1, 2.0, 6).reshape(2, 3), np.array([[0, 1, 2], [7, 30, 60]])
-    mapped = minijax.vmap(minijax.vmap(gradient, (None, 0, 0)), (None, 0, 0))(A, xs, ns)
-    one_by_one = [[gradient(A, xs[i, j], int(ns[i, j])) for j in range(3)] for i in range(2)]
+    of_rows = minijax.vmap(minijax.vmap(gradient, (None, 0, 0)), (None, 0, 0))
+    mapped = minijax.jit(of_rows)(A, xs, ns)
+    one_by_one = [[gradient(A, xs[i, j], ns[i, j]) for j in range(3)] for i in range(2)]
     np.testing.assert_allclose(mapped, one_by_one, rtol=1e-5)
 
 
@@ -116,7 +152,7 @@ def test_what_is_closed_over_has_derivatives():
     assert minijax.grad(loss)(2.0) == 5 * 2.0**4  # which is w ** 5
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "error"),
     [
         ({"max_steps": -1}, ValueError),

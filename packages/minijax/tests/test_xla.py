@@ -5,6 +5,7 @@ import textwrap
 import numpy as np
 import pytest
 from backend_programs import EXTENSION_DTYPES, aval, aval_of, elementwise, in_fresh_process, put
+from rows import for_each
 
 from minijax import xla
 from minijax_stage3 import backend
@@ -114,7 +115,7 @@ def test_a_constant_that_looks_like_a_list_of_abilities_stays():
     assert backend.get(result).tobytes() == x.tobytes()
 
 
-@pytest.mark.parametrize("data", [b"", b"no program at all"])
+@for_each("data", [b"", b"no program at all"])
 def test_what_xla_did_not_write_is_an_error(data):
     with pytest.raises(RuntimeError):
         xla.deserialize(data, [])
@@ -162,7 +163,7 @@ class Exported:
         return xla.dlpack_device(self.buffer)
 
 
-@pytest.mark.parametrize("dtype", NATIVE_DTYPES)
+@for_each("dtype", NATIVE_DTYPES)
 def test_dlpack_shares_memory_with_numpy(dtype):
     x = np.arange(12).reshape(3, 4).astype(dtype)
     buffer = put(x)
@@ -175,7 +176,7 @@ def test_dlpack_shares_memory_with_numpy(dtype):
     np.testing.assert_array_equal(shared, x)
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2], [1, 2, 0], [2, 1, 0], [1, 0, 2]], ids=str)
+@for_each("order", [[0, 1, 2], [1, 2, 0], [2, 1, 0], [1, 0, 2]])
 def test_views_may_be_dropped_in_any_order(order):
     # jaxlib aborts the process when a view outlives a buffer that was deleted by force.
     buffer = put(np.ones(1000, np.float32))
@@ -186,8 +187,8 @@ def test_views_may_be_dropped_in_any_order(order):
         owners[i] = None
 
 
-@pytest.mark.parametrize("max_version", [None, (1, 0), (99, 0)], ids=str)
-@pytest.mark.parametrize("dtype", EXTENSION_DTYPES[:3])
+@for_each("max_version", [None, (1, 0), (99, 0)])
+@for_each("dtype", EXTENSION_DTYPES[:3])
 def test_dlpack_exports_what_numpy_cannot_name(dtype, max_version):
     assert "dltensor" in repr(xla.to_dlpack(put(np.ones(3, dtype)), max_version))
 

@@ -1,7 +1,7 @@
 """The law: every primitive in this stage's columns, transposition and both roads to reverse mode.
 
-Each primitive brings examples; each law below is tried on all of them. Inner products are
-sums of products, without conjugation: what they pair are covectors and vectors.
+Each primitive brings examples; each law below is tried on all of them, in one test. Inner products
+are sums of products, without conjugation: what they pair are covectors and vectors.
 """
 
 from dataclasses import dataclass, field
@@ -185,14 +185,31 @@ SMOOTH = [
     and e.params.get("new_dtype") != i32
     and e.primitive not in p.COMPARISONS
 ]
-LINEAR = [
-    (e, which)
-    for e in SMOOTH
-    if e.primitive in LINEAR_IN
-    for which in LINEAR_IN[e.primitive]
-    if e.dtypes[which] != i32
-]
-every_smooth_example = pytest.mark.parametrize("example", SMOOTH, ids=str)
+
+
+def law(examples):
+    """Make a test of each primitive of what is stated of one example."""
+    of_primitive = {}
+    for example in examples:
+        of_primitive.setdefault(example.primitive, []).append(example)
+
+    def of_statement(statement):
+        @pytest.mark.parametrize("primitive", of_primitive, ids=str)
+        def test(primitive):
+            errors = []
+            for example in of_primitive[primitive]:
+                try:
+                    statement(example)
+                except Exception as error:
+                    error.add_note(f"of {example}")
+                    errors.append(error)
+            if errors:
+                raise ExceptionGroup(f"not a law of {primitive}", errors)
+
+        test.__name__, test.__doc__ = statement.__name__, statement.__doc__
+        return test
+
+    return of_statement
 
 
 def is_inexact(x):
@@ -236,25 +253,24 @@ def test_a_primitive_that_is_not_linear_says_so(primitive):
         transpose_rules[primitive]([1.0], *linear)
 
 
-@pytest.mark.parametrize(
-    ("example", "which"), LINEAR, ids=[f"{example}-in-{which}" for example, which in LINEAR]
-)
-def test_transposition_satisfies_its_definition(example, which):
+@law([example for example in SMOOTH if example.primitive in LINEAR_IN])
+def test_transposition_satisfies_its_definition(example):
     """<ct, f(x)> = <fT(ct), x>, where the other operands are known."""
     args = example.draw()
-    f = example.of_operand(which, args)
-    x = args[which]
-    out = f(x)
-    ct = like(np.random.default_rng(1), out)
-    (x_bar,) = linear_transpose(f, x)(ct)
-    assert_type_of(x_bar, x)
-    moved = out - f(0 * x)  # a sum with a known operand is linear but for a constant
-    np.testing.assert_allclose(inner([ct], [moved]), inner([x_bar], [x]), **tolerance(x, out))
+    for which in LINEAR_IN[example.primitive]:
+        if example.dtypes[which] == i32:
+            continue
+        f = example.of_operand(which, args)
+        x = args[which]
+        out = f(x)
+        ct = like(np.random.default_rng(1), out)
+        (x_bar,) = linear_transpose(f, x)(ct)
+        assert_type_of(x_bar, x)
+        moved = out - f(0 * x)  # a sum with a known operand is linear but for a constant
+        np.testing.assert_allclose(inner([ct], [moved]), inner([x_bar], [x]), **tolerance(x, out))
 
 
-@pytest.mark.parametrize(
-    "example", [e for e, which in LINEAR if e.primitive in JOINTLY_LINEAR and which == 1], ids=str
-)
+@law([example for example in SMOOTH if example.primitive in JOINTLY_LINEAR])
 def test_transposition_of_what_is_linear_in_all_operands_together(example):
     args = example.draw()
     known, linear = (args[:1], args[1:]) if example.dtypes[0] == boolean else ((), args)
@@ -277,7 +293,7 @@ def test_a_product_is_not_linear_in_both_operands_together(primitive):
         linear_transpose(lambda x: example(x, x), example.draw()[0])(np.ones(()))
 
 
-@every_smooth_example
+@law(SMOOTH)
 def test_vjp_is_the_transpose_of_jvp(example):
     args = example.draw()
     rng = np.random.default_rng(2)
@@ -297,7 +313,7 @@ def test_vjp_is_the_transpose_of_jvp(example):
     )
 
 
-@every_smooth_example
+@law(SMOOTH)
 def test_the_tape_gives_what_vjp_gives(example):
     args = example.draw()
     ct = like(np.random.default_rng(3), example(*args))
@@ -307,7 +323,7 @@ def test_the_tape_gives_what_vjp_gives(example):
         assert_close(found, expected)
 
 
-@every_smooth_example
+@law(SMOOTH)
 def test_linearize_is_jvp_with_the_point_fixed(example):
     args = example.draw()
     out, f_jvp = linearize(example, *args)
@@ -319,11 +335,7 @@ def test_linearize_is_jvp_with_the_point_fixed(example):
         assert_close(f_jvp(*tangents), expected_dot)
 
 
-@pytest.mark.parametrize(
-    "example",
-    [e for e in SMOOTH if set(e.dtypes) <= {f64, boolean} and "new_dtype" not in e.params],
-    ids=str,
-)
+@law([e for e in SMOOTH if set(e.dtypes) <= {f64, boolean} and "new_dtype" not in e.params])
 def test_grad_is_the_limit_of_differences(example):
     args = example.draw()
     weights = np.random.default_rng(6).normal(size=np.shape(example(*args)))
@@ -342,7 +354,7 @@ def test_grad_is_the_limit_of_differences(example):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-@every_smooth_example
+@law(SMOOTH)
 def test_vmap_of_vjp_is_a_loop(example):
     draws = [example.draw(seed) for seed in range(2)]
     args = tuple(np.stack(xs) for xs in zip(*draws, strict=True))

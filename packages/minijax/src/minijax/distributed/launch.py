@@ -20,7 +20,7 @@ from types import FrameType
 from typing import IO, NamedTuple
 
 from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
-from minijax.distributed.ports import free_port
+from minijax.distributed.ports import reserved_port
 from minijax.errors.tracebacks import NOTE
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -130,7 +130,8 @@ class _Launcher:
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         for attempt in range(max_restarts + 1):
-            code = self._run_once(attempt)
+            with reserved_port() as port:
+                code = self._run_once(attempt, f"127.0.0.1:{port}")
             if code == 0 or self.signalled is not None:
                 break
             if attempt < max_restarts:
@@ -148,9 +149,8 @@ class _Launcher:
         for worker in self.workers:
             worker.signal(signal.SIGKILL if again else number)
 
-    def _run_once(self, attempt: int) -> int:
+    def _run_once(self, attempt: int, address: str) -> int:
         ends: queue.SimpleQueue[_End] = queue.SimpleQueue()
-        address = f"127.0.0.1:{free_port()}"
         self.workers = []
         try:
             for index in range(self.count):

@@ -1,26 +1,26 @@
-"""Ports on which process 0 serves: a free one, or a check that the one given is free."""
+"""Ports on which process 0 serves: one held for it, or a check that the one given is free."""
 
 import errno
 import os
-import random
 import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-# Below the ports that systems give to outgoing connections (from 32768 on Linux, from 49152 on
-# others): such a connection could take a port between the choice and the use of it.
-_PORTS = range(20000, 30000)
 
+@contextmanager
+def reserved_port(host: str = "127.0.0.1") -> Iterator[int]:
+    """A port that the system gives to nobody else meanwhile, and on which process 0 may serve.
 
-def free_port(host: str = "127.0.0.1") -> int:
-    """A port that no program of this machine uses, nor gets by chance."""
-    for port in random.SystemRandom().sample(_PORTS, 100):
-        try:
-            _bind(host, port)
-        except OSError as error:
-            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise
-        else:
-            return port
-    raise OSError(f"found no free port at {host}, in 100 of {_PORTS.start} to {_PORTS.stop - 1}")
+    A socket that does not listen holds it. Linux lets those share its port who ask for it by
+    number and reuse addresses, as jaxlib's service does; other systems do not, and there the port
+    is only one that was free a moment ago.
+    """
+    with _bound(host, 0) as holder:
+        port: int = holder.getsockname()[1]
+        if sys.platform != "linux":
+            holder.close()
+        yield port
 
 
 def require_free(host: str, port: int) -> None:
@@ -28,7 +28,7 @@ def require_free(host: str, port: int) -> None:
     hosts = ("::", "0.0.0.0") if host == "::" else (host,)  # there may be no IPv6
     for each in hosts:
         try:
-            _bind(each, port)
+            _bound(each, port).close()
         except OSError as error:
             if error.errno != errno.EADDRINUSE and each != hosts[-1]:
                 continue
@@ -39,12 +39,17 @@ def require_free(host: str, port: int) -> None:
             ) from None
 
 
-def _bind(host: str, port: int) -> None:
-    """Take a port for a moment."""
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at a port, which does not listen; at any free one for 0."""
     family, kind, protocol, _, where = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    with socket.socket(family, kind, protocol) as attempt:
+    found = socket.socket(family, kind, protocol)
+    try:
         if os.name == "posix":  # connections of a service that has just ended do not matter
-            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        attempt.bind(where)
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(where)
+    except OSError:
+        found.close()
+        raise
+    return found

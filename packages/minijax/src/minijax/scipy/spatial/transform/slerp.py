@@ -12,7 +12,7 @@ class Slerp(NamedTuple):
     `Slerp.init` makes it; calling it with times gives rotations.
 
     >>> ends = Rotation.from_euler("z", jnp.array([[0.0], [90.0]]), degrees=True)
-    >>> print(Slerp.init(jnp.array([0.0, 1.0]), ends)(0.5).as_euler("xyz", degrees=True))
+    >>> print(Slerp.init(jnp.array([0.0, 1.0]), ends)(0.5).as_euler("xyz", degrees=True).round())
     [ 0.  0. 45.]
     """
 
