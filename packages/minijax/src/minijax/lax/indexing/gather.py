@@ -13,10 +13,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from minijax.lax.elementwise.arithmetic import add
-from minijax.lax.elementwise.comparisons import lt
-from minijax.lax.elementwise.rounding import rem
-from minijax.lax.elementwise.selection import where
 from minijax.lax.indexing.dimension_numbers import (
     Dims,
     GatherDimensionNumbers,
@@ -25,6 +21,7 @@ from minijax.lax.indexing.dimension_numbers import (
     gather_p,
     scatter_add_p,
 )
+from minijax.lax.indexing.indices import as_index, remainder
 from minijax.lax.indexing.slice_pad_concatenate import concatenate
 from minijax.lax.key_arrays import by_halves
 from minijax.lax.shapes.creation import full
@@ -440,18 +437,12 @@ def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array:
             f"index_take: idxs must be one for each of the axes {axes}, found {len(vectors)}"
         )
     columns = [
-        expand_dims(_counted_on(index, shape[axis]), 1)
+        expand_dims(remainder(as_index(index), shape[axis]), 1)
         for index, axis in zip(vectors, axes, strict=True)
     ]
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), axes, axes)
     sizes = [1 if axis in axes else size for axis, size in enumerate(shape)]
     return gather(src, concatenate(columns, 1), numbers, sizes)
-
-
-def _counted_on(indices: Any, size: int) -> Any:
-    """The nonnegative remainders of indices by a size."""
-    remainders = rem(indices, size)
-    return where(lt(remainders, 0), add(remainders, size), remainders)
 
 
 __all__ = [
