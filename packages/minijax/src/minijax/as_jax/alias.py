@@ -13,6 +13,7 @@ from typing import Any
 
 from minijax.as_jax.absent import AbsentLoader, spec_of_absent
 from minijax.settings import version as version_of_library
+from minijax.settings.config import config
 from minijax_stage3.backend import import_module
 
 VERSION = "0.12.0"
@@ -29,14 +30,16 @@ def install_as_jax(version: str = VERSION) -> None:
     `jax`, `jax.numpy` and all other modules are then the very modules of minijax; `jaxlib` stays
     the real one. Programs that read `jax.__version__`, or ask for the installed version of `jax`,
     find `version`. Processes started from here do the same, by the environment variables
-    `MINIJAX_AS_JAX` and `PYTHONPATH`. A second call changes the version.
+    `MINIJAX_AS_JAX` and `PYTHONPATH`. A second call changes the version. Settings are taken from
+    JAX's environment variables, such as `JAX_ENABLE_X64`, where minijax's own are not set.
 
     Arguments:
         version: a version of JAX, "0.12.0" by default.
 
     Raises:
         ImportError: JAX is imported already.
-        ValueError: `version` is not of the form "1.2.3".
+        NotImplementedError: an environment variable asks for what minijax has not.
+        ValueError: `version` is not of the form "1.2.3", or an environment variable cannot be read.
 
     >>> minijax.install_as_jax()
     >>> import jax
@@ -56,6 +59,7 @@ def install_as_jax(version: str = VERSION) -> None:
             f"install_as_jax: JAX itself is imported already, from {imported.__file__}, and what "
             "has it would not notice; call install_as_jax() before anything imports jax"
         )
+    config.update_from_jax_environment()
     remove_as_jax()
     sys.meta_path.insert(0, _Finder(version))
     sys.meta_path.append(_FinderOfAbsent())
