@@ -20,6 +20,18 @@ VERSION = "0.12.0"
 SHIM = str(Path(__file__).parent / "shim")
 VARIABLE = "MINIJAX_AS_JAX"
 
+# The modules that `import jax` imports, too: programs look for them in sys.modules.
+_IMPORTED_WITH_JAX = (
+    "jax.api_util", "jax.core", "jax.custom_batching", "jax.custom_derivatives", "jax.debug",
+    "jax.distributed", "jax.dlpack", "jax.dtypes", "jax.errors",
+    "jax.experimental.compilation_cache.compilation_cache", "jax.export", "jax.ffi", "jax.image",
+    "jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir",
+    "jax.interpreters.partial_eval", "jax.interpreters.pxla", "jax.interpreters.xla",
+    "jax.lax.linalg", "jax.lib", "jax.monitoring", "jax.nn.initializers", "jax.numpy.fft",
+    "jax.numpy.linalg", "jax.ops", "jax.profiler", "jax.random", "jax.ref", "jax.scipy",
+    "jax.sharding", "jax.stages", "jax.tree", "jax.tree_util", "jax.typing", "jax.version",
+)  # fmt: skip
+
 # Packages that are elsewhere here.
 _ELSEWHERE = {"jax._src": "minijax.as_jax.private", "jax.extend.mlir": "jaxlib.mlir"}
 
@@ -202,6 +214,9 @@ class _Loader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has put the spec of the other name into the module.
         module.__spec__ = self.spec
+        if self.name == "minijax":
+            for name in _IMPORTED_WITH_JAX:
+                importlib.import_module(name)
 
 
 class _Metadata(Distribution):
