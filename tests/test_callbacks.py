@@ -539,3 +539,16 @@ def test_computations_on_elements_call_no_python(computation):
             minijax.numpy.ones(3),
             lambda x: minijax.pure_callback(np.sin, minijax.ShapeDtypeStruct((), x.dtype), x),
         )
+
+
+def test_callbacks_of_examples_that_end_at_different_times():
+    def count(n):
+        def body(i):
+            io_callback(lambda: None, None)
+            return i + 1
+
+        return minijax.lax.while_loop(lambda i: i < n, body, 0)
+
+    io_callback = minijax.experimental.io_callback
+    with pytest.raises(NotImplementedError, match="io_callback in it would also run for those"):
+        minijax.vmap(count)(np.array([1, 3]))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minijax
+from minijax import lax
 from minijax.experimental import checkify
 
 LIBRARIES = {"jax": jax, "minijax": minijax}
@@ -333,3 +334,43 @@ def test_messages_show_arrays_and_keys():
         error, _ = library.jit(check.checkify(f))({"a": np.float32(-1)}, keys)
         texts.append(error.get())
     assert texts[0] == texts[1]
+
+
+class TestLoopsOfExamples:
+    """Each example of `vmap` ends after its own number of iterations, and has its own error."""
+
+    @staticmethod
+    def of_body(n):
+        def body(i):
+            checkify.check(i < 5, "too far")
+            return i + 1
+
+        return lax.while_loop(lambda i: i < n, body, 0)
+
+    @staticmethod
+    def of_condition(n):
+        def condition(i):
+            checkify.check(i < 5, "too far")
+            return i < n
+
+        return lax.while_loop(condition, lambda i: i + 1, 0)
+
+    @pytest.mark.parametrize("name", ["of_body", "of_condition"])
+    @pytest.mark.parametrize("jits", [False, True])
+    def test_checks_are_those_of_each_example(self, name, jits):
+        function = minijax.vmap(checkify.checkify(getattr(self, name)))
+        function = minijax.jit(function) if jits else function
+        error, out = function(np.array([1, 2, 3]))
+        assert error.get() is None
+        np.testing.assert_array_equal(out, [1, 2, 3])
+        error, _ = function(np.array([1, 7, 3]))
+        assert error.get().startswith("at mapped index 1: too far")
+
+    def test_divisions_of_each_example(self):
+        def sum_of_inverses(n):
+            return lax.while_loop(
+                lambda s: s[0] > 0, lambda s: (s[0] - 1, s[1] + 1 / s[0]), (n, 0.0)
+            )[1]
+
+        checked = checkify.checkify(sum_of_inverses, errors=checkify.float_checks)
+        assert minijax.vmap(checked)(np.array([1.0, 3.0]))[0].get() is None

@@ -414,3 +414,29 @@ def test_the_last_complete_checkpoint_outlives_kills(tmp_path):
             assert state["y"] == [step] * 20
     parent.communicate(timeout=30)
     assert interrupted > 0
+
+
+LOSE_THE_LAST = """
+import resource, signal, sys
+import minijax.numpy as jnp
+from minijax import checkpoints
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10**5, 10**5))  # as on a full disk
+pending = checkpoints.save(sys.argv[1], 1, {"w": jnp.ones((1000, 1000))})
+if "wait" in sys.argv:
+    try:
+        pending.wait()
+    except RuntimeError:
+        pass
+print("the end")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of file sizes are POSIX's")
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_last_checkpoint_is_not_lost_without_a_word(tmp_path, waits):
+    command = [sys.executable, "-c", LOSE_THE_LAST, tmp_path, *["wait"] * waits]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "the end\n"
+    assert done.returncode == (0 if waits else 1)
+    assert ("save: step 1 was not saved" in done.stderr) == (not waits)

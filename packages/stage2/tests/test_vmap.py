@@ -242,3 +242,14 @@ def test_a_tracer_shows_one_example():
         return x
 
     assert len(tree_leaves(vmap(f, in_axes=1)(np.zeros((4, 2), np.float32)))) == 1
+
+
+def test_a_callable_may_have_attributes_that_no_function_has():
+    class Double:
+        __annotations__ = "of no use"
+        __name__ = __qualname__ = 7
+
+        def __call__(self, x):
+            return x * 2.0
+
+    np.testing.assert_array_equal(vmap(Double())(np.arange(3.0)), [0.0, 2.0, 4.0])

@@ -20,10 +20,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Decorator: `functools.wraps(fun)`, also for a callable whose name is not a string."""
-    names = ("__name__", "__qualname__")
-    improper = [name for name in names if not isinstance(getattr(fun, name, ""), str)]
-    kept = [name for name in functools.WRAPPER_ASSIGNMENTS if name not in improper]
+    """Decorator: `functools.wraps(fun)`, without attributes of types that no function may have."""
+    kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}
+    kept = [
+        name
+        for name in functools.WRAPPER_ASSIGNMENTS
+        if isinstance(getattr(fun, name, None), kinds.get(name, object))
+    ]
 
     def decorate(wrapper: Function) -> Function:
         functools.update_wrapper(wrapper, fun, kept)

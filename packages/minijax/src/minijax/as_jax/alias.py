@@ -13,11 +13,24 @@ from typing import Any
 
 from minijax.as_jax.absent import AbsentLoader, spec_of_absent
 from minijax.settings import version as version_of_library
+from minijax.settings.config import config
 from minijax_stage3.backend import import_module
 
 VERSION = "0.12.0"
 SHIM = str(Path(__file__).parent / "shim")
 VARIABLE = "MINIJAX_AS_JAX"
+
+# The modules that `import jax` imports, too: programs look for them in sys.modules.
+_IMPORTED_WITH_JAX = (
+    "jax.api_util", "jax.core", "jax.custom_batching", "jax.custom_derivatives", "jax.debug",
+    "jax.distributed", "jax.dlpack", "jax.dtypes", "jax.errors",
+    "jax.experimental.compilation_cache.compilation_cache", "jax.export", "jax.ffi", "jax.image",
+    "jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir",
+    "jax.interpreters.partial_eval", "jax.interpreters.pxla", "jax.interpreters.xla",
+    "jax.lax.linalg", "jax.lib", "jax.monitoring", "jax.nn.initializers", "jax.numpy.fft",
+    "jax.numpy.linalg", "jax.ops", "jax.profiler", "jax.random", "jax.ref", "jax.scipy",
+    "jax.sharding", "jax.stages", "jax.tree", "jax.tree_util", "jax.typing", "jax.version",
+)  # fmt: skip
 
 # Packages that are elsewhere here.
 _ELSEWHERE = {"jax._src": "minijax.as_jax.private", "jax.extend.mlir": "jaxlib.mlir"}
@@ -29,14 +42,16 @@ def install_as_jax(version: str = VERSION) -> None:
     `jax`, `jax.numpy` and all other modules are then the very modules of minijax; `jaxlib` stays
     the real one. Programs that read `jax.__version__`, or ask for the installed version of `jax`,
     find `version`. Processes started from here do the same, by the environment variables
-    `MINIJAX_AS_JAX` and `PYTHONPATH`. A second call changes the version.
+    `MINIJAX_AS_JAX` and `PYTHONPATH`. A second call changes the version. Settings are taken from
+    JAX's environment variables, such as `JAX_ENABLE_X64`, where minijax's own are not set.
 
     Arguments:
         version: a version of JAX, "0.12.0" by default.
 
     Raises:
         ImportError: JAX is imported already.
-        ValueError: `version` is not of the form "1.2.3".
+        NotImplementedError: an environment variable asks for what minijax has not.
+        ValueError: `version` is not of the form "1.2.3", or an environment variable cannot be read.
 
     >>> minijax.install_as_jax()
     >>> import jax
@@ -56,6 +71,7 @@ def install_as_jax(version: str = VERSION) -> None:
             f"install_as_jax: JAX itself is imported already, from {imported.__file__}, and what "
             "has it would not notice; call install_as_jax() before anything imports jax"
         )
+    config.update_from_jax_environment()
     remove_as_jax()
     sys.meta_path.insert(0, _Finder(version))
     sys.meta_path.append(_FinderOfAbsent())
@@ -198,6 +214,9 @@ class _Loader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has put the spec of the other name into the module.
         module.__spec__ = self.spec
+        if self.name == "minijax":
+            for name in _IMPORTED_WITH_JAX:
+                importlib.import_module(name)
 
 
 class _Metadata(Distribution):

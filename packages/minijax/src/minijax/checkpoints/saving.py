@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -44,7 +46,8 @@ from minijax_stage2.shown import shown
 class PendingSave:
     """A checkpoint that is being written, as `save` returns it.
 
-    A process does not end before it is written.
+    A process does not end before it is written; if it cannot be written, and nobody has been told,
+    the process says so and ends with exit code 1.
 
     Attributes:
         step: the step.
@@ -65,6 +68,9 @@ class PendingSave:
         self._was_raised = False
         self._thread = Thread(target=self._run, args=(write,), name=f"minijax-save-{step}")
         self._thread.start()
+        if PendingSave._last is None:
+            atexit.unregister(PendingSave._fail_if_lost)
+            atexit.register(PendingSave._fail_if_lost)
         PendingSave._last = self
 
     def _run(self, write: Callable[[], None]) -> None:
@@ -86,10 +92,23 @@ class PendingSave:
         self._thread.join()
         if self._error is not None:
             self._was_raised = True
-            raise RuntimeError(
-                f"save: step {self.step} was not saved: {message_of(self._error)}. "
-                f"{described(self.path.parent)}"
-            ) from self._error
+            raise RuntimeError(self._why_lost()) from self._error
+
+    def _why_lost(self) -> str:
+        assert self._error is not None
+        return (
+            f"save: step {self.step} was not saved: {message_of(self._error)}. "
+            f"{described(self.path.parent)}"
+        )
+
+    @staticmethod
+    def _fail_if_lost() -> None:
+        """At exit, when all threads have ended: no `save` comes that would raise the last error."""
+        last = PendingSave._last
+        if last is not None and last._error is not None and not last._was_raised:
+            sys.stdout.flush()
+            print(f"minijax.checkpoints: {last._why_lost()}", file=sys.stderr, flush=True)
+            os._exit(1)  # at exit, no exception changes the exit code
 
     @staticmethod
     def wait_for_last() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.explaining.explain import explain, require_call
 from minijax.explaining.step import step
-from minijax.numpy.creation import array
+from minijax.numpy.creation import asarray
 from minijax.runtime.staging import ShapeDtypeStruct
 from minijax.settings.named_function import function_named
 from minijax_stage2.tree import tree_map
@@ -53,7 +53,7 @@ def _with_arrays(x: Any) -> Any:
     """A literal, with arrays in place of lists of numbers."""
     if isinstance(x, list):
         numbers = np.asarray(x)  # which raises ValueError if the lists have no common shape
-        return array(x) if numbers.dtype.kind in "biufc" else list(map(_with_arrays, x))
+        return asarray(x) if numbers.dtype.kind in "biufc" else list(map(_with_arrays, x))
     if isinstance(x, tuple):
         return tuple(map(_with_arrays, x))
     if isinstance(x, dict):
@@ -91,7 +91,7 @@ def _number(x: Any) -> Any:
     generator = np.random.default_rng(0)
     is_integer = x.dtype.kind in "iub"
     numbers = generator.integers(0, 2, x.shape) if is_integer else generator.normal(size=x.shape)
-    return array(numbers, x.dtype)
+    return asarray(numbers, x.dtype)
 
 
 def _type(function: Callable[[str], Any]) -> Callable[[str], Any]:

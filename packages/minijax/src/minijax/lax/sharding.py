@@ -15,7 +15,15 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
 from minijax.primitives.varying import mesh_axes_of, plain_type, pvary
 from minijax.runtime import hooks
-from minijax.runtime.array import Array, array, is_readable, place, place_numbers, read
+from minijax.runtime.array import (
+    Array,
+    array,
+    in_own_memory,
+    is_readable,
+    place,
+    place_numbers,
+    read,
+)
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
@@ -103,7 +111,8 @@ def _evaluate(x: Any, *, sharding: Sharding) -> list[Any]:
     if isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in [*sharding.spec]:
         sharding = NamedSharding(sharding.mesh, _decided(sharding.spec))
     try:
-        return [place(x, sharding)]
+        placed = place(x, sharding)
+        return [in_own_memory(x) if placed is x else placed]
     except ValueError:  # it does not divide evenly, and in a program the compiler sees to that
         if not isinstance(sharding, NamedSharding):
             raise

@@ -13,6 +13,7 @@ import minijax.numpy as jnp
 from minijax.lax import logistic
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.widening import with_derivatives
+from minijax.lax.indexing.indices import as_index
 from minijax.lax.special.polynomials import polynomial
 from minijax.numpy import tanh
 from minijax.runtime.array import Array, ArrayLike
@@ -458,6 +459,7 @@ def one_hot(
     if typeof(x).dtype.names:
         raise TypeError(f"one_hot: expected integers, found {typeof(x)}")
     x = jnp.asarray(x)
+    x = as_index(x) if x.dtype.kind in "iu" else x  # some dtypes do not hold all classes
     shape = list(jnp.expand_dims(x, axis).shape)
     along = axis % len(shape)
     (shape[along],) = ints("one_hot: num_classes", num_classes)

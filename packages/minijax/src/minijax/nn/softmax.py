@@ -46,6 +46,8 @@ def logsumexp(
         a = jnp.where(jnp.not_equal(b, 0), a, -math.inf)
     else:
         a = to_inexact(a)
+    if where is not None:  # also an infinity that is left out has a derivative of 0
+        a = jnp.where(where, a, -math.inf)
     largest = _largest(jnp.real(a), axis, where)
     offset = lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
     exps = jnp.exp(jnp.subtract(a, lax.convert_element_type(offset, typeof(a).dtype)))

@@ -32,6 +32,7 @@ from minijax.numpy.math.complex_numbers import *
 from minijax.numpy.math.floating_point import *
 from minijax.numpy.math.transcendental import *
 from minijax.numpy.math.ufuncs import *
+from minijax.numpy.namespace_info import __array_namespace_info__ as __array_namespace_info__
 from minijax.numpy.nan_reductions import *
 from minijax.numpy.padding import *
 from minijax.numpy.polynomials import *
@@ -61,6 +62,7 @@ euler_gamma = _np.euler_gamma
 inf = _np.inf
 nan = _np.nan
 newaxis = None
+__array_api_version__ = "2025.12"
 ComplexWarning = _np.exceptions.ComplexWarning
 
 _set_all_of_facade(globals(), "fft", "linalg")

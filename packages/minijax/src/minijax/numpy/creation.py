@@ -20,7 +20,7 @@ from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
 from minijax.numpy.shapes import expand_dims
 from minijax.runtime import array as arrays
-from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.array import Array, ArrayLike, in_own_memory
 from minijax.runtime.conversion import to_array
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
@@ -54,7 +54,8 @@ def array(
         object: a number, an array of any library, or lists and tuples of these, nested to any
             depth.
         dtype: the dtype of the result; by default that of `object`.
-        copy: makes no difference, since Arrays are immutable.
+        copy: whether the result is in memory of its own, also where `object` is an Array, so that
+            a donation of one leaves the other.
         order: must be "K" or None: XLA decides the memory layout of an Array.
         ndmin: the minimum number of axes of the result; missing ones are added in front.
         device: a device or a sharding, where the result lies.
@@ -70,6 +71,14 @@ def array(
     """
     if copy is not True:
         require_flags("array", copy=copy)
+    out = _converted(object, dtype, order, ndmin, device, out_sharding)
+    return in_own_memory(out) if copy and isinstance(object, Array) else out
+
+
+def _converted(
+    object: Any, dtype: Any, order: str | None, ndmin: int, device: Any, out_sharding: Any
+) -> Array:
+    """As `array`, without a copy of an Array."""
     if dtype is not None and not isinstance(dtype, _USUAL_DTYPES):
         dtype = dtype_of_numbers("array", dtype)
     if order not in ("K", None):
@@ -78,7 +87,7 @@ def array(
         object = list(object)
     out: Any
     if isinstance(object, list) and any(map(_is_no_number, tree_leaves(object))):
-        out = stack([array(item) for item in object])
+        out = stack([asarray(item) for item in object])
         out = lax.convert_element_type(out, typeof(out).dtype)  # a list of numbers is not weak
     else:
         out = _from_other_library(object)
@@ -142,7 +151,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`a` as an Array, without a copy if possible. The arguments are those of `array`.
+    """`a` as an Array, without a copy if possible or unless `copy`. The arguments are `array`'s.
 
     >>> x = jnp.arange(3)
     >>> jnp.asarray(x) is x, jnp.asarray([1, 2.5])
@@ -150,7 +159,8 @@ def asarray(
     """
     if copy is not None:
         require_flags("asarray", copy=copy)
-    return array(a, dtype, order=order, device=device, out_sharding=out_sharding)
+    out = _converted(a, dtype, order, 0, device, out_sharding)
+    return in_own_memory(out) if copy and isinstance(a, Array) else out
 
 
 @operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.numpy.creation import array
+from minijax.numpy.creation import asarray
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.indexing.where import nonzero
 from minijax.numpy.joining import concatenate, stack
@@ -83,7 +83,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """
     vectors = []
     for position, x in enumerate(args):
-        x = array(x) if isinstance(x, range) else x
+        x = asarray(x) if isinstance(x, range) else x
         if typeof(x).ndim != 1:
             raise ValueError(f"ix_: expected vectors, found {typeof(x)} at position {position}")
         if typeof(x).dtype == np.bool_:
@@ -221,7 +221,7 @@ class _Concatenator:
             if isinstance(part, slice):
                 x, own = _numbers_of(part), 1
             else:
-                x = array(part)
+                x = asarray(part)
                 own = ndim(x)
                 x = atleast_1d(x)
             lacking = max(least - max(own, 1), 0)

@@ -19,7 +19,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.promotion import broadcast_shapes, inexact_dtype, to_inexact
+from minijax_stage2.promotion import broadcast_shapes, cast, inexact_dtype, to_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers, typeof_named
 
 
@@ -108,8 +108,9 @@ def linspace(
     if num < 0:
         raise ValueError(f"linspace: num must not be negative, found {num}")
     shape = broadcast_shapes(typeof(start).shape, typeof(stop).shape)
-    start, stop = (broadcast_to(to_inexact(x), shape) for x in promote(start, stop))
-    inexact = typeof(start).dtype
+    common = typeof(to_inexact(promote(start, stop)[0]))  # in integers they might not fit
+    start, stop = (broadcast_to(cast(x, common), shape) for x in (start, stop))
+    inexact = common.dtype
     dtype = inexact if dtype is None else dtype_of_numbers("linspace", dtype)
     wanted = inexact_dtype(dtype)
     if finfo(wanted).bits > finfo(inexact).bits:

@@ -10,8 +10,9 @@ import numpy as np
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
+from minijax.lax.indexing.indices import as_index, remainder
 from minijax.numpy.indexing.parsing import known_value, why_unknown
-from minijax.numpy.indexing.take import remainder, take
+from minijax.numpy.indexing.take import take
 from minijax.numpy.joining import concatenate
 from minijax.numpy.shapes import (
     Axes,
@@ -146,7 +147,7 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
             return a
         before, after = lax.split(a, (start, size - start), axis)
         return lax.concatenate((after, before), axis)
-    start = remainder(lax.neg(by), size)
+    start = lax.sub(size, remainder(as_index(by), size))
     twice = concatenate([a, a], axis)
     return lax.dynamic_slice_in_dim(twice, start, size, axis, allow_negative_indices=False)
 

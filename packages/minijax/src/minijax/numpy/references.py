@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax.lax.shapes.creation import full
 from minijax.numpy.indexing.getitem import getitem
-from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.array import Array, ArrayLike, in_own_memory
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.refs import Ref
@@ -113,7 +113,7 @@ def _fitting(ref: Ref | RefView, part: Any, x: Any, caller: str) -> Any:
             f"{aval.shape}. Give it that shape by jnp.broadcast_to or reshape."
         )
     if aval.dtype == wanted.dtype:
-        return to_array(x) if not aval.weak_type else astype(to_array(x), wanted.dtype)
+        return astype(to_array(x), wanted.dtype) if aval.weak_type else in_own_memory(to_array(x))
     if aval.weak_type and result_type(aval, wanted) == wanted.dtype:
         return astype(x, wanted.dtype)
     raise ValueError(
@@ -170,7 +170,7 @@ def new_ref(
             f"{type(init_val).__name__}"
         )
     value = to_array(init_val)
-    return Ref(astype(value, value.dtype) if typeof(value).weak_type else value)
+    return Ref(astype(value, value.dtype) if typeof(value).weak_type else in_own_memory(value))
 
 
 @evaluated_by_library
@@ -238,8 +238,9 @@ def get(ref: Ref | RefView, idx: Any = None) -> Array:
     >>> minijax.ref.get(minijax.new_ref(jnp.arange(3)), 1)
     Array(1, dtype=int32)
     """
-    value: Array = _part(_require_ref("ref.get", ref).read(), idx)
-    return value
+    value = _require_ref("ref.get", ref).read()
+    part = _part(value, idx)
+    return in_own_memory(part) if part is value else part  # a donation leaves the reference
 
 
 @evaluated_by_library

@@ -12,7 +12,7 @@ from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
-from minijax.lax.indexing.dynamic_slice import index_dtype
+from minijax.lax.indexing.indices import as_index
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.shapes import shape
 from minijax.runtime.operation import operation
@@ -71,7 +71,7 @@ def _reduce_segments(
     """Scatter all rows of `data` into an array of neutral elements."""
     scatter, meet, neutral = _REDUCTIONS[name]
     aval = typeof(data)
-    ids = cast(segment_ids, index_dtype(segment_ids))
+    ids = as_index(segment_ids)
     rest = aval.shape[1:]
     numbers = lax.ScatterDimensionNumbers(tuple(range(1, aval.ndim)), (0,), (0,))
     start = lax.full((num_segments, *rest), aval.dtype.type(neutral(aval.dtype)))

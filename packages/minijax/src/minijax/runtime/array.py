@@ -30,6 +30,7 @@ from minijax.settings.key_types import (
 from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax.shardings.types import type_at, unsharded
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
 from minijax_stage2.shaped_array import Shape, short_dtype
 from minijax_stage2.shown import counted
@@ -807,6 +808,11 @@ def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: Implementation) ->
     """Restore pickled keys; the device stores a key as one number."""
     aval = ShapedArray(x.shape, implementation.dtype)
     return Array(new_buffer(x, aval), aval)
+
+
+def in_own_memory(x: Any) -> Any:
+    """A copy of a concrete Array, which a donation of `x` leaves; what is traced is nobody's."""
+    return x.copy() if isinstance(x, Array) and is_evaluating() else x
 
 
 def array(x: Any, dtype: Any = None) -> Any:

@@ -112,9 +112,9 @@ class _Kind:
 
 
 def _parse_bool(text: str) -> bool:
-    if text.lower() in ("1", "true", "yes", "on"):
+    if text.lower() in ("1", "true", "yes", "on", "t", "y"):
         return True
-    if text.lower() in ("0", "false", "no", "off"):
+    if text.lower() in ("0", "false", "no", "off", "f", "n"):
         return False
     raise ValueError(text)
 
@@ -250,6 +250,20 @@ class Config:
             AttributeError: there is no such setting.
         """
         return self.option(name).value
+
+    def update_from_jax_environment(self) -> None:
+        """Take settings from JAX's environment variables, where minijax's own are not set.
+
+        Raises:
+            NotImplementedError: a variable asks for what is not implemented.
+            ValueError: a variable cannot be read.
+        """
+        unlisted = unlisted_options[-1]() if unlisted_options else {}
+        for name, option in {**unlisted, **self.options}.items():
+            variable = _JAX_PREFIX.upper() + name.upper()
+            text = os.environ.get(variable)
+            if text and not os.environ.get(_ENVIRONMENT_PREFIX + name.upper()):
+                option.update_from_text(f"the environment variable {variable}", text)
 
     def parse_flags_with_absl(self) -> None:
         """Take settings from the program's command line, as JAX does with absl.

@@ -21,7 +21,7 @@ class set_mesh:
     Programs run on its devices. A `PartitionSpec` is one of this mesh.
 
     Arguments:
-        mesh: the mesh.
+        mesh: the mesh; one without devices leaves the mesh that is set.
 
     Raises:
         TypeError: it is not a mesh.
@@ -37,8 +37,8 @@ class set_mesh:
                 f"set_mesh: expected a Mesh, found {shown(mesh)} of type {type(mesh).__name__}"
             )
         self._previous = mesh_in_context.get(), mesh_of_programs.get()
-        put_in_context(mesh)
-        mesh_of_programs.set(mesh)
+        put_in_context(None if mesh.empty else mesh)
+        mesh_of_programs.set(None if mesh.empty else mesh)
 
     def __enter__(self) -> None:
         pass

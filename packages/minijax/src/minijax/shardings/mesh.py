@@ -25,7 +25,7 @@ mesh_in_context: "ContextVar[Mesh | AbstractMesh | None]" = ContextVar("mesh", d
 mesh_of_programs: "ContextVar[Mesh | None]" = ContextVar("mesh_of_programs", default=None)
 
 
-def put_in_context(mesh: "Mesh | AbstractMesh") -> None:
+def put_in_context(mesh: "Mesh | AbstractMesh | None") -> None:
     """Make a mesh that in context, on which programs depend from now on."""
     Switch.used = True
     mesh_in_context.set(mesh)
@@ -68,7 +68,7 @@ class _Axes:
 
     @property
     def size(self) -> int:
-        """The number of devices."""
+        """The number of devices that its axes have."""
         return math.prod(self.axis_sizes)
 
     @property
@@ -96,7 +96,7 @@ class _Axes:
         return self._of_type(AxisType.Manual)
 
     def _are_all(self, axis_type: AxisType) -> bool:
-        return not self.empty and set(self.axis_types) == {axis_type}
+        return set(self.axis_types) == {axis_type}
 
     @property
     def are_all_axes_auto(self) -> bool:
@@ -239,7 +239,8 @@ class Mesh(_Axes):
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None):
         if not isinstance(devices, np.ndarray):
             devices = np.array(devices, dtype=object)
-        found = list(devices.flat) if devices.ndim else []  # an empty mesh
+        is_without = devices.shape == () and devices[()] is None  # as `numpy.empty` makes it
+        found = [] if is_without else list(devices.flat)
         _require_devices("Mesh", found)
         if len({*found}) < len(found):
             raise ValueError("Mesh: a device stands twice in devices")
@@ -251,6 +252,16 @@ class Mesh(_Axes):
         self._key = self.axis_names, self.axis_sizes, self.axis_types, tuple(found)
         self._hash = hash(self._key)
         self._previous: list[Mesh | AbstractMesh | None] = []  # in context, before blocks
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return len(self.device_tuple)
+
+    @property
+    def empty(self) -> bool:
+        """True if there are no devices."""
+        return not self.device_tuple
 
     @property
     def device_tuple(self) -> tuple[Device, ...]:

@@ -79,7 +79,10 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
 
     Raises:
         RuntimeError: jaxlib is too old to read arrays from several devices.
+        ValueError: there are no devices, for which jaxlib would abort the process.
     """
+    if not devices:
+        raise ValueError("a sharding of a mesh without devices holds no arrays")
     jaxlib = get_backend().jaxlib
     if len(devices) > 1 and not hasattr(jaxlib.ArrayImpl, "_to_np_array_did_copy"):
         raise RuntimeError(

@@ -9,6 +9,7 @@ import numpy as np
 from minijax.errors.classes import BranchTypeError
 from minijax.lax.control_flow.disabled_jit import known_number, known_truth
 from minijax.lax.control_flow.program_cache import keeps_programs
+from minijax.lax.indexing.indices import as_index
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.axis_names import DividedBatch
 from minijax.primitives.loops import stage_body, stage_to_jaxpr
@@ -281,7 +282,7 @@ def switch(
         return branches[min(max(known, 0), len(branches) - 1)](*operands)
     if len(branches) == 1:
         return branches[0](*operands)
-    last = len(branches) - 1
+    index, last = as_index(index), len(branches) - 1
     index = astype(where(lt(index, 0), 0, where(lt(index, last), index, last)), np.int32)
     return _passing_outer_refs(partial(choose, "switch", index), branches, operands)
 

@@ -8,6 +8,7 @@ from minijax.lax.reductions.standard import reduce_or
 from minijax.primitives.calls import WithToken
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.dependence import Depends, tangent_outs, unknown_outs
+from minijax.primitives.effects import IOEffect, OrderedIOEffect, effects_of
 from minijax.primitives.loops import (
     Avals,
     Flags,
@@ -178,10 +179,11 @@ def _vmap(
     (cond_program, more_cond, (goes_on_dim,)), (body_program, more_body, _) = condition, body
     of_cond, of_body = [*more_cond, *of_cond], [*more_body, *of_body]
     if goes_on_dim is not None:
-        cond_program, body_program = _until_all_end(
+        _require_no_io(cond_jaxpr, body_jaxpr)
+        (cond_program, cond_more), (body_program, body_more) = _until_all_end(
             cond_program, body_program, len(of_cond), len(of_body)
         )
-        of_body = [*of_cond, *of_body]
+        of_cond, of_body = [*cond_more, *of_cond], [*body_more, *of_cond, *of_body]
     outs = bind(
         while_p,
         *of_cond,
@@ -195,12 +197,24 @@ def _vmap(
     return outs, [0 if b else None for b in batched]
 
 
+def _require_no_io(condition: Jaxpr, body: Jaxpr) -> None:
+    """Raise an error for callbacks that would run for examples that have ended, too."""
+    if any(
+        isinstance(e, IOEffect | OrderedIOEffect) for e in effects_of(condition) | effects_of(body)
+    ):
+        raise NotImplementedError(
+            "vmap of a while_loop whose examples end after different numbers of iterations: "
+            "io_callback in it would also run for those that have ended. Use lax.map, or "
+            "debug.callback, which may run more often"
+        )
+
+
 def _until_all_end(
     condition: Jaxpr, body: Jaxpr, cond_consts: int, body_consts: int
-) -> tuple[Jaxpr, Jaxpr]:
-    """The programs of a loop that runs while the condition holds for any example.
+) -> tuple[tuple[Jaxpr, list[Any]], tuple[Jaxpr, list[Any]]]:
+    """The programs of a loop that runs while the condition holds for any example, and constants.
 
-    The body takes the constants of the condition, then its own.
+    The programs take these first; then the body the constants of the condition, and its own.
     """
 
     def any_goes_on(*args: Any) -> list[Any]:
@@ -217,8 +231,8 @@ def _until_all_end(
     carry_avals = body.in_avals[body_consts:]
     in_avals = [*condition.in_avals[:cond_consts], *body.in_avals[:body_consts], *carry_avals]
     return (
-        stage_to_jaxpr(any_goes_on, condition.in_avals, "vmap")[0],
-        stage_to_jaxpr(step, in_avals, "vmap")[0],
+        stage_to_jaxpr(any_goes_on, condition.in_avals, "vmap"),
+        stage_to_jaxpr(step, in_avals, "vmap"),
     )
 
 

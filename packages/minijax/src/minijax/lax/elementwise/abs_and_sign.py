@@ -1,16 +1,18 @@
 """The size and the sign of real and complex numbers."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax.lax.elementwise.arithmetic import div, mul, neg
+from minijax.lax.elementwise.bits import bitwise_or
 from minijax.lax.elementwise.comparisons import eq, ge
 from minijax.lax.elementwise.complex_numbers import complex, conj, imag, real
 from minijax.lax.elementwise.selection import where
 from minijax.lax.shapes.creation import full_like
-from minijax.primitives.declare import lower_by_types, unary
+from minijax.primitives.declare import lower_by_primitives, lower_by_types, unary
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
@@ -25,6 +27,19 @@ def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
     return real(mul(t, div(conj(x), where(eq(out, 0), 1, out))))
 
 
+def _lower_abs(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
+    plain = lower_by_types("abs")(b, out_avals, x)
+    return plain if x.aval.dtype.kind != "c" else _infinite(b, out_avals, x, *plain)
+
+
+@lower_by_primitives
+def _infinite(z: Any, size: Any) -> Any:
+    """The size of a complex number: infinite if a part is, whatever the other one is."""
+    parts = real(z), imag(z)
+    is_infinite = [bitwise_or(eq(part, math.inf), eq(part, -math.inf)) for part in parts]
+    return where(bitwise_or(*is_infinite), math.inf, size)
+
+
 abs = unary(
     "abs",
     """The absolute value of `x`; its derivative at a real 0 is 1, at a complex 0 it is 0.
@@ -32,7 +47,7 @@ abs = unary(
     >>> lax.abs(jnp.array([-2, 3])), lax.abs(jnp.array([3.0 + 4.0j]))
     (Array([2, 3], dtype=int32), Array([5.], dtype=float32))
     """,
-    hlo=lower_by_types("abs"),
+    hlo=_lower_abs,
     kinds="ifc",
     result=_magnitude,
     jvp=_abs_tangent,

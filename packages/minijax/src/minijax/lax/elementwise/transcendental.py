@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
@@ -18,12 +19,17 @@ from minijax.lax.elementwise.arithmetic import (
     sub,
 )
 from minijax.lax.elementwise.bits import bitwise_and
-from minijax.lax.elementwise.comparisons import gt, lt
+from minijax.lax.elementwise.comparisons import eq, gt, lt
+from minijax.lax.elementwise.complex_numbers import complex, imag, real
 from minijax.lax.elementwise.selection import where
-from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
+from minijax.primitives.declare import Rule, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
+from minijax_stage2 import ShapedArray
+from minijax_stage2.primitives import cos_p, sin_p
+from minijax_stage3 import lowering_rules
+from minijax_stage3.lowering import FunctionBuilder, Value, extended_rules
 from minijax_stage4 import stop_gradient
 
 
@@ -280,6 +286,27 @@ atanh = unary(
     """,
     hlo="chlo.atanh",
     jvp=lambda t, out, x: div(t, one_minus_square(x)),
+)
+
+
+def _exact_on_imaginary_axis(rule: Rule, value: Callable[[Any], Any]) -> Rule:
+    """A lowering rule with another value where the real part is 0: times infinity it is NaN."""
+    corrected = lower_by_primitives(lambda z, out: where(eq(real(z), 0), value(z), out))
+
+    def lower(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, **params: Any
+    ) -> list[Value]:
+        out = rule(b, out_avals, x, **params)
+        return out if x.aval.dtype.kind != "c" else corrected(b, out_avals, x, *out)
+
+    return lower
+
+
+extended_rules[sin_p] = _exact_on_imaginary_axis(
+    lowering_rules[sin_p], lambda z: complex(real(z), sinh(imag(z)))
+)
+extended_rules[cos_p] = _exact_on_imaginary_axis(
+    lowering_rules[cos_p], lambda z: complex(cosh(imag(z)), real(z))
 )
 
 

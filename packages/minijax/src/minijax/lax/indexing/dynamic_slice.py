@@ -15,6 +15,7 @@ from minijax.lax.indexing.dimension_numbers import (
     ScatterDimensionNumbers,
     gather_p,
 )
+from minijax.lax.indexing.indices import as_index, index_dtype, wrapped_index
 from minijax.lax.indexing.scatter import fitting, scatter_p
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice_in_dim
 from minijax.lax.key_arrays import by_halves
@@ -24,12 +25,10 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import result_type
-from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind1, typeof, where
-from minijax_stage2 import lt as is_less
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.promotion import cast
-from minijax_stage2.shaped_array import Shape, number_types
+from minijax_stage2.shaped_array import Shape
 from minijax_stage2.shown import counted
 from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
@@ -41,20 +40,6 @@ dynamic_update_slice_p = Primitive("dynamic_update_slice")
 Values = Sequence[Any]
 Batched = tuple[list[Any], list[BatchDim]]
 Wraps = bool | Sequence[bool]
-
-
-def wrapped_index(index: Any, size: int) -> Any:
-    """Indices into an axis of this size, with negative ones counted from the end."""
-    if type(index) is int:
-        return index + size if index < 0 else index
-    if typeof(index).dtype.kind == "u":
-        return index
-    return where(is_less(index, 0), add(index, size), index)
-
-
-def index_dtype(*indices: Any) -> ShapedArray:
-    """The common type of indices: at least as wide as Python's ints."""
-    return result_type(number_types().weak[1], *map(typeof, indices)).strip_weak_type()
 
 
 def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) -> list[Any]:
@@ -81,10 +66,10 @@ def _start_indices(name: str, start_indices: Any, shape: Shape, wraps: Wraps) ->
         )
     wide = index_dtype(*given)
     starts = [
-        wrapped_index(start if type(start) is int else cast(start, wide), size) if w else start
+        wrapped_index(start if type(start) is int else as_index(start, wide), size) if w else start
         for start, size, w in zip(given, shape, each, strict=True)
     ]
-    return [cast(start, wide) for start in starts]
+    return [as_index(start, wide) for start in starts]
 
 
 @operation(static=("slice_sizes", "allow_negative_indices"))

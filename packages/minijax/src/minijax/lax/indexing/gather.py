@@ -13,10 +13,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from minijax.lax.elementwise.arithmetic import add
-from minijax.lax.elementwise.comparisons import lt
-from minijax.lax.elementwise.rounding import rem
-from minijax.lax.elementwise.selection import where
 from minijax.lax.indexing.dimension_numbers import (
     Dims,
     GatherDimensionNumbers,
@@ -25,6 +21,7 @@ from minijax.lax.indexing.dimension_numbers import (
     gather_p,
     scatter_add_p,
 )
+from minijax.lax.indexing.indices import as_index, remainder
 from minijax.lax.indexing.slice_pad_concatenate import concatenate
 from minijax.lax.key_arrays import by_halves
 from minijax.lax.shapes.creation import full
@@ -112,6 +109,9 @@ def _fill_value(given: Any, dtype: np.dtype[Any]) -> Any:
     kind = "i" if is_int else typeof_named("gather: fill_value", given).dtype.kind
     if is_int and dtype.kind in "iu" and not -(2**63) <= given < 2**63:
         raise OverflowError(f"gather: fill_value does not fit in 64 bits: {given}")
+    if dtype.names and kind == "i":  # each word of a key
+        word = int(given) % 2**32
+        return word if dtype.itemsize == 4 else word << 32 | word
     if dtype.kind == "V" or kind == "V":
         return given
     if kind == "c" and dtype.kind not in "bc":
@@ -440,18 +440,12 @@ def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array:
             f"index_take: idxs must be one for each of the axes {axes}, found {len(vectors)}"
         )
     columns = [
-        expand_dims(_counted_on(index, shape[axis]), 1)
+        expand_dims(remainder(as_index(index), shape[axis]), 1)
         for index, axis in zip(vectors, axes, strict=True)
     ]
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), axes, axes)
     sizes = [1 if axis in axes else size for axis, size in enumerate(shape)]
     return gather(src, concatenate(columns, 1), numbers, sizes)
-
-
-def _counted_on(indices: Any, size: int) -> Any:
-    """The nonnegative remainders of indices by a size."""
-    remainders = rem(indices, size)
-    return where(lt(remainders, 0), add(remainders, size), remainders)
 
 
 __all__ = [

@@ -251,6 +251,8 @@ def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: 
     """Update the elements that `cut_out` with this pattern would cut out."""
     aval = typeof(x)
     (starts, sizes), steps = window_of(aval.shape, operands, pattern)
+    if 0 in sizes:  # then values need not have the shape of anything
+        return x
     new = _spread(kind, aval, values, shape_of_cut(pattern), sizes)
     new = reverse(new, [axis for axis, step in enumerate(steps) if step < 0])
     if kind != "set":
@@ -287,11 +289,10 @@ def _scattered(
     """Update the elements that `gather` with this pattern would gather."""
     aval = typeof(x)
     plan = plan_index(pattern, aval.shape, *[typeof(operand).shape for operand in operands])
-    is_empty = 0 in plan.shape
-    indices: Any = None if is_empty else indices_of(plan, aval.shape, operands, wraps)
-    updates = _spread(kind, aval, values, plan.shape, plan.gathered_shape)
-    if is_empty:
+    if 0 in plan.shape:
         return x
+    indices = indices_of(plan, aval.shape, operands, wraps)
+    updates = _spread(kind, aval, values, plan.shape, plan.gathered_shape)
     updates = reverse(updates, plan.reversed_axes)
     numbers = lax.ScatterDimensionNumbers(*plan.numbers)
     options: Any = {

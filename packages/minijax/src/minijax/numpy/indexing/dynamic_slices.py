@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax import promoting as lax
-from minijax.numpy.creation import array
+from minijax.numpy.creation import asarray
 from minijax.pytrees.tree_util import register_pytree_node
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
@@ -108,7 +108,7 @@ class StartIsUnknown(Exception):
         """
         shape = typeof(x).shape
         slices = self._by_axis(axes_of)
-        starts = [array(slices[i].start) if i in slices else 0 for i in range(len(shape))]
+        starts = [asarray(slices[i].start) if i in slices else 0 for i in range(len(shape))]
         sizes = [min(slices[i].size, n) if i in slices else n for i, n in enumerate(shape)]
         left = [
             slice(None, None, part.stride) if isinstance(part, Slice) else part
@@ -118,10 +118,10 @@ class StartIsUnknown(Exception):
 
     def is_inside(self, x: Any, axes_of: Any) -> Any:
         """A boolean: all of these slices lie within their axes of `x`, or take the whole axis."""
-        shape, inside = typeof(x).shape, array(True)
+        shape, inside = typeof(x).shape, asarray(True)
         for axis, each in self._by_axis(axes_of).items():
             if each.size != shape[axis]:
-                start = lax.convert_element_type(array(each.start), np.int32)
+                start = lax.convert_element_type(asarray(each.start), np.int32)
                 inside &= (start >= 0) & (start <= shape[axis] - each.size)
         return inside
 

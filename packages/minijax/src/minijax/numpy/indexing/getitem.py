@@ -14,7 +14,7 @@ import numpy as np
 from minijax.errors.tracebacks import hide_frames
 from minijax.lax import promoting as lax
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
-from minijax.lax.indexing.dynamic_slice import wrapped_index
+from minijax.lax.indexing.indices import as_index, wrapped_index
 from minijax.numpy.indexing.dynamic_slices import StartIsUnknown
 from minijax.numpy.indexing.parsing import (
     NEW_AXIS,
@@ -135,7 +135,7 @@ def window_of(
         if entry is NEW_AXIS:
             continue
         if isinstance(entry, Operand):
-            starts.append(wrapped_index(next(given), shape[len(starts)]))
+            starts.append(wrapped_index(as_index(next(given)), shape[len(starts)]))
         elif isinstance(entry, Moving):
             starts.append(next(given))
         else:

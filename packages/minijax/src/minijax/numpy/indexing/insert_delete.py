@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.lax import promoting as lax
+from minijax.lax.indexing.indices import wrapped_index
 from minijax.numpy.casting import cast_into
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.indexing.take import take
@@ -124,7 +125,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         )
     indices = obj if known is None else np.asarray(known)
     if known is not None:
-        indices = np.flatnonzero(indices) if indices.dtype == bool else indices
+        indices = np.flatnonzero(indices) if indices.dtype == bool else indices.astype(np.int64)
         if indices.size and not np.all((-size <= indices) & (indices <= size)):
             raise IndexError(f"insert: an index is out of bounds for an axis of size {size}")
     values = cast_into("insert", values, typeof(arr))
@@ -171,7 +172,7 @@ def _order_of_known(size: int, indices: Any, count: int) -> Any:
 
 def _order_of_traced(size: int, indices: Any, count: int) -> Any:
     indices = lax.convert_element_type(ravel(indices), np.int32)
-    wrapped = lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
+    wrapped = wrapped_index(indices, size)
     twice = lax.mul(broadcast_to(wrapped, (count,)), 2)
     places = concatenate([np.arange(1, 2 * size, 2, dtype=np.int32), twice])
     return lax.sort_key_val(places, lax.iota(np.int32, size + count))[1]

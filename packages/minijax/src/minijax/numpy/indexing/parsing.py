@@ -16,7 +16,7 @@ from minijax.errors.classes import (
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
 )
-from minijax.numpy.creation import array
+from minijax.numpy.creation import asarray
 from minijax.numpy.indexing.dynamic_slices import Slice as DynamicSlice
 from minijax.numpy.indexing.dynamic_slices import StartIsUnknown, as_slice
 from minijax.numpy.shapes import expand_dims
@@ -175,7 +175,7 @@ def _array_of(part: Any) -> Any:
         return np.zeros(0, np.int32)
     if all(isinstance(item, int | np.integer | bool) for item in part):
         return np.asarray(part)
-    return array(list(part))
+    return asarray(list(part))
 
 
 def axes_of(part: Any) -> int:

@@ -6,9 +6,9 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from minijax.lax import promoting as lax
-from minijax.lax.indexing.dynamic_slice import index_dtype, wrapped_index
+from minijax.lax.indexing.indices import as_index, index_dtype, wrapped_index
 from minijax.numpy.indexing.parsing import NEW_AXIS, Operand, Pattern, Slice
-from minijax_stage2.promotion import broadcast_shapes, cast
+from minijax_stage2.promotion import broadcast_shapes
 from minijax_stage2.shaped_array import Shape
 
 
@@ -134,7 +134,7 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
     columns = []
     for axis, what, dims in plan.columns:
         if isinstance(what, Operand):
-            column = cast(next(given), target)
+            column = as_index(next(given), target)
             column = wrapped_index(column, shape[axis]) if wraps else column
             dims = dims[len(dims) - what.ndim :]
         elif isinstance(what, Slice):

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-import minijax_stage2 as stage2
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
-from minijax.lax.indexing.dynamic_slice import index_dtype, wrapped_index
+from minijax.lax.indexing.indices import as_index, remainder, wrapped_index
 from minijax.numpy.casting import warn_if_lossy
 from minijax.numpy.indexing.parsing import known_value
 from minijax.numpy.shapes import broadcast_to, expand_dims, ndim, ravel, reshape, shape
@@ -41,7 +40,7 @@ def _index_array(name: str, indices: Any) -> Any:
     aval = typeof(indices)
     if aval.dtype.kind not in "iub" or not aval.dtype.itemsize:
         raise TypeError(f"{name}: indices must be integers, found {aval}")
-    return cast(indices, index_dtype(indices))
+    return as_index(indices)
 
 
 @operation(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
@@ -104,12 +103,6 @@ def take(
         indices_are_sorted=indices_are_sorted,
         fill_value=fill_value,
     )
-
-
-def remainder(x: Any, size: int) -> Any:
-    """The remainder of integers when divided by `size`, from 0 on."""
-    rest = lax.sub(x, lax.mul(lax.div(x, size), size))
-    return stage2.where(lax.lt(rest, 0), lax.add(rest, size), rest)
 
 
 @operation(static=("axis", "mode", "fill_value", "wrap_negative_indices"))

@@ -145,8 +145,11 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
     if p in (None, 2, -2):
         s = svd(x, compute_uv=False)
         largest, smallest = along.max(s, -1), along.min(s, -1)
-        return lax.div(smallest, largest) if p == -2 else lax.div(largest, smallest)
-    out = lax.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
+        if p == -2:
+            return lax.div(smallest, largest)
+        out = lax.div(largest, smallest)
+    else:
+        out = lax.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
     had_nan = along.any(lax.ne(x, x), (-2, -1))
     singular = lax.bitwise_and(lax.ne(out, out), lax.bitwise_not(had_nan))
     return lax.select(singular, lax.full_like(out, np.inf), out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from minijax.lax import promoting as lax
@@ -64,7 +65,7 @@ def log2(x: ArrayLike) -> Array:
     >>> f"{jnp.log2(8.0):.3f}"
     '3.000'
     """
-    return lax.div(lax.log(x), math.log(2))
+    return _by_parts(lax.log(x), lambda y: lax.div(y, math.log(2)))
 
 
 @operation
@@ -75,7 +76,15 @@ def log10(x: ArrayLike) -> Array:
     '3.000'
     """
     x = to_inexact(x)
-    return lax.mul(lax.log(lax.convert_element_type(x, typeof(x).dtype)), 1 / math.log(10))
+    log = lax.log(lax.convert_element_type(x, typeof(x).dtype))
+    return _by_parts(log, lambda y: lax.mul(y, 1 / math.log(10)))
+
+
+def _by_parts(x: Any, function: Callable[[Any], Any]) -> Any:
+    """A function of real numbers, applied to each part of complex ones."""
+    if typeof(x).dtype.kind != "c":
+        return function(x)
+    return lax.complex(function(lax.real(x)), function(lax.imag(x)))
 
 
 @operation
@@ -174,7 +183,12 @@ def _cos_of_half_turns(x: Any) -> Any:
 def _sinc(x: Any) -> Any:
     is_zero = lax.eq(x, 0)
     ratio = lax.div(_sin_of_half_turns(x), lax.mul(math.pi, where(is_zero, 1, x)))
-    return where(is_zero, 1, where(lax.eq(x, x), ratio, math.nan))
+    nan = math.nan
+    if typeof(x).dtype.kind == "c":
+        is_far = lax.eq(lax.abs(lax.real(x)), math.inf)
+        ratio = where(lax.bitwise_and(is_far, lax.is_finite(lax.imag(x))), 0, ratio)
+        nan = complex(math.nan, math.nan)
+    return where(is_zero, 1, where(lax.eq(x, x), ratio, nan))
 
 
 def _sinc_slope(x: Any) -> Any:

@@ -160,11 +160,13 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
 
 def _of_positive(function: Any, p: Any, q: Any, of_zero: Any) -> Any:
-    """`function` where both numbers are positive; `of_zero` where `p` is 0; infinite elsewhere."""
+    """`function` where both are positive; `of_zero` where `p` is 0; NaN of NaN; else infinite."""
     both_positive = lax.bitwise_and(lax.gt(p, 0), lax.gt(q, 0))
     is_zero = lax.bitwise_and(lax.eq(p, 0), lax.ge(q, 0))
     positive = function(where(both_positive, p, 1), where(both_positive, q, 1))
-    return where(both_positive, positive, where(is_zero, of_zero, math.inf))
+    is_nan = lax.bitwise_or(lax.ne(p, p), lax.ne(q, q))
+    other = where(is_zero, of_zero, where(is_nan, math.nan, math.inf))
+    return where(both_positive, positive, other)
 
 
 @operation

@@ -58,6 +58,8 @@ def _entropy_of_terms(mu: Any, most: int, last: Any) -> Any:
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy: a sum over the likely numbers, or a series if these are too many.
 
+    It is NaN where `mu` is negative.
+
     >>> f"{minijax.scipy.stats.poisson.entropy(3.0):.3f}"
     '1.931'
     """
@@ -71,7 +73,8 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     large = jnp.where(mu == 0, 1, mu)
     many = 0.5 * jnp.log(2 * math.pi * math.e * large) - 1 / (12 * large)
     out = jnp.where(mu < 10, few, jnp.where(mu < 100, more, many))
-    return jnp.broadcast_to(jnp.where(mu == 0, 0, out), shape)
+    out = jnp.where(mu < 0, math.nan, jnp.where(mu == 0, 0, out))
+    return jnp.broadcast_to(out, shape)
 
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]

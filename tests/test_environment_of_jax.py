@@ -1,0 +1,78 @@
+"""Environment variables, defaults and modules that a program finds after `import jax`: JAX's."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+SETTINGS = {
+    "JAX_ENABLE_X64": "1",
+    "JAX_PLATFORMS": "cpu",
+    "JAX_NUM_CPU_DEVICES": "3",
+    "JAX_DISABLE_JIT": "y",
+    "JAX_DEBUG_NANS": "true",
+    "JAX_COMPILATION_CACHE_DIR": "/tmp/programs-of-nobody",
+    "JAX_TRACEBACK_FILTERING": "off",
+    "JAX_DEFAULT_MATMUL_PRECISION": "highest",
+    "JAX_NUMPY_RANK_PROMOTION": "raise",
+    "JAX_DEFAULT_PRNG_IMPL": "rbg",
+    "JAX_THREEFRY_PARTITIONABLE": "0",
+    "JAX_TRANSFER_GUARD": "log",
+    "JAX_CHECK_TRACER_LEAKS": "on",
+    "JAX_LOG_COMPILES": "true",
+    "JAX_NUMPY_DTYPE_PROMOTION": "strict",
+}
+PROGRAM = """
+import json, os
+import jax, jax.numpy as jnp
+names = [name.lower() for name in os.environ if name.startswith("JAX_")]
+found = {name: jax.config.read(name) for name in names}
+with jax.disable_jit(False), jax.numpy_dtype_promotion("standard"):
+    print(json.dumps([found, str(jnp.arange(2.0).dtype), jax.device_count()]))
+"""
+JAX, AS_JAX = (), ("-m", "minijax.as_jax")
+
+
+@pytest.fixture
+def run(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    return functools.partial(run_program, file)
+
+
+def run_program(file, command, **variables):
+    others = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "MINIJAX_", "XLA"))}
+    return subprocess.run(
+        [sys.executable, *command, file],
+        env=others | variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_settings_are_read_from_the_environment(run):
+    theirs, ours = run(JAX, **SETTINGS), run(AS_JAX, **SETTINGS)
+    assert theirs.returncode == ours.returncode == 0, ours.stderr
+    expected = json.loads(theirs.stdout)
+    assert json.loads(ours.stdout) == expected
+    assert expected[1:] == ["float64", 3]
+
+
+def test_variables_of_minijax_win(run):
+    ours = run(AS_JAX, JAX_ENABLE_X64="1", MINIJAX_ENABLE_X64="0")
+    assert json.loads(ours.stdout)[1] == "float32", ours.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"), [("JAX_ENABLE_X64", "banana"), ("JAX_TRANSFER_GUARD", "perhaps")]
+)
+def test_nonsense_is_an_error(run, variable, text):
+    theirs, ours = run(JAX, **{variable: text}), run(AS_JAX, **{variable: text})
+    assert theirs.returncode
+    assert ours.returncode
+    assert f"the environment variable {variable} has to be" in ours.stderr
+    assert text in ours.stderr

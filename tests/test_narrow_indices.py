@@ -1,0 +1,206 @@
+"""Integers that index, in dtypes narrower than the axis: what they choose is what numpy chooses.
+
+Counting from the end, flattening and shifting leave the range of the indices' dtype.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax, nn, ops
+
+SIZES = (100, 300, 70_000)
+DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+X = {size: np.arange(size, dtype=np.int32) for size in SIZES}
+
+
+def places(size, dtype):
+    """From the end, at the beginning, in the middle, as far as the dtype goes, and the last."""
+    info = np.iinfo(dtype)
+    wanted = [-1, -size, 0, size // 2, min(info.max, size - 1), max(info.min, -size)]
+    return np.array([i for i in wanted if info.min <= i <= info.max], dtype)
+
+
+def wide(i):
+    return i.astype(np.int64)
+
+
+# What is computed from `x` and indices `i`, and the same by numpy from wide indices.
+ARRAYS = {
+    "x[i]": (lambda x, i: x[i], lambda x, i: x[i]),
+    "x[:, i]": (lambda x, i: jnp.stack([x, x])[:, i], lambda x, i: np.stack([x, x])[:, i]),
+    "x[i, i]": (
+        lambda x, i: jnp.stack([x, x], 1)[i, jnp.abs(i) % 2],
+        lambda x, i: np.stack([x, x], 1)[i, abs(i) % 2],
+    ),
+    "take": (lambda x, i: jnp.take(x, i), np.take),
+    "take wrap": (lambda x, i: jnp.take(x, i, mode="wrap"), lambda x, i: x[i % x.size]),
+    "take_along_axis": (
+        lambda x, i: jnp.take_along_axis(x, i, 0),
+        lambda x, i: np.take_along_axis(x, i, 0),
+    ),
+    "at.set": (lambda x, i: x.at[i].set(7), lambda x, i: changed(x, i, 7)),
+    "at.add": (
+        lambda x, i: x.at[i].add(7),
+        lambda x, i: x + 7 * np.bincount(i % x.size, minlength=x.size),
+    ),
+    "put": (lambda x, i: jnp.put(x, i, 7, inplace=False), lambda x, i: changed(x, i, 7)),
+    "put_along_axis": (
+        lambda x, i: jnp.put_along_axis(x, i, 7, 0, inplace=False),
+        lambda x, i: changed(x, i, 7),
+    ),
+    "unravel_index": (
+        lambda x, i: jnp.stack(jnp.unravel_index(i, (x.size // 10, 10))),
+        lambda x, i: np.stack(np.unravel_index(i % x.size, (x.size // 10, 10))),
+    ),
+    "delete": (
+        lambda x, i: (
+            jnp.delete(x, i, assume_unique_indices=False)
+            if not isinstance(i, minijax.core.Tracer)
+            else None
+        ),
+        np.delete,
+    ),
+    "segment_sum": (
+        lambda x, i: ops.segment_sum(jnp.ones_like(i, "int32"), i, x.size),
+        lambda x, i: np.bincount(i[i >= 0], minlength=x.size),
+    ),
+    "one_hot": (
+        lambda x, i: nn.one_hot(i, 300).sum(1),
+        lambda x, i: ((i >= 0) & (i < 300)).astype(np.float32),
+    ),
+    "gradient": (
+        lambda x, i: minijax.grad(lambda y: y[i].sum())(x.astype("float32")),
+        lambda x, i: np.bincount(i % x.size, minlength=x.size).astype(np.float32),
+    ),
+}
+SCALARS = {
+    "x[i]": (lambda x, i: x[i], lambda x, i: x[i]),
+    "x[i, :]": (lambda x, i: jnp.stack([x, x], 1)[i], lambda x, i: np.stack([x, x], 1)[i]),
+    "roll": (lambda x, i: jnp.roll(x, i)[:3], lambda x, i: np.roll(x, i)[:3]),
+    "roll twice": (
+        lambda x, i: jnp.roll(jnp.stack([x, x]), (i, i), (0, 1))[:, :3],
+        lambda x, i: np.roll(np.stack([x, x]), (i, i), (0, 1))[:, :3],
+    ),
+    "dynamic_index_in_dim": (
+        lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False),
+        lambda x, i: x[i],
+    ),
+    "dynamic_slice": (lambda x, i: lax.dynamic_slice(x, (i,), (1,)), lambda x, i: x[[i]]),
+    "dynamic_update_slice": (
+        lambda x, i: lax.dynamic_update_slice(x, jnp.array([7], x.dtype), (i,)),
+        lambda x, i: changed(x, i, 7),
+    ),
+    "at.set": (lambda x, i: x.at[i].set(7), lambda x, i: changed(x, i, 7)),
+    "ds": (
+        lambda x, i: x[minijax.ds(i, 2)],
+        lambda x, i: x[min(i % x.size, x.size - 2) :][:2],
+    ),
+}
+
+
+def changed(x, i, value):
+    x = x.copy()
+    x[i] = value
+    return x
+
+
+def differences(function, by_numpy, size, i):
+    x, expected = X[size], by_numpy(X[size], wide(i))
+    ways = {
+        "eager": lambda: function(jnp.asarray(x), jnp.asarray(i)),
+        "jit": lambda: minijax.jit(function)(x, i),
+        "constant": lambda: minijax.jit(lambda x: function(x, jnp.asarray(i)))(x),
+        "vmap": lambda: minijax.jit(minijax.vmap(function, (None, 0)))(x, i[None])[0],
+    }
+    for way, compute in ways.items():
+        if way != "eager" and by_numpy is np.delete:
+            continue
+        found = np.asarray(compute())
+        if not np.array_equal(found, expected):
+            yield f"{way}, {i.dtype}, axis of {size}, at {i}: {found[:9]} is not {expected[:9]}"
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_of_indices_choose_what_numpy_chooses(name):
+    wrong = []
+    for dtype in DTYPES[:4] if name != "x[i]" else DTYPES:
+        for size in SIZES[1:]:
+            wrong += differences(*ARRAYS[name], size, places(size, dtype))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_scalars_choose_what_numpy_chooses(name):
+    wrong = []
+    for dtype in ("int8", "uint8", "uint32"):
+        for i in places(300, dtype):
+            function, by_numpy = SCALARS[name]
+            x, expected = X[300], by_numpy(X[300], int(i))
+            found = minijax.jit(function)(x, i), function(jnp.asarray(x), jnp.asarray(i))
+            for each in found:
+                if not np.array_equal(each, expected):
+                    wrong.append(f"{dtype} {i}: {each} is not {expected}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_indices_in_loops():
+    x, i = X[300], np.array([-1, -128, 127], np.int8)
+    found = lax.scan(lambda carry, each: (carry, jnp.asarray(x)[each]), 0, i)[1]
+    np.testing.assert_array_equal(found, x[wide(i)])
+    found = lax.map(lambda each: jnp.asarray(x)[each], i.view(np.uint8))
+    np.testing.assert_array_equal(found, x[wide(i.view(np.uint8))])
+
+
+def test_flat_indices_are_as_wide_as_the_array():
+    found = jnp.ravel_multi_index((jnp.array([2], "uint8"), jnp.array([99], "uint8")), (3, 100))
+    np.testing.assert_array_equal(found, [299])
+
+
+def test_inserts_go_where_numpys_do():
+    x = X[300]
+    for i in (np.int8(-1), np.array([255, 3], np.uint8)):
+        np.testing.assert_array_equal(jnp.insert(x, jnp.asarray(i), 7), np.insert(x, wide(i), 7))
+        found = minijax.jit(lambda x, i: jnp.insert(x, i, 7))(x, i)
+        np.testing.assert_array_equal(found, np.insert(x, wide(i), 7))
+
+
+def test_branches_are_chosen_by_narrow_integers():
+    branches = [lambda k=k: k for k in range(200)]
+    for i in (np.int8(5), np.int8(-3), np.uint8(199), np.uint32(2**32 - 1)):
+        assert lax.switch(i, branches) == min(max(int(i), 0), 199)
+
+
+def test_index_take_wraps_around():
+    found = lax.index_take(jnp.asarray(X[300]), (jnp.array([-1, 100], "int8"),), (0,))
+    np.testing.assert_array_equal(found, [299, 100])
+
+
+def test_repeats_are_added_up_in_wide_integers():
+    counts = np.array([100, 100, 100], np.uint8)
+    np.testing.assert_array_equal(
+        jnp.repeat(np.arange(3), jnp.asarray(counts), total_repeat_length=300),
+        np.repeat(np.arange(3), counts),
+    )
+
+
+def test_ranges_begin_at_narrow_integers():
+    np.testing.assert_allclose(jnp.linspace(jnp.int8(127), 300, 4), np.linspace(127, 300, 4))
+
+
+def test_what_is_too_large_for_any_axis_is_out_of_bounds():
+    x, i = jnp.arange(5.0), jnp.array([4, 2**32 - 1], "uint32")
+    np.testing.assert_array_equal(x.at[i].get(mode="fill"), [4.0, np.nan])
+    np.testing.assert_array_equal(x.at[i].set(7.0), [0.0, 1.0, 2.0, 3.0, 7.0])
+    rows, columns = jnp.array([-1, 0], "int8"), jnp.array([0, 2**32 - 1], "uint32")
+    found = jnp.stack([x, x]).at[rows, columns].get(mode="fill")
+    np.testing.assert_array_equal(found, [0.0, np.nan])
+
+
+def test_where_nothing_is_chosen_nothing_is_set():
+    x = jnp.arange(6.0).reshape(2, 3)
+    for index in (np.zeros((2, 3), bool), np.s_[1:, 0:0]):
+        expected = jax.numpy.asarray(np.asarray(x)).at[index].set(np.ones(3))
+        np.testing.assert_array_equal(x.at[index].set(jnp.ones(3)), expected)

@@ -1,0 +1,107 @@
+"""Copies and references are in memory of their own: a donation of the original leaves them."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.sharding import AxisType, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+COPIES = {
+    "array": jnp.array,
+    "array(copy=True)": lambda x: jnp.array(x, copy=True),
+    "array(dtype)": lambda x: jnp.array(x, dtype=x.dtype),
+    "array(ndmin)": lambda x: jnp.array(x, ndmin=2)[0],
+    "asarray(copy=True)": lambda x: jnp.asarray(x, copy=True),
+    "copy": jnp.copy,
+    "x.copy": lambda x: x.copy(),
+    "copy.copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "a constraint": lambda x: lax.with_sharding_constraint(x, x.sharding),
+    "astype(copy=True)": lambda x: jnp.astype(x, x.dtype, copy=True),
+}
+
+
+def on_one_device():
+    return jnp.arange(3.0)
+
+
+def on_a_mesh():
+    mesh = minijax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+    return minijax.device_put(np.arange(3.0), NamedSharding(mesh, PartitionSpec("x")))
+
+
+def placed():
+    return minijax.device_put(np.arange(3.0), SingleDeviceSharding(minijax.devices()[0]))
+
+
+@minijax.jit
+def plus_one(x):
+    return x + 1
+
+
+donating = minijax.jit(lambda x: x + 1, donate_argnums=0)
+
+
+@pytest.mark.parametrize("make", [on_one_device, on_a_mesh, placed])
+def test_a_copy_outlives_a_donation(make):
+    wrong = []
+    for name, copied in COPIES.items():
+        x = make()
+        backup = copied(x)
+        donating(x)
+        try:
+            np.testing.assert_array_equal(backup, np.arange(3.0))
+        except RuntimeError as error:
+            wrong.append(f"{name}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_keys_are_copied():
+    key = minijax.random.key(3)
+    backup = jnp.array(key)
+    minijax.jit(lambda key: minijax.random.split(key)[0], donate_argnums=0)(key)
+    expected = minijax.random.key_data(minijax.random.key(3))
+    np.testing.assert_array_equal(minijax.random.key_data(backup), expected)
+
+
+def test_without_a_copy_an_array_is_taken_as_it_is():
+    x = on_one_device()
+    assert jnp.asarray(x) is x
+    assert jnp.array(x, copy=False) is x
+    assert jnp.asarray(x, copy=False) is x
+
+
+def test_in_a_program_nothing_is_copied():
+    jaxpr = minijax.make_jaxpr(lambda x: jnp.array(x, copy=True))(1.0).jaxpr
+    assert not jaxpr.eqns
+
+
+class TestReferences:
+    def test_what_they_were_made_from(self):
+        x = on_one_device()
+        ref = minijax.new_ref(x)
+        donating(x)
+        np.testing.assert_array_equal(ref[...], np.arange(3.0))
+        ref[0] = 1.0
+
+    def test_what_was_read(self):
+        ref = minijax.new_ref(np.arange(3.0))
+        for read in (ref[...], minijax.ref.get(ref), ref[:]):
+            donating(read)
+        np.testing.assert_array_equal(ref[...], np.arange(3.0))
+
+    def test_what_was_written(self):
+        ref, x = minijax.new_ref(np.zeros(3)), on_one_device()
+        ref[...] = x
+        donating(x)
+        np.testing.assert_array_equal(ref[...], np.arange(3.0))
+
+    def test_what_was_swapped_out(self):
+        ref = minijax.new_ref(np.zeros(3))
+        before = minijax.ref.swap(ref, ..., on_one_device())
+        donating(before)
+        np.testing.assert_array_equal(ref[...], np.arange(3.0))
