@@ -102,9 +102,17 @@ def assert_same_of_each(ours, theirs, tolerance):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_values_and_derivatives(part):
-    functions = dict(list(FUNCTIONS.items())[part::2])
+# Where other programs are beside it, XLA may compute absolute values a second time, rounded
+# differently, and none of the elements is equal to the least.
+ALONE = "vector_norm -inf"
+TOGETHER = [name for name in FUNCTIONS if name != ALONE]
+
+
+@pytest.mark.parametrize(
+    "names", [TOGETHER[::2], TOGETHER[1::2], [ALONE]], ids=["even", "odd", ALONE]
+)
+def test_values_and_derivatives(names):
+    functions = {name: FUNCTIONS[name] for name in names}
 
     def everything(lib, xs):
         found = {}

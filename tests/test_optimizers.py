@@ -93,7 +93,7 @@ def test_steps_outside_of_programs(name):
     staged, state = minijax.jit(update), init(parameters("float32"))
     for i, grads in enumerate(gradients("float32")):
         state, expected = update(i, grads, state), staged(i, grads, state)
-        assert_close(state, expected, 1e-5, weak_types=False)
+        assert_close(state, tree.leaves(expected), 1e-5, weak_types=False)
     assert tree.structure(get_params(state)) == tree.structure(parameters("float32"))
 
 
