@@ -246,8 +246,8 @@ def test_a_tracer_shows_one_example():
 
 def test_a_callable_may_have_attributes_that_no_function_has():
     class Double:
-        __annotations__ = "of no use"
-        __name__ = __qualname__ = 7
+        def __init__(self):
+            self.__annotations__ = self.__name__ = self.__qualname__ = 7
 
         def __call__(self, x):
             return x * 2.0
