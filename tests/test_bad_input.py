@@ -368,6 +368,7 @@ OF_THE_OUTSIDE = {  # what is found only as it runs: devices, indices, what othe
     "minijax.runtime.devices": (RuntimeError,),
     "minijax.runtime.dlpack": (BufferError,),
     "minijax.lax.collectives": (NameError,),  # a named axis, which a caller's vmap gives
+    "minijax.callbacks.pure_callback": (minijax.errors.ExecutionError,),  # what it calls fails
 }
 
 

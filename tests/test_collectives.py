@@ -115,7 +115,7 @@ def test_a_collective_under_every_transformation(name):
             outs.append(lib.jvp(mapped(f), (xs,), (xs * xs,)))
         return outs
 
-    ours, theirs = (lib.jit(partial(everything, lib, jnp))(XS) for lib, jnp in LIBRARIES)
+    ours, theirs = (lib.jit(partial(everything, lib, jnp, XS))() for lib, jnp in LIBRARIES)
     flat = [
         [np.asarray(x) for x in jax.tree.leaves(list(map(list_of, outs)))]
         for outs in (ours, theirs)
@@ -230,7 +230,7 @@ def test_exchanges_over_several_axes(names):
         return [*out, swap(whole), lib.grad(lambda x: jnp.sum(jnp.sin(swap(x))))(whole)]
 
     ours, theirs = (
-        lib.tree.leaves(lib.jit(partial(everything, lib, jnp))(whole)) for lib, jnp in LIBRARIES
+        lib.tree.leaves(lib.jit(partial(everything, lib, jnp, whole))()) for lib, jnp in LIBRARIES
     )
     assert_same(ours, theirs, 1e-12)
 

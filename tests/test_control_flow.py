@@ -194,8 +194,9 @@ def transformed(program, lib, jnp):
         outs = {
             "jvp": lib.jvp(f, (x, w), (dx, dw)),
             "vmap last": lib.vmap(f, (1, 2), 1)(xs.T, jnp.stack([w, w.T, -w, 2 * w], 2)),
-            "linearize": lib.linearize(f, x, w)[1](dx, dw),
         }
+        if program in FORWARD + THOROUGHLY:  # of the others, the gradient is linearized
+            outs["linearize"] = lib.linearize(f, x, w)[1](dx, dw)
         if program in THOROUGHLY:
             outs |= {
                 "jvp of one": lib.jvp(lambda x: f(x, w), (x,), (dx,)),
@@ -234,7 +235,7 @@ def leaves(lib, outs):
 def test_every_transformation_agrees_with_jax(program):
     ours, args = transformed(program, *LIBRARIES[0])
     theirs, jax_args = transformed(program, *LIBRARIES[1])
-    expected = leaves(jax, jax.jit(theirs)(*jax_args))
+    expected = leaves(jax, jax.jit(lambda: theirs(*jax_args))())
     assert_same(leaves(minijax, minijax.jit(ours)(*args)), expected, 1e-9)
 
 
@@ -271,7 +272,9 @@ def test_types_of_what_is_carried(x64):
             lax.fori_loop(jnp.int8(0), 3, lambda i, c: i + 0, jnp.sum(jnp.arange(1))),
             lax.fori_loop(jnp.int16(0), jnp.int16(0), lambda i, c: c, 0),
         ]
-        return [struct(x) for x in lib.tree.leaves(lib.eval_shape(make))]
+        # JAX hands back what was put in where nothing changes it.
+        outs = lib.tree.map(jnp.asarray, make()) if lib is jax else lib.eval_shape(make)
+        return [struct(x) for x in lib.tree.leaves(outs)]
 
     with minijax.enable_x64(x64), jax.enable_x64(x64):
         ours, theirs = (types(*library) for library in LIBRARIES)

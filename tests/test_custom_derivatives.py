@@ -198,13 +198,13 @@ def transformed(make, lib, jnp):
             "value": f(x, y),
             "vmap": lib.vmap(f, (0, None))(xs, y),
             "grad": both(loss)(x, y),
-            "grad of one": lib.grad(loss)(x, y),
-            "grad of the other": lib.grad(loss, 1)(x, y),
             "grad of vmap": both(lambda xs, y: jnp.sum(lib.vmap(loss, (0, None))(xs, y)))(xs, y),
             "jvp of grad": lib.jvp(lambda x: lib.grad(loss)(x, y), (x,), (y,)),
         }
         if make in IN_LOOPS:
             outs |= {
+                "grad of one": lib.grad(loss)(x, y),
+                "grad of the other": lib.grad(loss, 1)(x, y),
                 "scan": lib.value_and_grad(looped, (0, 1))(x, y),
                 "cond": lib.value_and_grad(branched, (0, 1))(x, y),
                 "vmap of scan": lib.vmap(both(looped), (0, None))(xs, y),
@@ -247,7 +247,7 @@ def leaves(lib, outs):
 def test_every_transformation_has_the_derivative_that_was_defined(make):
     ours, args = transformed(make, *LIBRARIES[0])
     theirs, jax_args = transformed(make, *LIBRARIES[1])
-    expected = jax.jit(theirs)(*jax_args)
+    expected = jax.jit(lambda: theirs(*jax_args))()
     found = minijax.jit(ours)(*args)
     assert found.keys() == expected.keys()
     for name in found:

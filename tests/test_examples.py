@@ -59,7 +59,7 @@ def printed_by(example, picture=None):
 def test_convolution():
     printed = printed_by("convolution.py")
     assert number(r"^test accuracy +(0\.\d+) of 359 images$", printed) >= 0.95
-    assert number(r"^loss .* ([\d.]+) at last$", printed) < 0.5
+    assert number(r"^loss .* ([\d.]+) at last$", printed) < 0.6
 
 
 @pytest.mark.parametrize("layout", one_in(2, ["--fsdp", "--model=8 --data=1"]))

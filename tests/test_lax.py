@@ -287,7 +287,11 @@ def test_associative_scans():
     def program(n, lib):
         scan = lib.lax.associative_scan
         affine = (x, x - 1)
-        out = [scan(n.add, x), scan(n.maximum, i, reverse=True, axis=1), scan(n.add, x[:1])]
+        out = [
+            scan(n.add, x),
+            scan(n.maximum, i, reverse=True, axis=1),
+            scan(n.add, n.asarray(x[:1])),
+        ]
         out += [scan(pairs(n), affine, reverse=r, axis=1) for r in (False, True)]
         strings = scan(lambda a, b: n.matmul(a, b), np.stack([x[:2, :2]] * 5))
         slopes = lib.grad(lambda y: (scan(pairs(n), (y, y - 1))[1] ** 2).sum())(x)

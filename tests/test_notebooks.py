@@ -41,6 +41,7 @@ CHAPTERS = [page for page in PAGES if notebooks.CHAPTER.fullmatch(page)]
 every_chapter = for_each("page", CHAPTERS)
 
 
+@cache
 def notebook_of(page):
     return notebooks.notebook(page, (DOCS / page).read_text("utf-8"))
 

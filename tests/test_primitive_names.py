@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 from jaxlib._jax import ArrayCopySemantics
-from libraries import assert_all_same_results
+from libraries import assert_all_same_results, assert_same_results
 
 import minijax
 
@@ -80,9 +80,12 @@ def differentiated(name, jnp, lib):
 def test_bound_primitives():
     ways = {called: PROGRAMS, mapped: PROGRAMS.keys() - OURS_ALONE}
     ways[differentiated] = [name for name in ways[mapped] if "_to" not in name]
-    assert_all_same_results(
-        {f"{name}, {way.__name__}": partial(way, name) for way in ways for name in ways[way]}
-    )
+    programs = {f"{name}, {way.__name__}": partial(way, name) for way in ways for name in ways[way]}
+    # The sign of what is no number, which orders have, may change where XLA evaluates constants.
+    alone = {name for name in programs if name.startswith(("le_to", "lt_to,"))}
+    for name in alone:
+        assert_same_results(programs.pop(name))
+    assert_all_same_results(programs)
 
 
 def test_bound_primitives_are_evaluated():

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, jax_of_constants, refused
+from libraries import assert_all_same_results, jax_of_constants, of_size, refused
 from shares import one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
@@ -133,17 +133,24 @@ FAMILIES = {
         refused(lambda n, lib: n.digitize(x, [1, 2])),
     ],
     "bincount": [
-        lambda n, lib: n.bincount(np.array([1, 4, 1])),
-        lambda n, lib: n.bincount(u),
-        lambda n, lib: n.bincount(b),
-        lambda n, lib: n.bincount(np.array([1, 4, 1]), minlength=7),
+        of_size(5, lambda n, size=None: n.bincount(np.array([1, 4, 1]), length=size)),
+        of_size(201, lambda n, size=None: n.bincount(u, length=size)),
+        of_size(2, lambda n, size=None: n.bincount(b, length=size)),
+        of_size(7, lambda n, size=None: n.bincount(np.array([1, 4, 1]), minlength=7, length=size)),
         lambda n, lib: n.bincount(np.array([1, 4, 1]), length=3),
         lambda n, lib: n.bincount(np.array([1, 4, -1]), length=6, minlength=8),
-        lambda n, lib: n.bincount(i[0], np.arange(5.0, dtype=np.float32)),
-        lambda n, lib: n.bincount(np.array([1, 0, 1]), weights=np.array([1, 2, 3])),
-        lambda n, lib: n.bincount(np.zeros(0, int)),
-        lambda n, lib: n.bincount(np.zeros(0, int), minlength=2),
-        lambda n, lib: n.bincount(np.array([1, 4, 1]), minlength=-1),
+        of_size(
+            8, lambda n, size=None: n.bincount(i[0], np.arange(5.0, dtype=np.float32), length=size)
+        ),
+        of_size(
+            2,
+            lambda n, size=None: n.bincount(
+                np.array([1, 0, 1]), weights=np.array([1, 2, 3]), length=size
+            ),
+        ),
+        of_size(0, lambda n, size=None: n.bincount(np.zeros(0, int), length=size)),
+        of_size(2, lambda n, size=None: n.bincount(np.zeros(0, int), minlength=2, length=size)),
+        of_size(5, lambda n, size=None: n.bincount(np.array([1, 4, 1]), minlength=-1, length=size)),
         refused(lambda n, lib: n.bincount(ends)),
         refused(lambda n, lib: n.bincount(i)),
         refused(lambda n, lib: n.bincount(i[0], ends)),

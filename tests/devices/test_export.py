@@ -146,7 +146,7 @@ PROGRAMS = {
 
 
 def test_results_shardings_and_errors_are_jaxs():
-    assert_all_same(PROGRAMS, at_once=True)
+    assert_all_same(PROGRAMS)
 
 
 @pytest.mark.parametrize("spec", [("p", "q"), ("q",), (), (None, ("p", "q"))], ids=str)

@@ -75,7 +75,7 @@ PROGRAMS = {
 
 
 def test_as_in_jax():
-    assert_all_same(PROGRAMS, at_once=True)
+    assert_all_same(PROGRAMS)
 
 
 def test_lower_and_compile():

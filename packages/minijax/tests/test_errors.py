@@ -304,9 +304,7 @@ def test_errors_of_xla_say_more_and_keep_the_program():
     assert str(error).endswith("See docs/errors/JaxRuntimeError.md, which explain_error() prints")
 
 
-@for_each(
-    "which", [errors.CarryTypeError, "CarryTypeError", errors.CarryTypeError("")]
-)
+@for_each("which", [errors.CarryTypeError, "CarryTypeError", errors.CarryTypeError("")])
 def test_the_page_of_an_error_is_shipped_and_printed(which, capsys):
     minijax.explain_error(which)
     assert capsys.readouterr().out.startswith("# CarryTypeError\n\nThe body of `scan`")
