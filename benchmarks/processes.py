@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from benchmarks.measure import QUICK_PAIRS, Line, Pairs, Row, row_of
-from minijax.distributed.ports import free_port
+from minijax.distributed.ports import reserved_port
 
 START = """
 import time
@@ -45,18 +45,18 @@ print(np.median(times[10:]))
 
 def seconds(lib: str, program: str, count: int) -> float:
     """What process 0 prints, of as many as are asked for."""
-    port = free_port()
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program.format(lib=lib, port=port, count=count, index=index)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "MINIJAX_ENABLE_COMPILATION_CACHE": "false"},
-        )
-        for index in range(count)
-    ]
-    printed = [process.communicate(timeout=300)[0] for process in running]
+    with reserved_port() as port:
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", program.format(lib=lib, port=port, count=count, index=index)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env={**os.environ, "MINIJAX_ENABLE_COMPILATION_CACHE": "false"},
+            )
+            for index in range(count)
+        ]
+        printed = [process.communicate(timeout=300)[0] for process in running]
     for process in running:
         if process.returncode:
             raise subprocess.CalledProcessError(process.returncode, process.args)

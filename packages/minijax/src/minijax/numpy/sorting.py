@@ -121,6 +121,8 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     """
     if not isinstance(keys, Sequence):
         shape = typeof(keys).shape
+        if not shape:
+            raise TypeError(f"lexsort: keys must be a sequence of arrays, found {typeof(keys)}")
         keys = [lax.squeeze(lax.slice_in_dim(keys, i, i + 1), (0,)) for i in range(shape[0])]
     if not keys:
         raise TypeError("lexsort: there must be a key to sort by")
