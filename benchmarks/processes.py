@@ -48,7 +48,11 @@ def seconds(lib: str, program: str, count: int) -> float:
     with reserved_port() as port:
         running = [
             subprocess.Popen(
-                [sys.executable, "-c", program.format(lib=lib, port=port, count=count, index=index)],
+                [
+                    sys.executable,
+                    "-c",
+                    program.format(lib=lib, port=port, count=count, index=index),
+                ],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
