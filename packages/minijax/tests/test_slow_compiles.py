@@ -47,7 +47,8 @@ def slow_xla(monkeypatch, notices):
 
         monkeypatch.setattr(backend, "compile", compile)
 
-    return slowly
+    with config.override(enable_compilation_cache=False):  # what is kept is not compiled
+        yield slowly
 
 
 def test_a_notice_comes_while_xla_compiles(slow_xla, notices):
