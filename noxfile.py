@@ -315,7 +315,7 @@ def tests_devices(session: nox.Session) -> None:
     arguments = arguments_for(session, [DEVICES])
     install(session, LIBRARY, *group("crossing"))
     session.env.update(EIGHT_DEVICES)
-    pytest(session, *ON_ALL_CORES, *arguments)
+    pytest(session, *ON_ALL_CORES, *BY_DAY, *arguments)
 
 
 @nox.session(name="tests-processes")
@@ -389,6 +389,8 @@ def nightly(session: nox.Session) -> None:
     session.run("python", "-m", "nets.result_types", "--seed", today())
     session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")
     session.run("python", "-m", "nets.mutants", "--seed", today())
+    session.env.update(EIGHT_DEVICES)
+    pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
 
 
 @nox.session(

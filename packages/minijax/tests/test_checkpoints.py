@@ -359,7 +359,7 @@ def test_a_process_ends_when_its_checkpoint_is_complete(tmp_path):
         from minijax import checkpoints
         checkpoints.save(sys.argv[1], 1, np.ones(10**6))
     """
-    subprocess.run(program(source, tmp_path), check=True, timeout=60)
+    subprocess.run(program(source, tmp_path), check=True, timeout=300)
     assert checkpoints.restore(tmp_path).sum() == 10**6
 
 
@@ -390,10 +390,12 @@ def test_the_last_complete_checkpoint_outlives_kills(tmp_path):
     latest, interrupted, rng = 0, 0, python_random.Random(0)
     pipe = subprocess.PIPE
     parent = subprocess.Popen(program(SAVE_FOR_EVER), stdin=pipe, stdout=pipe, text=True)
-    for _ in range(10):
+    for kills in range(50):
+        if kills >= 10 and interrupted:  # a kill may fall between two checkpoints
+            break
         parent.stdin.write(f"{tmp_path}\n")
         parent.stdin.flush()
-        child, deadline = int(parent.stdout.readline()), time.monotonic() + 30
+        child, deadline = int(parent.stdout.readline()), time.monotonic() + 120
         while (checkpoints.latest_step(tmp_path) or 0) <= latest:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -412,7 +414,7 @@ def test_the_last_complete_checkpoint_outlives_kills(tmp_path):
             assert state["step"] == step
             assert (state["x"] == step).all()
             assert state["y"] == [step] * 20
-    parent.communicate(timeout=30)
+    parent.communicate(timeout=300)
     assert interrupted > 0
 
 
@@ -436,7 +438,7 @@ print("the end")
 @pytest.mark.parametrize("waits", [False, True])
 def test_the_last_checkpoint_is_not_lost_without_a_word(tmp_path, waits):
     command = [sys.executable, "-c", LOSE_THE_LAST, tmp_path, *["wait"] * waits]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.stdout == "the end\n"
     assert done.returncode == (0 if waits else 1)
     assert ("save: step 1 was not saved" in done.stderr) == (not waits)
