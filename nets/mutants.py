@@ -13,7 +13,6 @@ test fails. A mutant that is not found is a hole in the tests.
 import argparse
 import ast
 import datetime
-import itertools
 import os
 import random
 import re
@@ -23,21 +22,12 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {
-    "stage1": "minijax_stage1",
-    "stage2": "minijax_stage2",
-    "stage3": "minijax_stage3",
-    "stage4": "minijax_stage4",
-    "minijax": "minijax",
-}
-BY_DAY = ("-m", "not nightly")
+PACKAGES = ("stage1", "stage2", "stage3", "stage4", "minijax")
 TIMEOUT = 1800.0  # seconds for a file of tests: a broken loop need not end
 ON_EIGHT_DEVICES = {
     "MINIJAX_NUM_CPU_DEVICES": "8",
@@ -53,16 +43,17 @@ class Mutant(NamedTuple):
     file: str
     text: str
     becomes: str
-    tests: tuple[str, ...]  # files, of which at least one has a test that fails
+    tests: Sequence[str]  # files, of which at least one has a test that fails
     first: str = ""  # an expression for pytest's -k: what it selects of these runs before the rest
 
-    def applied(self, source: str) -> str:
+    def applied(self, root: Path) -> str:
         """The broken source.
 
         Raises:
             ValueError: the text does not occur once, or nothing changes.
             SyntaxError: the result is not Python.
         """
+        source = (root / self.file).read_text(encoding="utf-8")
         if (count := source.count(self.text)) != 1:
             raise ValueError(f"its text occurs {count} times in {self.file}, and not once")
         if self.text == self.becomes:
@@ -75,9 +66,7 @@ class Mutant(NamedTuple):
 def every_mutant() -> dict[str, Mutant]:
     """The mutants by their names, in the order of the table."""
     table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {
-        name: Mutant(name, **{**row, "tests": tuple(row["tests"])}) for name, row in table.items()
-    }
+    return {name: Mutant(name, **row) for name, row in table.items()}
 
 
 def problems(mutants: Iterable[Mutant], root: Path = ROOT) -> list[str]:
@@ -85,7 +74,7 @@ def problems(mutants: Iterable[Mutant], root: Path = ROOT) -> list[str]:
     found = []
     for mutant in mutants:
         try:
-            mutant.applied((root / mutant.file).read_text(encoding="utf-8"))
+            mutant.applied(root)
         except (OSError, ValueError, SyntaxError) as error:
             found.append(f"{mutant.name}: {error}")
         missing = [test for test in mutant.tests if not (root / test).is_file()]
@@ -97,25 +86,24 @@ class Checkout:
     """A copy of a checkout, in which mutants are tried one after the other."""
 
     def __init__(self, root: Path, place: Path):
-        self.root, self.place = root, place
-        ignored = shutil.ignore_patterns(".*", "__pycache__")
-        shutil.copytree(root, place, symlinks=True, ignore=ignored)
-        sources = [str(place / "packages" / name / "src") for name in PACKAGES]
+        self.place = place
+        shutil.copytree(root, place, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        sources = [place / "packages" / name / "src" for name in PACKAGES]
         self.environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sources),
+            "PYTHONPATH": os.pathsep.join(map(str, sources)),
             "PYTHONPYCACHEPREFIX": f"{place}-bytecode",
         }
-        for source, package in zip(sources, PACKAGES.values(), strict=True):
-            found = self._run("-c", f"import {package}; print({package}.__file__)").stdout.strip()
-            if found != str(Path(source, package, "__init__.py")):
-                raise RuntimeError(f"{package} is imported from {found!r}, and not from {source}")
+        for file in [file for source in sources for file in source.glob("*/__init__.py")]:
+            name = file.parent.name
+            found = self._run({}, "-c", f"import {name}; print({name}.__file__)").stdout.strip()
+            if found != str(file):
+                raise RuntimeError(f"{name} is imported from {found!r}, and not from {file}")
 
-    def _run(self, *args: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    def _run(self, variables: dict[str, str], *args: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, *args],
             cwd=self.place,
-            env={**self.environment, **variables},
+            env={**os.environ, **self.environment, **variables},
             capture_output=True,
             text=True,
             timeout=TIMEOUT,
@@ -125,20 +113,20 @@ class Checkout:
         """The first test that fails because of a mutant; "" if none does."""
         file = self.place / mutant.file
         source = file.read_text(encoding="utf-8")
+        file.write_text(mutant.applied(self.place), encoding="utf-8")
         try:
-            file.write_text(mutant.applied(source), encoding="utf-8")
             runs = [(test, "-k", mutant.first) for test in mutant.tests if mutant.first]
             runs += [(test,) for test in mutant.tests]
-            return next(filter(None, itertools.starmap(self.first_failure, runs)), "")
+            return next((found for run in runs if (found := self.first_failure(*run))), "")
         finally:
             file.write_text(source, encoding="utf-8")
 
     def first_failure(self, test: str, *options: str) -> str:
-        """The first test of a file that fails; "" if none does."""
+        """The first test of a file that fails by day; "" if none does."""
         devices = ON_EIGHT_DEVICES if test.startswith("tests/devices/") else {}
-        command = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *BY_DAY, test, *options)
+        command = f"-m pytest -x -q -p no:cacheprovider {test} -m".split()
         try:
-            run = self._run(*command, **devices)
+            run = self._run(devices, *command, "not nightly", *options)
         except subprocess.TimeoutExpired:
             return f"{test} does not end"
         if run.returncode in (0, 5):  # 5: no tests are selected
@@ -160,60 +148,35 @@ def main(args: list[str]) -> int:
     parser.add_argument("--seed", default=f"{datetime.date.today():%Y%m%d}", help="what draws them")
     parser.add_argument("--list", action="store_true", help="only list them")
     parser.add_argument("--baseline", action="store_true", help="run their tests without them")
-    parser.add_argument("--workers", type=int, default=2, help="how many to try at once")
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout to copy")
-    options = parser.parse_args(args)
-    if unknown := {*options.names} - {*mutants}:
+    chosen = parser.parse_args(args)
+    if unknown := {*chosen.names} - {*mutants}:
         parser.error(f"there is no {', '.join(sorted(unknown))}; --list shows what there is")
-    chosen = [mutants[name] for name in options.names or mutants]
-    if not (options.names or options.all or options.list):
-        chosen = random.Random(options.seed).sample(chosen, min(options.count, len(chosen)))
-    if options.list:
-        for mutant in chosen:
-            print(f"{mutant.name:<26}{mutant.area:<22}{mutant.file}")
+    names = chosen.names or [*mutants]
+    if not (chosen.names or chosen.all or chosen.list):
+        names = random.Random(chosen.seed).sample(names, min(chosen.count, len(names)))
+    rows = [mutants[name] for name in names]
+    if chosen.list:
+        print(*(f"{row.name:<22}{row.area:<28}{row.file}" for row in rows), sep="\n")
         return 0
-    if wrong := problems(chosen, options.root):
-        print("nets/mutants.toml does not fit the sources:", *wrong, sep="\n    ")
+    if unfit := problems(rows, chosen.root):
+        print("nets/mutants.toml does not fit the sources:", *unfit, sep="\n    ")
         return 2
-    root = options.root.absolute()
-    if options.baseline:
-        tests = [*dict.fromkeys(test for mutant in chosen for test in mutant.tests)]
-        failed = run(Checkout.first_failure, tests, root, options.workers)
-        wrong = []
-        for test, (found, seconds) in zip(tests, failed, strict=True):
-            print(f"{test:<50}{seconds:6.1f} s  {found or 'passes'}", flush=True)
-            wrong += [test] if found else []
-        print(f"{len(wrong)} of {len(tests)} files of tests fail without a mutant")
-        return 1 if wrong else 0
-    finders = run(Checkout.finder_of, chosen, root, options.workers)
-    for mutant, (found, seconds) in zip(chosen, finders, strict=True):
-        said = found or "NOT FOUND"
-        print(f"{mutant.name:<22}{mutant.area:<28}{seconds:6.1f} s  {said}", flush=True)
-        wrong += [] if found else [mutant.name]
-    print(f"{len(wrong)} of {len(chosen)} mutants are not found")
+    if chosen.baseline:
+        tests = dict.fromkeys(test for row in rows for test in row.tests)
+        rows = [Mutant(test, "no mutant", "", "", "", [test]) for test in tests]
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place:
+        checkout = Checkout(chosen.root.resolve(), Path(place).resolve() / "checkout")
+        for row in rows:
+            start = time.perf_counter()
+            found = checkout.finder_of(row) if row.file else checkout.first_failure(row.name)
+            seconds = time.perf_counter() - start
+            said = found or ("NOT FOUND" if row.file else "passes")
+            print(f"{row.name:<22}{row.area:<28}{seconds:6.1f} s  {said}", flush=True)
+            wrong += bool(found) != bool(row.file)
+    print(f"{wrong} of {len(rows)} " + ("fail" if chosen.baseline else "are not found"))
     return 1 if wrong else 0
-
-
-def run(
-    what: Callable[[Checkout, Any], str], items: Sequence[Any], root: Path, workers: int
-) -> Iterator[tuple[str, float]]:
-    """What is found for each item, in a copy of the checkout, and the seconds that it takes."""
-    with (
-        tempfile.TemporaryDirectory(prefix="mutants-") as name,
-        ThreadPoolExecutor(workers) as pool,
-    ):
-        free: SimpleQueue[Checkout] = SimpleQueue()
-        for number in range(min(workers, len(items))):
-            free.put(Checkout(root, Path(name).resolve() / str(number)))
-
-        def timed(item: Any) -> tuple[str, float]:
-            checkout, start = free.get(), time.perf_counter()
-            try:
-                return what(checkout, item), time.perf_counter() - start
-            finally:
-                free.put(checkout)
-
-        yield from pool.map(timed, items)
 
 
 if __name__ == "__main__":

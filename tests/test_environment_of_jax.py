@@ -29,7 +29,7 @@ PROGRAM = """
 import json, os
 import jax, jax.numpy as jnp
 names = [name.lower() for name in os.environ if name.startswith("JAX_")]
-found = {name: jax.config.read(name) for name in names}
+found = {name: getattr(jax.config, name) for name in names}
 with jax.disable_jit(False), jax.numpy_dtype_promotion("standard"):
     print(json.dumps([found, str(jnp.arange(2.0).dtype), jax.device_count()]))
 """

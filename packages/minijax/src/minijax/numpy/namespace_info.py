@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax.numpy.dtypes import default_float, default_int
 from minijax.runtime.devices import devices
+from minijax.settings.config import config
 from minijax_stage2.shown import shown
 
 _SIGNED, _UNSIGNED = ("int8", "int16", "int32", "int64"), ("uint8", "uint16", "uint32", "uint64")
 _REAL, _COMPLEX = ("float32", "float64"), ("complex64", "complex128")
+_IN_32_BITS = ("int32", "float32", "complex64")
 _KINDS = {
     "bool": ("bool",),
     "signed integer": _SIGNED,
@@ -47,10 +48,11 @@ class NamespaceInfo:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of Python's numbers, and of indices."""
-        whole, real = default_int(), default_float()
+        names = ("int64", "float64", "complex128") if config.x64_enabled else _IN_32_BITS
+        whole, real, pair = map(np.dtype, names)
         return {
             "real floating": real,
-            "complex floating": np.result_type(real, np.complex64),
+            "complex floating": pair,
             "integral": whole,
             "indexing": whole,
         }
@@ -69,7 +71,7 @@ class NamespaceInfo:
         unknown = [each for each in kinds if each not in _KINDS]
         if unknown:
             raise KeyError(f"dtypes: kind is one of {', '.join(_KINDS)}, found {shown(unknown[0])}")
-        widest = default_int().itemsize
+        widest = 8 if config.x64_enabled else 4
         found = [np.dtype(name) for each in kinds for name in _KINDS[each]]
         fitting = [x for x in found if x.itemsize <= widest * (2 if x.kind == "c" else 1)]
         return {dtype.name: dtype for dtype in fitting}

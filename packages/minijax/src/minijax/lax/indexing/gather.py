@@ -109,7 +109,7 @@ def _fill_value(given: Any, dtype: np.dtype[Any]) -> Any:
     kind = "i" if is_int else typeof_named("gather: fill_value", given).dtype.kind
     if is_int and dtype.kind in "iu" and not -(2**63) <= given < 2**63:
         raise OverflowError(f"gather: fill_value does not fit in 64 bits: {given}")
-    if dtype.names and kind == "i":  # each word of a key
+    if dtype.names and kind in "iu":  # each word of a key
         word = int(given) % 2**32
         return word if dtype.itemsize == 4 else word << 32 | word
     if dtype.kind == "V" or kind == "V":

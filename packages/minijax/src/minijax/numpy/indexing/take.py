@@ -20,7 +20,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import promote
+from minijax.settings.promotion import promote, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes, cast
@@ -340,7 +340,11 @@ def _raveled(
         elif mode == "clip":
             index = lax.max(lax.min(index, size - 1), 0)
         total = lax.add(*promote(lax.mul(total, size), index))
-    return lax.convert_element_type(total, typeof(total).dtype if dtype is None else dtype)
+    if dtype is None:
+        dtype = result_type(*map(typeof, multi_index)).dtype
+        if math.prod(dims) - 1 > np.iinfo(dtype).max:
+            dtype = typeof(total).dtype
+    return lax.convert_element_type(total, dtype)
 
 
 __all__ = [
