@@ -1,12 +1,11 @@
 """Arrays on eight devices, made of parts and used as arrays are: as in JAX."""
 
-import itertools
 import warnings
 
 import jax
 import numpy as np
 import pytest
-from beside_jax import CAN_READ, X, assert_all_same, assert_same, mesh_of, put, sharding
+from beside_jax import CAN_READ, X, assert_same, mesh_of, put, sharding
 
 import minijax
 
@@ -113,8 +112,9 @@ MADE = {
 }
 
 
-def test_arrays_are_made_as_in_jax():
-    assert_all_same(MADE)
+@pytest.mark.parametrize("name", MADE)
+def test_arrays_are_made_as_in_jax(name):
+    assert_same(MADE[name])
 
 
 class Granule:
@@ -125,22 +125,22 @@ class Granule:
         self.device_kind, self.platform = "imagined", "imagined"
 
 
-def test_granules_are_arranged_as_in_jax():
+@pytest.mark.parametrize(("inner", "outer"), [((2, 3), (1, 2)), ((3, 2), (4, 1)), ((6,), (2,))])
+@pytest.mark.parametrize("by_key", [True, False])
+def test_granules_are_arranged_as_in_jax(inner, outer, by_key):
     from jax.experimental import mesh_utils as theirs
 
     from minijax.experimental import mesh_utils as ours
 
-    shapes = [((2, 3), (1, 2)), ((3, 2), (4, 1)), ((6,), (2,))]
-    for (inner, outer), by_key in itertools.product(shapes, (True, False)):
-        per = int(np.prod(inner))
-        order = np.random.default_rng(0).permutation(per * int(np.prod(outer)))
-        devices = [Granule(int(number), int(number) // per) for number in order]
-        found, expected = (
-            lib.create_hybrid_device_mesh(inner, outer, devices, should_sort_granules_by_key=by_key)
-            for lib in (ours, theirs)
-        )
-        assert found.shape == expected.shape
-        assert [each.id for each in found.flat] == [each.id for each in expected.flat]
+    per = int(np.prod(inner))
+    order = np.random.default_rng(0).permutation(per * int(np.prod(outer)))
+    devices = [Granule(int(number), int(number) // per) for number in order]
+    found, expected = (
+        lib.create_hybrid_device_mesh(inner, outer, devices, should_sort_granules_by_key=by_key)
+        for lib in (ours, theirs)
+    )
+    assert found.shape == expected.shape
+    assert [each.id for each in found.flat] == [each.id for each in expected.flat]
 
 
 def test_the_part_that_does_not_fit_is_named():
@@ -344,10 +344,11 @@ PLACED = {
 }
 
 
-def test_what_is_made_lies_where_it_does_in_jax():
+@pytest.mark.parametrize("name", PLACED)
+def test_what_is_made_lies_where_it_does_in_jax(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of jit for a device
-        assert_all_same(PLACED)
+        assert_same(PLACED[name])
 
 
 def test_a_default_device_is_that_of_the_process():
@@ -485,8 +486,9 @@ AHEAD = {
 }
 
 
-def test_programs_are_compiled_ahead_of_time_as_in_jax():
-    assert_all_same(AHEAD)
+@pytest.mark.parametrize("name", AHEAD)
+def test_programs_are_compiled_ahead_of_time_as_in_jax(name):
+    assert_same(AHEAD[name])
 
 
 def test_the_text_of_a_program_says_how_arguments_are_divided():
@@ -506,13 +508,12 @@ def drawing(lib, capsys, shape, *spec, **options):
     return capsys.readouterr().out
 
 
-def test_shardings_are_drawn_as_in_jax(capsys):
+@pytest.mark.parametrize("spec", [("x",), ("x", "y"), (None, "y"), (), (("x", "y"),), ("y", "x")])
+@pytest.mark.parametrize(("shape", "options"), [((8, 8), {}), ((8, 16), {"scale": 0.5})])
+def test_shardings_are_drawn_as_in_jax(capsys, spec, shape, options):
     pytest.importorskip("rich", reason="JAX draws with it")
-    specs = [("x",), ("x", "y"), (None, "y"), (), (("x", "y"),), ("y", "x")]
-    shapes = [((8, 8), {}), ((8, 16), {"scale": 0.5})]
-    for spec, (shape, options) in itertools.product(specs, shapes):
-        ours, theirs = (drawing(lib, capsys, shape, *spec, **options) for lib in (minijax, jax))
-        assert ours == theirs, (spec, shape)
+    ours, theirs = (drawing(lib, capsys, shape, *spec, **options) for lib in (minijax, jax))
+    assert ours == theirs
 
 
 def test_drawings_of_one_axis_of_no_axis_and_in_color(capsys, monkeypatch):
@@ -551,11 +552,11 @@ INSPECTED = {
 }
 
 
-def test_shardings_within_programs_are_told_as_in_jax():
-    for name, run in INSPECTED.items():
-        ours, theirs = (inspected(lib, run) for lib in (minijax, jax))
-        assert ours == theirs, name
-        assert "P(" in ours, name
+@pytest.mark.parametrize("name", INSPECTED)
+def test_shardings_within_programs_are_told_as_in_jax(name):
+    ours, theirs = (inspected(lib, INSPECTED[name]) for lib in (minijax, jax))
+    assert ours == theirs
+    assert "P(" in ours
 
 
 def with_shardings(lib, function=None):
@@ -579,30 +580,32 @@ GIVEN_INSIDE = {
 }
 
 
-def test_shardings_that_jit_is_given_hold_inside_transformations():
-    assert_all_same(GIVEN_INSIDE)
+@pytest.mark.parametrize("name", GIVEN_INSIDE)
+def test_shardings_that_jit_is_given_hold_inside_transformations(name):
+    assert_same(GIVEN_INSIDE[name])
 
 
-ORDERS = {
-    "a number": np.broadcast_to(np.float32(3), (8, 8)),
-    "a row": np.broadcast_to(X[0], (8, 8)),
-    "transposed": X[::-1].T,
-    "columns first": np.asfortranarray(X),
-    "big-endian": X.astype(">f4"),
-    "empty": np.zeros((8, 0), np.float32),
-}
-
-
-def test_what_lies_in_memory_in_another_order_is_put_where_it_belongs():
+@pytest.mark.parametrize("spec", [(), ("x",), ("y", "x"), (("x", "y"),), (None, "x")], ids=str)
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.broadcast_to(np.float32(3), (8, 8)),
+        np.broadcast_to(X[0], (8, 8)),
+        X[::-1].T,
+        np.asfortranarray(X),
+        X.astype(">f4"),
+        np.zeros((8, 0), np.float32),
+    ],
+    ids=["a number", "a row", "transposed", "columns first", "big-endian", "empty"],
+)
+def test_what_lies_in_memory_in_another_order_is_put_where_it_belongs(x, spec):
     """Parts of an array that was broadcast share their memory."""
-    specs = [(), ("x",), ("y", "x"), (("x", "y"),), (None, "x")]
-    for (name, x), spec in itertools.product(ORDERS.items(), specs):
-        found = minijax.device_put(x, sharding(minijax, *spec))
-        np.testing.assert_array_equal(found, x, err_msg=f"{name}, {spec}")
-        for shard in found.addressable_shards:
-            np.testing.assert_array_equal(shard.data, x[shard.index], err_msg=f"{name}, {spec}")
-            assert shard.data is shard.data
-            assert shard.data.devices() == {shard.device}
+    found = minijax.device_put(x, sharding(minijax, *spec))
+    np.testing.assert_array_equal(found, x)
+    for shard in found.addressable_shards:
+        np.testing.assert_array_equal(shard.data, x[shard.index])
+        assert shard.data is shard.data
+        assert shard.data.devices() == {shard.device}
 
 
 def where_calls_run(lib):

@@ -4,14 +4,12 @@ Where JAX gives a result, ours has the same numbers and the same type. Where JAX
 division of the result is open to it, we refuse, too, or the numbers are those of whole arrays.
 """
 
-import functools
 from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 from beside_jax import CAN_READ
-from shares import one_in
 
 import minijax
 from minijax.errors import ShardingTypeError
@@ -300,7 +298,6 @@ lib.shard_map(lambda a: a * 2, in_specs=P("y"), out_specs=P("y"))(x)
 lib.jit(lib.shard_map(jnp.sin, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}))(xy)
 lib.grad(lambda a: lib.shard_map(jnp.sin, in_specs=P("x"), out_specs=P("x"))(a).sum())(x)
 """.strip().splitlines()
-PROGRAMS = [each for each in PROGRAMS if not each.startswith("#")]
 
 
 def types_of(lib, result):
@@ -312,81 +309,36 @@ def types_of(lib, result):
     return found
 
 
-def told(lib, result):
-    """The types of results, and the results."""
-    return types_of(lib, result), lib.tree.leaves(result)
-
-
-def alone(lib, program, divides=True):
-    """What a program gives, computed operation by operation; or its error."""
+def outcome(lib, program, divides=True):
     scope = vars(names(lib, divides)) | {"NUMBERS": NUMBERS}
     with lib.set_mesh(scope["mesh"]):
         try:
-            return told(lib, eval(program, scope))
+            return eval(program, scope), None
         except Exception as error:
-            return error
+            return None, error
 
 
-@functools.cache
-def at_once(lib):
-    """What each program gives, all computed by one; or its error when it is traced."""
-    scope = vars(names(lib)) | {"NUMBERS": NUMBERS}
-    types = {}
-
-    def everything(arrays):
-        computed = {}
-        for program in PROGRAMS:
-            try:
-                found = eval(program, scope | arrays)
-                types[program], computed[program] = told(lib, found)
-            except Exception as error:
-                types[program] = error
-        return computed
-
-    with lib.set_mesh(scope["mesh"]):
-        arrays = {name: x for name, x in scope.items() if isinstance(x, lib.Array)}
-        computed = lib.jit(everything)(arrays)
-    return {
-        program: found if isinstance(found, Exception) else (found, computed[program])
-        for program, found in types.items()
-    }
-
-
-def assert_close(found, expected):
-    for a, b in zip(found, expected, strict=True):
+def assert_close(lib, found, other, expected):
+    for a, b in zip(lib.tree.leaves(found), other.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
 
 
-def problem(program, ours, theirs):
-    """How what we give for a program is not what JAX gives, or not right where JAX refuses it."""
-    try:
-        if not isinstance(theirs, Exception):
-            assert not isinstance(ours, Exception), f"{ours!r}"
-            assert ours[0] == theirs[0]
-            assert_close(ours[1], theirs[1])
-        elif not isinstance(ours, Exception):
-            assert_close(ours[1], alone(minijax, program, divides=False)[1])
-        else:
-            assert isinstance(ours, ValueError | TypeError), f"{ours!r}"
-            may_differ = program.startswith(("sharding.auto", "lib.shard_map", "lib.vmap"))
-            assert may_differ or isinstance(ours, ShardingTypeError), f"{ours!r}"
-    except AssertionError as error:
-        return f"{program}: {error}"
-
-
-def test_as_jax():
-    """What differs within one program of all is tried by itself: some are not for programs."""
-    ours, theirs = at_once(minijax), at_once(jax)
-    differing = [each for each in PROGRAMS if problem(each, ours[each], theirs[each])]
-    found = [problem(each, alone(minijax, each), alone(jax, each)) for each in differing]
-    assert not any(found), "\n".join(filter(None, found))
-
-
-@pytest.mark.parametrize("program", one_in(6, PROGRAMS))
-def test_operation_by_operation_as_jax(program):
-    found = alone(minijax, program)
-    if problem(program, found, at_once(jax)[program]):
-        assert not problem(program, found, alone(jax, program))
+@pytest.mark.parametrize("program", [each for each in PROGRAMS if not each.startswith("#")])
+def test_as_jax(program):
+    expected, refused = outcome(jax, program)
+    found, error = outcome(minijax, program)
+    if refused is None:
+        assert error is None, error
+        assert types_of(minijax, found) == types_of(jax, expected)
+        assert_close(minijax, found, jax, expected)
+    elif error is None:
+        whole, _ = outcome(minijax, program, divides=False)
+        assert_close(minijax, found, minijax, whole)
+    else:
+        assert isinstance(error, ValueError | TypeError)
+        assert program.startswith(("sharding.auto", "lib.shard_map", "lib.vmap")) or isinstance(
+            error, ShardingTypeError
+        )
 
 
 def test_tangents_of_divided_integers_have_no_division():

@@ -4,12 +4,15 @@ Where JAX refuses what is implicit here, a conversion to what varies, the progra
 """
 
 import importlib
+import itertools
 import re
 
 import jax
 import numpy as np
 import pytest
-from beside_jax import CAN_READ, X, assert_all_same, mesh_of
+from beside_jax import CAN_READ, X, assert_same, mesh_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import minijax
 import minijax.experimental
@@ -36,10 +39,6 @@ def mapped(lib, f, ins, outs, **options):
 
 def over_x(lib, f, x=X, ins=("x",), outs=("x",), **options):
     return mapped(lib, f, ins, outs, **options)(x)
-
-
-def arrays(lib, *xs):
-    return tuple(map(lib.numpy.asarray, xs))
 
 
 def vary(lib, x, *names):
@@ -257,7 +256,7 @@ PROGRAMS = {
         mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ())
     )(V, X),
     "jvp": lambda lib: lib.jvp(
-        mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), *[arrays(lib, V, X)] * 2
+        mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), (V, X), (V, X)
     ),
     "hessian": lambda lib: lib.hessian(mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()))(
         V, X
@@ -290,7 +289,7 @@ PROGRAMS = {
         ).sum()
     )(X),
     "linearize": lambda lib: lib.linearize(
-        mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), *arrays(lib, V, X)
+        mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), V, X
     )[1](V, X),
     "vmap": lambda lib: lib.vmap(
         mapped(lib, lambda w, x: loss(lib, w, x), [(), ("x",)], ()), in_axes=(1, None)
@@ -380,8 +379,7 @@ PROGRAMS = {
     "unchecked": lambda lib: over_x(
         lib, lambda x: lib.lax.all_gather(x, "x", tiled=True), outs=(), check_vma=False
     ),
-}
-REFUSED = {
+    # Errors.
     "an unnamed axis": lambda lib: over_x(lib, lambda x: x, outs=()),
     "an unknown axis": lambda lib: over_x(lib, lambda x: x, outs=("z",)),
     "what does not divide": lambda lib: over_x(lib, lambda x: x, X[:7]),
@@ -404,12 +402,9 @@ def in_context(lib):
         )(X)
 
 
-def test_as_in_jax():
-    assert_all_same(PROGRAMS, at_once=True)
-
-
-def test_refused_as_by_jax():
-    assert_all_same(REFUSED)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_jax(name):
+    assert_same(PROGRAMS[name])
 
 
 # Examples of `vmap` that an axis of the mesh divides
@@ -541,8 +536,8 @@ DIVIDED = {
     )(EXAMPLES),
     "jvp": lambda lib: lib.jvp(
         lambda x: over_examples(lib, lambda x: lib.numpy.sin(lib.lax.psum(x, "y")), x, outs=()),
-        arrays(lib, EXAMPLES),
-        arrays(lib, EXAMPLES[::-1]),
+        (EXAMPLES,),
+        (EXAMPLES[::-1],),
     ),
     "grad": lambda lib: of_gradient(lib, lambda x, w: lib.numpy.tanh(x @ w)),
     "grad of psum": lambda lib: of_gradient(
@@ -580,8 +575,7 @@ DIVIDED = {
     "vmap within, of an axis that divides nothing": lambda lib: over_x(
         lib, lib.vmap(lambda row: row * 2, spmd_axis_name="x")
     ),
-}
-REFUSED_DIVISIONS = {
+    # Errors.
     "no axis of the mesh": lambda lib: over_examples(lib, lambda x: x, names="q"),
     "an axis in in_specs": lambda lib: over_examples(lib, lambda x: x, names="y"),
     "an axis in out_specs": lambda lib: over_examples(lib, lambda x: x, ins=(), names="y"),
@@ -599,12 +593,9 @@ REFUSED_DIVISIONS = {
 }
 
 
-def test_examples_are_divided_as_in_jax():
-    assert_all_same(DIVIDED, at_once=True)
-
-
-def test_divisions_are_refused_as_by_jax():
-    assert_all_same(REFUSED_DIVISIONS)
+@pytest.mark.parametrize("name", DIVIDED)
+def test_examples_are_divided_as_in_jax(name):
+    assert_same(DIVIDED[name])
 
 
 # Laws
@@ -614,100 +605,60 @@ def ours(f, ins, outs, **options):
     return mapped(minijax, f, ins, outs, **options)
 
 
-AXES = [(), ("x",), ("y",), (("x", "y"),), (("y", "x"),), (None, "x"), ("y", "x")]
+AXES = st.sampled_from([(), ("x",), ("y",), (("x", "y"),), (("y", "x"),), (None, "x"), ("y", "x")])
 
 
-def elementwise(x, y):
-    return x * x * y + y * y * y
-
-
-def results_of_parts(function, x, y):
-    """The values, the gradients for both arguments, and the derivative in a direction."""
-
-    def total(x, y):
-        return (function(x, y) * X).sum()
-
-    gradients = minijax.grad(total, argnums=(0, 1))(x, y)
-    return function(x, y), gradients, minijax.linearize(function, x, y)[1](y, X)
-
-
-def assert_those_of_the_whole(results, y, places):
-    slopes = 2 * X * y, X * X + 3 * y * y
-    value, gradients, derivative = results
-    np.testing.assert_allclose(value, elementwise(X, y), rtol=1e-5, atol=1e-6, err_msg=str(places))
-    for found, slope in zip(gradients, slopes, strict=True):
-        np.testing.assert_allclose(found, slope * X, rtol=1e-4, atol=1e-5, err_msg=str(places))
-    expected = slopes[0] * y + slopes[1] * X
-    np.testing.assert_allclose(derivative, expected, rtol=1e-4, atol=1e-5, err_msg=str(places))
-
-
-def put_at(where):
-    return minijax.device_put(X, minijax.NamedSharding(mesh_of(minijax), minijax.P(*where)))
-
-
-def test_what_each_device_does_to_its_part_is_done_to_the_whole():
+@settings(deadline=None, max_examples=30)
+@given(AXES, AXES, st.booleans(), st.booleans())
+def test_what_each_device_does_to_its_part_is_done_to_the_whole(ins, more, jitted, checked):
     """An elementwise function of arrays divided alike, and its derivatives, for any division."""
-    both = {
-        (ins, checked): ours(elementwise, [ins, ins], ins, check_vma=checked)
-        for ins in AXES
-        for checked in (True, False)
-    }
-    y = X[::-1].copy()
+    jnp = minijax.numpy
 
-    @minijax.jit
-    def everywhere(xs, y):
-        return {
-            f"{ins} of {where}, {checked=}": results_of_parts(f, x, y)
-            for number, ((ins, checked), f) in enumerate(both.items())
-            for where, x in zip(AXES, xs, strict=True)
-            if (number + AXES.index(where)) % 4 == 0
-        }
+    def f(x, y):
+        return jnp.sin(x) * y + jnp.tanh(y) ** 2
 
-    for places, results in everywhere(list(map(put_at, AXES)), y).items():
-        assert_those_of_the_whole(results, y, places)
-    # And operation by operation.
-    for number, (places, f) in enumerate(both.items()):
-        if number % 3 == 0:
-            x = put_at(AXES[(number + 2) % len(AXES)])
-            assert_those_of_the_whole(results_of_parts(f, x, y), y, places)
+    both = ours(f, [ins, ins], ins, check_vma=checked)
+    both = minijax.jit(both) if jitted else both
+    place = minijax.NamedSharding(mesh_of(minijax), minijax.P(*more))
+    x, y = minijax.device_put(X, place), X[::-1].copy()
+    np.testing.assert_allclose(both(x, y), f(X, y), rtol=1e-5, atol=1e-6)
+    for argnum in (0, 1):
+        g = minijax.grad(lambda x, y, h: (h(x, y) * X).sum(), argnum)
+        np.testing.assert_allclose(g(x, y, both), g(X, y, f), rtol=1e-4, atol=1e-5)
+    _, push = minijax.linearize(both, x, y)
+    expected = minijax.jvp(f, (X, y), (y, X))[1]
+    np.testing.assert_allclose(push(y, X), expected, rtol=1e-4, atol=1e-5)
 
 
-def collectives(lax, spec):
-    """Functions whose results are divided as their arguments are."""
-    names = spec[0] if isinstance(spec[0], tuple) else spec
-    options = {"scatter_dimension": 1, "tiled": True}
-    return {
-        "psum": lambda x: lax.psum(x, names)[None],
-        "pmean": lambda x: lax.pmean(x, names)[None],
-        "ppermute": lambda x: lax.ppermute(x, names[0], [(0, 1), (1, 0)])[None],
-        "all_gather": lambda x: lax.all_gather(x, names, tiled=True)[None],
-        "psum_scatter": lambda x: lax.psum_scatter(x, names, **options)[None],
-        "all_to_all": lambda x: lax.all_to_all(x, names, 1, 0, tiled=True)[None],
-    }
-
-
-RANDOM = np.random.default_rng(0).normal(size=4096).astype(np.float32)
-
-
-def test_a_collective_and_its_transpose_are_adjoint():
+@settings(deadline=None, max_examples=20)
+@given(
+    st.sampled_from([("x",), ("y",), (("x", "y"),)]),
+    st.sampled_from(["psum", "pmean", "all_gather", "psum_scatter", "all_to_all", "ppermute"]),
+    st.booleans(),
+)
+def test_a_collective_and_its_transpose_are_adjoint(spec, name, checked):
     """<y, f x> = <f' y, x>, whether types say what varies or not."""
+    names = spec[0] if isinstance(spec[0], tuple) else spec
+    lax = minijax.lax
+
+    def f(x):
+        if name in ("psum", "pmean"):
+            return getattr(lax, name)(x, names)[None]
+        if name == "ppermute":
+            return lax.ppermute(x, names[0], [(0, 1), (1, 0)])[None]
+        if name == "all_gather":
+            return lax.all_gather(x, names, tiled=True)[None]
+        if name == "psum_scatter":
+            return lax.psum_scatter(x, names, scatter_dimension=1, tiled=True)[None]
+        return lax.all_to_all(x, names, 1, 0, tiled=True)[None]
+
+    over = ours(f, spec, spec, check_vma=checked)
+    out, pull = minijax.vjp(over, X)
+    ct = np.asarray(minijax.random.normal(minijax.random.key(0), out.shape, "float32"))
     tangent = X[::-1].copy()
-
-    @minijax.jit
-    def products(x, tangent):
-        found = {}
-        for spec in [("x",), ("y",), (("x", "y"),)]:
-            for name, f in collectives(minijax.lax, spec).items():
-                for checked in (True, False):
-                    over = ours(f, spec, spec, check_vma=checked)
-                    out, pull = minijax.vjp(over, x)
-                    ct = RANDOM[: out.size].reshape(out.shape)
-                    left = (ct * minijax.jvp(over, (x,), (tangent,))[1]).sum()
-                    found[f"{name} along {spec}, {checked=}"] = left, (pull(ct)[0] * tangent).sum()
-        return found
-
-    for case, (left, right) in products(X, tangent).items():
-        np.testing.assert_allclose(left, right, rtol=1e-3, err_msg=case)
+    (back,) = pull(ct)
+    left = np.vdot(ct, minijax.jvp(over, (X,), (tangent,))[1])
+    np.testing.assert_allclose(left, np.vdot(back, tangent), rtol=1e-3)
 
 
 def test_types_say_what_varies():
@@ -843,27 +794,21 @@ def test_an_error_in_python_is_passed_on():
         minijax.jit(ours(f, ("x",), ("x",)))(X)
 
 
-def test_all_devices_get_the_part_of_one():
+@pytest.mark.parametrize("source", range(4))
+def test_all_devices_get_the_part_of_one(source):
     """JAX has `pbroadcast` on GPUs only."""
 
-    def of_source(x, source):
-        def body(x):
-            return minijax.lax.pbroadcast({"part": x, "is large": x > 4}, "x", source)
+    def of_source(x):
+        return minijax.lax.pbroadcast({"part": x, "is large": x > 4}, "x", source)
 
-        return over_x(minijax, body, x=x, outs=())
-
-    def results(x):
-        slopes = minijax.grad(lambda x, source: (of_source(x, source)["part"] ** 2).sum())
-        return [(of_source(x, source), slopes(x, source)) for source in range(4)]
-
-    for source, (found, slope) in enumerate(minijax.jit(results)(X)):
-        part = X[2 * source : 2 * source + 2]
-        np.testing.assert_array_equal(found["part"], part)
-        np.testing.assert_array_equal(found["is large"], part > 4)
-        expected = np.zeros_like(X)
-        expected[2 * source : 2 * source + 2] = 2 * part
-        np.testing.assert_allclose(slope, expected, rtol=1e-6)
-    np.testing.assert_array_equal(of_source(X, 3)["part"], X[6:])
+    found = over_x(minijax, of_source, outs=())
+    part = X[2 * source : 2 * source + 2]
+    np.testing.assert_array_equal(found["part"], part)
+    np.testing.assert_array_equal(found["is large"], part > 4)
+    slope = minijax.grad(lambda x: (over_x(minijax, of_source, x=x, outs=())["part"] ** 2).sum())
+    expected = np.zeros_like(X)
+    expected[2 * source : 2 * source + 2] = 2 * part
+    np.testing.assert_allclose(slope(X), expected, rtol=1e-6)
 
 
 def test_a_check_on_some_devices_is_the_error_of_the_first():
@@ -929,54 +874,31 @@ BODIES = {
         lambda x, w: minijax.lax.pmean((minijax.numpy.tanh(x @ w) ** 2).sum(), "y")
     )(x, w),
 }
+DERIVED = {
+    "values": lambda f: f,
+    "gradients": lambda f: minijax.jit(
+        minijax.grad(lambda x, w: minijax.numpy.sin(f(x, w)).sum(), argnums=(0, 1))
+    ),
+    "derivatives": lambda f: lambda x, w: minijax.jvp(f, (x, w), (x[::-1], w.T)),
+}
 
 
-def derived(f):
-    """What programs have of a function: values, gradients, and derivatives where it has them."""
-    gradients = minijax.grad(lambda x, w: (f(x, w) ** 2).sum(), argnums=(0, 1))
-    return {
-        "values": f,
-        "gradients": gradients,
-        "derivatives": lambda x, w: minijax.jvp(f, (x, w), (x[::-1], w.T)),
-    }
-
-
-def results_of_bodies(transform, is_checked):
-    """What all bodies give for the examples when each is transformed; one program computes it."""
-
-    @minijax.jit
-    def everything(xs, w):
-        found = {}
-        for name, body in BODIES.items():
-            for checked in is_checked(name):
-                of_one = ours(body, OF_BOTH["ins"], ("y",), check_vma=checked)
-                for kind, f in derived(transform(of_one)).items():
-                    if (name, kind) != ("custom_vjp", "derivatives"):
-                        found[name, kind, checked] = f(xs, w)
-        return found
-
-    return everything(EXAMPLES / 8, W / 8)
-
-
-def test_vmap_with_divided_examples_is_a_loop():
-    divided = results_of_bodies(
-        lambda of_one: minijax.vmap(of_one, (0, None), spmd_axis_name="x"),
-        lambda name: (True, False),
-    )
-    expected = results_of_bodies(
-        lambda of_one: lambda xs, w: minijax.lax.map(lambda x: of_one(x, w), xs),
-        # Unchecked, a gradient within is the sum of those of all devices.
-        lambda name: (True, False) if name == "gradient" else (True,),
-    )
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize(
+    ("name", "derived"),
+    sorted({*itertools.product(BODIES, DERIVED)} - {("custom_vjp", "derivatives")}),
+)
+def test_vmap_with_divided_examples_is_a_loop(name, derived, checked):
+    of_one = ours(BODIES[name], OF_BOTH["ins"], ("y",), check_vma=checked)
+    stack, derive = minijax.numpy.stack, DERIVED[derived]
+    divided = derive(minijax.vmap(of_one, (0, None), spmd_axis_name="x"))
+    loop = derive(lambda xs, w: stack([of_one(xs[i], w) for i in range(8)]))
+    results, expected = divided(EXAMPLES / 8, W / 8), loop(EXAMPLES / 8, W / 8)
     leaves = minijax.tree.leaves
-    for (name, kind, checked), results in divided.items():
-        others = expected.get((name, kind, checked), expected[name, kind, True])
-        for found, wanted in zip(leaves(results), leaves(others), strict=True):
-            np.testing.assert_allclose(
-                found, wanted, rtol=1e-4, atol=1e-5, err_msg=f"{name}, {kind}, {checked}"
-            )
-        if kind == "values":
-            assert results.sharding.spec == minijax.P("x", "y"), name
+    for found, wanted in zip(leaves(results), leaves(expected), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    if derived == "values":
+        assert results.sharding.spec == minijax.P("x", "y")
 
 
 def test_types_say_that_devices_have_different_examples():
@@ -990,26 +912,17 @@ def test_types_say_that_devices_have_different_examples():
     assert re.search(r"f32\[2,8\]{V:x} = psum", text)
 
 
-def test_divided_examples_are_combined():
+@pytest.mark.parametrize("reduce", ["psum", "pmean", "pmax", "pmin"])
+@pytest.mark.parametrize("checked", [True, False])
+def test_divided_examples_are_combined(reduce, checked):
     """JAX refuses that with checks on, and combines the examples of one device without."""
-    lax = minijax.lax
-    functions = {
-        reduce.__name__: lambda x, reduce=reduce: x * reduce(x, "i")
-        for reduce in (lax.psum, lax.pmean, lax.pmax, lax.pmin)
-    }
 
-    def divided(x):
-        return {
-            (name, checked): minijax.vmap(
-                ours(f, ("y",), ("y",), check_vma=checked), axis_name="i", spmd_axis_name="x"
-            )(x)
-            for name, f in functions.items()
-            for checked in (True, False)
-        }
+    def f(x):
+        return x * getattr(minijax.lax, reduce)(x, "i")
 
-    for (name, checked), found in minijax.jit(divided)(EXAMPLES).items():
-        whole = minijax.vmap(functions[name], axis_name="i")(EXAMPLES)
-        np.testing.assert_allclose(found, whole, rtol=1e-5, err_msg=f"{name}, {checked=}")
+    of_one = ours(f, ("y",), ("y",), check_vma=checked)
+    divided = minijax.vmap(of_one, axis_name="i", spmd_axis_name="x")(EXAMPLES)
+    np.testing.assert_allclose(divided, minijax.vmap(f, axis_name="i")(EXAMPLES), rtol=1e-5)
 
 
 def test_messages_about_divided_examples():
@@ -1071,33 +984,25 @@ PROGRAMS_IN_BRANCHES = {
 }
 
 
-def test_branches_of_devices_hold_programs_of_what_all_have():
+@pytest.mark.parametrize("passed", [True, False], ids=["operand", "closed over"])
+@pytest.mark.parametrize("name", PROGRAMS_IN_BRANCHES)
+def test_branches_of_devices_hold_programs_of_what_all_have(name, passed):
     """Each device has the results and slopes of the branch that it takes by itself."""
     jnp, lax = minijax.numpy, minijax.lax
-
-    def results(name, choose):
-        g = PROGRAMS_IN_BRANCHES[name](lambda w: jnp.sin(w) * w)
-        chosen = choose([lambda w: 2 * w, g, lambda w: g(w) * w, lambda w: g(w) * w])
-        return lambda w: (chosen(w), minijax.grad(lambda w: (chosen(w) ** 2).sum())(w))
-
-    def passed(branches):
-        return ours(lambda w: lax.switch(lax.axis_index("x"), branches, w)[None], [()], ("x",))
-
-    def closed_over(branches):
-        def of_device(w):
-            return lax.switch(lax.axis_index("x"), [lambda f=f: f(w) for f in branches])[None]
-
-        return ours(of_device, [()], ("x",))
-
-    def alone(branches):
-        return lambda w: jnp.stack([f(w) for f in branches])
-
-    def all_of(choose):
-        return minijax.jit(lambda w: {x: results(x, choose)(w) for x in PROGRAMS_IN_BRANCHES})
-
+    g = PROGRAMS_IN_BRANCHES[name](lambda w: jnp.sin(w) * w)
+    branches = [lambda w: 2 * w, g, lambda w: g(w) * w]
     w = jnp.array([0.7, -0.4], jnp.float32)
-    expected = all_of(alone)(w)
-    for found in (all_of(passed)(w), all_of(closed_over)(w), {"cond": results("cond", passed)(w)}):
-        for name, (value, slope) in found.items():
-            np.testing.assert_allclose(value, expected[name][0], rtol=1e-6, err_msg=name)
-            np.testing.assert_allclose(slope, expected[name][1], rtol=1e-5, err_msg=name)
+
+    def of_device(w):
+        number = lax.axis_index("x")
+        if passed:
+            return lax.switch(number, branches, w)[None]
+        return lax.switch(number, [lambda f=f: f(w) for f in branches])[None]
+
+    def alone(w):
+        return jnp.stack([f(w) for f in [*branches, branches[-1]]])
+
+    found = ours(of_device, [()], ("x",))
+    np.testing.assert_allclose(found(w), alone(w), rtol=1e-6)
+    slopes = [minijax.grad(lambda w, f=f: (f(w) ** 2).sum())(w) for f in (found, alone)]
+    np.testing.assert_allclose(*slopes, rtol=1e-5)

@@ -1,13 +1,12 @@
 """Arrays divided among eight devices: values, shardings of results, and errors, as JAX's."""
 
-import functools
 import itertools
 import pickle
 
 import jax
 import numpy as np
 import pytest
-from beside_jax import CAN_READ, X, assert_all_same, mesh_of, put, sharding, with_mesh
+from beside_jax import CAN_READ, X, assert_same, mesh_of, put, sharding, with_mesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -208,8 +207,9 @@ PROGRAMS = {
 }
 
 
-def test_values_shardings_and_errors_are_jaxs():
-    assert_all_same(PROGRAMS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_shardings_and_errors_are_jaxs(name):
+    assert_same(PROGRAMS[name])
 
 
 AXES = [None, "x", "y", ("x", "y"), ("y", "x")]
@@ -228,47 +228,18 @@ FUNCTIONS = {
 }
 
 
-def slopes_of(*names):
-    """The gradients of functions, and their values, for both arguments."""
-    functions = [FUNCTIONS[name] for name in names]
-
-    def results(x, y):
-        return [
-            minijax.value_and_grad(lambda x, y, f=f: f(minijax.numpy, x, y).sum(), (0, 1))(x, y)
-            for f in functions
-        ]
-
-    return results
-
-
-@settings(max_examples=6)
-@given(st.sampled_from(SPECS), st.sampled_from(SPECS))
-def test_any_division_gives_the_same_numbers(of_x, of_y):
-    same_numbers(minijax.jit(slopes_of(*FUNCTIONS)), of_x, of_y, whole_slopes())
-
-
-@settings(max_examples=4)
-@given(st.sampled_from(SPECS), st.sampled_from(SPECS), st.sampled_from(sorted(FUNCTIONS)))
-def test_any_division_gives_the_same_numbers_operation_by_operation(of_x, of_y, name):
-    same_numbers(slopes_of(name), of_x, of_y, [whole_slopes()[[*FUNCTIONS].index(name)]])
-
-
-@pytest.mark.nightly
 @settings(max_examples=40)
 @given(st.sampled_from(SPECS), st.sampled_from(SPECS), st.sampled_from(sorted(FUNCTIONS)))
-def test_many_divisions_give_the_same_numbers(of_x, of_y, name):
-    same_numbers(slopes_of(name), of_x, of_y, [whole_slopes()[[*FUNCTIONS].index(name)]])
-
-
-@functools.cache
-def whole_slopes():
-    return minijax.jit(slopes_of(*FUNCTIONS))(X, X.T)
-
-
-def same_numbers(function, of_x, of_y, whole):
-    parts = function(put(minijax, *of_x), put(minijax, *of_y, x=X.T))
-    for a, b in zip(minijax.tree.leaves(parts), minijax.tree.leaves(whole), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+def test_any_division_gives_the_same_numbers(of_x, of_y, name):
+    jnp, function = minijax.numpy, FUNCTIONS[name]
+    whole = minijax.value_and_grad(lambda x, y: function(jnp, x, y).sum(), (0, 1))(X, X.T)
+    x, y = put(minijax, *of_x), put(minijax, *of_y, x=X.T)
+    for transformed in (lambda f: f, minijax.jit):
+        parts = transformed(minijax.value_and_grad(lambda x, y: function(jnp, x, y).sum(), (0, 1)))(
+            x, y
+        )
+        for a, b in zip(minijax.tree.leaves(parts), minijax.tree.leaves(whole), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
 def test_a_training_step_is_divided_and_donated():
@@ -483,29 +454,31 @@ MAPPED = {
 }
 
 
-def test_axes_of_the_mesh_divide_examples():
-    assert_all_same(MAPPED, at_once=True)
+@pytest.mark.parametrize("name", MAPPED)
+def test_axes_of_the_mesh_divide_examples(name):
+    assert_same(MAPPED[name])
 
 
-MOVES = [
-    lambda keys: keys[0],
-    lambda keys: keys[minijax.numpy.arange(64) * 7 % 64],
-    lambda keys: keys.at[3].set(keys[0]),
-    lambda keys: minijax.numpy.concatenate([keys[5:9], keys[::-1]]),
-    lambda keys: minijax.lax.dynamic_slice(keys, (minijax.numpy.array(5),), (9,)),
-]
-
-
-def test_divided_keys_of_four_words_keep_their_bits():
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda keys: keys[0],
+        lambda keys: keys[minijax.numpy.arange(64) * 7 % 64],
+        lambda keys: keys.at[3].set(keys[0]),
+        lambda keys: minijax.numpy.concatenate([keys[5:9], keys[::-1]]),
+        lambda keys: minijax.lax.dynamic_slice(keys, (minijax.numpy.array(5),), (9,)),
+    ],
+)
+def test_divided_keys_of_four_words_keep_their_bits(move):
     """XLA adds chosen elements to zeros, which is wrong for floats such as signaling NaN."""
     patterns = np.uint32([0, 1, 0x80000000, 0x7FF00000, 0x7FF00001, 0x000FFFFF])
     chosen = patterns[np.random.default_rng(0).integers(0, len(patterns), (64, 4))]
     keys = minijax.random.wrap_key_data(chosen, impl="rbg")
     mesh = minijax.make_mesh((8,), ("x",), axis_types=(minijax.sharding.AxisType.Auto,))
     divided = minijax.device_put(keys, minijax.NamedSharding(mesh, minijax.P("x")))
-    moved = minijax.jit(lambda keys: [move(keys) for move in MOVES])
-    for found, expected in zip(moved(divided), moved(keys), strict=True):
-        np.testing.assert_array_equal(*map(minijax.random.key_data, (found, expected)))
+    np.testing.assert_array_equal(
+        *(minijax.random.key_data(minijax.jit(move)(each)) for each in (divided, keys))
+    )
 
 
 @pytest.mark.parametrize("spec", [(), (None,), (None, None), ("x",), ("x", None), (None, "y")])

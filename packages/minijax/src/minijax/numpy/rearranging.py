@@ -147,9 +147,9 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
             return a
         before, after = lax.split(a, (start, size - start), axis)
         return lax.concatenate((after, before), axis)
-    start = lax.sub(size, remainder(as_index(by), size))
+    begin = lax.sub(size, remainder(as_index(by), size))
     twice = concatenate([a, a], axis)
-    return lax.dynamic_slice_in_dim(twice, start, size, axis, allow_negative_indices=False)
+    return lax.dynamic_slice_in_dim(twice, begin, size, axis, allow_negative_indices=False)
 
 
 @hiding_frames

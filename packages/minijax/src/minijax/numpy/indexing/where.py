@@ -12,11 +12,11 @@ from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import selection
+from minijax.lax.indexing.indices import as_index, remainder
 from minijax.numpy.casting import cast_into, warn_if_lossy
 from minijax.numpy.dtypes import default_int
 from minijax.numpy.indexing.parsing import known_value, why_unknown
 from minijax.numpy.indexing.take import (
-    remainder,
     require_out_of_place,
     take,
     take_along_axis,
@@ -284,7 +284,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         if np.any((np.asarray(known) < 0) | (np.asarray(known) >= count)):
             raise ValueError(f"choose: a number is out of bounds for {count} choices")
     elif mode == "wrap":
-        a = remainder(a, count)
+        a = remainder(as_index(a), count)
     elif mode == "clip":
         a = lax.max(lax.min(a, count - 1), 0)
     else:

@@ -183,7 +183,7 @@ def _cos_of_half_turns(x: Any) -> Any:
 def _sinc(x: Any) -> Any:
     is_zero = lax.eq(x, 0)
     ratio = lax.div(_sin_of_half_turns(x), lax.mul(math.pi, where(is_zero, 1, x)))
-    nan = math.nan
+    nan: complex = math.nan
     if typeof(x).dtype.kind == "c":
         is_far = lax.eq(lax.abs(lax.real(x)), math.inf)
         ratio = where(lax.bitwise_and(is_far, lax.is_finite(lax.imag(x))), 0, ratio)
