@@ -1,7 +1,5 @@
 """What the pages let a reader watch: recordings to step through, jaxprs to point at."""
 
-import re
-
 from playwright.sync_api import expect
 
 
@@ -37,9 +35,9 @@ def test_recording_of_an_edited_program_can_be_stepped_through(visit):
     page.keyboard.press("Shift+Enter")
     expect(cell.locator(".cell-status")).to_contain_text("Ran in")
     count = cell.locator("minijax-stepper output")
-    expect(count).not_to_have_text(before)
+    assert count.text_content() != before
     cell.get_by_role("button", name="Next").click()
-    expect(count).to_have_text(re.compile("^2"))
+    assert count.text_content().startswith("2")
 
 
 def test_pointing_at_a_variable_shows_its_definition_and_uses(visit):

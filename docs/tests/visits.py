@@ -13,8 +13,7 @@ PAGES = sorted(
 )
 
 # In milliseconds: the first run of a cell fetches Python, and other work may hold the processors.
-PATIENCE = 120_000
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=60_000)
 
 WIDE, NARROW = {"width": 1366, "height": 900}, {"width": 390, "height": 800}
 
@@ -44,7 +43,7 @@ class Visit:
     def __init__(self, browser: Browser, address: str, viewport: dict[str, int], scheme: str):
         self.address = address
         self.context = browser.new_context(viewport=viewport, color_scheme=scheme)
-        self.context.set_default_timeout(PATIENCE)
+        self.context.set_default_timeout(20_000)
         self.problems: list[str] = []
         self.page = self.new_page()
 
@@ -74,7 +73,7 @@ class Visit:
     def open(self, path: str) -> Page:
         address = f"{self.address}/{path}"
         try:
-            self.page.goto(address, wait_until="load", timeout=30_000)
+            self.page.goto(address, wait_until="load")
         except TimeoutError:  # a page of the browser that hangs would fail all that come after
             self.page = self.new_page()
             self.page.goto(address, wait_until="load")
