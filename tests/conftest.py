@@ -6,6 +6,7 @@ import re
 import jax
 import pytest
 from hypothesis import HealthCheck, settings
+from jax.experimental.compilation_cache import compilation_cache
 
 import minijax
 
@@ -85,6 +86,24 @@ def _programs_compile_fast(request):
         jax.config.update("jax_disable_most_optimizations", fast)
     if "MINIJAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
         minijax.config.update("disable_most_optimizations", fast)
+
+
+# Modules about what a compilation does, which the folder of kept programs would spare.
+WITHOUT_KEPT_PROGRAMS = {"test_experimental", "test_mlir", "test_monitoring"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs_are_compiled(request):
+    if request.path.stem not in WITHOUT_KEPT_PROGRAMS:
+        yield
+        return
+    before = jax.config.jax_enable_compilation_cache
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()  # in which JAX remembers whether it uses one
+    with minijax.config.override(enable_compilation_cache=False):
+        yield
+    jax.config.update("jax_enable_compilation_cache", before)
+    compilation_cache.reset_cache()
 
 
 @pytest.fixture(scope="module", autouse=True)
