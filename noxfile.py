@@ -241,15 +241,16 @@ def examples(session: nox.Session) -> None:
 
 # Tests
 
-# The longest suites keep all cores busy.
 ON_ALL_CORES = ("--numprocesses=auto", "--dist=worksteal")
 TWO_AT_ONCE = ("--numprocesses=2", "--dist=worksteal")  # where most tests wait
 BY_DAY = ("-m", "not nightly")  # what `nightly` adds is too long for every change
 
 
 def run_tests_of(session: nox.Session, stage: Stage) -> None:
-    options = (*ON_ALL_CORES, *BY_DAY) if stage is LIBRARY else ()
-    pytest(session, *options, *arguments_for(session, [f"packages/{stage.name}/tests"]))
+    options = BY_DAY if stage is LIBRARY else ()
+    pytest(
+        session, *ON_ALL_CORES, *options, *arguments_for(session, [f"packages/{stage.name}/tests"])
+    )
 
 
 def tests_of(stage: Stage) -> str:

@@ -20,7 +20,7 @@ class Precision(enum.Enum):
     """Precision of products of 32-bit numbers: fast, better, or exact.
 
     Strings name them, too: "default", "fastest" or "bfloat16"; "high" or "tensorfloat32"; "highest"
-    or "float32".
+    or "float32". Those of `DotAlgorithmPreset` are named by their own names.
 
     >>> jnp.matmul(jnp.ones((2, 2)), jnp.ones(2), precision=lax.Precision.HIGHEST)
     Array([2., 2.], dtype=float32)
@@ -167,6 +167,8 @@ def attributes_of(caller: str, precision: PrecisionLike) -> dict[str, str]:
     """Write the precision of a product as MLIR attributes; empty for the default."""
     if precision is None:
         precision = _default.value
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        precision = DotAlgorithmPreset[precision]
     if isinstance(precision, DotAlgorithmPreset):
         precision = precision.value
     if precision is None:

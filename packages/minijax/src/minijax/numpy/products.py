@@ -61,8 +61,43 @@ def matmul(
     (5, 2, 4)
     """
     how = options("matmul", precision, preferred_element_type, a, b)
-    out = stage2.matmul(a, b, **how)
+    product = _matmul_of_repeated if _repeats_operands(a, b) else stage2.matmul
+    out = product(a, b, **how)
     return out if preferred_element_type is not None else weak_like(out, a, b)
+
+
+def _repeats_operands(a: Any, b: Any) -> bool:
+    """Return True if broadcasting the leading axes would repeat an operand or add to its axes."""
+    x, y = typeof(a).shape, typeof(b).shape
+    if len(x) < 2 or len(y) < 3 or x[-1] != y[-2]:
+        return False
+    return len(x) != len(y) or 1 in x[:-2] or 1 in y[:-2]
+
+
+def _matmul_of_repeated(a: Any, b: Any, **how: Any) -> Any:
+    """The product of matrices whose leading axes differ, without an operand that is repeated.
+
+    Leading axes of size 1 are dropped; those of one operand alone count as its rows or columns.
+    """
+    x, y = typeof(a).shape, typeof(b).shape
+    lead = broadcast_shapes(x[:-2], y[:-2])
+    rank = len(lead)
+    own_a = [i + rank + 2 - len(x) for i, size in enumerate(x[:-2]) if size != 1]
+    own_b = [i + rank + 2 - len(y) for i, size in enumerate(y[:-2]) if size != 1]
+    a, b = (
+        stage2.reshape(a, tuple([lead[i] for i in own_a]) + x[-2:]),
+        stage2.reshape(b, tuple([lead[i] for i in own_b]) + y[-2:]),
+    )
+    both = [i for i in own_a if i in own_b]
+    contracted = ((len(own_a) + 1,), (len(own_b),))
+    batch = tuple([own_a.index(i) for i in both]), tuple([own_b.index(i) for i in both])
+    out = stage2.dot_general(a, b, (contracted, batch), **how)
+    rows, columns = rank, rank + 1
+    found = [
+        *both, *[i for i in own_a if i not in both], rows, *[i for i in own_b if i not in both], columns,
+    ]  # fmt: skip
+    out = stage2.transpose(out, [found.index(i) for i in sorted(found)])
+    return stage2.reshape(out, (*lead, x[-2], y[-1]))
 
 
 @operation(static=HOW)
@@ -159,7 +194,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     _require_axes("matvec", x1, 2, x2, 1)
     require_one_count("matvec", (typeof(x1).ndim - 2, typeof(x2).ndim - 1))
     require_one_dtype(x1, x2)
-    return lax.squeeze(matmul(x1, lax.expand_dims(x2, [typeof(x2).ndim])), _last(x1, x2, -1))
+    return lax.squeeze(matmul(x1, lax.expand_dims(x2, [typeof(x2).ndim])), [-1])
 
 
 @operation
@@ -173,7 +208,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     require_one_count("vecmat", (typeof(x1).ndim - 1, typeof(x2).ndim - 2))
     require_one_dtype(x1, x2)
     rows = lax.expand_dims(_conjugate(x1), [typeof(x1).ndim - 1])
-    return lax.squeeze(matmul(rows, x2), _last(x1, x2, -2))
+    return lax.squeeze(matmul(rows, x2), [-2])
 
 
 def _require_axes(caller: str, x1: Any, least1: int, x2: Any, least2: int) -> None:
@@ -183,12 +218,6 @@ def _require_axes(caller: str, x1: Any, least1: int, x2: Any, least2: int) -> No
             f"{caller}: x1 must have at least {least1} axes and x2 at least {least2}, "
             f"found {a} and {b}"
         )
-
-
-def _last(x1: Any, x2: Any, which: int) -> list[int]:
-    """The axis of a matrix product that an operand does not have because it is a vector."""
-    vector, matrix = sorted((typeof(x1).ndim, typeof(x2).ndim))
-    return [max(vector + 1, matrix) + which]
 
 
 @operation(static=("precision", "preferred_element_type"))

@@ -380,7 +380,8 @@ def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
     """Return the number of elements reduced to each element of the result."""
     shape = typeof(a).shape
     if where is None:
-        return math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
+        count = math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
+        return count if count < 2**31 else float(count)
     ones = selection.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
     return _reduce(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
 

@@ -223,13 +223,21 @@ def _pseudoinverses(a: Any, rtol: Any) -> list[Any]:
     return [matmul(times_columns(mH(vh), inverse), mH(u))]
 
 
+def _product(x: Any, y: Any, z: Any) -> Any:
+    """`x @ y @ z`, in the order whose intermediate product is smaller."""
+    (rows, inner), (other_inner, columns) = typeof(x).shape[-2:], typeof(z).shape[-2:]
+    if rows * other_inner <= inner * columns:
+        return matmul(matmul(x, y), z)
+    return matmul(x, matmul(y, z))
+
+
 def _jvp_pinv(t: Any, p: Any, a: Any, rtol: Any) -> Any:
     """Golub and Pereyra's formula (1973), for matrices whose rank does not change."""
-    by_p = matmul(matmul(p, t), p)
-    left = matmul(matmul(p, mH(p)), mH(t))
-    right = matmul(mH(t), matmul(mH(p), p))
-    outside_columns = lax.sub(left, matmul(matmul(left, a), p))
-    outside_rows = lax.sub(right, matmul(p, matmul(a, right)))
+    by_p = _product(p, t, p)
+    left = _product(p, mH(p), mH(t))
+    right = _product(mH(t), mH(p), p)
+    outside_columns = lax.sub(left, _product(left, a, p))
+    outside_rows = lax.sub(right, _product(p, a, right))
     return lax.add(lax.sub(outside_columns, by_p), outside_rows)
 
 
