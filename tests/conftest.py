@@ -67,7 +67,7 @@ def pytest_pyfunc_call(pyfuncitem):
 
 # Modules, and a directory, that compare what users of both libraries have: results to the last
 # bit, settings, and what is said of compiled programs.
-AS_FOR_USERS = {"devices", "test_random", "test_settings_of_jax", "test_ulps"}
+AS_FOR_USERS = {"test_settings_of_jax", "test_ulps"}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -139,9 +139,9 @@ class ModuleBuilder:
         name = f"{source.scope}/{primitive}" if source.scope else ""
         place = id(source.code), source.offset, name
         if place not in self.locations:
-            file = re.sub(r'[\\"\n]', _escape, source.file)
+            file = _UNSAFE.sub(_escape, source.file)
             line = f'"{file}":{source.line}:1'
-            name = re.sub(r'[\\"\n]', _escape, name)
+            name = _UNSAFE.sub(_escape, name)
             self.locations[place] = f'loc("{name}"({line}))' if name else f"loc({line})"
         return self.locations[place]
 
@@ -304,9 +304,12 @@ def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> st
     return f"({ins}) -> {outs if len(out_avals) == 1 else f'({outs})'}"
 
 
+_UNSAFE = re.compile(r'[\\"\n\ud800-\udfff]')  # the last of which no UTF-8 has
+
+
 def _escape(match: re.Match[str]) -> str:
     """A character, escaped for an MLIR string."""
-    return f"\\{ord(match[0]):02x}"
+    return f"\\{ord(match[0]):02x}" if match[0] < "\ud800" else "?"
 
 
 def symbol(name: str) -> str:

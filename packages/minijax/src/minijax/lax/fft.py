@@ -50,7 +50,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     Arguments:
         x: the array; complex, or for RFFT real. Integers and booleans become floats.
         fft_type: an `FftType`, or its name.
-        fft_lengths: the sizes of these axes, one to three; for IRFFT those of the result.
+        fft_lengths: the sizes of these axes, up to three; for IRFFT those of the result.
 
     Raises:
         ValueError: they do not match the array, or there is no such transform.
@@ -73,6 +73,8 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
         x = stage2.astype(x, np.float32)
     if kind != FftType.RFFT and typeof(x).dtype.kind != "c":
         x = complex(x, full_like(x, 0))
+    if not lengths:
+        return x
     return bind1(fft_p, x, fft_type=kind, fft_lengths=lengths)
 
 

@@ -456,9 +456,9 @@ def one_hot(
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
+    x = jnp.asarray(x)
     if typeof(x).dtype.names:
         raise TypeError(f"one_hot: expected integers, found {typeof(x)}")
-    x = jnp.asarray(x)
     x = as_index(x) if x.dtype.kind in "iu" else x  # some dtypes do not hold all classes
     shape = list(jnp.expand_dims(x, axis).shape)
     along = axis % len(shape)

@@ -1,10 +1,11 @@
 """Einstein summation: products of arrays with labeled axes, summed over dropped labels.
 
-Operands are multiplied in pairs, in an order that keeps intermediate results small.
+Operands are multiplied in pairs, in the order that takes the fewest operations.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import string
@@ -31,11 +32,12 @@ from minijax_stage2.shown import counted, shown
 
 Path = tuple[tuple[int, ...], ...]
 
-# The ways of JAX to look for a path; whichever is named, the search is greedy.
+# The ways of JAX to look for a path: greedily, or for the best one, if operands are few.
+_GREEDY = "greedy", "eager", "opportunistic", "random-greedy", "random-greedy-128"
+_MOST_FOR_BEST = 8
 _HOW_TO_OPTIMIZE = (
-    *(True, False, None, "auto", "auto-hq", "optimal", "dp", "greedy", "eager", "opportunistic"),
-    *("branch-all", "branch-2", "branch-1", "dynamic-programming", "random-greedy"),
-    "random-greedy-128",
+    *(True, False, None, "auto", "auto-hq", "optimal", "dp", "dynamic-programming"),
+    *("branch-all", "branch-2", "branch-1", *_GREEDY),
 )
 
 _FIRST_OF_ELLIPSIS = 0xE000  # labels for what an ellipsis stands for: characters nobody uses
@@ -70,8 +72,10 @@ def einsum(
         operands: the arrays. Or else, from the first argument on, arrays alternating with lists of
             ints for their labels, and finally a list for the result.
         out: must be None.
-        optimize: False to multiply from left to right, or the path that `einsum_path` returned.
-            The names of search algorithms, such as "optimal", all mean a greedy search.
+        optimize: False to multiply from left to right; the path that `einsum_path` returned;
+            "greedy" to begin with the cheapest product at each step. By default, and with other
+            names such as "optimal", it is the order with the fewest operations, of more than eight
+            operands the greedy one.
         precision: the precision of the products, a `lax.Precision`.
         preferred_element_type: the dtype of the sums and of the result.
         out_sharding: the division of the result along axes of type `Explicit`.
@@ -203,7 +207,9 @@ def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: 
         )
     if optimize is False:
         return _left_to_right(len(shapes))
-    return _greedy_path(summation, sizes)
+    is_greedy = optimize in _GREEDY or len(shapes) > _MOST_FOR_BEST
+    search = _greedy_path if is_greedy else _best_path
+    return search(summation, tuple(sizes.items()))
 
 
 def _given_path(steps: Sequence[Any], count: int) -> Path:
@@ -228,13 +234,64 @@ def _left_to_right(count: int) -> Path:
     return ((0, 1), *((0, n) for n in range(count - 2, 0, -1))) if count > 1 else ()
 
 
-def _greedy_path(summation: Summation, sizes: dict[str, int]) -> Path:
+@functools.lru_cache(1024)
+def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path:
+    """The contraction in pairs with the fewest operations, ties broken by the smallest products.
+
+    The best way to a product of some operands is best for each of its two factors: so the ways to
+    larger products are made of those to smaller ones.
+    """
+    size_of = dict(sizes)
+    inputs, count = list(map(frozenset, summation.inputs)), len(summation.inputs)
+
+    def labels_of(operands: int) -> frozenset[str]:
+        """The labels of a product of operands, which are the bits of a number."""
+        inside = frozenset().union(*(inputs[i] for i in range(count) if operands >> i & 1))
+        outside = (inputs[i] for i in range(count) if not operands >> i & 1)
+        return inside & frozenset(summation.output).union(*outside)
+
+    kept = [labels_of(operands) for operands in range(1 << count)]
+    best: dict[int, tuple[int, int, int]] = {1 << i: (0, 0, 0) for i in range(count)}
+    for operands in sorted(range(1, 1 << count), key=int.bit_count):
+        if operands in best:
+            continue
+        room = math.prod([size_of[c] for c in kept[operands]])
+        first, found = operands & -operands, []
+        part = (operands - 1) & operands
+        while part:
+            if part & first:  # either factor; the other one is the rest
+                rest = operands ^ part
+                both = kept[part] | kept[rest]
+                work = math.prod([size_of[c] for c in both]) * (2 if both - kept[operands] else 1)
+                done = best[part][0] + best[rest][0], best[part][1] + best[rest][1]
+                found.append((work + done[0], room + done[1], part))
+            part = (part - 1) & operands
+        best[operands] = min(found)
+
+    path, places = [], [1 << i for i in range(count)]
+
+    def contract(operands: int) -> None:
+        part = best[operands][2]
+        if part:
+            for factor in (part, operands ^ part):
+                contract(factor)
+            step = sorted(places.index(factor) for factor in (part, operands ^ part))
+            path.append(tuple(step))
+            places[:] = [*(x for i, x in enumerate(places) if i not in step), operands]
+
+    contract((1 << count) - 1)
+    return tuple(path)
+
+
+@functools.lru_cache(1024)
+def _greedy_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path:
     """Greedy contraction: at each step the cheapest pair, ties broken by the smallest result."""
+    size_of = dict(sizes)
     inputs = list(map(frozenset, summation.inputs))
     path = []
 
     def room(labels: frozenset[str]) -> int:
-        return math.prod(sizes[c] for c in labels)
+        return math.prod(size_of[c] for c in labels)
 
     while len(inputs) > 1:
         best: Any = None

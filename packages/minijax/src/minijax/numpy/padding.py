@@ -186,6 +186,11 @@ def _pad(
         size = shape(x)[axis]
         if width == (0, 0):
             continue
+        if not size and mode == "mean":  # NaN, as that of no elements is
+            x = lax.pad(
+                x, lax.convert_element_type(np.nan, typeof(x).dtype), _along(axis, width, ndim(x))
+            )
+            continue
         if not size and mode != "empty":
             raise ValueError(f"pad: mode {mode!r} cannot pad axis {axis}, which has no elements")
         if mode == "empty":

@@ -92,10 +92,8 @@ def _matmul_of_repeated(a: Any, b: Any, **how: Any) -> Any:
     contracted = ((len(own_a) + 1,), (len(own_b),))
     batch = tuple([own_a.index(i) for i in both]), tuple([own_b.index(i) for i in both])
     out = stage2.dot_general(a, b, (contracted, batch), **how)
-    rows, columns = rank, rank + 1
-    found = [
-        *both, *[i for i in own_a if i not in both], rows, *[i for i in own_b if i not in both], columns,
-    ]  # fmt: skip
+    only_a, only_b = ([i for i in own if i not in both] for own in (own_a, own_b))
+    found = [*both, *only_a, rank, *only_b, rank + 1]  # what axes of the result they are
     out = stage2.transpose(out, [found.index(i) for i in sorted(found)])
     return stage2.reshape(out, (*lead, x[-2], y[-1]))
 

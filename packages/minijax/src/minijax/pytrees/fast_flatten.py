@@ -24,7 +24,8 @@ def _registry() -> Any:
     """The registry in C++, with all types registered so far."""
     if len(_mirrored) < len(registry):
         with _mirroring:
-            for node in [node for cls, node in registry.items() if cls not in _mirrored]:
+            # of a copy, since other threads may register more
+            for node in [node for cls, node in registry.copy().items() if cls not in _mirrored]:
                 _in_cpp().register_node(node.type, node.flatten, node.unflatten)
                 _mirrored.add(node.type)
     return _in_cpp()

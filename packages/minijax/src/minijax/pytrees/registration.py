@@ -182,8 +182,8 @@ def register_dataclass(
 
     Raises:
         TypeError: only one of the two is given, or neither for a class that is not a dataclass.
-        ValueError: the names do not match the fields that `__init__` takes, or the class is already
-            registered.
+        ValueError: the names do not match the fields that `__init__` takes, a field is of both
+            kinds, or the class is already registered.
 
     >>> from dataclasses import dataclass, field
     >>> @minijax.tree_util.register_dataclass
@@ -207,6 +207,11 @@ def register_dataclass(
         data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
     data, meta = tuple(data_fields), tuple(meta_fields)
+    if both := sorted({*data} & {*meta}):
+        raise ValueError(
+            f"register_dataclass: the fields {both} are named in data_fields and in meta_fields; "
+            "a field is either"
+        )
 
     if is_dataclass:
         init = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)

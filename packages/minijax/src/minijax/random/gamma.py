@@ -260,7 +260,8 @@ def dirichlet(
         raise ValueError("dirichlet: alpha must have an axis, found a scalar")
     lead = of_alpha[:-1] if shape is None else sizes_of("dirichlet", shape)
     logs = loggamma(key, alpha, (*lead, of_alpha[-1]), dtype)
-    shifted = lax.sub(logs, lax.stop_gradient(jnp.max(logs, axis=-1, keepdims=True)))
+    largest = jnp.max(logs, axis=-1, keepdims=True, initial=-jnp.inf)
+    shifted = lax.sub(logs, lax.stop_gradient(largest))
     shares = lax.exp(shifted)
     return lax.div(shares, jnp.sum(shares, axis=-1, keepdims=True))
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
+from minijax.lax.elementwise.selection import where
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
 from minijax.lax.indexing.indices import as_index, remainder, wrapped_index
 from minijax.numpy.casting import warn_if_lossy
@@ -122,7 +124,8 @@ def take_along_axis(
         indices: integers, with as many axes as `arr`; sizes of other axes broadcast.
         axis: the axis along which rows lie; if None, `arr` is flattened.
         mode: "fill", the default, reads `fill_value` for indices out of bounds; "clip" the nearest
-            element.
+            element; "one_hot" reads 0, and sums the row times the one-hot vector of each index,
+            which some devices do faster.
         fill_value: by default NaN; for integers the smallest or, if unsigned, the largest.
         wrap_negative_indices: whether negative indices count from the end; if not, they are out of
             bounds.
@@ -142,6 +145,8 @@ def take_along_axis(
     arr, indices, along = _aligned("take_along_axis", arr, indices, axis)
     if wrap_negative_indices:
         indices = wrapped_index(indices, shape(arr)[along])
+    if mode == "one_hot":
+        return _sum_at_one_hot(arr, indices, along)
     others = tuple(i for i in range(ndim(arr)) if i != along)
     return lax.gather(
         arr,
@@ -151,6 +156,15 @@ def take_along_axis(
         mode="fill" if mode is None else mode,
         fill_value=fill_value,
     )
+
+
+def _sum_at_one_hot(arr: Any, indices: Any, along: int) -> Any:
+    rows = expand_dims(stage2.moveaxis(arr, along, -1), -2)
+    at = expand_dims(stage2.moveaxis(indices, along, -1), -1)
+    hot = lax.eq(at, lax.broadcasted_iota(typeof(at).dtype, (shape(rows)[-1],), 0))
+    chosen = where(hot, rows, cast(0, typeof(rows)))
+    reduce = lax.reduce_or if typeof(rows).dtype.kind == "b" else lax.reduce_sum
+    return stage2.moveaxis(reduce(chosen, [ndim(chosen) - 1]), -1, along)
 
 
 def _aligned(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, int]:

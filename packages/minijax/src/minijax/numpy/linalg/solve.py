@@ -288,7 +288,6 @@ def pinv(
     return bind1(pinv_p, a, broadcast_to(lax.convert_element_type(rtol, dtype), tuple(lead)))
 
 
-@operation(static="numpy_resid")
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: Any = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
@@ -298,13 +297,16 @@ def lstsq(
         a: a matrix.
         b: a vector, or a matrix whose columns are right-hand sides.
         rcond: singular values that are less than `rcond` times the largest count as 0.
-        numpy_resid: must be False. Residuals are returned whatever the rank is.
+        numpy_resid: whether residuals are left out, as numpy does, where the rank is not full or
+            there are no more rows than columns. A transformation that does not know the rank
+            cannot do it.
 
     Returns:
         The solution x; the sums of squared residuals; the rank of `a`; its singular values.
 
     Raises:
         TypeError, ValueError: `a` or `b` is not a matrix, or they do not match.
+        ConcretizationTypeError: `numpy_resid`, and the rank is not known.
 
     >>> x = jnp.array([0.0, 1.0, 2.0])
     >>> a = jnp.stack([x, jnp.ones(3)], axis=1)
@@ -312,10 +314,15 @@ def lstsq(
     >>> [f"{c:.2f}" for c in solution], rank
     (['3.00', '1.00'], Array(2, dtype=int32))
     """
-    if numpy_resid:
-        raise NotImplementedError(
-            "lstsq: numpy_resid must be False: a shape cannot depend on a rank"
-        )
+    x, residuals, rank, s = _lstsq(a, b, rcond)
+    m, n = typeof(a).shape
+    if numpy_resid and not (m > n and int(rank) == n):
+        residuals = lax.full((0,), 0, typeof(residuals).dtype)
+    return x, residuals, rank, s
+
+
+@operation
+def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array, Array]:
     a, b = (to_inexact(x) for x in meet(a, b))
     if typeof(a).ndim != 2:
         raise TypeError(f"lstsq: a must be a matrix, found {typeof(a)}")

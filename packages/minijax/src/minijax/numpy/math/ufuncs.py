@@ -98,6 +98,15 @@ class ufunc(Operation):
     def __reduce__(self) -> tuple[Any, ...]:
         return self._made_of, ()
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ufunc):
+            return NotImplemented
+        mine, theirs = self._made_of, other._made_of
+        return mine.args == theirs.args and mine.keywords == theirs.keywords
+
+    def __hash__(self) -> int:
+        return hash(self._made_of.args)
+
     if TYPE_CHECKING:
 
         def __call__(self, *args: ArrayLike, **kwargs: Any) -> Array: ...

@@ -381,7 +381,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     """
     t, w = schur(matrices_of("rsf2csf: T", T, square=True), output="complex")
     z = jnp.matmul(matrices_of("rsf2csf: Z", Z, square=True), w, precision=lax.Precision.HIGHEST)
-    return t, z
+    return jnp.broadcast_to(t, z.shape), z
 
 
 set_all(globals())

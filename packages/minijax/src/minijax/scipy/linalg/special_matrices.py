@@ -125,7 +125,9 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     c, r = _vectors(c, jnp.zeros_like(c) if r is None else r)
 
     def of_vectors(c: Any, r: Any) -> Any:
-        width = typeof(r).shape[0]
+        height, width = typeof(c).shape[0], typeof(r).shape[0]
+        if not height or not width:
+            return lax.full((height, width), 0, typeof(c).dtype)
         numbers = jnp.concatenate([c, r[1:]])
         return jnp.flip(toeplitz(numbers[width - 1 :], jnp.flip(numbers[:width])), -1)
 

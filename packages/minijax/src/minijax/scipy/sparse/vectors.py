@@ -61,7 +61,7 @@ def identity(x: Any) -> Any:
 
 
 def as_function(name: str, matrix: Any) -> Matvec:
-    """A linear function; a square matrix becomes multiplication by it.
+    """A linear function; a square matrix, or what has `@` alone, becomes multiplication by it.
 
     Raises:
         ValueError: the matrix is not square.
@@ -70,6 +70,8 @@ def as_function(name: str, matrix: Any) -> Matvec:
     if callable(matrix):
         return matrix
     if not hasattr(matrix, "shape"):
+        if hasattr(type(matrix), "__matmul__"):
+            return lambda x: matrix @ x
         raise TypeError(
             f"{name}: a linear operator must be either a function or an array, found "
             f"{shown(matrix)}"

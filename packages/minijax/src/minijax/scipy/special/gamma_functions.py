@@ -19,6 +19,7 @@ from minijax.primitives.declare import binary, lower_by_primitives
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import operation
+from minijax.scipy.special.complex_gamma import log_gamma_of_complex
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 
@@ -53,11 +54,13 @@ def gammasgn(x: ArrayLike) -> Array:
 
 @operation
 def gamma(x: ArrayLike) -> Array:
-    """The gamma function of `x`.
+    """The gamma function of `x`, a real or complex number.
 
     >>> f"{minijax.scipy.special.gamma(5.0):.1f}", f"{minijax.scipy.special.gamma(-0.5):.3f}"
     ('24.0', '-3.545')
     """
+    if typeof(x).dtype.kind == "c":
+        return lax.exp(log_gamma_of_complex(x))
     return lax.mul(gammasgn(x), lax.exp(gammaln(x)))
 
 
@@ -116,11 +119,15 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
 @operation
 def loggamma(x: ArrayLike) -> Array:
-    """The logarithm of the gamma function of `x`; NaN where `x` is not positive.
+    """The logarithm of the gamma function of `x`; NaN where a real `x` is not positive.
+
+    Of complex numbers it is the one that is continuous but for the negative axis.
 
     >>> f"{minijax.scipy.special.loggamma(100.0):.2f}"
     '359.13'
     """
+    if typeof(x).dtype.kind == "c":
+        return log_gamma_of_complex(x)
     (x,) = real_floats("loggamma", x)
     return where(lax.gt(x, 0), lax.lgamma(x), math.nan)
 

@@ -145,16 +145,18 @@ def _parameters(fun: Callable[..., Any]) -> list[str]:
 
 
 def by_position(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments by position, defaults among them."""
+    """All arguments by position, defaults among them but for those of keyword-only ones."""
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
         return tuple(args)
     bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
+    by_name = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD
+    passed = [name for name in bound.arguments if signature.parameters[name].kind in by_name]
+    if passed:
         raise TypeError(
             f"`{name_of(fun)}` has a rule of its own, which knows arguments by their "
-            f"position: keyword-only arguments cannot be passed, found {', '.join(bound.kwargs)}"
+            f"position: keyword-only arguments cannot be passed, found {', '.join(passed)}"
         )
+    bound.apply_defaults()
     return bound.args
