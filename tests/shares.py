@@ -1,9 +1,11 @@
 """Shares of many cases: a few at every change, and all of them at night."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 
 def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
@@ -15,6 +17,12 @@ def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
         )
         for number, case in enumerate(cases)
     ]
+
+
+def examples(at_every_change: int, at_night: int) -> Callable[[Any], Any]:
+    """How many examples hypothesis draws for a test."""
+    is_night = os.environ.get("TESTS_SESSION") == "nightly"
+    return settings(deadline=None, max_examples=at_night if is_night else at_every_change)
 
 
 def one_part_in(count: int, families: Mapping[str, Sequence[Any]]) -> list[Any]:

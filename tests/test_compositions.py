@@ -156,7 +156,7 @@ def test_types_of_pairs(outer, part, count):
 OUTERS = [list(TRANSFORMATIONS)[i::6] for i in range(6)]
 
 
-@parts(28)
+@parts(40)
 @pytest.mark.parametrize("outers", OUTERS, ids=lambda outers: f"{outers[0]} and others")
 def test_values_of_pairs(outers, part, count):
     compare_values([pair for outer in outers for pair in pairs(outer, part, count)])

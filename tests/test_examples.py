@@ -56,6 +56,7 @@ def printed_by(example, picture=None):
     return result.stdout
 
 
+@pytest.mark.nightly
 def test_convolution():
     printed = printed_by("convolution.py")
     assert number(r"^test accuracy +(0\.\d+) of 359 images$", printed) >= 0.95

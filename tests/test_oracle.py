@@ -171,7 +171,7 @@ def test_one_transformation(transformation):
 
 @pytest.mark.parametrize(
     ("outer", "inner"),
-    one_in(8, PAIRS),
+    one_in(12, PAIRS),
     ids=lambda t: t.__name__,
 )
 def test_two_transformations(outer, inner):

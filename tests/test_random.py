@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, refused
+from shares import one_in
 
 import minijax
 
@@ -409,7 +410,7 @@ AXES = [
 SCALED = ["lecun", "glorot", "he", "xavier", "kaiming"]
 
 
-@pytest.mark.parametrize("kind", ["normal", "uniform"])
+@pytest.mark.parametrize("kind", one_in(2, ["normal", "uniform"]))
 def test_initializers_of_axes_and_dtypes(kind):
     def everything(lib, keys, mapped):
         made = lib.nn.initializers

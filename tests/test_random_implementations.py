@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, assert_same_results, refused
+from shares import one_in
 
 import minijax
 
@@ -90,8 +91,9 @@ def test_keys(mode):
     compare(in_mode(mode, program))
 
 
-@every_mode
-@pytest.mark.parametrize("x64", [False, True], ids=["32", "64"])
+@pytest.mark.parametrize(
+    ("mode", "x64"), one_in(2, [(mode, x64) for mode in MODES for x64 in (True, False)])
+)
 def test_bits(mode, x64):
     def program(lib, n, r):
         (setting,) = MODES[mode].items()
@@ -138,7 +140,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("mode", ["rbg", "one stream"])
+@pytest.mark.parametrize("mode", one_in(2, ["rbg", "one stream"]))
 def test_distributions(mode):
     """Each in its own program would take longer to compile."""
 

@@ -11,6 +11,7 @@ import pytest
 import scipy.special
 from equations import assert_same_equations, evaluated
 from libraries import assert_all_same_results, assert_close, assert_same_program
+from shares import one_in
 
 import minijax
 from minijax.scipy import special
@@ -299,7 +300,7 @@ def test_rotations_are_jaxs(which):
     assert_same_program(function, quat, vectors, tolerance=1e-5)
 
 
-@pytest.mark.parametrize("seq", ["XYZ", "zxz", "yxz", "XZX"])
+@pytest.mark.parametrize("seq", one_in(2, ["XYZ", "zxy", "zxz", "XZX"]))
 def test_euler_angles_are_jaxs(seq):
     angles = rng().uniform(-3, 3, (5, 3)).astype("float32")
     locked = np.array([0.3, 0.0 if seq[0] == seq[2] else np.pi / 2, 0.4])

@@ -5,8 +5,9 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from beside_jax import CAN_READ
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from shares import examples
 
 import minijax
 from minijax import lax, nn, random
@@ -128,7 +129,7 @@ def divisions(draw, axis_type):
 _whole = {}
 
 
-@settings(max_examples=40)
+@examples(15, at_night=80)
 @given(
     divisions(AxisType.Auto),
     st.sampled_from(sorted(PROGRAMS)),
@@ -138,7 +139,7 @@ def test_any_program_gives_the_same_numbers(shardings, name, transformation):
     assert_same_numbers(shardings, name, transformation)
 
 
-@settings(max_examples=40)
+@examples(15, at_night=80)
 @given(
     divisions(AxisType.Explicit),
     st.sampled_from(sorted(PROGRAMS)),

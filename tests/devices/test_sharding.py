@@ -7,8 +7,9 @@ import jax
 import numpy as np
 import pytest
 from beside_jax import CAN_READ, X, assert_same, mesh_of, put, sharding, with_mesh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from shares import examples
 
 import minijax
 
@@ -228,7 +229,7 @@ FUNCTIONS = {
 }
 
 
-@settings(max_examples=40)
+@examples(12, at_night=80)
 @given(st.sampled_from(SPECS), st.sampled_from(SPECS), st.sampled_from(sorted(FUNCTIONS)))
 def test_any_division_gives_the_same_numbers(of_x, of_y, name):
     jnp, function = minijax.numpy, FUNCTIONS[name]

@@ -131,6 +131,7 @@ def test_a_process_that_is_killed_while_it_saves_leaves_no_checkpoint(on_disk, t
         print("not reached")
         """,
         how="run",
+        HEARTBEAT="4",
     )
     assert all(each.code != 0 and each.printed == "" for each in done)
     assert checkpoints.all_steps(tmp_path / "checkpoints") == [1]
