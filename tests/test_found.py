@@ -6,6 +6,7 @@ Each with the smallest arguments that showed it, in the order in which they were
 import functools
 import importlib
 import itertools
+import math
 import re
 
 import jax
@@ -18,6 +19,7 @@ from libraries import assert_all_same_results, assert_same_results, refused
 from shares import one_in
 
 import minijax
+import minijax.numpy as jnp
 
 
 def ravel_pytree(lib, tree):
@@ -34,6 +36,20 @@ def with_tangent_of_weak(lib, function):
     """What a function of a matrix of one number of a weak type gives, with a tangent."""
     x = lib.numpy.full((1, 1), 2.0)
     return lib.jvp(function, (x,), (x,))
+
+
+def of_shape(n, *shape):
+    return n.arange(float(np.prod(shape))).reshape(shape)
+
+
+def with_partial(lib, kind):
+    """Slopes of a function with a rule of its own, some of whose arguments are given before."""
+    function = getattr(lib, kind)(functools.partial(lambda x, k: x * k, k=3.0))
+    if kind == "custom_jvp":
+        function.defjvp(lambda primals, tangents: (function(*primals), 7 * tangents[0]))
+    else:
+        function.defvjp(lambda x: (function(x), None), lambda _, ct: (5 * ct,))
+    return lib.grad(function)(1.0)
 
 
 # Programs of `n`, which is either library's numpy, and of `lib`, the library itself.
@@ -504,6 +520,48 @@ FOUND = {
         lambda x: lib.jit(lambda a, k: a**k, static_argnames="k", inline=True)(x, k=3)
     )(n.ones(2)),
     "keys without NaN": lambda n, lib: lib.random.key_data(n.nan_to_num(lib.random.key(3))),
+    "matrices with fewer batch axes than vectors": lambda n, lib: [
+        n.matvec(n.ones((3, 4)), n.ones((1, 3, 4))),
+        n.vecmat(n.ones((1, 3, 4)), n.ones((4, 3))),
+        n.vecmat(n.ones(4), n.ones((2, 4, 3))),
+    ],
+    "products of batches of one": lambda n, lib: [
+        n.matmul(of_shape(n, *x), of_shape(n, *y))
+        for x, y in [
+            ((1, 3, 2), (4, 2, 5)),
+            ((4, 3, 2), (1, 2, 5)),
+            ((1, 3, 2), (1, 2, 5)),
+            ((3, 2), (4, 2, 5)),
+            ((2, 1, 3, 2), (4, 2, 5)),
+            ((5, 1, 2, 3, 2), (1, 4, 1, 2, 5)),
+            ((0, 3, 2), (1, 2, 5)),
+            ((1, 3, 0), (4, 0, 5)),
+        ]
+    ],
+    "matrices of no numbers": lambda n, lib: [
+        getattr(lib.scipy.linalg, name)(*map(n.zeros, sizes))
+        for name in ("hankel", "toeplitz")
+        for sizes in ((0,), (0, 3), (3, 0))
+    ],
+    "a batch of bases of one triangle": lambda n, lib: lib.scipy.linalg.rsf2csf(
+        n.eye(3), n.ones((2, 3, 3))
+    ),
+    "gamma functions of complex numbers": lambda n, lib: [
+        f(n.array([1 + 2j, -1.5 + 1j, 0.3 - 4j, 30 + 2j, -20.3 - 3j], "complex64"))
+        for f in (lib.scipy.special.gamma, lib.scipy.special.loggamma)
+    ],
+    "rows times one-hot vectors": lambda n, lib: n.take_along_axis(
+        of_shape(n, 2, 3), n.array([[1, -1], [2, 9]]), 1, mode="one_hot"
+    ),
+    "one-hot vectors of a list": lambda n, lib: lib.nn.one_hot([1, 2], 3),
+    "padding with the mean of nothing": lambda n, lib: n.pad(n.zeros(0), (0, 2), mode="mean"),
+    "a transform along no axes": lambda n, lib: lib.lax.fft(n.ones(3, complex), "fft", ()),
+    "an algorithm of products by its name": lambda n, lib: lib.lax.dot(
+        n.ones(2), n.ones(2), precision="F32_F32_F32"
+    ),
+    "shares of no parts": lambda n, lib: lib.random.dirichlet(lib.random.key(0), n.zeros(0), (3,)),
+    "a forward rule and arguments given before": lambda n, lib: with_partial(lib, "custom_jvp"),
+    "a backward rule and arguments given before": lambda n, lib: with_partial(lib, "custom_vjp"),
     "zeros of nothing that is mapped over": lambda n, lib: [
         lib.vmap(lambda x: n.trim_zeros(n.nancumsum(x)))(n.zeros((rows, 0))) for rows in (0, 2)
     ],
@@ -699,3 +757,61 @@ def test_what_examples_come_to_is_as_weak_as_they_are():
                 lambda x: getattr(lib.lax, name)(x, "i"), axis_name="i"
             )(lib.nn.elu(n.array([1, 2], "int32")))
         )
+
+
+def test_counts_beyond_32_bits_are_floats():
+    huge = minijax.ShapeDtypeStruct((2**16, 2**16), np.float32)
+    with minijax.enable_x64(False):
+        for function in (jnp.mean, jnp.var, jnp.std, jnp.nanmean, jnp.nanvar, jnp.average):
+            assert minijax.eval_shape(function, huge).dtype == np.float32
+
+
+def test_residuals_are_left_out_as_numpy_does_on_request():
+    x = np.arange(4.0)
+    for a in (np.stack([x, x**0], 1), np.stack([x, x], 1), np.eye(4)):
+        found = jnp.linalg.lstsq(a, x**2, numpy_resid=True)[1]
+        expected = np.linalg.lstsq(a, x**2)[1]
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_ufuncs_of_one_function_are_equal():
+    made = [jnp.frompyfunc(np.hypot, 2, 1, identity=identity) for identity in (0, 0, None)]
+    assert made[0] == made[1] != made[2]
+    assert hash(made[0]) == hash(made[1])
+
+
+def test_an_operator_need_only_multiply():
+    class Twice:
+        def __matmul__(self, x):
+            return 2 * x
+
+    x, _ = minijax.scipy.sparse.linalg.cg(Twice(), np.ones(3))
+    np.testing.assert_allclose(x, np.full(3, 0.5), rtol=1e-5)
+
+
+def test_names_that_are_no_text_are_shown_as_far_as_they_are():
+    """Files may have such names, too: they come from bytes that are no UTF-8."""
+    function = minijax.jit(minijax.named_call(jnp.sin, name="a\udcff"))
+    assert 'op_name="a?/sin"' in function.lower(1.0).compile().as_text()
+
+
+def test_derivatives_of_pseudoinverses_are_as_small_as_their_matrices():
+    for shape in ((500, 2), (2, 500)):
+        a = np.ones(shape, np.float32)
+        jaxpr = minijax.make_jaxpr(lambda a, t: minijax.jvp(jnp.linalg.pinv, (a,), (t,)))(a, a)
+        shapes = re.findall(r"f32\[([\d,]*)\]", str(jaxpr))
+        sizes = [math.prod(map(int, sizes.split(","))) for sizes in shapes if sizes]
+        assert max(sizes) <= 1000
+
+
+def test_a_contraction_takes_the_fewest_operations():
+    shapes = (10, 20), (20, 30), (30, 40), (40, 5), (5, 6)
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    path, _ = jnp.einsum_path("ab,bc,cd,de,ef->af", *arrays)
+    labels, work = [set(pair) for pair in ("ab", "bc", "cd", "de", "ef")], 0
+    sizes = dict(zip("abcdef", (10, 20, 30, 40, 5, 6), strict=True))
+    for step in path:
+        x, y = (labels.pop(i) for i in sorted(step, reverse=True))
+        work += np.prod([sizes[c] for c in x | y])
+        labels.append(x ^ y)
+    assert work == 40 * 30 * 5 + 30 * 20 * 5 + 20 * 10 * 5 + 10 * 5 * 6

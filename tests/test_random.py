@@ -1,7 +1,6 @@
 """`minijax.random` against `jax.random`: the same bits for the same key, dtype and shape."""
 
 import functools
-import os
 
 import jax
 import ml_dtypes
@@ -61,21 +60,6 @@ def assert_each(calls, ours, theirs, check):
         except AssertionError as error:
             wrong.append(f"{name}{args}: {error}")
     assert not wrong, "\n".join(wrong)
-
-
-@pytest.fixture
-def compiles_fast(_programs_compile_fast):
-    """By day: what is not compared to the last bit is compiled in less time."""
-    settings = [
-        (lib, f"{prefix}disable_most_optimizations")
-        for lib, prefix in ((jax, "jax_"), (minijax, ""))
-        if f"{lib.__name__.upper()}_DISABLE_MOST_OPTIMIZATIONS" not in os.environ
-    ]
-    for lib, name in settings:
-        lib.config.update(name, True)
-    yield
-    for lib, name in settings:
-        lib.config.update(name, False)
 
 
 @every_width
@@ -193,7 +177,6 @@ NEARLY = [
 ]
 
 
-@pytest.mark.usefixtures("compiles_fast")
 def test_nearly_the_same_numbers():
     def check(name, mine, jaxs):
         mine, jaxs = map(np.asarray, (mine, jaxs))
@@ -216,7 +199,6 @@ APPROXIMATE = {
 }
 
 
-@pytest.mark.usefixtures("compiles_fast")
 @every_width
 def test_approximate_methods(x64):
     def of(name):
@@ -266,7 +248,6 @@ def test_the_same_bits(x64):
     assert_same_bits([case for case in CASES if case[0] not in IN_LOOPS], x64)
 
 
-@pytest.mark.usefixtures("compiles_fast")
 @every_width
 def test_the_same_bits_of_what_is_drawn_in_loops(x64):
     assert_same_bits([case for case in CASES if case[0] in IN_LOOPS], x64)
@@ -330,7 +311,6 @@ GRADIENTS = {
 }
 
 
-@pytest.mark.usefixtures("compiles_fast")
 def test_gradients_by_parameters():
     def gradients(lib, key, a):
         def gradient(name):
