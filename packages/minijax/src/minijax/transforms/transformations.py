@@ -185,7 +185,8 @@ def _described(fun: Function, summary: str) -> Callable[[Function], Function]:
 
 def _for(argnums: Argnums) -> str:
     """The arguments to differentiate, if they are not the first one alone."""
-    return "" if argnums == 0 else f" with respect to arguments {argnums}"
+    is_first = isinstance(argnums, int) and argnums == 0
+    return "" if is_first else f" with respect to arguments {argnums}"
 
 
 def _with_gradient(

@@ -1,0 +1,56 @@
+"""What differs from JAX on purpose differs still, as the docs say."""
+
+import warnings
+
+import jax
+import numpy as np
+from nets.kept import KEPT
+from tables import for_each
+
+import minijax
+
+
+def with_cotangent(lib, dtype):
+    function = lib.custom_vjp(lambda x: 2 * x)
+    function.defvjp(lambda x: (2 * x, None), lambda _, ct: (ct.astype(dtype),))
+    return function
+
+
+def product_outside(lib):
+    with lib.enable_x64(True):
+        x = lib.numpy.ones(3)
+    return (x * x).dtype
+
+
+def traces_of_checkpoint(lib):
+    traced = []
+    function = lib.checkpoint(lambda x: (traced.append(x), x * x)[1])
+    for _ in range(2):
+        lib.grad(function)(1.0)
+    return len(traced)
+
+
+def outcome(lib, program):
+    names = {
+        "jax": lib,
+        "jnp": lib.numpy,
+        "lax": lib.lax,
+        "np": np,
+        "with_cotangent": lambda dtype: with_cotangent(lib, dtype),
+        "product_outside": lambda _: product_outside(lib),
+        "traces_of_checkpoint": lambda _: traces_of_checkpoint(lib),
+    }
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            found = eval(program, names)
+    except Exception as error:
+        return type(error).__name__
+    if isinstance(found, tuple):
+        return f"({', '.join(str(x) for x in found)})"
+    return str(found)
+
+
+@for_each(("program", "of_jax", "here", "reason"), KEPT)
+def test_it_differs(program, of_jax, here, reason):
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        assert (outcome(jax, program), outcome(minijax, program)) == (of_jax, here)
