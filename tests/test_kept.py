@@ -4,10 +4,10 @@ import warnings
 
 import jax
 import numpy as np
-from nets.kept import KEPT
 from tables import for_each
 
 import minijax
+from nets.kept import KEPT
 
 
 def with_cotangent(lib, dtype):
