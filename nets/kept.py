@@ -72,11 +72,6 @@ KEPT = (
         "jax.grad(jax.grad(lambda x: x**1.0))(0.0)", "nan", "0.0", "a line has no curvature",
     ),
     Kept(
-        "product_outside(jax)", "float64", "float32",
-        "`enable_x64` says which numbers there are where something is computed, not where its "
-        "operands were",
-    ),
-    Kept(
         "traces_of_checkpoint(jax)", "1", "2",
         "`checkpoint` traces its function at each call outside of `jit`, since what the function "
         "closes over may have changed",

@@ -815,3 +815,22 @@ def test_a_contraction_takes_the_fewest_operations():
         work += np.prod([sizes[c] for c in x | y])
         labels.append(x ^ y)
     assert work == 40 * 30 * 5 + 30 * 20 * 5 + 20 * 10 * 5 + 10 * 5 * 6
+
+
+def test_operands_of_one_dtype_keep_it_where_it_is_not_in_use():
+    for dtype in (float, complex, int):
+        with minijax.enable_x64(True), jax.enable_x64(True):
+            operands = [lib.numpy.ones((2, 2), dtype) for lib in (minijax, jax)]
+        with minijax.enable_x64(False), jax.enable_x64(False):
+            for program in (
+                lambda lib, x: x * x,
+                lambda lib, x: lib.jit(lambda x: x + x)(x),
+                lambda lib, x: lib.vmap(lambda x: x - x)(x),
+                lambda lib, x: lib.numpy.concatenate([x, x]),
+                lambda lib, x: lib.lax.scan(lambda c, z: (c + z, c), x[0], x),
+            ):
+                ours, theirs = (
+                    program(*each) for each in zip((minijax, jax), operands, strict=True)
+                )
+                for x, y in zip(minijax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+                    assert x.dtype == y.dtype

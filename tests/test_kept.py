@@ -16,12 +16,6 @@ def with_cotangent(lib, dtype):
     return function
 
 
-def product_outside(lib):
-    with lib.enable_x64(True):
-        x = lib.numpy.ones(3)
-    return (x * x).dtype
-
-
 def traces_of_checkpoint(lib):
     traced = []
     function = lib.checkpoint(lambda x: (traced.append(x), x * x)[1])
@@ -37,7 +31,6 @@ def outcome(lib, program):
         "lax": lib.lax,
         "np": np,
         "with_cotangent": lambda dtype: with_cotangent(lib, dtype),
-        "product_outside": lambda _: product_outside(lib),
         "traces_of_checkpoint": lambda _: traces_of_checkpoint(lib),
     }
     try:
