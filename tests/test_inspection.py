@@ -156,6 +156,17 @@ def test_the_step_that_computed_no_number_is_named(program):
     assert "y = jnp.log(y - 2)" in str(info.value)
 
 
+def test_what_no_example_takes_is_no_invalid_number():
+    mapped = minijax.vmap(lambda c, x: lax.cond(c, jnp.log, lambda x: x, x))
+    c, x = jnp.array([True, False]), jnp.array([1.0, -1.0])
+    with minijax.debug_nans(True):
+        for of_all in (mapped, minijax.jit(mapped)):
+            assert of_all(c, x).tolist() == [0, -1]
+            with pytest.raises(FloatingPointError, match="in log at"):
+                of_all(c, -x)
+        assert minijax.vmap(mapped)(c[None], x[None]).tolist() == [[0, -1]]
+
+
 def test_infinite_numbers_are_found_where_they_are_asked_for():
     def f(x):
         return 1 / jnp.sum(x) + 1

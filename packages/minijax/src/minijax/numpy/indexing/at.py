@@ -317,6 +317,8 @@ def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequen
 
     They are promoted with `x`, as in `x + y`; the result is converted back to the dtype of x.
     """
+    if type(values) is complex and kind == "set" and x.dtype.kind not in "cV":
+        values = values.real  # as is said where it is dropped
     aval = typeof(values)
     values = cast(values, x if kind == "set" else result_type(x, aval))
     if not aval.shape:
