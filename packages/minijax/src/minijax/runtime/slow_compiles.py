@@ -14,11 +14,13 @@ _seconds = config.declare(
     float,
     5.0,
     "After how many seconds of compiling a notice says which program it is, and again whenever "
-    "that time has doubled. 0: never.",
+    "that time has doubled. Seconds are those of the process: other work on the machine does not "
+    "count. 0: never.",
 )
 _logger = logging.getLogger("minijax.slow_compiles")
 
 _MANY_LINES = 3_000
+_SHARE_OF_A_PROCESS = 0.1  # a process that gets less time than this waits for something
 
 
 class _Compilation:
@@ -27,12 +29,16 @@ class _Compilation:
     def __init__(self, text: str, source: Source | None, seconds: float):
         self.text = text
         self.source = source
-        self.start = time.monotonic()
+        self.start, self.start_of_process = time.monotonic(), time.process_time()
         self.seconds = seconds  # after which the next notice is due
 
     @property
     def due(self) -> float:
-        return self.start + self.seconds
+        """The earliest time at which the next notice is due; it is later if others compute."""
+        now = time.monotonic()
+        passed = now - self.start
+        spent = min(passed, time.process_time() - self.start_of_process)
+        return now + self.seconds - max(spent, _SHARE_OF_A_PROCESS * passed)
 
     def notice(self) -> None:
         name = self.text[:200].partition("@")[2].partition(" ")[0].removeprefix("jit_")
@@ -45,8 +51,8 @@ class _Compilation:
             )
         else:
             remedy = (
-                f"It has only {lines} operations, so one of XLA's passes takes long. Often it is "
-                "fusion, without which programs compile faster and run slower: "
+                f"It has {lines} operations, which seldom take that long. Programs compile faster, "
+                "and run slower, without a pass of XLA such as fusion: "
                 '`jit(f, compiler_options={"xla_disable_hlo_passes": "fusion"})`'
             )
         _logger.warning(
@@ -115,7 +121,7 @@ def _watch() -> None:
                 _watcher = None
                 return
             _wakes_at = min(compilation.due for compilation in _running)
-            _changed.wait(_wakes_at - time.monotonic())
+            _changed.wait(max(_wakes_at - time.monotonic(), 0.01))
             now = time.monotonic()
             slow = [compilation for compilation in _running if compilation.due <= now]
         for compilation in slow:
