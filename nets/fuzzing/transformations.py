@@ -198,13 +198,58 @@ def eval_jaxpr(jax: Any, f: Function, args: Arguments) -> tuple[Function, Argume
     return staged, args
 
 
+def shard_map(jax: Any, f: Function, args: Arguments) -> tuple[Function, Arguments]:
+    """Over a mesh of one device: what is computed of divided arguments varies from part to part."""
+    auto = (jax.sharding.AxisType.Auto,)
+    mesh, spec = jax.make_mesh((1,), ("d",), axis_types=auto), jax.sharding.PartitionSpec
+
+    def part(*args: Any) -> Any:
+        return jax.tree.map(lambda y: jax.numpy.expand_dims(y, 0), f(*args))
+
+    divided = tuple(spec("d") if getattr(x, "ndim", 0) else spec() for x in args)
+    mapped = jax.shard_map(part, mesh=mesh, in_specs=divided, out_specs=spec("d"))
+    return lambda *args: jax.tree.map(lambda y: y[0], mapped(*args)), args
+
+
+def in_mesh_without_axes(jax: Any, f: Function, args: Arguments) -> tuple[Function, Arguments]:
+    def within(*args: Any) -> Any:
+        with jax.set_mesh(jax.make_mesh((), ())):
+            return f(*args)
+
+    return within, args
+
+
+def donated_copies(jax: Any, f: Function, args: Arguments) -> tuple[Function, Arguments]:
+    """The results after copies of the arguments were given away."""
+
+    def twice(*args: Any) -> Any:
+        is_array = [isinstance(x, jax.Array) for x in args]
+        copies = [
+            jax.numpy.array(x, copy=True) if each else x
+            for x, each in zip(args, is_array, strict=True)
+        ]
+        places = tuple(i for i, each in enumerate(is_array) if each)
+        jax.jit(f, donate_argnums=places)(*copies)
+        return f(*args)
+
+    return twice, args
+
+
+def exported(jax: Any, f: Function, args: Arguments) -> tuple[Function, Arguments]:
+    def called(*args: Any) -> Any:
+        program = jax.export.export(jax.jit(f))(*args)
+        return jax.export.deserialize(program.serialize()).call(*args)
+
+    return called, args
+
+
 SHARED = [weights, is_inexact, is_key, rows, mapped, of_inexact]
 TRANSFORMATIONS = {
     f.__name__: f
     for f in (
         jit, vmap, grad, jvp, vjp, vmap_of_nothing, vmap_of_the_first, vmap_of_the_last,
         linearize, jacfwd, jacrev, checkpoint, scan, fori_loop, while_loop, cond, disable_jit,
-        eval_shape, eval_jaxpr,
+        eval_shape, eval_jaxpr, shard_map, in_mesh_without_axes, donated_copies, exported,
     )
 }  # fmt: skip
 # What gives no arrays, so that nothing more can be made of it.
