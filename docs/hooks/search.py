@@ -1,7 +1,7 @@
 """mkdocs hook: what the search of the site finds first.
 
-A name is found first where the reference documents it, a term of the field on the page that explains
-it, whatever the title of that page says.
+A name is found first where the reference documents it, a term of the field on the page that
+explains it, whatever the title of that page says.
 """
 
 import json
@@ -20,8 +20,8 @@ TERMS = {
     "learn/stage1/": "interpreters, autodidax, autodidax2",
     "learn/stage1/interpreters/": "what is an interpreter, what is a primitive, stackless",
     "learn/stage1/dual_numbers/": """
-        dual numbers, forward mode, automatic differentiation, autodiff, differentiation, derivative,
-        perturbation confusion""",
+        dual numbers, forward mode, automatic differentiation, autodiff, differentiation,
+        derivative, perturbation confusion""",
     "learn/stage1/jaxprs/": "intermediate representation",
     "learn/stage1/staging/": "staging",
     "learn/stage1/dead_code/": "dead code elimination, dce",

@@ -1,5 +1,6 @@
 """The errors of interpreters."""
 
+import sys
 from typing import Any
 
 from minijax_stage1.source import user_source
@@ -16,12 +17,14 @@ class ExplainedError(Exception):
 
     def __init__(self, message: str, *more: Any):
         name = self.page or type(self).__name__
-        page = f"\nSee docs/errors/{name}.md, which explain_error() prints"
+        page = f"\nSee errors/{name} in the documentation"
         if page not in message:  # or this is an error made of another, or read by pickle
             source = user_source()
             if source is not None and str(source) not in message:
                 message += f"\n  at {source}: {source.text}".removesuffix(": ")
             message += page
+            if "minijax" in sys.modules:
+                message += ", which minijax.explain_error() prints"
         super().__init__(message, *more)
 
 
