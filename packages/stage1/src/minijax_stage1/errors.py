@@ -1,6 +1,5 @@
 """The errors of interpreters."""
 
-import sys
 from typing import Any
 
 from minijax_stage1.source import user_source
@@ -14,6 +13,7 @@ class ExplainedError(Exception):
     """
 
     page = ""  # the name of the page, if it is not that of the class
+    printed_by = ""  # the library says what prints the page
 
     def __init__(self, message: str, *more: Any):
         name = self.page or type(self).__name__
@@ -22,9 +22,7 @@ class ExplainedError(Exception):
             source = user_source()
             if source is not None and str(source) not in message:
                 message += f"\n  at {source}: {source.text}".removesuffix(": ")
-            message += page
-            if "minijax" in sys.modules:
-                message += ", which minijax.explain_error() prints"
+            message += page + ExplainedError.printed_by
         super().__init__(message, *more)
 
 
