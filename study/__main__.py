@@ -74,7 +74,7 @@ def report(workbook: Workbook, outcomes: Sequence[Outcome]) -> Iterator[str]:
     functions = ", ".join(f"`{name}`" for name in step.names)
     yield f"\nNext: {functions} in {workbook.package / step.file}"
     yield textwrap.indent(textwrap.fill(step.hint, 92), "  ")
-    yield f"  Its chapter: docs/learn/{step.chapter}"
+    yield f"  Its chapter: docs/learn/{step.chapter} (on the site it shows the solution, too)"
     yield f"  Its tests, in {workbook.folder / 'tests'}: {', '.join(step.tests)}"
     if todo.failing:
         yield from what_it_says(todo.failing, todo.message)

@@ -116,7 +116,11 @@ class Workbook:
 
     def saved_at(self) -> list[int]:
         """The times at which the files of the package were saved last."""
-        return [file.stat().st_mtime_ns for file in sorted(self.package.rglob("*.py"))]
+        files = sorted(self.package.rglob("*.py"))
+        try:
+            return [file.stat().st_mtime_ns for file in files]
+        except FileNotFoundError:  # an editor is replacing it
+            return []
 
     @property
     def is_made(self) -> bool:
