@@ -112,9 +112,10 @@ def compared(code: str, error: BaseException) -> str:
     try:
         left = ast.parse(f"({code})", mode="eval").body.left
         value = eval(compile(ast.Expression(left), CHECK, "eval"), frame.f_globals, frame.f_locals)
+        text = repr(value)
     except Exception:  # it is no comparison, or depends on what has changed since
         return ""
-    return repr(value)
+    return text if len(text) <= 300 else f"{text[:300]}..."
 
 
 def asserted(line: int) -> str:
