@@ -1,7 +1,9 @@
 """Makes a stage for you to complete, and says how far you are.
 
-    ./noxw -s study -- stage1     makes study/workbooks/stage1, and from then on checks it
+    ./noxw -s study -- stage1                  makes study/workbooks/stage1, and then checks it
+    ./noxw -s study -- stage1 --watch          checks it whenever a file of it is saved
     ./noxw -s study -- stage1 --start-over
+    .nox/study/bin/python -m study stage1      the same, started sooner
 
 Each step is a function without its body. Read the chapter it names, write the function, and run the
 same command again.
@@ -10,7 +12,8 @@ same command again.
 import argparse
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from study.steps import STAGES
@@ -21,6 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="study", description=__doc__.partition("\n")[0])
     parser.add_argument("stage", choices=STAGES)
     parser.add_argument("--folder", type=Path, help="instead of study/workbooks/STAGE")
+    parser.add_argument("--watch", action="store_true", help="check whenever a file is saved")
     parser.add_argument("--start-over", action="store_true", help="forget what was written")
     options = parser.parse_args()
     folder = options.folder or Path(__file__).parent / "workbooks" / options.stage
@@ -32,9 +36,25 @@ def main() -> None:
     if not workbook.is_made:
         workbook.make()
         print(f"{folder} has the package minijax_{options.stage} with blanks, and its tests.\n")
+    check(workbook)
+    try:
+        while options.watch:
+            saved = workbook.saved_at()
+            while workbook.saved_at() == saved:
+                time.sleep(0.2)
+            check(workbook)
+    except KeyboardInterrupt:
+        pass
+
+
+def check(workbook: Workbook) -> None:
+    """Checks a workbook once, and prints how far it is."""
     outcomes = workbook.check()
-    print(*report(workbook, outcomes), sep="\n")
+    print(*report(workbook, outcomes), sep="\n", flush=True)
     workbook.note(outcomes)
+    if all(outcome.holds for outcome in outcomes):
+        print(f"\nNow all tests of {workbook.folder / 'tests'} ...", flush=True)
+        print(*last_report(workbook, workbook.all_failures()), sep="\n", flush=True)
 
 
 def report(workbook: Workbook, outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -49,18 +69,46 @@ def report(workbook: Workbook, outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"  {'holds' if outcome.holds else '-':6} {step}{new}{lost}"
     todo = next((outcome for outcome in outcomes if not outcome.holds), None)
     if todo is None:
-        yield f"\nAll of {workbook.stage} is yours. Compare it with packages/{workbook.stage}/src."
         return
     step = todo.step
     functions = ", ".join(f"`{name}`" for name in step.names)
     yield f"\nNext: {functions} in {workbook.package / step.file}"
     yield textwrap.indent(textwrap.fill(step.hint, 92), "  ")
-    yield f"  Its chapter: docs/learn/{step.chapter}"
+    yield f"  Its chapter: docs/learn/{step.chapter} (on the site it shows the solution, too)"
     yield f"  Its tests, in {workbook.folder / 'tests'}: {', '.join(step.tests)}"
-    if "NotImplementedError" not in todo.message:
-        yield "  What they say:"
-        yield textwrap.indent(todo.message.strip()[:1500], "    ")
-    yield f"\nThen run ./noxw -s study -- {workbook.stage} again."
+    if todo.failing:
+        yield from what_it_says(todo.failing, todo.message)
+    yield f"\nThen run ./noxw -s study -- {workbook.stage} again, or keep it running with --watch."
+
+
+# They compare the words of messages, or rules as they are written.
+OF_WORDS = ("test_errors.py", "test_recorder.py")
+
+
+def last_report(workbook: Workbook, failures: Mapping[str, str]) -> Iterator[str]:
+    """Whether the whole of a stage is right, once its steps hold."""
+    of_words = [test for test in failures if test.startswith(OF_WORDS)]
+    faults = [test for test in failures if test not in of_words]
+    if faults:
+        yield f"Each step holds, and yet {len(faults)} fail: {listed(faults)}"
+    else:
+        yield f"All of {workbook.stage} is yours. Compare it with packages/{workbook.stage}/src."
+    if of_words:
+        yield f"{len(of_words)} compare words, which may be your own: {listed(of_words)}"
+    for test in [*faults, *of_words][:1]:
+        yield from what_it_says(test, failures[test])
+
+
+def listed(tests: Sequence[str], count: int = 6) -> str:
+    """The names of some tests, each once for all its cases."""
+    names = [*dict.fromkeys(test.partition("[")[0] for test in tests)]
+    more = [f"and {len(names) - count} more"] if len(names) > count else []
+    return ", ".join(names[:count] + more)
+
+
+def what_it_says(test: str, said: str) -> Iterator[str]:
+    yield f"  What {test} says:"
+    yield textwrap.indent(said, "    ")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,9 @@ class Step:
     names: tuple[str, ...]  # of functions in the file, `Class.method` for methods
     hint: str
     chapter: str  # of the tutorial
-    tests: tuple[str, ...]  # `file.py::test`, which fail without it, and need no later step
+    # Names of tests, `file.py::test` or `file.py::test[case]`, that fail without the function, and
+    # need no later step.
+    tests: tuple[str, ...]
 
     def __str__(self) -> str:
         return f"{self.number}. {self.law}"
@@ -57,16 +59,21 @@ def folder_of_tests(stage: str) -> Path:
 def blanked(text: str, step: Step) -> str:
     """A program in which the functions of a step have no bodies but their docstrings."""
     lines = text.splitlines(keepends=True)
-    functions = [definition(ast.parse(text), name) for name in step.names]
-    for function in sorted(functions, key=lambda each: -each.lineno):  # from the last to the first
+    functions = [(definition(ast.parse(text), name), name) for name in step.names]
+    for function, name in sorted(functions, key=lambda each: -each[0].lineno):  # the last one first
         body = function.body[1:] if ast.get_docstring(function) else function.body
         start = body[0].lineno if body else function.end_lineno + 1
         margin = " " * function.body[0].col_offset
         lines[start - 1 : function.end_lineno] = [
             f"{margin}# Step {step}.\n",
-            f'{margin}raise NotImplementedError("step {step.number}: write `{function.name}`")\n',
+            f"{margin}{blank(step, name)}\n",
         ]
     return "".join(lines)
+
+
+def blank(step: Step, name: str) -> str:
+    """The line that stands where a function is to be written."""
+    return f'raise NotImplementedError("step {step.number}: write `{name}`")'
 
 
 def definition(tree: ast.AST, name: str) -> ast.FunctionDef:

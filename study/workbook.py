@@ -5,12 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.steps import Step, blanked, folder_of_tests, package_of, steps_of
+from study.steps import Step, blank, blanked, folder_of_tests, package_of, steps_of
 
 SETTINGS = """\
 [pytest]
@@ -18,14 +17,17 @@ pythonpath = . tests
 addopts = --import-mode=importlib -p no:cacheprovider
 filterwarnings = error
 """
+RUNNER = Path(__file__).with_name("runner.py")
+SECONDS_OF_A_TEST = 20
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a step holds; if it does not, what the first of its failing tests said."""
+    """Whether a step holds; if it does not, the first of its failing tests, and what that said."""
 
     step: Step
     holds: bool
+    failing: str = ""
     message: str = ""
 
 
@@ -51,54 +53,74 @@ class Workbook:
         shutil.copytree(folder_of_tests(self.stage), self.folder / "tests", ignore=without)
         (self.folder / "pytest.ini").write_text(SETTINGS, encoding="utf-8")
 
-    def check(self, steps: Sequence[Step] | None = None, seconds: float = 120) -> list[Outcome]:
-        """Runs the tests of steps, by default of all."""
+    def check(self, steps: Sequence[Step] | None = None) -> list[Outcome]:
+        """Runs the tests of steps, by default of all; those of a blank step need not run."""
         steps = self.steps if steps is None else steps
-        tests = dict.fromkeys(test for step in steps for test in step.tests)
-        try:
-            failures = self.failures(tests, seconds)
-        except subprocess.TimeoutExpired:
-            if len(steps) == 1:
-                message = (
-                    f"The tests took more than {seconds:.0f} seconds: does something never end?"
-                )
-                return [Outcome(steps[0], False, message)]
-            return [outcome for step in steps for outcome in self.check([step], seconds=20)]
-        return [
-            Outcome(step, not said, said[0] if said else "")
-            for step in steps
-            for said in [[failures[test] for test in step.tests if test in failures]]
-        ]
+        written = [step for step in steps if not self.blanks_of(step)]
+        failures = self.failures(dict.fromkeys(test for step in written for test in step.tests))
+        outcomes = []
+        for step in steps:
+            failing = next((test for test in step.tests if test in failures), "")
+            holds = step in written and not failing
+            outcomes.append(Outcome(step, holds, failing, failures.get(failing, "")))
+        return outcomes
+
+    def blanks_of(self, step: Step) -> list[str]:
+        """The functions of a step that are as they were made."""
+        text = (self.package / step.file).read_text(encoding="utf-8")
+        return [name for name in step.names if blank(step, name) in text]
 
     def failures(self, tests: Collection[str], seconds: float = 120) -> dict[str, str]:
         """The tests that fail, and what they say."""
-        report = self.folder / "report.xml"
+        results = self.run(tests, seconds) if tests else {}
+        failures = {}
+        for test in tests:
+            # A test that did not run, because its file could not be imported, has failed, too.
+            file = results.get(test.partition("::")[0], f"{test} did not run")
+            own = [said for name, said in results.items() if test in (name, name.partition("[")[0])]
+            said = next(filter(None, own), "") if own else file
+            if said:
+                failures[test] = said
+        return failures
+
+    def all_failures(self, seconds: float = 600) -> dict[str, str]:
+        """The tests of the whole workbook that fail, also those of no step, and what they say."""
+        return {name: said for name, said in self.run((), seconds).items() if said}
+
+    def run(self, tests: Collection[str], seconds: float) -> dict[str, str]:
+        """Runs tests in a process of their own; what those say that fail, and "" by the others."""
+        report = self.folder / "report.jsonl"
         report.unlink(missing_ok=True)
-        ended = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}",
-             *(f"tests/{test}" for test in tests)],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-        )  # fmt: skip
-        cases = ElementTree.parse(report).findall(".//testcase") if report.exists() else []
-        failed, passed = {}, set()
-        for case in cases:
-            test = f"{case.get('classname', '').rpartition('.')[2]}.py::{case.get('name', '')}"
-            problems = [*case.iter("failure"), *case.iter("error")]
-            if problems:
-                failed.setdefault(test.partition("[")[0], problems[0].get("message", ""))
-            else:
-                passed.add(test.partition("[")[0])
-        report.unlink(missing_ok=True)
-        # A test that did not run, because its file could not be imported, has failed, too.
-        return {
-            test: failed.get(test, ended.stdout[-2000:])
-            for test in tests
-            if test in failed or test not in passed
-        }
+        command = [sys.executable, "-P", RUNNER, report, SECONDS_OF_A_TEST, *tests]
+        environment = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            ended = subprocess.run(
+                [*map(str, command)],
+                cwd=self.folder,
+                env={**os.environ, **environment},
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+            )
+            problem = ended.stdout[-2000:] + ended.stderr[-2000:]
+        except subprocess.TimeoutExpired:
+            problem = f"It takes more than {seconds:.0f} seconds: does something never end?"
+        if not report.exists():
+            return {test.partition("::")[0]: problem for test in tests or ["pytest"]}
+        results: dict[str, str] = {}
+        for line in report.read_text(encoding="utf-8").splitlines():
+            name, said = json.loads(line)
+            results[name] = results.get(name) or said
+        report.unlink()
+        return results
+
+    def saved_at(self) -> list[int]:
+        """The times at which the files of the package were saved last."""
+        files = sorted(self.package.rglob("*.py"))
+        try:
+            return [file.stat().st_mtime_ns for file in files]
+        except FileNotFoundError:  # an editor is replacing it
+            return []
 
     @property
     def is_made(self) -> bool:

@@ -1,13 +1,17 @@
 """The study of a stage: solved, it passes; blank, it fails; and its steps follow each other."""
 
+import builtins
+import keyword
+import re
 import subprocess
 import sys
+import time
 
 import pytest
 from shares import one_in
 from tables import for_each
 
-from study.__main__ import main
+from study.__main__ import last_report, main, report
 from study.steps import ROOT, STAGES, folder_of_tests, package_of, steps_of
 from study.workbook import Workbook
 
@@ -69,10 +73,12 @@ def test_a_single_blank_fails_its_own_tests(stage, step, tmp_path):
 
 
 @of_every_step(("stage2", "stage4"))
-def test_steps_need_no_later_ones(stage, step, tmp_path):
+def test_all_steps_so_far_hold_and_no_later_one(stage, step, tmp_path):
+    """As the command checks: all steps at once, also those whose tests cannot be imported yet."""
     later = {each.number for each in steps_of(stage) if each.number > step.number}
-    (outcome,) = made(stage, tmp_path, blanks=later).check([step])
-    assert outcome.holds, outcome.message
+    outcomes = made(stage, tmp_path, blanks=later).check()
+    failing = {outcome.step.number for outcome in outcomes if not outcome.holds}
+    assert failing == later, [each.message for each in outcomes if each.step.number not in later]
 
 
 @for_each(("stage", "step"), EVERY_STEP)
@@ -81,7 +87,22 @@ def test_steps_name_what_is_there(stage, step):
     assert (ROOT / "docs" / "learn" / step.chapter).is_file()
     for test in step.tests:
         file, _, name = test.partition("::")
-        assert f"def {name}(" in (folder_of_tests(stage) / file).read_text("utf-8")
+        function = name.partition("[")[0]
+        assert f"def {function}(" in (folder_of_tests(stage) / file).read_text("utf-8")
+
+
+@for_each("stage", STAGES)
+def test_hints_name_what_is_there(stage):
+    known = {*dir(builtins), *keyword.kwlist, *keyword.softkwlist}
+    for file in package_of(stage).glob("*.py"):
+        known.update(re.findall(r"\w+", file.read_text("utf-8")))
+    for step in steps_of(stage):
+        named = {name for code in re.findall("`(.+?)`", step.hint) for name in words(code)}
+        assert named - known == set(), step
+
+
+def words(code):
+    return re.findall(r"[A-Za-z_]\w*", code)
 
 
 def test_the_command_keeps_progress_and_says_what_is_next(tmp_path):
@@ -105,8 +126,72 @@ def test_the_command_keeps_progress_and_says_what_is_next(tmp_path):
     assert "(new)" not in study()
     file.write_text(blank, encoding="utf-8")
     assert "-      1. Numbers are evaluated (it did before)" in study()
-    file.write_text(solved.replace("return x * y", "return x + y"), encoding="utf-8")
-    assert "What they say:" in study()
+    file.write_text(solved.replace("return x * y", "return y"), encoding="utf-8")
+    said = study()
+    test = "test_interpreter.py::test_evaluation_is_arithmetic_and_keeps_the_type"
+    assert f"What {test} says:" in said
+    assert re.search(r"tests/test_interpreter.py:\d+: in test_evaluation_is_arithmetic", said)
+    assert re.search(r"E +assert [-\d.]+ == ", said)  # what was found
+
+
+def test_watching_checks_again_when_a_file_is_saved(tmp_path):
+    workbook = made("stage1", tmp_path, blanks=None)
+    command = [sys.executable, "-m", "study", "stage1", f"--folder={workbook.folder}", "--watch"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as study:
+        lines = iter(study.stdout.readline, "")
+        next(line for line in lines if "0 of 7 steps hold" in line)
+        next(line for line in lines if "--watch" in line)
+        time.sleep(0.5)
+        file = package_of("stage1") / "interpreter.py"
+        (workbook.package / "interpreter.py").write_text(file.read_text("utf-8"), "utf-8")
+        next(line for line in lines if "2 of 7 steps hold" in line)
+        study.terminate()
+
+
+def test_an_interpreter_that_does_not_end_is_found_in_its_step(tmp_path):
+    workbook = made("stage1", tmp_path, blanks=())
+    file = workbook.package / "jvp.py"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace("interpreter.run()", "set_interpreter(interpreter)"), "utf-8")
+    outcomes = workbook.check()
+    assert [outcome.step.number for outcome in outcomes if not outcome.holds] == [4]
+
+
+def test_in_the_end_all_tests_run(tmp_path):
+    workbook = made("stage1", tmp_path, blanks=())
+    for file in (workbook.folder / "tests").glob("*.py"):
+        if file.name not in ("test_jvp.py", "test_errors.py"):
+            file.unlink()
+    file = workbook.package / "jvp.py"
+    text = file.read_text("utf-8")
+    text = text.replace("DualNumber(primal=", "Dual(primal=")
+    file.write_text(text.replace('"primal of jvp"', '"x"'), "utf-8")
+    failures = workbook.all_failures()
+    said = "\n".join(last_report(workbook, failures))
+    assert "1 fail: test_jvp.py::test_a_dual_number_shows_both_its_parts\n" in said
+    assert "compare words, which may be your own: test_errors.py::" in said
+    assert "All of stage1 is yours" in "\n".join(last_report(workbook, {}))
+
+
+def test_what_never_ends_is_stopped_where_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("study.workbook.SECONDS_OF_A_TEST", 0.5)
+    workbook = made("stage1", tmp_path, blanks=())
+    file = workbook.package / "dce.py"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace("    needed = {", "    while True: pass\n    needed = {"), "utf-8")
+    (outcome,) = workbook.check(workbook.steps[-1:])
+    assert "does something never end?" in outcome.message
+    assert "minijax_stage1/dce.py:" in outcome.message
+
+
+def test_a_program_that_is_no_python_says_where(tmp_path):
+    workbook = made("stage1", tmp_path, blanks=None)
+    file = workbook.package / "interpreter.py"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace('raise NotImplementedError("step 1', "return (  # "), "utf-8")
+    said = "\n".join(report(workbook, workbook.check()))
+    assert "SyntaxError" in said
+    assert "interpreter.py" in said
 
 
 def test_starting_over_forgets_what_was_written(tmp_path, monkeypatch, capsys):

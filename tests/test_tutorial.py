@@ -80,8 +80,17 @@ def test_pieces_are_short(page):
         assert "folded" in fence[2] or len(code.splitlines()) <= 40, f"{file}: {items}"
 
 
+def test_what_is_shown_of_a_file_is_python():
+    """A method beside what is no part of its class is no line with a wrong margin."""
+    for page in PAGES:
+        for fence in source.FENCE.finditer(page.read_text("utf-8")):
+            file, *items = source.lines_of(fence[3])
+            if not any(".." in item for item in items):  # which may be parts of a statement
+                ast.parse(source.excerpt(file, items))
+
+
 PYTHON = re.compile(r"^( *)```python([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
-RUNS = re.compile(r"\b(exec|exercise|check|solution)=")
+RUNS = re.compile(r"\b(exec|exercise|check|solution|command)=")
 NEEDS_A_GPU = 'minijax.devices("gpu")'
 
 

@@ -149,7 +149,7 @@ class Drawing:
     def svg(self) -> str:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
-            f'style="max-width: {self.width:g}px; min-width: {0.7 * self.width:g}px" role="img">'
+            f'style="max-width: {self.width:g}px" role="img">'
             f"<title>{escape(self.title)}</title>{''.join(self.elements)}</svg>"
         )
 

@@ -1,9 +1,7 @@
 """mkdocs hook: the reference, pages made from the docstrings of what the packages export."""
 
-import json
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 
 from families import GROUPS, PAGES, Page
 from listing import about, is_documented, listing
@@ -80,20 +78,3 @@ def text_of(page: Page) -> Iterator[str]:
         yield from listing(module, new, 2 if is_family or alone else 3)
         yield "\n"
         listed.update(values.values())
-
-
-def on_post_build(config: MkDocsConfig) -> None:
-    """Makes the search find a name first where it is documented.
-
-    Tags weigh more than text. Of the names that begin with what is looked for the shortest is the
-    one that was meant; users' names come before those of the core and the stages.
-    """
-    file = Path(config.site_dir, "search/search_index.json")
-    index = json.loads(file.read_text(encoding="utf-8"))
-    for section in index["docs"]:
-        page, _, anchor = section["location"].partition("#minijax")
-        if anchor and page.startswith("reference/"):
-            section["tags"] = [section["title"]]
-            inner = page.startswith(("reference/stages/", "reference/minijax/core/"))
-            section["boost"] = (0.1 if inner else 1) * 10 / max(len(section["title"]), 3) ** 2
-    file.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")

@@ -70,14 +70,31 @@ def excerpt(file: str, items: list[str]) -> str:
     source = Source.wrapped(file)
     definition = re.compile(r"[@#]|def |class |async ")
     pieces: list[str] = []
+    found = []
     for item in items:
         lines = [source.lines[number - 1] for number in source.numbers(item)]
-        piece = re.sub(r"\n{3,}(?= )", "\n\n", "\n".join(lines).strip("\n"))
+        found.append(re.sub(r"\n{3,}(?= )", "\n\n", "\n".join(lines).strip("\n")))
+    are_mixed = len({piece.startswith(" ") for piece in found}) > 1
+    inside = ""  # the class whose head is shown above, or named in a comment
+    for item, piece in zip(items, found, strict=True):
+        if are_mixed and not piece.startswith(" "):
+            inside = item
+        elif are_mixed and f"{owner_of(item)}:" != inside:
+            piece = textwrap.dedent(piece)
+            note = f"# In {owner_of(item)}:"
+            if note != inside:
+                inside, piece = note, f"{note}\n{piece}"
         if pieces:
             apart = definition.match(piece) or (definition.match(pieces[-1]) and piece[0] != " ")
             pieces.append("\n\n\n" if apart else "\n\n")
         pieces.append(piece)
     return textwrap.dedent("".join(pieces))
+
+
+def owner_of(item: str) -> str:
+    """The class or function that an item of a fence is part of."""
+    name, has_parts, _ = item.partition(" ")
+    return name if has_parts else name.rpartition(".")[0]
 
 
 def shown(markdown: str) -> Iterator[tuple[str, int]]:

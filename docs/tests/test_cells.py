@@ -113,12 +113,30 @@ def test_exercise_is_failed_and_then_passed(page):
     press(box, "Check")
     expect(status).to_have_text("Not yet.")
     expect(output).to_contain_text("following.lines ==")
+    expect(output).to_contain_text("but what was found is")
     write(page, box, "FollowingInterpreter = None")
     page.keyboard.press("Shift+Enter")
     expect(output).to_contain_text("TypeError in line 1 of the check")
     write(page, box, solution(page, "follow"))
     page.keyboard.press("Shift+Enter")
     expect(status).to_have_text("Passed.")
+
+
+def test_what_was_written_and_solved_is_remembered(visit):
+    tab = visit()
+    page = tab.open(CHAPTER)
+    box, status, _ = cell(page, ".exercise.cell")
+    write(page, box, solution(page, "follow"))
+    page.keyboard.press("Shift+Enter")
+    expect(status).to_have_text("Passed.")
+    page = tab.open(CHAPTER)
+    box, status, _ = cell(page, ".exercise.cell")
+    expect(status).to_have_text("Solved before.")
+    expect(box.locator(".cm-content")).to_contain_text("FollowingInterpreter")
+    press(box, "Reset")
+    page = tab.open(CHAPTER)
+    _, status, _ = cell(page, ".exercise.cell")
+    expect(status).to_have_text("")
 
 
 def test_cells_are_used_by_keyboard_alone(page):

@@ -1,7 +1,7 @@
 """Runs the cells of a page, and the checks of its exercises, in the browser's Python.
 
 A failure is told as JSON: the kind of error, its message, where it is in the cell or else in the
-check, what is written there, and the traceback.
+check, what is written there, what the check found instead, and the traceback.
 """
 
 import ast
@@ -89,18 +89,33 @@ def failure(error: BaseException, name: str) -> dict[str, str]:
     if isinstance(error, SyntaxError):
         places.append((error.filename, error.lineno))
     lines, line_of_check = ([n for file, n in places if file == f] for f in (name, CHECK))
-    where, code = "", ""
+    where, code, found = "", "", ""
     if lines:
         where, code = f"line {lines[-1]}", linecache.getline(name, lines[-1])
     elif line_of_check:
         where, code = f"line {line_of_check[-1]} of the check", asserted(line_of_check[-1])
+        if isinstance(error, AssertionError):
+            found = compared(code, error)
     return {
         "kind": type(error).__name__,
         "message": getattr(error, "msg", None) or str(error),
         "where": where,
         "code": code.strip(),
+        "found": found,
         "traceback": "".join(trace.format()),
     }
+
+
+def compared(code: str, error: BaseException) -> str:
+    """The value of the left side of a comparison that failed, computed again."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    try:
+        left = ast.parse(f"({code})", mode="eval").body.left
+        value = eval(compile(ast.Expression(left), CHECK, "eval"), frame.f_globals, frame.f_locals)
+        text = repr(value)
+    except Exception:  # it is no comparison, or depends on what has changed since
+        return ""
+    return text if len(text) <= 300 else f"{text[:300]}..."
 
 
 def asserted(line: int) -> str:

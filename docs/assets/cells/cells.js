@@ -1,5 +1,6 @@
 // Live cells: blocks of code that the reader can edit, run, stop and reset; and exercises, which
-// a button checks. A cell that runs first runs those above it that have not run.
+// a button checks. A cell that runs first runs those above it that have not run. What a reader wrote
+// and solved is remembered by the browser.
 
 import { Python } from "./python.js"
 
@@ -13,6 +14,24 @@ function element(tag, { on = {}, ...attributes } = {}, ...children) {
 
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`
 
+// What the browser remembers of a cell; nothing where it may not, or of code that has changed.
+const memory = {
+  read({ key, original }) {
+    try {
+      const found = JSON.parse(localStorage.getItem(key)) ?? {}
+      return found.original === original ? found : {}
+    } catch {
+      return {}
+    }
+  },
+  write({ key, original }, { text = original, solved = false }) {
+    try {
+      if (text === original && !solved) localStorage.removeItem(key)
+      else localStorage.setItem(key, JSON.stringify({ original, text, solved }))
+    } catch {} // there is no storage, or it is full
+  },
+}
+
 class Cell {
   constructor(box, number) {
     this.box = box
@@ -22,6 +41,10 @@ class Cell {
     this.exercise = box.dataset.exercise
     this.name = box.dataset.name ?? `<exercise ${this.exercise}>`
     this.title = this.exercise ? `Exercise ${this.exercise}` : `Cell ${number}`
+    this.key = `${location.pathname} ${this.name}`
+    const { text, solved } = memory.read(this)
+    this.written = text ?? this.original
+    this.isSolved = Boolean(solved)
     this.hasRun = false
     this.editor = null
     this.output = element("div", { class: "cell-output" })
@@ -31,6 +54,11 @@ class Cell {
     this.addBar()
     this.code.addEventListener("click", () => getSelection().isCollapsed && this.edit())
     box.append(this.bar, this.output)
+    if (this.written !== this.original) this.edit(false)
+    if (this.isSolved) {
+      box.classList.add("passed")
+      this.say("Solved before.")
+    }
   }
 
   addBar() {
@@ -64,11 +92,11 @@ class Cell {
   }
 
   get isTouched() {
-    return this.hasRun || this.text !== this.original || this.wasShown
+    return this.hasRun || this.text !== this.original || this.wasShown || this.isSolved
   }
 
   get text() {
-    return this.editor ? this.editor.text() : this.original
+    return this.editor ? this.editor.text() : this.written
   }
 
   get checks() {
@@ -76,7 +104,11 @@ class Cell {
     return check.textContent
   }
 
-  async edit() {
+  remember() {
+    memory.write(this, { text: this.text, solved: this.isSolved })
+  }
+
+  async edit(isAsked = true) {
     if (this.editor || this.isOpening) return
     this.isOpening = true
     const { edit } = await import("./editor.js")
@@ -84,20 +116,23 @@ class Cell {
     const place = element("div", { class: "cell-editor" })
     pre.hidden = true
     pre.after(place)
-    this.editor = edit(place, this.original, this.title, {
+    this.editor = edit(place, this.written, this.title, {
       change: () => {
         this.hasRun = false
+        this.remember()
         this.buttons.reset.disabled = busy
       },
       run: () => run(this, Boolean(this.exercise)),
     })
     this.buttons.edit.hidden = true
-    this.editor.focus()
+    if (isAsked) this.editor.focus()
   }
 
   reset() {
+    this.written = this.original
     this.editor?.setText(this.original)
-    this.hasRun = this.wasShown = false
+    this.hasRun = this.wasShown = this.isSolved = false
+    this.remember()
     this.output.replaceChildren(...this.recorded)
     this.box.classList.remove("passed", "failed")
     this.say("")
@@ -133,7 +168,7 @@ class Cell {
   }
 
   // `isCheck`: the failure is that of an exercise, where to fail is part of the way.
-  fail({ kind, message, where, code, traceback }, isCheck) {
+  fail({ kind, message, where, code, found, traceback }, isCheck) {
     if (kind === "KeyboardInterrupt" || kind === "Stopped") {
       this.say(kind === "Stopped" ? "Stopped. The next run starts Python anew." : "Stopped.")
       return
@@ -153,6 +188,7 @@ class Cell {
       told.append(message ? `: ${message}` : "")
     }
     if (code) told.append(element("code", {}, code))
+    if (found) told.append("but what was found is", element("code", {}, found))
     this.output.append(told)
     const pre = element("pre", {}, element("code", {}, traceback))
     const block = element("div", { class: "language-text highlight" }, pre)
@@ -204,7 +240,11 @@ async function execute(cell, isCheck = false) {
   const failure = await python.run(request, (text) => cell.print(text))
   cell.hasRun = !failure && !cell.exercise
   if (failure) cell.fail(failure, isCheck)
-  else if (isCheck) cell.box.classList.add("passed")
+  else if (isCheck) {
+    cell.box.classList.add("passed")
+    cell.isSolved = true
+    cell.remember()
+  }
   if (!python.isStarted) for (const each of cells) each.hasRun = false
   return failure
 }

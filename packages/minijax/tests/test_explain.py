@@ -68,6 +68,13 @@ def test_the_jaxpr_is_that_of_make_jaxpr():
     assert str(explain(loss)(PARAMS, BATCH)["jaxpr"]) == str(make_jaxpr(loss)(PARAMS, BATCH))
 
 
+def test_all_stages_are_written_in_one_notation():
+    explanation = explain(lambda x: x @ x)(jnp.ones((2, 2)))
+    text = str(explanation)
+    assert text.count("dot_general[") >= 5
+    assert text.count("dimension_numbers=(([") == text.count("dot_general[")
+
+
 def test_types_may_replace_arguments():
     explanation = explain(f)(ShapeDtypeStruct((3,), "float32"))
     assert explanation["jaxpr"].in_avals[0].shape == (3,)

@@ -51,6 +51,13 @@ def test_the_calls_of_jitted_functions_are_as_they_were(options):
     assert dict(vars(cls)) == before
 
 
+def test_a_tracer_is_shown_by_its_parts():
+    with record() as recording:
+        minijax.jvp(jnp.sin, (2.0,), (1.0,))
+    (step, *_) = recording.steps
+    assert str(step) == "sin(JVPTracer(2., 1.))"
+
+
 def test_a_rule_is_part_of_the_declaration_of_its_primitive():
     with record() as recording:
         grad(jnp.tanh)(1.0)

@@ -207,7 +207,7 @@ def assert_says(error, message):
     """An error says this, the line where the value was used, and the page that explains it."""
     said, *rest = str(error).partition("\n  at ")
     assert said == message
-    page = r"See docs/errors/UnexpectedTracerError\.md, which explain_error\(\) prints"
+    page = "See errors/UnexpectedTracerError in the documentation"
     assert re.fullmatch(rf"\n  at .*\.py:\d+ \(in \S+\): .+\n{page}", "".join(rest))
 
 

@@ -239,7 +239,7 @@ class TestBranching:
             "`relu`, which jit traces once for all values.\n"
             "Use where(condition, x, y), or cond(condition, f, g, *operands) from stage 4 on, or "
             "let the branch depend on static values only.\n"
-            "See docs/errors/TracerBoolConversionError.md, which explain_error() prints"
+            "See errors/TracerBoolConversionError in the documentation"
         )
 
     def test_on_an_argument_itself(self):

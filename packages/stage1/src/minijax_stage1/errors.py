@@ -13,15 +13,16 @@ class ExplainedError(Exception):
     """
 
     page = ""  # the name of the page, if it is not that of the class
+    printed_by = ""  # the library says what prints the page
 
     def __init__(self, message: str, *more: Any):
         name = self.page or type(self).__name__
-        page = f"\nSee docs/errors/{name}.md, which explain_error() prints"
+        page = f"\nSee errors/{name} in the documentation"
         if page not in message:  # or this is an error made of another, or read by pickle
             source = user_source()
             if source is not None and str(source) not in message:
                 message += f"\n  at {source}: {source.text}".removesuffix(": ")
-            message += page
+            message += page + ExplainedError.printed_by
         super().__init__(message, *more)
 
 

@@ -179,8 +179,10 @@ def _is_left_to_parent(interpreter: Interpreter, args: Any, step: Step, steps: l
 
 
 def _label(interpreter: Interpreter) -> str:
-    is_known = interpreter.function_name != "<unknown>"
-    return str(interpreter) if is_known else interpreter.transformation
+    if interpreter.function_name != "<unknown>":
+        return str(interpreter)
+    is_named = interpreter.transformation != Interpreter.transformation
+    return interpreter.transformation if is_named else type(interpreter).__name__
 
 
 def stack_of(interpreter: Interpreter) -> list[Interpreter]:
@@ -214,7 +216,7 @@ def show(x: Any, recording: Recording) -> Shown:
 @show.register
 def _show_boxed(x: Boxed, recording: Recording) -> Shown:
     slots = [name for cls in reversed(type(x).__mro__) for name in vars(cls).get("__slots__", ())]
-    parts = [name for name in slots if not hasattr(Boxed, name)]
+    parts = [name for name in slots if not (hasattr(Boxed, name) or name.startswith("__"))]
     return boxed(
         x, recording, parts=tuple((name, shown(getattr(x, name), recording)) for name in parts)
     )

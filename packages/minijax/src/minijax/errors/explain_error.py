@@ -7,6 +7,9 @@ from pathlib import Path
 from minijax_stage1.errors import ExplainedError
 
 PAGES = Path(__file__).with_name("pages")
+PRINTED_BY = ", which minijax.explain_error() prints"
+
+ExplainedError.printed_by = PRINTED_BY  # in the messages of stages, too, once this is imported
 
 
 def explain_error(error: BaseException | type[BaseException] | str | None = None) -> None:

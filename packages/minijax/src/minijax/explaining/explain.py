@@ -11,6 +11,7 @@ from typing import Any
 from minijax.explaining.explanation import Explanation, Section
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import PjitFunction, jit
+from minijax.runtime.printed_jaxpr import printed_jaxpr
 from minijax_stage1.source import name_of
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.promotion import is_inexact
@@ -151,7 +152,7 @@ def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:
         f"What waits for tangents. It takes {kept} and the tangents, in which it is linear. "
         "`linearize` returns it."
     )
-    yield Section("unknown", summary, parts.unknown)
+    yield Section("unknown", summary, printed_jaxpr(parts.unknown))
 
     linear = (False,) * parts.num_residuals + (True,) * num_tangents
     try:
@@ -174,7 +175,7 @@ def _with_consts(jaxpr: Jaxpr, count: int) -> Jaxpr:
     """A program whose first arguments are constants, written as such."""
     used = {x for eqn in jaxpr.eqns for x in eqn.invars} | {*jaxpr.outvars}
     consts: Sequence[Any] = [var for var in jaxpr.invars[:count] if var in used]
-    return Jaxpr(consts, jaxpr.invars[count:], jaxpr.eqns, jaxpr.outvars)
+    return printed_jaxpr(Jaxpr(consts, jaxpr.invars[count:], jaxpr.eqns, jaxpr.outvars))
 
 
 __all__ = ["explain"]

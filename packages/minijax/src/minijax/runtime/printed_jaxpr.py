@@ -332,7 +332,7 @@ def _linear_solve(params: Params, _: JaxprEqn) -> Params:
         return str(equations).replace(type(equations).__name__, "_LinearSolveTuple", 1)
 
     programs = params["programs"]
-    shown = [x if x is None else _printed_jaxpr(x) for x in programs]
+    shown = [x if x is None else printed_jaxpr(x) for x in programs]
     return {"const_lengths": text(params["counts"]), "jaxprs": text(type(programs)(*shown))}
 
 
@@ -458,7 +458,7 @@ class PrintedClosedJaxpr(ClosedJaxpr):
 
 def as_printed(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The same program, whose text is JAX's."""
-    return PrintedClosedJaxpr(_printed_jaxpr(closed.jaxpr), closed.consts)
+    return PrintedClosedJaxpr(printed_jaxpr(closed.jaxpr), closed.consts)
 
 
 def _printed_eqn(eqn: JaxprEqn) -> JaxprEqn:
@@ -468,14 +468,15 @@ def _printed_eqn(eqn: JaxprEqn) -> JaxprEqn:
 
 def _printed_value(value: Any) -> Any:
     if isinstance(value, Jaxpr):
-        return _printed_jaxpr(value)
+        return printed_jaxpr(value)
     if isinstance(value, tuple) and value and all(isinstance(x, Jaxpr) for x in value):
-        printed = map(_printed_jaxpr, value)
+        printed = map(printed_jaxpr, value)
         return value._make(printed) if hasattr(value, "_make") else tuple(printed)
     return value
 
 
-def _printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+def printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program, whose text is JAX's."""
     if isinstance(jaxpr, PrintedJaxpr):
         return jaxpr
     same = _same.get(jaxpr)
