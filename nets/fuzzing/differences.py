@@ -364,6 +364,11 @@ DELIBERATE = [
         ),
     ),
     Deliberate(
+        "In `shard_map` a carry that begins as the same number on all devices may vary from then "
+        "on; JAX asks for `pcast`, in loops of its own functions, too.",
+        under(where_jax_raises("manual axis types do not match|varying manual axes"), "shard_map"),
+    ),
+    Deliberate(
         "Arguments that both reject are named before a rule is looked for; JAX may first say that "
         "it lacks the rule.",
         where_jax_raises(
