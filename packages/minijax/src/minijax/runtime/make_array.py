@@ -11,10 +11,11 @@ from minijax import xla
 from minijax.runtime.array import Array, PlacedArray, array, put, read
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding
+from minijax.shardings.mesh import Mesh
+from minijax.shardings.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
 from minijax.shardings.trees import shardings_for
-from minijax.shardings.types import type_at
-from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
+from minijax.shardings.types import type_at, unsharded
+from minijax_stage2 import ShapedArray, Tracer, tree_flatten
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers
 from minijax_stage2.shown import counted, shown
 from minijax_stage3.executable import device_type
@@ -187,15 +188,49 @@ def make_array_from_process_local_data(
     for where, leaf, shape in zip(shardings, leaves, shapes, strict=True):
         if where is None:
             raise TypeError(f"{caller}: sharding must be a Sharding, found None")
-        made.append(_of_local_data(caller, where, read(array(leaf)), shape))
+        made.append(_of_local_data(caller, where, leaf, shape))
     return treedef.unflatten(made)
 
 
-def _of_local_data(
-    caller: str, sharding: Sharding, data: np.ndarray[Any, Any], given: Any
-) -> Array:
+@evaluated_by_library
+def join_local(x: Any, sharding: NamedSharding) -> Array:
+    """The array of which each process has its part, or an Array of all of it, as `x`.
+
+    One that lies on the devices of this process as the whole is to be is joined without a copy.
+    """
+    mesh = sharding.mesh
+    assert isinstance(mesh, Mesh)
+    if isinstance(x, PlacedArray):
+        local = sharding.update(mesh=mesh.local_mesh)
+        if x.sharding.is_equivalent_to(local, x.ndim):
+            return _seen_as(x, local, sharding)
+    return _of_local_data("make_array_from_process_local_data", sharding, x, None)
+
+
+def local_part(x: Array) -> Array:
+    """The part of `x`, divided by a `NamedSharding`, on the devices of this process; no copy."""
+    if x.is_fully_addressable:
+        return x
+    sharding = x.sharding
+    assert isinstance(sharding, NamedSharding)
+    assert isinstance(sharding.mesh, Mesh)
+    return _seen_as(x, sharding, sharding.update(mesh=sharding.mesh.local_mesh))
+
+
+def _seen_as(x: Array, found: NamedSharding, wanted: NamedSharding) -> Array:
+    """An array of other processes' parts, or of none of them, in the memory of `x`."""
+    part = found.shard_shape(x.shape)
+    shape = [size * count for size, count in zip(part, wanted.parts(x.ndim), strict=True)]
+    aval = unsharded(x.aval).update(tuple(shape))
+    where = wanted.placement(x.ndim)
+    buffer = xla.with_placement(x.held, device_type(aval), where)
+    return PlacedArray(buffer, type_at(aval, wanted))
+
+
+def _of_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> Array:
     """The array for the data of this process."""
-    ndim = data.ndim
+    local = array(local)
+    data, ndim = read(local), local.ndim
     here = [sharding.coordinates(ndim)[device] for device in _devices_here(caller, sharding)]
     # For each axis, the numbers of the parts that are here.
     ours = [sorted({at[axis] for at in here}) for axis in range(ndim)]
@@ -223,8 +258,8 @@ def _of_local_data(
             number = at[axis] if has_all else ours[axis].index(at[axis])
             index.append(slice(number * part, (number + 1) * part))
         parts.append(np.array(data[tuple(index)]))  # jaxlib takes none that share memory
-    aval = ShapedArray(shape, typeof(data).dtype)
-    buffer = xla.put_parts(aval, sharding.placement(ndim), parts, True)
+    aval = ShapedArray(shape, local.dtype)
+    buffer = xla.put_parts(device_type(aval), sharding.placement(ndim), parts, True)
     return PlacedArray(buffer, type_at(aval, sharding))
 
 
