@@ -85,4 +85,14 @@ def effects_of(program: Jaxpr | JaxprEqn) -> set[Effect]:
     return found
 
 
+def require_no_io(where: str, *programs: Jaxpr) -> None:
+    """Raise an error for callbacks that `vmap` would run for examples that do not call them."""
+    found = set[Effect]().union(*map(effects_of, programs))
+    if any(isinstance(effect, IOEffect | OrderedIOEffect) for effect in found):
+        raise NotImplementedError(
+            f"{where}: io_callback in it would run for all of them. Use lax.map, or "
+            "debug.callback, which may run more often"
+        )
+
+
 __all__ = ["DebugEffect", "Effect", "IOEffect", "OrderedDebugEffect", "OrderedIOEffect"]
