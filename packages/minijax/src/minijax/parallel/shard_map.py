@@ -32,6 +32,7 @@ from minijax_stage2.tree import (
 )
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
+from minijax_stage4.partial_eval import merge, partition
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -83,7 +84,8 @@ def shard_map(
             results are the same.
         in_specs: a `PartitionSpec` for each argument, or a pytree prefix of the tuple of arguments:
             how they are divided. Along axes of the mesh that it does not name, all devices get the
-            same part.
+            same part. With None in its place, an argument is passed on to `f` as it is, as if
+            closed over, and may be anything.
         mesh: the mesh; the one in context if not given.
         axis_names: the axes of the mesh along which the function sees one device; the partitioner
             divides its arrays along the others. All axes if not given.
@@ -129,16 +131,19 @@ def shard_map(
     def mapped(*args: Any) -> Any:
         caller = f"shard_map of `{name}`"
         manual = _manual(caller, mesh, axis_names, check_vma)
-        leaves, in_tree = tree_flatten(args)
+        given, in_tree = tree_flatten(args)
+        said = None if in_specs is Infer else _broadcast(caller, "in_specs", in_specs, args)
+        is_array = [said is None or spec is not None for spec in said or given]
+        others, leaves = partition(is_array, given)
 
         def names() -> list[str]:
-            return argument_names(function, args, {})
+            return partition(is_array, argument_names(function, args, {}))[1]
 
         avals = abstractify("shard_map", function, names, leaves)
-        if in_specs is Infer:
+        if said is None:
             specs = [_spec_said(caller, manual, aval) for aval in avals]
         else:
-            specs = _broadcast(caller, "in_specs", in_specs, args)
+            specs = [spec for spec in said if spec is not None]
         for number, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
             problem = _misfit(manual, aval, spec, divides=True) or _other_division(
                 manual, aval, spec
@@ -158,7 +163,10 @@ def shard_map(
                     raise ValueError(f"{caller}: {what}: {problem}")
             return found
 
-        outs = map_parts("shard_map", f, flat, leaves, manual, specs, specs_of, names)
+        def of_arrays(*leaves: Any) -> Sequence[Any]:
+            return flat(*merge(is_array, others, leaves))
+
+        outs = map_parts("shard_map", f, of_arrays, leaves, manual, specs, specs_of, names)
         return tree_unflatten(flat.out_tree, outs)
 
     return mapped
@@ -211,10 +219,14 @@ def _require_specs(caller: str, role: str, specs: Any) -> None:
             )
 
 
-def _broadcast(caller: str, role: str, specs: Any, tree: Any) -> list[PartitionSpec]:
-    what = "the arguments" if role == "in_specs" else "the result"
+def _broadcast(caller: str, role: str, specs: Any, tree: Any) -> list[Any]:
+    """The spec of each leaf; None for what is passed on to the function as it is."""
+    is_of_arguments = role == "in_specs"
+    what = "the arguments" if is_of_arguments else "the result"
     try:
-        return broadcast_prefix(specs, tree, _is_spec)
+        return broadcast_prefix(
+            specs, tree, lambda x: _is_spec(x) or (is_of_arguments and x is None)
+        )
     except TreeMismatchError as error:
         raise TreeMismatchError(f"{caller}: {role} is not a prefix of {what}: {error}") from None
 
@@ -236,12 +248,11 @@ def _manual(
         mesh = around
     elif mesh is None:
         mesh = around
-    elif isinstance(mesh, AbstractMesh):
-        if around is None or around.shape_tuple != mesh.shape_tuple:
+    elif isinstance(mesh, AbstractMesh) and around is not None:
+        if around.shape_tuple != mesh.shape_tuple:
             raise ValueError(
-                f"{caller}: {mesh} has no devices. Call it in `with minijax.set_mesh(mesh):` of a "
-                "Mesh with these axes, or give a Mesh; to lower it only, in `with "
-                "minijax.sharding.use_abstract_mesh(mesh):`"
+                f"{caller}: {mesh} is not the mesh in context, {around}. Leave out mesh, or give a "
+                "Mesh"
             )
         mesh = around
     if mesh is None:
