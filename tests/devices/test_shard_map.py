@@ -151,6 +151,25 @@ PROGRAMS = {
         lib, lambda x: lib.lax.psum(x, "x", axis_index_groups=[[0, 2], [1, 3]]), check_vma=False
     ),
     "pmean": lambda lib: over_x(lib, lambda x: lib.lax.pmean(x, "x"), outs=()),
+    "psum in groups of other sizes": lambda lib: over_x(
+        lib,
+        lambda x: [
+            getattr(lib.lax, name)(x, "x", axis_index_groups=[[0, 2, 1], [3]])
+            for name in ("psum", "pmax", "pmin")
+        ],
+        check_vma=False,
+    ),
+    "ppermute along several axes": lambda lib: over_x(
+        lib,
+        lib.grad(
+            lambda x: (
+                lib.lax.ppermute(x, ("x", "y"), [(i, (i + 3) % 8) for i in range(7)])
+                * lib.lax.pshuffle(x, ("x", "y"), [1, 0, 3, 2, 5, 4, 7, 6])
+            ).sum()
+        ),
+        ins=(("x", "y"),),
+        outs=(("x", "y"),),
+    ),
     "pmax, pmin": lambda lib: over_x(
         lib, lambda x: (lib.lax.pmax(x, "x"), lib.lax.pmin(x, "x")), outs=()
     ),
@@ -763,14 +782,20 @@ def test_mesh_is_a_mesh():
         f(1.0)
 
 
+def test_means_in_groups_of_other_sizes():
+    groups = [[0, 1, 2], [3, 4, 5, 6, 7]]
+    found = minijax.pmap(lambda x: minijax.lax.pmean(x, "i", axis_index_groups=groups), "i")(V)
+    np.testing.assert_allclose(found, [V[:3].mean()] * 3 + [V[3:].mean()] * 5, rtol=1e-6)
+
+
 def test_groups_divide_the_axis():
-    psum = lambda groups: ours(  # noqa: E731
-        lambda x: minijax.lax.psum(x, "x", axis_index_groups=groups), ("x",), ("x",)
+    gathered = lambda groups: ours(  # noqa: E731
+        lambda x: minijax.lax.all_gather(x, "x", axis_index_groups=groups), ("x",), ("x",)
     )(X)
     with pytest.raises(ValueError, match="each index below 4 once"):
-        psum([[0, 1], [2, 2]])
+        gathered([[0, 1], [2, 2]])
     with pytest.raises(ValueError, match="of one size"):
-        psum([[0, 1, 2], [3]])
+        gathered([[0, 1, 2], [3]])
 
 
 def test_no_results():

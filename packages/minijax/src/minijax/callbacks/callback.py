@@ -172,8 +172,8 @@ def _once_for_each_shard(
             if name not in mesh.manual_axes:
                 index = index_text(b, MeshAxis(name, mesh, False), number)
                 zero = b.constant(0, number)
-                text = f"stablehlo.compare EQ, {index.name}, {zero.name} : {signature([index, zero], [TOKEN])}"
-                (is_zero,) = b.emit(text, TOKEN)
+                names, types = f"{index.name}, {zero.name}", signature([index, zero], [TOKEN])
+                (is_zero,) = b.emit(f"stablehlo.compare EQ, {names} : {types}", TOKEN)
                 text = f"stablehlo.and {is_one.name}, {is_zero.name} : {mlir_type(TOKEN)}"
                 (is_one,) = b.emit(text, TOKEN)
         given = operands[: len(out_avals)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,13 +17,13 @@ from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.parallel.manual import Manual
 from minijax.parallel.shard_map import map_parts
 from minijax.runtime.ahead_of_time import JitWrapped
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, put
 from minijax.runtime.jit import jit
 from minijax.runtime.make_array import join_local, local_part
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.shardings.mesh import Device, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
-from minijax.shardings.sharding import NamedSharding
+from minijax.shardings.sharding import NamedSharding, SingleDeviceSharding
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
 from minijax_stage2 import tree_map, typeof
@@ -30,7 +32,7 @@ from minijax_stage2.errors import MappedAxisError
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shown import counted, shown
-from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage2.vmap import BatchDim, broadcast_axes, check_axes_are_ints, mapped_axes
 
 P = ParamSpec("P")
@@ -159,8 +161,17 @@ def pmap(
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if xla.coordination() is None or not is_evaluating():
+        if not is_evaluating():
             return jitted(*args, **kwargs)
+        if xla.coordination() is None:
+            try:
+                return jitted(*args, **kwargs)
+            except ValueError:  # arrays may lie on other devices, or on these in another order
+                moved = tree_map(partial(_movable, devices), (args, kwargs))
+                if not any(map(operator.is_not, *map(tree_leaves, (moved, (args, kwargs))))):
+                    raise
+                args, kwargs = moved
+                return jitted(*args, **kwargs)
         args, kwargs = joined(args, kwargs)
         return tree_map(local_part, jitted(*args, **kwargs))
 
@@ -171,6 +182,16 @@ def pmap(
 
 def _part_here(x: Any) -> Any:
     return local_part(x) if isinstance(x, Array) else x
+
+
+def _movable(devices: Sequence[Device] | None, x: Any) -> Any:
+    """An array that lies on several devices, but not in the order of these, as one to be moved."""
+    if not isinstance(x, Array) or x.sharding.num_devices == 1:
+        return x
+    found = x.sharding.device_tuple
+    if found == tuple((devices or xla.devices())[: len(found)]):
+        return x
+    return put(x, x.aval, SingleDeviceSharding(found[0]), committed=False)
 
 
 def _devices_for(size: int) -> list[Device]:

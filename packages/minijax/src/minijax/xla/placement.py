@@ -86,8 +86,8 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
     jaxlib = get_backend().jaxlib
     if len(devices) > 1 and not hasattr(jaxlib.ArrayImpl, "_to_np_array_did_copy"):
         raise RuntimeError(
-            "this version of jaxlib cannot read arrays that are divided among devices; jaxlib 0.11 "
-            "can, on Python 3.12 or newer"
+            "this version of jaxlib cannot read arrays that are divided among devices; jaxlib "
+            "0.11.2 can, on Python 3.12 or newer"
         )
     sharding = hlo_sharding(tiling)
     made = _placement_class()(_device_list(devices), sharding, memory_kind=None)
