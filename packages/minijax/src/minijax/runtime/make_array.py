@@ -15,7 +15,7 @@ from minijax.shardings.mesh import Mesh
 from minijax.shardings.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
 from minijax.shardings.trees import shardings_for
 from minijax.shardings.types import type_at, unsharded
-from minijax_stage2 import ShapedArray, Tracer, tree_flatten
+from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers
 from minijax_stage2.shown import counted, shown
 from minijax_stage3.executable import device_type
@@ -61,19 +61,34 @@ def make_array_from_callback(
             f"{caller}: data_callback must be a function of slices, found {shown(data_callback)} "
             f"of type {type(data_callback).__name__}"
         )
-    indices = list(sharding.addressable_devices_indices_map(shape).items())
-    parts: list[Array] = []
-    for device, index in indices:
-        if parts and sharding.is_fully_replicated:
-            parts.append(parts[0])
-            continue
+    indices = sharding.addressable_devices_indices_map(shape)
+    called = [*indices.values()][:1] if sharding.is_fully_replicated else indices.values()
+    given = [data_callback(index) for index in called] * (len(indices) // max(len(called), 1))
+
+    def name(number: int) -> str:
+        return f"data_callback({[*indices.values()][number]})"
+
+    if all(type(x) is np.ndarray and x.dtype.kind in "biuf" for x in given):
+        avals = list(map(typeof, given))
+        aval = _type_of_whole(caller, shape, sharding, avals, name, dtype)
+        parts = _apart([np.asarray(x, aval.dtype) for x in given])
+        buffer = xla.put_parts(aval, sharding.placement(aval.ndim), parts, True)
+        return PlacedArray(buffer, type_at(aval, sharding))
+    placed = []
+    for number, (x, device) in enumerate(zip(given, indices, strict=True)):
         try:
-            parts.append(_on_device(array(data_callback(index)), device))
+            placed.append(_on_device(array(x), device))
         except TypeError as error:
-            raise TypeError(f"{caller}: data_callback({index}): {error}") from None
-    names = [f"data_callback({index})" for _, index in indices]
-    aval = _type_of_whole(caller, shape, sharding, parts, names, dtype)
-    return _of_parts(aval, sharding, parts)
+            raise TypeError(f"{caller}: {name(number)}: {error}") from None
+    aval = _type_of_whole(caller, shape, sharding, [x.aval for x in placed], name, dtype)
+    return _of_parts(aval, sharding, placed)
+
+
+def _apart(parts: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """The parts, none of which shares memory with itself or another: jaxlib takes no others."""
+    begins = {x.__array_interface__["data"][0] for x in parts}
+    shares = len(begins) < len(parts) or any(0 in x.strides for x in parts)
+    return [x.copy() for x in parts] if shares else list(parts)
 
 
 @evaluated_by_library
@@ -117,7 +132,7 @@ def make_array_from_single_device_arrays(
         )
     numbers: dict[Any, int] = {}
     for number, x in enumerate(arrays):
-        if not isinstance(x, Array) or isinstance(x, Tracer):
+        if type(x) is not PlacedArray and (not isinstance(x, Array) or isinstance(x, Tracer)):
             raise TypeError(
                 f"{caller}: arrays[{number}] must be an Array, found {shown(x)} of type "
                 f"{type(x).__name__}; device_put(x, device) makes one of it"
@@ -143,9 +158,12 @@ def make_array_from_single_device_arrays(
             f"{caller}: {sharding} has {counted(len(wanted), 'device')} in this process, each with "
             f"a part, and arrays {what}"
         )
-    names = [f"arrays[{numbers[device]}]" for device in wanted]
+
+    def name(number: int) -> str:
+        return f"arrays[{numbers[wanted[number]]}]"
+
     parts = [arrays[numbers[device]] for device in wanted]
-    aval = _type_of_whole(caller, shape, sharding, parts, names, dtype)
+    aval = _type_of_whole(caller, shape, sharding, [x.aval for x in parts], name, dtype)
     return _of_parts(aval, sharding, parts)
 
 
@@ -318,21 +336,22 @@ def _type_of_whole(
     caller: str,
     shape: Shape,
     sharding: Sharding,
-    parts: Sequence[Array],
-    names: Sequence[str],
+    parts: Sequence[ShapedArray],
+    name: Callable[[int], str],
     dtype: Any,
 ) -> ShapedArray:
-    """The type of the array of these parts."""
-    wanted = parts[0].aval.dtype if dtype is None else dtype_of_numbers(caller, dtype)
+    """The type of the array of parts of these types."""
+    wanted = parts[0].dtype if dtype is None else dtype_of_numbers(caller, dtype)
     part_shape = sharding.shard_shape(shape)
-    for x, name in zip(parts, names, strict=True):
-        if x.aval.dtype != wanted:
-            said = f"{names[0]} has" if dtype is None else "dtype says"
-            raise ValueError(f"{caller}: {name} has dtype {x.aval.dtype}, and {said} {wanted}")
-        if x.aval.shape != part_shape:
+    for number, aval in enumerate(parts):
+        if aval.dtype != wanted:
+            said = f"{name(0)} has" if dtype is None else "dtype says"
+            what = f"{caller}: {name(number)} has dtype {aval.dtype}"
+            raise ValueError(f"{what}, and {said} {wanted}")
+        if aval.shape != part_shape:
             raise ValueError(
-                f"{caller}: {name} must have shape {part_shape}, the part of an array of shape "
-                f"{shape}, found {x.aval.shape}"
+                f"{caller}: {name(number)} must have shape {part_shape}, the part of an array of "
+                f"shape {shape}, found {aval.shape}"
             )
     return ShapedArray(shape, wanted)
 
