@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.xla.callbacks import Calling, HostFunction, remembering
+from minijax.xla.callbacks import Calling, HostFunction, load_with_functions, remembering
 from minijax.xla.coordination import coordination
 from minijax.xla.mlir import parsed
 from minijax_stage3.backend import (
@@ -291,20 +291,28 @@ def compile_partitioned(
 
 
 def deserialize_partitioned(
-    data: bytes, devices: tuple[Device, ...], options: Options
+    data: bytes,
+    devices: tuple[Device, ...],
+    options: Options,
+    functions: Sequence[HostFunction] = (),
 ) -> PartitionedExecutable:
     """Load a program of `compile_partitioned` from the result of `serialize`; see `deserialize`.
 
     Arguments:
         data: the result of `serialize`, under the same `fingerprint` of the devices.
         devices, options: those with which the program was compiled.
+        functions: the functions that it calls.
 
     Raises:
         RuntimeError: XLA does not recognize the data.
     """
-    loaded = devices[0].client.deserialize_executable(
-        data, _device_list(devices), _partitioning(devices, options)
-    )
+    client, where = devices[0].client, _device_list(devices)
+    if functions:
+        raised: list[BaseException] = []
+        called, given = remembering(functions, raised), _partitioning(devices, options)
+        loaded = load_with_functions(client, data, where, given, called)
+        return CallingPartitionedExecutable(loaded, raised)
+    loaded = client.deserialize_executable(data, where, _partitioning(devices, options))
     return PartitionedExecutable(loaded)
 
 
