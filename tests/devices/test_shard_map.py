@@ -788,6 +788,16 @@ def test_means_in_groups_of_other_sizes():
     np.testing.assert_allclose(found, [V[:3].mean()] * 3 + [V[3:].mean()] * 5, rtol=1e-6)
 
 
+def test_constraints_do_not_name_axes_that_are_mapped_over():
+    one_device = minijax.devices()[0]
+    for put in (minijax.lax.with_sharding_constraint, minijax.device_put):
+        by_x = minijax.NamedSharding(mesh_of(minijax), minijax.P("x"))
+        with pytest.raises(ValueError, match="names 'x', along which shard_map has divided it"):
+            over_x(minijax, lambda x: put(x, by_x))  # noqa: B023  # called at once
+    moved = over_x(minijax, lambda x: minijax.device_put(2 * x, one_device))
+    np.testing.assert_array_equal(moved, 2 * X)
+
+
 def test_groups_divide_the_axis():
     gathered = lambda groups: ours(  # noqa: E731
         lambda x: minijax.lax.all_gather(x, "x", axis_index_groups=groups), ("x",), ("x",)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from minijax import xla
 from minijax.runtime.array import PlacedArray
@@ -359,6 +359,13 @@ class Compiled(_Stage):
             self._donating = DonatingExecutor(compilation, names)
         else:
             self.execute = compilation.executor(lambda: names)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"`{self.fun_name}` is compiled, for this process, and cannot be pickled. Pickle the "
+            "jitted function and compile it again; or write this program by "
+            "experimental.serialize_executable.serialize, or for other machines by export"
+        )
 
     @evaluated_by_library
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -10,7 +10,7 @@ and begins again (`with_outer_refs`).
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from minijax.settings.config import Switch
 from minijax.settings.printed_types import type_text
@@ -44,6 +44,12 @@ class Ref:
         self._home = current_interpreter()
         self._source = user_source()
         Switch.used = True  # jitted functions have to look for references among their arguments
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a reference cannot be pickled, for others would not see what is written to it. Pickle "
+            "its array, ref[...], and make another one of it by new_ref"
+        )
 
     @property
     def aval(self) -> "AbstractRef":
