@@ -798,6 +798,27 @@ def test_constraints_do_not_name_axes_that_are_mapped_over():
     np.testing.assert_array_equal(moved, 2 * X)
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_each_device_has_its_part_of_a_reference(jitted):
+    def add(ref, x):
+        ref[...] += x
+        ref[0] = 7.0
+        return x * ref[...]
+
+    mesh = auto_mesh(minijax)
+    f = minijax.shard_map(add, mesh=mesh, in_specs=minijax.P("x"), out_specs=minijax.P("x"))
+    by_x = minijax.NamedSharding(mesh, minijax.P("x"))
+    ref = minijax.new_ref(minijax.device_put(np.zeros(16), by_x))
+    out = (minijax.jit(f) if jitted else f)(ref, np.arange(16.0))
+    np.testing.assert_array_equal(ref[...], np.where(np.arange(16) % 2, np.arange(16.0), 7))
+    np.testing.assert_array_equal(out, np.arange(16) * np.asarray(ref[...]))
+    same = minijax.shard_map(
+        add, mesh=mesh, in_specs=(minijax.P(), minijax.P("x")), out_specs=by_x.spec
+    )
+    with pytest.raises(ValueError, match=r"what a reference of type .* holds: it varies along x"):
+        same(minijax.new_ref(np.zeros(2)), np.arange(16.0))
+
+
 def test_groups_divide_the_axis():
     gathered = lambda groups: ours(  # noqa: E731
         lambda x: minijax.lax.all_gather(x, "x", axis_index_groups=groups), ("x",), ("x",)

@@ -9,10 +9,11 @@ from minijax.errors.argument_errors import require_flags
 from minijax.parallel.manual import Manual, names_in
 from minijax.parallel.shard_map_primitive import WHOLE, apply
 from minijax.primitives.axis_names import axes_of_examples
-from minijax.primitives.loops import stage_body
+from minijax.primitives.loops import cut, stage_body
 from minijax.primitives.varying import vma_of
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.refs import Ref, values_of, write_all
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import Infer, PartitionSpec
 from minijax.shardings.types import division_of
@@ -139,6 +140,9 @@ def shard_map(
         def names() -> list[str]:
             return partition(is_array, argument_names(function, args, {}))[1]
 
+        are_refs = [isinstance(x, Ref) for x in leaves]
+        refs = partition(are_refs, leaves)[1]
+        leaves = merge(are_refs, partition(are_refs, leaves)[0], values_of(refs))
         avals = abstractify("shard_map", function, names, leaves)
         if said is None:
             specs = [_spec_said(caller, manual, aval) for aval in avals]
@@ -152,7 +156,13 @@ def shard_map(
                 raise ValueError(f"{caller}: argument {names()[number]} of type {aval}: {problem}")
         flat = FlatFunction(function, in_tree)
 
+        of_refs = partition(are_refs, specs)[1]
+
         def specs_of(out_avals: Sequence[ShapedArray]) -> list[PartitionSpec]:
+            held, out_avals = cut(out_avals, len(refs))
+            for aval, spec in zip(held, of_refs, strict=True):
+                if problem := _unexpected_variation(manual, aval, spec):
+                    raise ValueError(f"{caller}: what a reference of type {aval} holds: {problem}")
             results = tree_unflatten(flat.out_tree, out_avals)
             found = _broadcast(caller, "out_specs", out_specs, results)
             paths = [path for path, _ in tree_flatten_with_path(results)[0]]
@@ -161,12 +171,16 @@ def shard_map(
                 if problem:
                     what = f"the result{keystr(path)} of type {aval}"
                     raise ValueError(f"{caller}: {what}: {problem}")
-            return found
+            return [*of_refs, *found]
 
         def of_arrays(*leaves: Any) -> Sequence[Any]:
-            return flat(*merge(is_array, others, leaves))
+            here = [Ref(x) if is_ref else x for x, is_ref in zip(leaves, are_refs, strict=True)]
+            outs = flat(*merge(is_array, others, here))
+            return [*values_of(partition(are_refs, here)[1]), *outs]
 
         outs = map_parts("shard_map", f, of_arrays, leaves, manual, specs, specs_of, names)
+        held, outs = cut(outs, len(refs))
+        write_all(refs, held)
         return tree_unflatten(flat.out_tree, outs)
 
     return mapped
