@@ -159,11 +159,14 @@ def _is_in_use(hidden: Path, name: "re.Match[str]") -> bool:
 
     Of another host that is not known; what was not touched for a day counts as left behind.
     """
-    if name["life"] in (None, _LIFE):
-        return name["life"] is not None
-    is_here = name["host"] == socket.gethostname()
-    if is_here and (int(name["pid"]) == os.getpid() or not xla.process_runs(int(name["pid"]))):
+    if name["pid"] is None:  # as earlier versions named it
         return False
+    pid = int(name["pid"])
+    if name["host"] == socket.gethostname():
+        if pid == os.getpid():  # which another one may have had before
+            return name["life"] == _LIFE
+        if not xla.process_runs(pid):
+            return False
     with suppress(FileNotFoundError):
         return time.time() - hidden.stat().st_mtime < _SECONDS_OF_A_DAY
     return False

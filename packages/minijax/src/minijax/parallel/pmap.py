@@ -142,7 +142,7 @@ def pmap(
 
     jitted = jit(mapped, static_argnums=static, donate_argnums=donated, backend=backend)
 
-    def joined(args: Any, kwargs: Any) -> tuple[list[Any], Any]:
+    def joined(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], Any]:
         """The arguments of all processes, given the examples of this one."""
         static, args, kwargs = static_arguments.split(*tree_map(_part_here, (args, kwargs)))
         counts = Counter([x.process_index for x in devices or xla.devices()])
@@ -157,7 +157,7 @@ def pmap(
         filled = list(args)
         for position, _, value in static:
             filled[position] = value
-        return filled, kwargs
+        return tuple(filled), kwargs
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -12,11 +12,9 @@ from minijax.primitives.calls import (
 )
 from minijax.primitives.declare_program import complete
 from minijax.primitives.dependence import Depends
-from minijax.primitives.effects import require_no_io
 from minijax.primitives.loops import Flags
 from minijax.primitives.varying import varying_program_rules, vma_of
-from minijax_stage2 import ShapedArray, vmap_rules
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2 import ShapedArray
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, jit_p
 from minijax_stage4.cond import cond_p
 
@@ -60,22 +58,6 @@ def _axes_of_choice(
 
 
 varying_program_rules[cond_p] = _axes_of_choice
-_vmap_of_stage = vmap_rules[cond_p]
-
-
-def _vmap_cond(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
-) -> tuple[list[Any], list[BatchDim]]:
-    """The rule of the stage, which computes all branches where examples choose differently."""
-    if dims[0] is not None:
-        require_no_io(
-            "vmap of a cond or switch whose examples choose different branches", *branches
-        )
-    return _vmap_of_stage(axis_size, values, dims, branches=branches)
-
-
-vmap_rules[cond_p] = _vmap_cond
-
 complete(
     cond_p,
     dependence=_dependence_of_cond,

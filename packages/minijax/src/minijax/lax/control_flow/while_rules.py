@@ -8,7 +8,7 @@ from minijax.lax.reductions.standard import reduce_or
 from minijax.primitives.calls import WithToken
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.dependence import Depends, tangent_outs, unknown_outs
-from minijax.primitives.effects import require_no_io
+from minijax.primitives.effects import does_io, refuse_io
 from minijax.primitives.loops import (
     Avals,
     Flags,
@@ -181,8 +181,10 @@ def _vmap(
     (cond_program, more_cond, (goes_on_dim,)), (body_program, more_body, _) = condition, body
     of_cond, of_body = [*more_cond, *of_cond], [*more_body, *of_body]
     if goes_on_dim is not None:
-        where = "vmap of a while_loop whose examples end after different numbers of iterations"
-        require_no_io(where, cond_jaxpr, body_jaxpr)
+        if does_io(cond_jaxpr, body_jaxpr):
+            refuse_io(
+                "vmap of a while_loop whose examples end after different numbers of iterations"
+            )
         (cond_program, cond_more), (body_program, body_more) = _until_all_end(
             cond_program, body_program, len(of_cond), len(of_body)
         )
