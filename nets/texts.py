@@ -9,7 +9,6 @@ DIFFERENT: dict[str, str] = {
     "`eqn.params`": "equations leave out what is at its default; the text of the equation shows it",
     "functions made by `vjp` and `linearize`": "they show what they are made of",
     "functions made of callables without a name": "they have the name of the function inside",
-    "`pmap(f)`": "it is a jitted function",
     "`mesh.abstract_mesh`": "it does not know the kind of the devices",
     "`print(x)` in `shard_map` outside of `jit`": "the function is staged, so there are no values",
     "values computed under `vmap(f, in_axes=1)`": "their batch axis comes first",

@@ -549,6 +549,10 @@ def test_callbacks_of_examples_that_end_at_different_times():
 
         return minijax.lax.while_loop(lambda i: i < n, body, 0)
 
+    def choose(n):
+        return minijax.lax.switch(n, [lambda: 0, lambda: io_callback(lambda: 1, np.int32(0))])
+
     io_callback = minijax.experimental.io_callback
-    with pytest.raises(NotImplementedError, match="io_callback in it would also run for those"):
-        minijax.vmap(count)(np.array([1, 3]))
+    for function in (count, choose):
+        with pytest.raises(NotImplementedError, match="io_callback in it would run for all"):
+            minijax.vmap(function)(np.array([1, 3]))

@@ -374,3 +374,9 @@ class TestLoopsOfExamples:
 
         checked = checkify.checkify(sum_of_inverses, errors=checkify.float_checks)
         assert minijax.vmap(checked)(np.array([1.0, 3.0]))[0].get() is None
+        for transform in (minijax.vmap, lambda f: minijax.vmap(minijax.vmap(f), axis_size=1)):
+            checked = checkify.checkify(transform(sum_of_inverses), errors=checkify.float_checks)
+            with pytest.raises(ValueError, match="those that have ended would be checked, too"):
+                checked(np.array([1.0, 3.0]) if transform is minijax.vmap else np.ones((1, 2)))
+        unchecked = checkify.checkify(minijax.vmap(sum_of_inverses))
+        assert unchecked(np.array([1.0, 3.0]))[0].get() is None

@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 
 import cloudpickle
+import pytest
 from tables import for_each
 
 import minijax
@@ -146,3 +147,11 @@ def test_attributes_of_the_users_go_on():
     f.mark = 1
     assert minijax.vmap(minijax.jit(f)).mark == minijax.jit(f).mark == 1
     assert not [name for name in vars(minijax.vmap(minijax.jit(f))) if name.startswith("_exec")]
+
+
+def test_what_cannot_be_pickled_says_what_can():
+    compiled = minijax.jit(lambda x: x + 1).lower(1.0).compile()
+    for x, remedy in [(compiled, "Pickle the jitted function"), (minijax.new_ref(1.0), "new_ref")]:
+        for copy in (pickle.dumps, cloudpickle.dumps):
+            with pytest.raises(TypeError, match=remedy):
+                copy(x)

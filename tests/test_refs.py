@@ -325,3 +325,22 @@ def test_after_an_error_a_reference_holds_what_it_held(transform):
     with pytest.raises(RuntimeError, match="stop"):
         getattr(minijax, transform)(fails, **given)(ref, np.ones(3) if given else 1.0)
     assert ref[...].tolist() == ([1.0, 0.0] if transform == "grad" else [0.0, 0.0])
+
+
+def test_compiled_programs_read_and_write_references():
+    def update(ref, x, n):
+        ref[...] += n * x
+        outer[...] *= 2
+        return x.sum()
+
+    ref, outer = minijax.new_ref(np.zeros(3, np.float32)), minijax.new_ref(np.float32(1))
+    x = np.ones(3, np.float32)
+    jitted = minijax.jit(update, static_argnums=2)
+    compiled = jitted.lower(ref, x, 3).compile()
+    for times in (1, 2):
+        assert compiled(ref, x) == 3
+        np.testing.assert_array_equal(ref[...], [3 * times] * 3)
+        assert outer[...] == 2**times
+    assert jitted.trace(ref, x, 3).out_info.shape == jitted.eval_shape(ref, x, 3).shape == ()
+    with pytest.raises(TypeError, match=r"with 1 reference among its leaves.*found 0"):
+        compiled(x, x)

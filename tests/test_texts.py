@@ -364,7 +364,6 @@ DIFFERENT = {
     "functions made of callables without a name": lambda j: j.jax.grad(
         functools.partial(function, k=2)
     ),
-    "`pmap(f)`": lambda j: j.jax.pmap(function),
     "`mesh.abstract_mesh`": lambda j: mesh(j).abstract_mesh,
     "`print(x)` in `shard_map` outside of `jit`": lambda j: within(
         lambda f: j.jax.shard_map(f, mesh=mesh(j), in_specs=j.P(), out_specs=j.P()), j

@@ -1,6 +1,7 @@
 """Arrays on eight devices, made of parts and used as arrays are: as in JAX."""
 
 import warnings
+import weakref
 
 import jax
 import numpy as np
@@ -349,6 +350,28 @@ def test_what_is_made_lies_where_it_does_in_jax(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of jit for a device
         assert_same(PLACED[name])
+
+
+def test_shards_share_the_memory_of_their_array_and_do_not_hold_it():
+    x = minijax.device_put(np.arange(8.0), minijax.NamedSharding(mesh_of(minijax), minijax.P("x")))
+    shards = x.addressable_shards
+    assert shards is x.addressable_shards
+    parts = [shard.data for shard in shards]
+    assert all(part is shard.data for part, shard in zip(parts, shards, strict=True))
+    step = minijax.jit(lambda x: x + 1, donate_argnums=0)
+    gone = weakref.ref(x)
+    step(x)
+    with pytest.raises(RuntimeError, match="deleted"):
+        np.asarray(parts[0])
+    del x
+    assert gone() is None  # without the collection of garbage
+
+
+def test_parts_from_a_callback_may_be_one_array():
+    same, sharding = np.ones(2), minijax.NamedSharding(mesh_of(minijax), minijax.P("x"))
+    x = minijax.make_array_from_callback((8,), sharding, lambda index: same)
+    same[:] = 0
+    np.testing.assert_array_equal(x, np.ones(8))
 
 
 def test_a_default_device_is_that_of_the_process():

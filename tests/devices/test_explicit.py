@@ -341,6 +341,47 @@ def test_as_jax(program):
         )
 
 
+RESHAPED = [
+    ((4, 8), ("d", "t"), (1, 4, 8)),
+    ((1, 64), ("d", "t"), (1, 8, 8)),
+    ((1, 8, 8), ("d", "t"), (1, 64)),
+    ((4, 16), ("d", "t"), (1, 4, 16)),
+    ((8, 16), ("t", "d"), (8, 1, 16, 1)),
+    ((1, 1, 8), ("d", None, "t"), (1, 8)),
+    ((64,), (("t", "d"),), (8, 8)),
+    ((64,), (("d", "t"),), (8, 8)),
+    ((8, 8), (("d", "t"), None), (64,)),
+    ((2, 3, 8), ("d", None, "t"), (6, 8)),
+    ((6, 8), ("d", "t"), (3, 2, 8)),
+    ((6, 8), ("d", "t"), (6, 2, 4)),
+]
+
+
+def test_axes_of_one_device_go_on_dividing_what_they_divided():
+    def types(lib):
+        with lib.set_mesh(lib.make_mesh((1, 8), ("d", "t"))):
+            for shape, spec, new in RESHAPED:
+                x = lib.device_put(np.ones(shape), lib.sharding.PartitionSpec(*spec))
+                try:
+                    yield new, str(lib.typeof(x.reshape(new)).sharding.spec)
+                except Exception as error:
+                    yield new, type(error).__name__
+
+    assert [*types(minijax)] == [*types(jax)]
+
+
+def test_types_say_nothing_where_only_in_shardings_do():
+    def results(lib):
+        sharding = lib.sharding.NamedSharding(
+            lib.make_mesh((8,), ("x",)), lib.sharding.PartitionSpec("x")
+        )
+        for function in (lambda x: 2 * x, lambda x: x.sum(0), lambda x: x.T):
+            y = lib.jit(function, in_shardings=sharding)(np.ones((16, 4), np.float32))
+            yield y.addressable_shards[0].data.shape
+
+    assert [*results(minijax)] == [*results(jax)] == [(2, 4), (4,), (4, 2)]
+
+
 def test_tangents_of_divided_integers_have_no_division():
     with minijax.set_mesh(minijax.make_mesh((8,), ("x",))):
         x = minijax.device_put(np.arange(8), minijax.P("x"))

@@ -168,6 +168,34 @@ def test_any_mesh_of_as_many_devices_will_do(program, spec):
     assert our_parts == their_parts or program is constrained
 
 
+def test_types_say_how_arguments_and_results_are_divided():
+    """Along axes of type `Explicit`; the argument may have any type, and so may be undivided."""
+    numbers = np.arange(64, dtype=np.float32).reshape(8, 8) / 7
+
+    def results(lib, load):
+        P = lib.sharding.PartitionSpec
+        with lib.set_mesh(lib.make_mesh((4, 2), ("x", "y"))):
+            x = lib.device_put(numbers, P("x", "y"))
+            exported = load(lib.export.export(lib.jit(lib.numpy.sin))(x))
+            whole = load(lib.export.export(lib.jit(lib.numpy.sin))(lib.numpy.array(numbers)))
+            total = lib.grad(lambda x: exported.call(x).sum())
+            calls = [exported.call, lib.jit(exported.call), total, lib.jit(total)]
+            for out in [*(call(x) for call in calls), exported.call(numbers), whole.call(x)]:
+                yield str(lib.typeof(out).sharding.spec), np.asarray(out).tolist()
+
+    def reloaded(exported):
+        return minijax.export.deserialize(exported.serialize(vjp_order=1))
+
+    expected = [spec for spec, _ in results(jax, lambda exported: exported)]
+    for load in (lambda exported: exported, reloaded):
+        found = [*results(minijax, load)]
+        assert [spec for spec, _ in found] == expected
+        for (_, out), formula in zip(
+            found, 2 * [np.sin] + 2 * [np.cos] + 2 * [np.sin], strict=True
+        ):
+            np.testing.assert_allclose(out, formula(numbers), rtol=1e-5, atol=1e-6)
+
+
 def test_a_program_on_other_devices_says_what_to_do():
     few = put(minijax, "x", shape=(4,), names="x")
     with pytest.raises(

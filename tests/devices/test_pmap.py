@@ -34,6 +34,10 @@ PROGRAMS = {
     "by keyword": lambda lib: lib.pmap(lambda x, y: x - y, "i")(V, y=2 * V),
     "static": lambda lib: lib.pmap(lambda x, n: n * x, "i", static_broadcasted_argnums=1)(V, 3),
     "given devices": lambda lib: lib.pmap(lambda x: x, "i", devices=lib.devices()[4:6])(V[:2]),
+    "of arrays on devices in another order": lambda lib: [
+        lib.pmap(lambda x: x + 1, "i", devices=devices)(lib.pmap(lambda x: x, "i", devices=of_x)(V))
+        for devices, of_x in [(None, lib.devices()[::-1]), (lib.devices()[::-1], None)]
+    ],
     "donated": lambda lib: lib.pmap(lambda x: x + 1, "i", donate_argnums=0)(lib.numpy.array(V)),
     "again on its results": lambda lib: lib.pmap(lambda x: x + 1, "i")(
         lib.pmap(lambda x: 2 * x, "i")(V)

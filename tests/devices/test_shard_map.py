@@ -8,6 +8,8 @@ import itertools
 import re
 
 import jax
+import jax.scipy.special
+import jax.scipy.stats
 import numpy as np
 import pytest
 from beside_jax import CAN_READ, X, assert_same, mesh_of
@@ -16,7 +18,9 @@ from hypothesis import strategies as st
 from shares import examples, one_in
 
 import minijax
-import minijax.experimental
+import minijax.experimental.ode
+import minijax.scipy.special
+import minijax.scipy.stats
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
 
@@ -36,6 +40,10 @@ def mapped(lib, f, ins, outs, **options):
         else spec(lib, *given)
     )
     return lib.shard_map(f, mesh=mesh_of(lib), in_specs=make(ins), out_specs=make(outs), **options)
+
+
+def auto_mesh(lib):
+    return lib.make_mesh((8,), ("x",), axis_types=(lib.sharding.AxisType.Auto,))
 
 
 def over_x(lib, f, x=X, ins=("x",), outs=("x",), **options):
@@ -99,6 +107,31 @@ PROGRAMS = {
     "closed over by a jitted function": lambda lib: lib.jit(
         lambda v, x: mapped(lib, lambda x: x * v, ("x",), ("x",))(x)
     )(V, X),
+    "arguments that are passed on": lambda lib: lib.shard_map(
+        lambda x, tree, f: f(x) * tree["a"][1] + tree["b"],
+        mesh=mesh_of(lib),
+        in_specs=(spec(lib, "x"), {"a": None, "b": spec(lib)}, None),
+        out_specs=spec(lib, "x"),
+    )(X, {"a": ["text", 3.0, None], "b": V}, lib.numpy.sin),
+    "the gradient of an argument that is passed on": lambda lib: lib.grad(
+        lambda n: lib.shard_map(
+            lambda x, n: x * n,
+            mesh=mesh_of(lib),
+            in_specs=(spec(lib, "x"), None),
+            out_specs=spec(lib, "x"),
+        )(X, n).sum()
+    )(3.0),
+    "an abstract mesh": lambda lib: lib.jit(
+        lib.shard_map(
+            lambda x: lib.lax.psum(x, "x"),
+            mesh=auto_mesh(lib).abstract_mesh,
+            in_specs=spec(lib, "x"),
+            out_specs=spec(lib),
+        )
+    )(lib.device_put(X, lib.sharding.NamedSharding(auto_mesh(lib), spec(lib, "x")))),
+    "an abstract mesh and no devices": lambda lib: lib.shard_map(
+        lambda x: x, mesh=auto_mesh(lib).abstract_mesh, in_specs=spec(lib), out_specs=spec(lib)
+    )(X),
     "no arguments": lambda lib: lib.shard_map(
         lambda: lib.lax.axis_index("x")[None] * lib.numpy.ones(2),
         mesh=mesh_of(lib),
@@ -119,6 +152,25 @@ PROGRAMS = {
         lib, lambda x: lib.lax.psum(x, "x", axis_index_groups=[[0, 2], [1, 3]]), check_vma=False
     ),
     "pmean": lambda lib: over_x(lib, lambda x: lib.lax.pmean(x, "x"), outs=()),
+    "psum in groups of other sizes": lambda lib: over_x(
+        lib,
+        lambda x: [
+            getattr(lib.lax, name)(x, "x", axis_index_groups=[[0, 2, 1], [3]])
+            for name in ("psum", "pmax", "pmin")
+        ],
+        check_vma=False,
+    ),
+    "ppermute along several axes": lambda lib: over_x(
+        lib,
+        lib.grad(
+            lambda x: (
+                lib.lax.ppermute(x, ("x", "y"), [(i, (i + 3) % 8) for i in range(7)])
+                * lib.lax.pshuffle(x, ("x", "y"), [1, 0, 3, 2, 5, 4, 7, 6])
+            ).sum()
+        ),
+        ins=(("x", "y"),),
+        outs=(("x", "y"),),
+    ),
     "pmax, pmin": lambda lib: over_x(
         lib, lambda x: (lib.lax.pmax(x, "x"), lib.lax.pmin(x, "x")), outs=()
     ),
@@ -731,18 +783,88 @@ def test_mesh_is_a_mesh():
         f(1.0)
 
 
+def test_means_in_groups_of_other_sizes():
+    groups = [[0, 1, 2], [3, 4, 5, 6, 7]]
+    found = minijax.pmap(lambda x: minijax.lax.pmean(x, "i", axis_index_groups=groups), "i")(V)
+    np.testing.assert_allclose(found, [V[:3].mean()] * 3 + [V[3:].mean()] * 5, rtol=1e-6)
+
+
+def test_constraints_do_not_name_axes_that_are_mapped_over():
+    one_device = minijax.devices()[0]
+    for put in (minijax.lax.with_sharding_constraint, minijax.device_put):
+        by_x = minijax.NamedSharding(mesh_of(minijax), minijax.P("x"))
+        with pytest.raises(ValueError, match="names 'x', along which shard_map has divided it"):
+            over_x(minijax, lambda x: put(x, by_x))  # noqa: B023  # called at once
+    moved = over_x(minijax, lambda x: minijax.device_put(2 * x, one_device))
+    np.testing.assert_array_equal(moved, 2 * X)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_each_device_has_its_part_of_a_reference(jitted):
+    def add(ref, x):
+        ref[...] += x
+        ref[0] = 7.0
+        return x * ref[...]
+
+    mesh = auto_mesh(minijax)
+    f = minijax.shard_map(add, mesh=mesh, in_specs=minijax.P("x"), out_specs=minijax.P("x"))
+    by_x = minijax.NamedSharding(mesh, minijax.P("x"))
+    ref = minijax.new_ref(minijax.device_put(np.zeros(16), by_x))
+    out = (minijax.jit(f) if jitted else f)(ref, np.arange(16.0))
+    np.testing.assert_array_equal(ref[...], np.where(np.arange(16) % 2, np.arange(16.0), 7))
+    np.testing.assert_array_equal(out, np.arange(16) * np.asarray(ref[...]))
+    same = minijax.shard_map(
+        add, mesh=mesh, in_specs=(minijax.P(), minijax.P("x")), out_specs=by_x.spec
+    )
+    with pytest.raises(ValueError, match=r"what a reference of type .* holds: it varies along x"):
+        same(minijax.new_ref(np.zeros(2)), np.arange(16.0))
+
+
 def test_groups_divide_the_axis():
-    psum = lambda groups: ours(  # noqa: E731
-        lambda x: minijax.lax.psum(x, "x", axis_index_groups=groups), ("x",), ("x",)
+    gathered = lambda groups: ours(  # noqa: E731
+        lambda x: minijax.lax.all_gather(x, "x", axis_index_groups=groups), ("x",), ("x",)
     )(X)
     with pytest.raises(ValueError, match="each index below 4 once"):
-        psum([[0, 1], [2, 2]])
+        gathered([[0, 1], [2, 2]])
     with pytest.raises(ValueError, match="of one size"):
-        psum([[0, 1, 2], [3]])
+        gathered([[0, 1, 2], [3]])
 
 
 def test_no_results():
     assert over_x(minijax, lambda x: (None, ()), outs=()) == (None, ())
+
+
+def of_gamma(lib, x):
+    special, stats = lib.scipy.special, lib.scipy.stats
+    return [
+        special.gammainc(x, 0.5), special.gammaincc(x, 0.5), special.betainc(x, 2.0, 0.5),
+        stats.poisson.cdf(x, 2.0), lib.grad(lambda x: special.gammainc(x, 0.5).sum())(x),
+    ]  # fmt: skip
+
+
+def of_series(lib, x):
+    special, ode = lib.scipy.special, lib.experimental.ode
+    return [
+        special.hyp1f1(x, 2.0, 0.5), special.hyp2f1(x, 2.0, 3.0, 0.5),
+        ode.odeint(lambda y, t: -y * x, np.ones(1, np.float32), np.float32([0, 1]))[-1],
+    ]  # fmt: skip
+
+
+def test_loops_of_the_library_vary_as_their_operands():
+    """Their carries begin as constants, which are the same on all devices."""
+    x = np.linspace(0.5, 3, 8, dtype=np.float32)
+    mesh = minijax.make_mesh((8,), ("x",), axis_types=(minijax.sharding.AxisType.Auto,))
+
+    def functions(x):
+        return of_gamma(minijax, x) + of_series(minijax, x)
+
+    specs = minijax.P("x")
+    found = minijax.shard_map(functions, mesh=mesh, in_specs=specs, out_specs=specs)(x)
+    each = minijax.jit(minijax.vmap(functions))(x[:, None])  # what JAX refuses has no other oracle
+    for ours, alone in zip(found, each, strict=True):
+        np.testing.assert_allclose(ours, alone[:, 0], rtol=2e-6)
+    for ours, theirs in zip(found, of_gamma(jax, x), strict=False):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
 def test_python_is_called_by_each_device():
@@ -761,6 +883,23 @@ def test_python_is_called_by_each_device():
         assert sorted(x.sum() for x in calls) == sorted(
             part.sum() for rows in np.split(X, 4) for part in np.split(rows, 2, axis=1)
         )
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_python_is_called_once_for_each_shard_along_some_axes(ordered):
+    found = []
+
+    def noting(x):
+        callback = minijax.experimental.io_callback
+        minijax.debug.callback(lambda x: found.append(float(x)), x.sum(), ordered=ordered)
+        callback(lambda x: found.append(-float(x)), None, x.sum(), ordered=ordered)
+        return x
+
+    over_x(minijax, noting, np.arange(8.0), axis_names={"x"})
+    minijax.effects_barrier()
+    assert sorted(found) == [-13, -9, -5, -1, 1, 5, 9, 13]
+    with pytest.raises(NotImplementedError, match="returns values in a shard_map over some axes"):
+        over_x(minijax, lambda x: minijax.experimental.io_callback(np.sin, x, x), axis_names={"x"})
 
 
 def test_python_is_called_in_the_order_of_each_device(capsys):

@@ -116,6 +116,31 @@ attempt("no prefix", lambda: utils.host_local_array_to_global_array(X, mesh(2, 2
 print(mesh(2, 2).local_mesh.devices.shape, mesh(4, 1).local_mesh.shape["x"])
 """
 
+# Each process gives examples for its own devices; collectives combine those of all.
+PMAP = """
+lax, random = lib.lax, lib.random
+x = np.arange(2, dtype=np.float32) + 2 * rank
+rows = np.arange(6, dtype=np.float32).reshape(2, 3) + 6 * rank
+keys = random.split(random.key(rank), 2)
+
+def all_of(x):
+    return lax.psum(x, "i"), lax.psum(1, "i"), lax.axis_index("i"), lax.all_gather(x, "i")
+
+for name, out in {
+    "collectives": lib.pmap(all_of, "i")(x),
+    "its results": lib.pmap(all_of, "i")(lib.pmap(lambda x: x + 1, "i")(x)),
+    "a later axis": lib.pmap(lambda x: x.cumsum(), "i", in_axes=1, out_axes=1)(rows.T),
+    "shared": lib.pmap(
+        lambda x, y: (x * y, lax.psum(x, "i")), "i", in_axes=(0, None), out_axes=(0, None)
+    )(x, np.float32(3)),
+    "keys": lib.pmap(lambda key: random.normal(key, (2,)), "i")(keys),
+    "static": lib.pmap(lambda x, n, *, y: n * x + y, "i", static_broadcasted_argnums=1)(x, 3, y=x),
+    "donated": lib.pmap(lambda x: x + 1, "i", donate_argnums=0)(lib.pmap(lambda x: 2 * x, "i")(x)),
+}.items():
+    for leaf in lib.tree.leaves(out):
+        show(name, leaf)
+"""
+
 LIVE = """
 from {lib}.experimental import multihost_utils as utils
 
@@ -149,7 +174,9 @@ steps = utils.process_allgather(np.int32(-1 if stopped is None else stopped))
 print(stopped is not None, len(set(steps.tolist())) == 1, stopped is not None and stopped > 5)
 """
 
-PROGRAMS = {"arrays": ARRAYS, "utilities": UTILITIES, "live": LIVE, "notice": NOTICE}
+PROGRAMS = {
+    "arrays": ARRAYS, "utilities": UTILITIES, "pmap": PMAP, "live": LIVE, "notice": NOTICE,
+}  # fmt: skip
 
 
 def test_processes_do_together_what_those_of_jax_do(processes):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from several_processes import BEGIN, PATIENCE, environment
+from several_processes import BEGIN, PATIENCE, TWO_DEVICES, environment
 
 from minijax.distributed.ports import reserved_port
 
@@ -146,6 +146,27 @@ def test_different_programs_are_found(processes, different):
         assert "must run the same operations on it, in the same order" in each.err
         assert "process 0" in each.err
         assert "process 1" in each.err
+
+
+IN_THE_WAIT = {
+    "a value": "float(step(x)) if rank == 0 else sys.exit(7)",
+    "an array, after an error that is caught": "rank or print(np.asarray(step(x)))",
+}
+
+
+@pytest.mark.parametrize("different", IN_THE_WAIT.values(), ids=IN_THE_WAIT)
+def test_a_step_more_is_found_where_its_result_is_waited_for(processes, different):
+    """With several devices of a process, the call that launches a program does not wait."""
+    program = f"""
+x = minijax.device_put(np.arange(8.0), NamedSharding(minijax.make_mesh((4,), ("x",)), P("x")))
+x = step(x).block_until_ready() + x
+{different}
+"""
+    zero, one = run(processes, program, **TWO_DEVICES)
+    assert {zero.code, one.code} <= {1, 75}
+    assert "is to run `<lambda>` of f32[8@x], which needs all processes" in zero.err
+    assert "process 1 (pid " in zero.err
+    assert "is done" in zero.err
 
 
 def test_steps_of_different_length_are_no_fault(processes):

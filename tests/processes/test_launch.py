@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from several_processes import BEGIN, PATIENCE, environment
 
-from minijax.distributed.launch import main
+from minijax.distributed.launch import _lines_of, main
 
 MINIMAL = "import os, signal, sys, time\nrank = int(os.environ['MINIJAX_PROCESS_ID'])\n"
 
@@ -135,7 +136,31 @@ def test_all_are_started_again(processes):
     assert launch(processes, program, "--max-restarts", "1").returncode == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_is_written_anew_comes_at_once():
+    class Source:
+        chunks: ClassVar = [b"\r 10%", b"\r 20%", b"\n", b"30%\r40", b"%\r\nno", b" end"]
+
+        def read1(self, size):
+            return self.chunks.pop(0) if self.chunks else b""
+
+    assert [*_lines_of(Source())] == [
+        (b" 10%", b"\r"), (b" 20%", b"\r"), (b"", b"\n"), (b"30%", b"\r"), (b"40", b"\r"),
+        (b"%", b"\n"), (b"no end", b"\n"),
+    ]  # fmt: skip
+
+
+def test_a_warning_is_handed_on_and_ends_nothing(processes):
+    program = """
+    signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0))
+    os.kill(os.getppid(), signal.SIGUSR1) if rank == 0 else None
+    time.sleep(1000)
+    """
+    # The launcher may get it before the other process has its handler.
+    done = launch(processes, program, "-n", "1")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_signals_are_passed_on_and_nothing_is_left(processes, number):
     program = """
     print("begun")

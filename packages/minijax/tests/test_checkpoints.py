@@ -5,6 +5,7 @@ import random as python_random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -339,10 +340,30 @@ def test_what_a_killed_process_leaves_is_not_seen_and_deleted_later(two_steps, t
     shutil.copytree(two_steps / "1", tmp_path / "1")
     shutil.copytree(two_steps / "5", tmp_path / ".5.01234567.incomplete")
     shutil.copytree(two_steps / "5", tmp_path / ".0.01234567.removed")
-    (tmp_path / "notes").mkdir()
+    hosts = {"here": socket.gethostname(), "elsewhere": "another-host"}
+    parent, gone = os.getppid(), 2**22 + 1  # above the largest number of a process
+    left = {
+        name: tmp_path / f".5.01234567-89abcdef-{pid}-{hosts[host]}.incomplete"
+        for name, pid, host in [
+            ("of one that runs", parent, "here"),
+            ("of one that is gone", gone, "here"),
+            ("of another host", gone, "elsewhere"),
+            ("of another host, long ago", parent, "elsewhere"),
+        ]
+    }
+    for path in [*left.values(), tmp_path / "notes"]:
+        path.mkdir()
+    os.utime(left["of another host, long ago"], (0, 0))
     assert checkpoints.all_steps(tmp_path) == [1]
     save(tmp_path, 6)
-    assert sorted(os.listdir(tmp_path)) == ["1", "6", "notes"]
+    stays = [left["of one that runs"].name, left["of another host"].name]
+    assert sorted(os.listdir(tmp_path)) == sorted(["1", "6", "notes", *stays])
+
+
+def test_the_home_directory_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    save("~/steps", 1)
+    assert checkpoints.all_steps(tmp_path / "steps") == [1]
 
 
 # Processes

@@ -382,15 +382,17 @@ def test_switched_off(directory, events):
     assert not directory.exists()
 
 
-def test_a_program_that_calls_python_is_not_kept(directory, events):
+def test_a_program_that_calls_python_is_kept_and_given_the_functions_of_its_process(events):
     def double(x):
         return np.asarray(x) * 2
 
-    for _ in range(2):
-        out = jit(lambda x: pure_callback(double, x, jnp.sin(x)) + 1)(X)
-        np.testing.assert_allclose(out, EXPECTED)
-    assert events() == []
-    assert not directory.exists()
+    def triple(x):
+        return np.asarray(x) * 3
+
+    for function, expected in [(double, EXPECTED), (triple, 1.5 * (EXPECTED - 1) + 1)]:
+        out = jit(lambda x: pure_callback(function, x, jnp.sin(x)) + 1)(X)  # noqa: B023
+        np.testing.assert_allclose(out, expected)
+    assert events() == ["miss", "hit"]
     calling = jit(lambda x: pure_callback(double, x, x)).lower(X).compile()
     with pytest.raises(RuntimeError, match="cannot leave"):
         xla.serialize(calling.compiled.executable)
@@ -402,7 +404,7 @@ def test_a_program_that_xla_writes_about_is_not_kept():
 
 
 def test_a_program_that_xla_cannot_write_down_is_not_kept(directory, events, monkeypatch):
-    def serialize(executable):
+    def serialize(executable, with_functions=False):
         raise RuntimeError("UNIMPLEMENTED")
 
     monkeypatch.setattr(xla, "serialize", serialize)
@@ -648,6 +650,16 @@ def test_a_directory_that_cannot_be_made(tmp_path, events):
             compute()
         compute()
     assert events() == []
+
+
+def test_a_url_is_no_directory(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with (
+        config.override(enable_compilation_cache=True, compilation_cache_dir="gs://bucket/cache"),
+        pytest.warns(UserWarning, match="it must be a directory, and is a URL"),
+    ):
+        compute()
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_default_directory_that_cannot_be_made_is_no_concern_of_the_user(tmp_path):

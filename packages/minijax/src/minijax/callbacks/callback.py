@@ -9,10 +9,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from minijax.primitives.loops import region
+from minijax.primitives.varying import MeshAxis, index_text, manual_along_all
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import to_array
 from minijax.runtime.host_functions import NumberedFunction, call_text
+from minijax.runtime.sharding_text import mesh_of_devices
 from minijax.settings.number_types import set_number_types
+from minijax.shardings.mesh import AbstractMesh
 from minijax.xla.callbacks import callback_error
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of, on_behalf_of
@@ -26,7 +30,7 @@ from minijax_stage2.shaped_array import (
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import new_buffer
-from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 Avals = tuple[ShapedArray, ...]
 TOKEN = ShapedArray((), np.bool_)  # the type of what says that one call comes after another
@@ -123,7 +127,17 @@ class Callback:
         key = in_avals, tuple(out_avals), has_token
         if key not in self._numbered:
             self._numbered[key] = NumberedFunction(partial(self._on_host, *key))
-        return call_text(b, self._numbered[key], operands, out_avals, has_effects)
+        write = partial(call_text, function=self._numbered[key], has_effects=has_effects)
+        mesh = mesh_of_devices.get()
+        if mesh is None or not has_effects:
+            return write(b, operands=operands, out_avals=out_avals)
+        if len(out_avals) > has_token:
+            raise NotImplementedError(
+                f"{self.caller}: `{self}` returns values in a shard_map over some axes of the "
+                f"mesh, {mesh.manual_axes}: the devices along the others would each call it. Have "
+                "shard_map map over all axes; or use pure_callback, which may be called often"
+            )
+        return _once_for_each_shard(b, mesh, operands, out_avals, write)
 
     def _on_host(
         self, in_avals: Avals, out_avals: Avals, has_token: bool, *operands: Any
@@ -138,6 +152,37 @@ class Callback:
 
     def __repr__(self) -> str:
         return name_of(self.fun)
+
+
+def _once_for_each_shard(
+    b: FunctionBuilder,
+    mesh: AbstractMesh,
+    operands: Sequence[Value],
+    out_avals: Sequence[ShapedArray],
+    write: Callable[..., Sequence[Value]],
+) -> list[Value]:
+    """Write a call by the first of the devices along axes left to the partitioner.
+
+    The results are the first operands, tokens.
+    """
+
+    def by_first(b: FunctionBuilder, operands: Sequence[Value]) -> Sequence[Value]:
+        number, is_one = ShapedArray((), np.int32), b.constant(True, TOKEN)
+        for name in mesh.axis_names:
+            if name not in mesh.manual_axes:
+                index = index_text(b, MeshAxis(name, mesh, False), number)
+                zero = b.constant(0, number)
+                names, types = f"{index.name}, {zero.name}", signature([index, zero], [TOKEN])
+                (is_zero,) = b.emit(f"stablehlo.compare EQ, {names} : {types}", TOKEN)
+                text = f"stablehlo.and {is_one.name}, {is_zero.name} : {mlir_type(TOKEN)}"
+                (is_one,) = b.emit(text, TOKEN)
+        given = operands[: len(out_avals)]
+        call = region(b, [], lambda _: write(b, operands=operands, out_avals=out_avals))
+        rest = region(b, [], lambda _: given)
+        text = f'"stablehlo.if"({is_one.name}) ({call}, {rest}) : {signature([is_one], out_avals)}'
+        return b.emit(text, *out_avals)
+
+    return manual_along_all(b, mesh, operands, out_avals, by_first)
 
 
 def _argument(x: Any) -> Array:

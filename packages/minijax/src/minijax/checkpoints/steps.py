@@ -8,15 +8,23 @@ import operator
 import os
 import re
 import shutil
+import socket
+import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from minijax import xla
 from minijax.errors.argument_errors import require_fit
 from minijax_stage2.shown import shown
 
 MANIFEST = "manifest.json"
-_HIDDEN = re.compile(r"\.\d+\.[0-9a-f]{8}\.(incomplete|removed)")
+_HIDDEN = re.compile(
+    r"\.\d+\.[0-9a-f]{8}(?:-(?P<life>[0-9a-f]{8})-(?P<pid>\d+)-(?P<host>.*))?\.(incomplete|removed)"
+)
+_LIFE = uuid.uuid4().hex[:8]  # of this process, whose number another one may have had
+_SECONDS_OF_A_DAY = 24 * 60 * 60
 
 
 def all_steps(directory: str | os.PathLike[str]) -> list[int]:
@@ -97,7 +105,7 @@ def directory_of(caller: str, directory: Any) -> Path:
             f"{caller}: directory must be a path in a file system, found {shown(directory)}: "
             "a checkpoint becomes complete by a rename, which object stores do not have"
         )
-    return Path(directory).absolute()
+    return Path(directory).expanduser().absolute()
 
 
 def step_of(caller: str, step: Any) -> int:
@@ -129,19 +137,39 @@ def described(directory: Path) -> str:
 def new_directory(path: Path) -> Path:
     """A new directory for the checkpoint that is to be at `path`; it has another name until then.
 
-    Deletes what was left behind by processes that were killed.
+    Deletes what was left behind by processes that were killed, but not what others still write.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for each in path.parent.iterdir():
-        if _HIDDEN.fullmatch(each.name):
-            shutil.rmtree(each)
+        found = _HIDDEN.fullmatch(each.name)
+        if found and not _is_in_use(each, found):
+            shutil.rmtree(each, ignore_errors=True)  # another saver may be faster
     hidden = _hidden(path, "incomplete")
     hidden.mkdir()
     return hidden
 
 
 def _hidden(path: Path, why: str) -> Path:
-    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.{why}")
+    owner = f"{_LIFE}-{os.getpid()}-{socket.gethostname()}"
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}-{owner}.{why}")
+
+
+def _is_in_use(hidden: Path, name: "re.Match[str]") -> bool:
+    """Return True if the process that made a hidden directory may still be at it.
+
+    Of another host that is not known; what was not touched for a day counts as left behind.
+    """
+    if name["pid"] is None:  # as earlier versions named it
+        return False
+    pid = int(name["pid"])
+    if name["host"] == socket.gethostname():
+        if pid == os.getpid():  # which another one may have had before
+            return name["life"] == _LIFE
+        if not xla.process_runs(pid):
+            return False
+    with suppress(FileNotFoundError):
+        return time.time() - hidden.stat().st_mtime < _SECONDS_OF_A_DAY
+    return False
 
 
 def complete(hidden: Path, path: Path, manifest: str) -> None:

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import IO, NamedTuple
@@ -23,7 +23,15 @@ from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
 from minijax.distributed.ports import reserved_port
 from minijax.errors.tracebacks import NOTE
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# The signals that end the launcher, and those that are only handed on, where there are such.
+_NAMES_OF_ENDS, _NAMES_OF_OTHERS = (
+    ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"),
+    ("SIGUSR1", "SIGUSR2"),
+)
+_ENDS, _OTHERS = (
+    [signal.Signals[name] for name in names if name in signal.Signals.__members__]
+    for names in (_NAMES_OF_ENDS, _NAMES_OF_OTHERS)
+)
 
 
 class _End(NamedTuple):
@@ -72,12 +80,12 @@ class _Worker:
 
     def _pass_on(self, source: IO[bytes], target: IO[bytes], is_stderr: bool) -> None:
         prefix = f"[{self.index}] ".encode()
-        for line in source:
+        for line, end in _lines_of(source):
             text = line.decode(errors="replace").strip()
-            if is_stderr and text not in ("", NOTE):
+            if is_stderr and end == b"\n" and text not in ("", NOTE):
                 self.errors.append(text)
             with _printing, suppress(OSError):  # nobody may be reading
-                target.write(prefix + line.rstrip(b"\r\n") + b"\n")
+                target.write(prefix + line + end)
                 target.flush()
 
     def _wait(self, ends: "queue.SimpleQueue[_End]") -> None:
@@ -93,6 +101,27 @@ class _Worker:
             thread.join(timeout=5)  # a pipe stays open if somebody else holds it
 
 
+def _lines_of(source: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """The lines that a process writes, and their ends.
+
+    A line that begins or ends with a carriage return is one that is written anew, as progress bars
+    are, and comes as soon as it is there.
+    """
+    rest, is_anew = b"", False
+    while chunk := source.read1(1 << 16):  # type: ignore[attr-defined]
+        *parts, rest = _LINE_END.split(rest + chunk)
+        for line, end in zip(parts[::2], parts[1::2], strict=True):
+            is_anew = end == b"\r"
+            if line or not is_anew:
+                yield line, b"\r" if is_anew else b"\n"
+        if rest and is_anew:
+            yield rest, b"\r"
+            rest = b""
+    if rest:
+        yield rest, b"\n"
+
+
+_LINE_END = re.compile(rb"(\r?\n|\r)")
 _printing = threading.Lock()
 
 
@@ -127,8 +156,9 @@ class _Launcher:
 
     def run(self, max_restarts: int) -> int:
         """Run the processes until all are done, again if one fails; return the exit code."""
-        for number in _SIGNALS:
-            signal.signal(number, self._on_signal)
+        for number in [*_ENDS, *_OTHERS]:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as of `nohup`
+                signal.signal(number, self._on_signal)
         for attempt in range(max_restarts + 1):
             with reserved_port() as port:
                 code = self._run_once(attempt, f"127.0.0.1:{port}")
@@ -144,8 +174,9 @@ class _Launcher:
         return ",".join(map(str, range(index * count, (index + 1) * count)))
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        again = self.signalled is not None
-        self.signalled = number
+        again = self.signalled is not None and number in _ENDS
+        if number in _ENDS:
+            self.signalled = number
         for worker in self.workers:
             worker.signal(signal.SIGKILL if again else number)
 

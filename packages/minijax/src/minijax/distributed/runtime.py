@@ -364,7 +364,7 @@ def _require_capable_jaxlib() -> None:
     if not xla.supports_processes():
         raise RuntimeError(
             "distributed.initialize: this version of jaxlib cannot read arrays that are divided "
-            "among devices; jaxlib 0.11 can, on Python 3.12 or newer"
+            "among devices; jaxlib 0.11.2 can, on Python 3.12 or newer"
         )
 
 

@@ -11,20 +11,18 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
-from minijax.runtime.array import Array, PlacedArray, array, parts_here, put
+from minijax.runtime.array import Array, array, put
 from minijax.runtime.devices import devices, process_count, process_index
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
-from minijax.runtime.make_array import make_array_from_process_local_data
+from minijax.runtime.make_array import local_part, make_array_from_process_local_data
 from minijax.shardings.mesh import Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
-from minijax.shardings.types import type_at
-from minijax_stage2 import ShapedArray, tree_flatten, tree_flatten_with_path, tree_map
+from minijax_stage2 import tree_flatten, tree_flatten_with_path, tree_map
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import broadcast_prefix, keystr
-from minijax_stage3.executable import device_type
 
 
 @evaluated_by_library
@@ -342,15 +340,7 @@ def _local_part(x: Array, sharding: NamedSharding) -> Array:
     """The part of `x` on the devices of this process, when it is divided by a sharding."""
     if x.is_fully_addressable:
         return x
-    x = put(x, x.aval, sharding)
-    assert isinstance(sharding.mesh, Mesh)
-    local = NamedSharding(sharding.mesh.local_mesh, sharding.spec)
-    parts = [np.array(part) for part in parts_here(x)]
-    numbers = zip(parts[0].shape, local.parts(x.ndim), strict=True)
-    aval = ShapedArray(tuple([size * count for size, count in numbers]), x.aval.dtype)
-    where = local.placement(x.ndim)
-    buffer = xla.put_parts(device_type(aval), where, parts, True)
-    return PlacedArray(buffer, type_at(aval, local))
+    return local_part(put(x, x.aval, sharding))
 
 
 def _shardings(caller: str, mesh: Any, pspecs: Any, tree: Any) -> list[NamedSharding]:

@@ -16,6 +16,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.numpy.ravel_pytree import ravel_pytree
+from minijax.primitives.varying import NONE, mesh_axes_of, pvary, vma_of
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.dtypes import issubdtype
@@ -30,6 +31,7 @@ from minijax_stage2 import (
     tree_leaves,
     tree_map,
     tree_unflatten,
+    typeof,
 )
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shown import shown
@@ -213,6 +215,10 @@ def odeint(
         return ravel_pytree(slope)[0]
 
     converted, consts = closure_convert(of_flat, flat, t[0], *leaves)
+    axes = NONE.union(*[vma_of(typeof(x)) for x in (flat, t, *leaves, *consts)])
+    if axes:  # along which the solution varies, if anything does
+        flat, t = (pvary(x, mesh_axes_of(axes)) for x in (flat, t))
+        converted, consts = closure_convert(of_flat, flat, t[0], *leaves)
     options = _Options(float(rtol), float(atol), float(mxstep), float(hmax))
     return vmap(unravel)(_odeint(converted, options, flat, t, *leaves, *consts))
 

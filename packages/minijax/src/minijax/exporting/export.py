@@ -38,11 +38,15 @@ from minijax.runtime.inspection import has_addresses
 from minijax.runtime.jit import jit
 from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.staging import struct_of
-from minijax.shardings.mesh import Mesh
+from minijax.shardings.context import get_abstract_mesh
+from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.resharding import leave_to_compiler
 from minijax.shardings.sharding import NamedSharding, Sharding
+from minijax.shardings.types import ShardedArray, reshard_p, unsharded
 from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
 from minijax.transforms.transformations import vjp
-from minijax_stage2 import ShapedArray, Tracer, bind, tree_flatten, typeof
+from minijax_stage2 import ShapedArray, Tracer, bind, bind1, tree_flatten, typeof
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
@@ -267,12 +271,19 @@ class Exported:
             )
         found = [typeof(leaf) for leaf in leaves]
         for number, (takes, aval) in enumerate(zip(self.in_avals, found, strict=True)):
-            if takes.strip_weak_type() is not aval.strip_weak_type():
+            if takes.strip_weak_type() is not unsharded(aval).strip_weak_type():
                 raise TypeError(
                     f"the exported `{self.fun_name}` takes {takes} as leaf {number} of its "
                     f"arguments, found {aval}"
                 )
-        return self.out_tree.unflatten(self._leaves_of_result(*leaves))
+        mesh = next((aval.mesh for aval in found if isinstance(aval, ShardedArray)), None)
+        mesh = get_abstract_mesh() if mesh is None else mesh
+        if not mesh.explicit_axes:
+            return self.out_tree.unflatten(self._leaves_of_result(*leaves))
+        inside = mesh.update_axis_types(dict.fromkeys(mesh.explicit_axes, AxisType.Auto))
+        outs = self._leaves_of_result(*[leave_to_compiler(x, inside) for x in leaves])
+        pairs = zip(outs, self.program.out_shardings, strict=True)
+        return self.out_tree.unflatten([_divided(x, sharding, mesh) for x, sharding in pairs])
 
     @cached_property
     def _leaves_of_result(self) -> Callable[..., list[Any]]:
@@ -321,6 +332,17 @@ class Exported:
         }
         derivative = bytes(self.vjp().serialize(vjp_order - 1)) if vjp_order else b""
         return pack(header, [self.program.modules[each] for each in self.platforms], derivative)
+
+
+def _divided(x: Any, sharding: NamedSharding | None, mesh: AbstractMesh) -> Any:
+    """A result, of a type that says how it is divided along axes `Explicit` of a mesh."""
+    if sharding is None or sharding.mesh.shape_tuple != mesh.shape_tuple:
+        return x
+    explicit = {*mesh.explicit_axes}
+    names = [[name for name in axes if name in explicit] for axes in sharding.spec.names()]
+    if not any(names):
+        return x
+    return bind1(reshard_p, x, sharding=NamedSharding(mesh, PartitionSpec(*names)))
 
 
 def _as_hlo(shardings: AbstractShardings, avals: Sequence[ShapedArray]) -> tuple[Any, ...]:
@@ -431,7 +453,9 @@ def _exported(
             f"export: `{name}` calls Python functions of this process, by a callback or a "
             "function of `debug`, and they cannot leave it; export a function without them"
         )
-    in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
+    in_avals, out_avals = (
+        tuple(map(unsharded, avals)) for avals in (closed.in_avals, closed.out_avals)
+    )
     found: tuple[Sequence[Any], Sequence[Any]] = (None,) * len(in_avals), (None,) * len(out_avals)
     if divided is not None:
         found = divided.given

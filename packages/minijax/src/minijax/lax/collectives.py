@@ -228,15 +228,15 @@ def names_of(axis_name: Axis) -> tuple[Hashable, ...]:
 
 
 def _axes_and_groups(
-    caller: str, axis_name: Axis, groups: Any
+    caller: str, axis_name: Axis, groups: Any, reduces: bool = False
 ) -> tuple[list[tuple[Any, int]], dict[str, Any]]:
     """The index and size of each axis, and the parameters for groups of indices, if there are any.
 
-    With groups, the size is that of a group.
+    With groups, the size is that of the first group.
 
     Raises:
         NotImplementedError: there are groups under vmap, or along several axes.
-        ValueError: the groups do not divide the axis, or differ in size.
+        ValueError: the groups do not divide the axis, or differ in size where it is no reduction.
     """
     axes = list(map(axis_of, names_of(axis_name)))
     if groups is None:
@@ -252,13 +252,13 @@ def _axes_and_groups(
         raise ValueError(
             f"{caller}: axis_index_groups must hold each index below {size} once, found {groups}"
         )
-    if len({*map(len, found)}) > 1:
+    if len({*map(len, found)}) > 1 and not reduces:
         raise ValueError(f"{caller}: axis_index_groups must be of one size, found {groups}")
     return [(index, len(found[0]))], {"groups": found}
 
 
 def _reduce(caller: str, primitive: Primitive, x: Any, axis_name: Axis, groups: Any) -> Any:
-    axes, params = _axes_and_groups(caller, axis_name, groups)
+    axes, params = _axes_and_groups(caller, axis_name, groups, reduces=True)
     indices = [index for index, _ in axes]
     if not indices:
         return tree_to_arrays(x)
@@ -273,8 +273,8 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
         x: an array or a pytree of arrays. Of a number, the sum is known at once: `psum(1, name)`
             is the size of the axis, an int.
         axis_name: the name of the axis, or a tuple of names.
-        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
-            communicate only with those of their own list.
+        axis_index_groups: None, or along one axis of a mesh, lists of indices; examples communicate
+            only with those of their own list.
 
     Raises:
         NameError: there is no axis of that name.
@@ -285,8 +285,9 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     Array([0.25, 0.75], dtype=float32)
     """
     if isinstance(x, int | float | complex) and not isinstance(x, bool):
-        axes, _ = _axes_and_groups("psum", axis_name, axis_index_groups)
-        return x * math.prod([size for _, size in axes])
+        axes, params = _axes_and_groups("psum", axis_name, axis_index_groups, reduces=True)
+        if len({*map(len, params.get("groups", ()))}) <= 1:
+            return x * math.prod([size for _, size in axes])
     as_numbers = tree_map(
         lambda leaf: leaf.astype(np.int32) if typeof(leaf).dtype == np.bool_ else leaf,
         tree_to_arrays(x),
@@ -737,8 +738,8 @@ def _permute(x: Any, *, perm: tuple[tuple[int, int], ...]) -> tuple[Any, BatchDi
 ppermute_p = collective("ppermute", same_type, _permute, lower_ppermute)
 define_linear(
     ppermute_p,
-    lambda ct, index, *, perm: bind1(
-        ppermute_p, ct, index, perm=tuple((to, origin) for origin, to in perm)
+    lambda ct, *indices, perm: bind1(
+        ppermute_p, ct, *indices, perm=tuple((to, origin) for origin, to in perm)
     ),
 )
 
@@ -749,7 +750,8 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
 
     Arguments:
         x: an array or a pytree of arrays.
-        axis_name: the name of the axis.
+        axis_name: the name of the axis, or a tuple of names of axes of a mesh treated as one, the
+            major one first.
         perm: pairs of the indices of the source and destination examples.
 
     Returns:
@@ -757,23 +759,28 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
 
     Raises:
         ValueError: an example is the source, or the destination, more than once.
-        NotImplementedError: there are several names.
+        NotImplementedError: there are several names, and one is of vmap.
 
     >>> pass_on = lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)])
     >>> minijax.vmap(pass_on, axis_name="i")(jnp.array([10, 20, 30]))
     Array([ 0, 10, 20], dtype=int32)
     """
-    names = names_of(axis_name)
-    if len(names) != 1:
-        raise NotImplementedError(f"ppermute: axis_name must be one name, found {names}")
-    index, size = axis_of(names[0])
+    axes = list(map(axis_of, names_of(axis_name)))
+    indices, size = [index for index, _ in axes], math.prod([size for _, size in axes])
+    if len(axes) != 1 and None in [axis_of_index(typeof(index)) for index in indices]:
+        raise NotImplementedError(
+            f"ppermute: axis_name must be one name under vmap, found {shown(axis_name)}; several "
+            "are for axes of a mesh"
+        )
     pairs = tuple((int(origin), int(to)) for origin, to in perm)
     for role, numbers in zip(("sources", "destinations"), zip(*pairs, strict=True), strict=False):
         if len(set(numbers)) < len(numbers) or not all(0 <= n < size for n in numbers):
             raise ValueError(
                 f"ppermute: {role} must be distinct indices below {size}, found {numbers}"
             )
-    return tree_map(lambda leaf: bind1(ppermute_p, leaf, index, perm=pairs), tree_to_arrays(x))
+    if not indices:
+        return tree_to_arrays(x)
+    return tree_map(lambda leaf: bind1(ppermute_p, leaf, *indices, perm=pairs), tree_to_arrays(x))
 
 
 @hiding_frames
@@ -782,7 +789,7 @@ def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
 
     Arguments:
         x: an array or a pytree of arrays.
-        axis_name: the name of the axis.
+        axis_name: the name of the axis, or a tuple of names of axes of a mesh treated as one.
         perm: the index of the source of each example, a permutation.
 
     Raises:

@@ -38,7 +38,11 @@ def _groups(axes: Sequence[MeshAxis], groups: Groups) -> str:
     """The groups of devices that communicate, as MLIR has them."""
     rows = _device_groups(axes)
     if groups is not None:
-        rows = np.concatenate([rows[:, list(group)] for group in groups])
+        longest = max(map(len, groups))
+        of_groups = [rows[:, list(group)] for group in groups]
+        fill = [((0, 0), (0, longest - len(group))) for group in groups]
+        pairs = zip(of_groups, fill, strict=True)
+        rows = np.concatenate([np.pad(x, by, constant_values=-1) for x, by in pairs])
     return f"replica_groups = {_dense(rows)}"
 
 
@@ -157,11 +161,10 @@ def lower_ppermute(
     b: FunctionBuilder,
     out_avals: Avals,
     x: Value,
-    index: Value,
-    *,
+    *indices: Value,
     perm: tuple[tuple[int, int], ...],
 ) -> list[Value]:
-    rows = _device_groups(_axes_of([index]))
+    rows = _device_groups(_axes_of(indices))
     pairs = np.array(
         [[row[origin], row[to]] for row in rows for origin, to in perm], np.int64
     ).reshape(-1, 2)

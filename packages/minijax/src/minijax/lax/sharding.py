@@ -13,7 +13,7 @@ from minijax.errors.classes import ShardingTypeError
 from minijax.primitives.axis_names import axis_of, divided_batch
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
-from minijax.primitives.varying import mesh_axes_of, plain_type, pvary
+from minijax.primitives.varying import mesh_axes_of, names_of_mesh_axes, plain_type, pvary
 from minijax.runtime import hooks
 from minijax.runtime.array import (
     Array,
@@ -164,12 +164,24 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 "with_sharding_constraint: found None among the shardings, which says nothing; "
                 "leave such arrays out of x"
             )
+        _require_not_manual(name, sharding)
         _require_types_said(name, leaf, sharding)
         try:
             outs.append(_constrained(leaf, sharding))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return tree_to_arrays(tree_unflatten(treedef, outs))
+
+
+def _require_not_manual(name: str, sharding: Sharding) -> None:
+    """Raise an error if a constraint names an axis along which the program sees one device."""
+    names = sharding.spec.names() if isinstance(sharding, NamedSharding) else ()
+    manual = {axis.name for axis in mesh_axes_of([each for axes in names for each in axes])}
+    if manual:
+        raise ValueError(
+            f"{name}: {sharding.spec} names {', '.join(map(repr, manual))}, along which shard_map "  # type: ignore[attr-defined]
+            "has divided it already: each device has its own part. Leave these axes out"
+        )
 
 
 def _require_types_said(name: str, x: Any, sharding: Sharding) -> None:
@@ -257,7 +269,10 @@ def _put(
     path: str, leaf: Any, sharding: Sharding | None, donate: bool, may_alias: bool | None
 ) -> Any:
     if isinstance(leaf, Tracer):
-        return leaf if sharding is None else _constrained(leaf, sharding)
+        if sharding is None or (sharding.num_devices == 1 and names_of_mesh_axes()):
+            return leaf  # in a shard_map a device keeps what it has
+        _require_not_manual(f"device_put: x{path}", sharding)
+        return _constrained(leaf, sharding)
     try:
         is_here = sharding is None or sharding.is_fully_addressable
         if is_here and isinstance(sharding, NamedSharding) and isinstance(leaf, _NUMBERS):

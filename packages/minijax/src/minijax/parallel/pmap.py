@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from itertools import groupby
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -13,18 +17,22 @@ from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.parallel.manual import Manual
 from minijax.parallel.shard_map import map_parts
 from minijax.runtime.ahead_of_time import JitWrapped
+from minijax.runtime.array import Array, put
 from minijax.runtime.jit import jit
+from minijax.runtime.make_array import join_local, local_part
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.shardings.mesh import Device, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import NamedSharding, SingleDeviceSharding
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import name_of
-from minijax_stage2 import typeof
+from minijax_stage2 import tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shown import counted, shown
-from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage2.vmap import BatchDim, broadcast_axes, check_axes_are_ints, mapped_axes
 
 P = ParamSpec("P")
@@ -49,6 +57,10 @@ def pmap(
     It is `vmap` whose examples run in parallel, and are compiled. New programs are easier to write
     with `shard_map`, or with `jit` of arrays that are divided among devices.
 
+    Of several processes, each gives the examples for its own devices, as many as the others, and
+    gets their results; collectives combine those of all. Within another transformation, and for
+    `lower`, the arguments are those of all processes.
+
     Arguments:
         fun: function of arrays and pytrees of arrays.
         axis_name: the name of the mapped axis, for collectives.
@@ -56,9 +68,9 @@ def pmap(
         out_axes: the position of the mapped axis in each result, as in `vmap`. With None, the
             result is that of the first device.
         static_broadcasted_argnums: positions of arguments that are hashable Python values.
-        devices: the devices; the first ones, as many as examples, if not given.
+        devices: the devices; the first ones of each process, as many as examples, if not given.
         backend: None or "cpu".
-        axis_size: the number of examples, required if no argument is mapped.
+        axis_size: the number of examples, of all processes; required if no argument is mapped.
         donate_argnums: positions of arguments whose memory the results may take over.
 
     Returns:
@@ -128,7 +140,67 @@ def pmap(
         )
         return tree_unflatten(out_tree, outs)
 
-    return jit(mapped, static_argnums=static, donate_argnums=donated, backend=backend)
+    jitted = jit(mapped, static_argnums=static, donate_argnums=donated, backend=backend)
+
+    def joined(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], Any]:
+        """The arguments of all processes, given the examples of this one."""
+        static, args, kwargs = static_arguments.split(*tree_map(_part_here, (args, kwargs)))
+        counts = Counter([x.process_index for x in devices or xla.devices()])
+        size = None if axis_size is None else axis_size // len(counts)
+        dims, size = mapped_axes("pmap", fun, in_axes, size, args, kwargs)
+        is_all = size == counts[xla.process_index()]
+        mesh = _mesh(role, name, counts.total() if is_all else size * len(counts), devices)
+        leaves, in_tree = tree_flatten((args, kwargs))
+        pairs = zip(leaves, dims, strict=True)
+        leaves = [join_local(x, NamedSharding(mesh, _spec(name, dim))) for x, dim in pairs]
+        args, kwargs = tree_unflatten(in_tree, leaves)
+        filled = list(args)
+        for position, _, value in static:
+            filled[position] = value
+        return tuple(filled), kwargs
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not is_evaluating():
+            return jitted(*args, **kwargs)
+        if xla.coordination() is None:
+            try:
+                return jitted(*args, **kwargs)
+            except ValueError:  # arrays may lie on other devices, or on these in another order
+                moved = tree_map(partial(_movable, devices), (args, kwargs))
+                if not any(map(operator.is_not, *map(tree_leaves, (moved, (args, kwargs))))):
+                    raise
+                args, kwargs = moved
+                return jitted(*args, **kwargs)
+        args, kwargs = joined(args, kwargs)
+        return tree_map(local_part, jitted(*args, **kwargs))
+
+    for method in ("clear_cache", "eval_shape", "lower", "trace"):
+        setattr(call, method, getattr(jitted, method))
+    return call  # type: ignore[return-value]
+
+
+def _part_here(x: Any) -> Any:
+    return local_part(x) if isinstance(x, Array) else x
+
+
+def _movable(devices: Sequence[Device] | None, x: Any) -> Any:
+    """An array that lies on several devices, but not in the order of these, as one to be moved."""
+    if not isinstance(x, Array) or x.sharding.num_devices == 1:
+        return x
+    found = x.sharding.device_tuple
+    if found == tuple((devices or xla.devices())[: len(found)]):
+        return x
+    return put(x, x.aval, SingleDeviceSharding(found[0]), committed=False)
+
+
+def _devices_for(size: int) -> list[Device]:
+    """The first devices of each process, as many for each, by process; or else all."""
+    every = sorted(xla.devices(), key=lambda device: device.process_index)
+    groups = [list(group) for _, group in groupby(every, lambda device: device.process_index)]
+    if size >= len(every) or size % len(groups):
+        return every
+    return [device for group in groups for device in group[: size // len(groups)]]
 
 
 def _as_devices(devices: Iterable[Device]) -> list[Device]:
@@ -167,7 +239,7 @@ def _mesh(role: str, name: Hashable, size: int, devices: Sequence[Device] | None
         )
     if size == 0:
         raise ValueError(f"{role}: there are no examples, for which no device computes anything")
-    available = list(xla.devices() if devices is None else devices)
+    available = _devices_for(size) if devices is None else list(devices)
     if devices is not None and size != len(available):
         raise ValueError(
             f"{role}: there are {counted(size, 'example')} for the {len(available)} devices given"

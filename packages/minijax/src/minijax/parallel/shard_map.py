@@ -9,10 +9,11 @@ from minijax.errors.argument_errors import require_flags
 from minijax.parallel.manual import Manual, names_in
 from minijax.parallel.shard_map_primitive import WHOLE, apply
 from minijax.primitives.axis_names import axes_of_examples
-from minijax.primitives.loops import stage_body
+from minijax.primitives.loops import cut, stage_body
 from minijax.primitives.varying import vma_of
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.refs import Ref, values_of, write_all
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import Infer, PartitionSpec
 from minijax.shardings.types import division_of
@@ -32,6 +33,7 @@ from minijax_stage2.tree import (
 )
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
+from minijax_stage4.partial_eval import merge, partition
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -83,7 +85,8 @@ def shard_map(
             results are the same.
         in_specs: a `PartitionSpec` for each argument, or a pytree prefix of the tuple of arguments:
             how they are divided. Along axes of the mesh that it does not name, all devices get the
-            same part.
+            same part. With None in its place, an argument is passed on to `f` as it is, as if
+            closed over, and may be anything.
         mesh: the mesh; the one in context if not given.
         axis_names: the axes of the mesh along which the function sees one device; the partitioner
             divides its arrays along the others. All axes if not given.
@@ -129,16 +132,22 @@ def shard_map(
     def mapped(*args: Any) -> Any:
         caller = f"shard_map of `{name}`"
         manual = _manual(caller, mesh, axis_names, check_vma)
-        leaves, in_tree = tree_flatten(args)
+        given, in_tree = tree_flatten(args)
+        said = None if in_specs is Infer else _broadcast(caller, "in_specs", in_specs, args)
+        is_array = [said is None or spec is not None for spec in said or given]
+        others, leaves = partition(is_array, given)
 
         def names() -> list[str]:
-            return argument_names(function, args, {})
+            return partition(is_array, argument_names(function, args, {}))[1]
 
+        are_refs = [isinstance(x, Ref) for x in leaves]
+        refs = partition(are_refs, leaves)[1]
+        leaves = merge(are_refs, partition(are_refs, leaves)[0], values_of(refs))
         avals = abstractify("shard_map", function, names, leaves)
-        if in_specs is Infer:
+        if said is None:
             specs = [_spec_said(caller, manual, aval) for aval in avals]
         else:
-            specs = _broadcast(caller, "in_specs", in_specs, args)
+            specs = [spec for spec in said if spec is not None]
         for number, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
             problem = _misfit(manual, aval, spec, divides=True) or _other_division(
                 manual, aval, spec
@@ -147,7 +156,13 @@ def shard_map(
                 raise ValueError(f"{caller}: argument {names()[number]} of type {aval}: {problem}")
         flat = FlatFunction(function, in_tree)
 
+        of_refs = partition(are_refs, specs)[1]
+
         def specs_of(out_avals: Sequence[ShapedArray]) -> list[PartitionSpec]:
+            held, out_avals = cut(out_avals, len(refs))
+            for aval, spec in zip(held, of_refs, strict=True):
+                if problem := _unexpected_variation(manual, aval, spec):
+                    raise ValueError(f"{caller}: what a reference of type {aval} holds: {problem}")
             results = tree_unflatten(flat.out_tree, out_avals)
             found = _broadcast(caller, "out_specs", out_specs, results)
             paths = [path for path, _ in tree_flatten_with_path(results)[0]]
@@ -156,9 +171,16 @@ def shard_map(
                 if problem:
                     what = f"the result{keystr(path)} of type {aval}"
                     raise ValueError(f"{caller}: {what}: {problem}")
-            return found
+            return [*of_refs, *found]
 
-        outs = map_parts("shard_map", f, flat, leaves, manual, specs, specs_of, names)
+        def of_arrays(*leaves: Any) -> Sequence[Any]:
+            here = [Ref(x) if is_ref else x for x, is_ref in zip(leaves, are_refs, strict=True)]
+            outs = flat(*merge(is_array, others, here))
+            return [*values_of(partition(are_refs, here)[1]), *outs]
+
+        outs = map_parts("shard_map", f, of_arrays, leaves, manual, specs, specs_of, names)
+        held, outs = cut(outs, len(refs))
+        write_all(refs, held)
         return tree_unflatten(flat.out_tree, outs)
 
     return mapped
@@ -211,10 +233,14 @@ def _require_specs(caller: str, role: str, specs: Any) -> None:
             )
 
 
-def _broadcast(caller: str, role: str, specs: Any, tree: Any) -> list[PartitionSpec]:
-    what = "the arguments" if role == "in_specs" else "the result"
+def _broadcast(caller: str, role: str, specs: Any, tree: Any) -> list[Any]:
+    """The spec of each leaf; None for what is passed on to the function as it is."""
+    is_of_arguments = role == "in_specs"
+    what = "the arguments" if is_of_arguments else "the result"
     try:
-        return broadcast_prefix(specs, tree, _is_spec)
+        return broadcast_prefix(
+            specs, tree, lambda x: _is_spec(x) or (is_of_arguments and x is None)
+        )
     except TreeMismatchError as error:
         raise TreeMismatchError(f"{caller}: {role} is not a prefix of {what}: {error}") from None
 
@@ -236,12 +262,11 @@ def _manual(
         mesh = around
     elif mesh is None:
         mesh = around
-    elif isinstance(mesh, AbstractMesh):
-        if around is None or around.shape_tuple != mesh.shape_tuple:
+    elif isinstance(mesh, AbstractMesh) and around is not None:
+        if around.shape_tuple != mesh.shape_tuple:
             raise ValueError(
-                f"{caller}: {mesh} has no devices. Call it in `with minijax.set_mesh(mesh):` of a "
-                "Mesh with these axes, or give a Mesh; to lower it only, in `with "
-                "minijax.sharding.use_abstract_mesh(mesh):`"
+                f"{caller}: {mesh} is not the mesh in context, {around}. Leave out mesh, or give a "
+                "Mesh"
             )
         mesh = around
     if mesh is None:

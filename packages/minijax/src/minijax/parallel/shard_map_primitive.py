@@ -16,7 +16,7 @@ from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import evaluate_compiled, stage_to_jaxpr
 from minijax.primitives.varying import vary
 from minijax.runtime.partitioning import Shardings
-from minijax.runtime.sharding_text import division_text, on_each_device, quoted
+from minijax.runtime.sharding_text import division_text, mesh_of_devices, on_each_device, quoted
 from minijax.shardings.mesh import AbstractMesh, Mesh
 from minijax.shardings.partition_spec import PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding
@@ -85,7 +85,7 @@ def _lower(
     out_specs: Specs,
 ) -> list[Value]:
     if mesh.size == 1:  # nothing is divided, and jaxlib 0.10 leaves the division's calls in
-        with _on_each_device():
+        with _on_each_device(None):
             return b.lower_jaxpr(jaxpr, args)
     is_open = len(manual.mesh.manual_axes) < len(mesh.axis_names)  # the others are not manual
 
@@ -99,7 +99,7 @@ def _lower(
     inside = FunctionBuilder(b.module)
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
-    with _on_each_device():
+    with _on_each_device(manual.mesh.abstract_mesh if is_open else None):
         outs = inside.lower_jaxpr(jaxpr, params)
     b.count = inside.count
     in_avals = [x.aval for x in args]
@@ -120,12 +120,13 @@ def _lower(
 
 
 @contextmanager
-def _on_each_device() -> Iterator[None]:
-    token = on_each_device.set(True)
+def _on_each_device(mesh: AbstractMesh | None) -> Iterator[None]:
+    tokens = on_each_device.set(True), mesh_of_devices.set(mesh)
     try:
         yield
     finally:
-        on_each_device.reset(token)
+        on_each_device.reset(tokens[0])
+        mesh_of_devices.reset(tokens[1])
 
 
 # Transformations

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from minijax.errors.argument_errors import require_fit
-from minijax.primitives.decomposition import decompositions, results_of
+from minijax.primitives.decomposition import decompositions, results_of, type_on_device
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -384,7 +384,7 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
     def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
         (out,) = out_avals
         spread = [b.spread(x, out.shape) for x in operands]
-        in_avals = [x.aval.strip_weak_type() for x in spread]
+        in_avals = [type_on_device(x.aval).strip_weak_type() for x in spread]
         with set_number_types(_NUMBERS_OF_64_BITS):
             closed = trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None)
         return b.lower_jaxpr(closed.jaxpr, spread)

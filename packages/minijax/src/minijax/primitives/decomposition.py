@@ -71,6 +71,14 @@ def _program(
         return trace_to_jaxpr(of_arrays, avals, "staging", function)
 
 
+def type_on_device(aval: ShapedArray) -> Any:
+    """The type without the axes along which devices differ; in the program of one nothing varies.
+
+    Only the index of the device keeps them, for collectives.
+    """
+    return aval if getattr(aval, "axis", None) is not None else getattr(aval, "plain", aval)
+
+
 def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
     """The abstract evaluation rule of a primitive that computes `function`.
 
@@ -102,7 +110,7 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     def rule(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value, **params: Any
     ) -> list[Value]:
-        closed = _program(function, [x.aval for x in operands], params)
+        closed = _program(function, [type_on_device(x.aval) for x in operands], params)
         location = b.location
         typed = zip(closed.consts, closed.jaxpr.constvars, strict=True)  # numpy's may have 64 bits
         consts = [lower_array(b, np.asarray(const, var.aval.dtype)) for const, var in typed]

@@ -1,7 +1,7 @@
 """Effects: what a program does beside returning results, under JAX's names of their classes."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from minijax_stage2 import Primitive
 from minijax_stage3 import Jaxpr, JaxprEqn
@@ -83,6 +83,20 @@ def effects_of(program: Jaxpr | JaxprEqn) -> set[Effect]:
             effect_rules[primitive] = lambda params: effect
         found.add(effect_rules[primitive](program.params))
     return found
+
+
+def does_io(*programs: Jaxpr) -> bool:
+    """Return True if any of the programs calls `io_callback`."""
+    found = set[Effect]().union(*map(effects_of, programs))
+    return any(isinstance(effect, IOEffect | OrderedIOEffect) for effect in found)
+
+
+def refuse_io(where: str) -> NoReturn:
+    """Raise an error for callbacks that `vmap` would run for examples that do not call them."""
+    raise NotImplementedError(
+        f"{where}: io_callback in it would run for all of them. Use lax.map, or debug.callback, "
+        "which may run more often"
+    )
 
 
 __all__ = ["DebugEffect", "Effect", "IOEffect", "OrderedDebugEffect", "OrderedIOEffect"]

@@ -58,7 +58,6 @@ def _axes_of_choice(
 
 
 varying_program_rules[cond_p] = _axes_of_choice
-
 complete(
     cond_p,
     dependence=_dependence_of_cond,

@@ -64,12 +64,17 @@ def _reshaped(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list
     """The axes of an array that are split or merged.
 
     An axis of the mesh goes on dividing the outermost axis that it divided. A merged axis is
-    divided if that is so of the first of those merged, and of no later one alone.
+    divided if that is so of the first of those merged, and of no later one alone. Axes of size 1
+    that come or go have no division, not even by an axis of the mesh with one device.
 
     Raises:
         ShardingTypeError: an axis is divided otherwise.
     """
     (x,), (out,) = in_avals, out_avals
+    larger = [axis for axis in range(x.ndim) if x.shape[axis] != 1]
+    if [x.shape[axis] for axis in larger] == [size for size in out.shape if size != 1]:
+        kept = iter([division_of(x)[axis] for axis in larger])
+        return [tuple([() if size == 1 else next(kept) for size in out.shape])]
     division: list[Axes] = []
     for olds, news in _groups(x.shape, out.shape):
         names = [division_of(x)[axis] for axis in olds if x.shape[axis] > 1]
@@ -98,7 +103,7 @@ def _split(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[Axes]:
     left = list(names)
     for size in sizes:
         taken = []
-        while left and size % shape[left[0]] == 0:
+        while left and size > 1 and size % shape[left[0]] == 0:
             size //= shape[left[0]]
             taken.append(left.pop(0))
         if left and size > 1:
@@ -124,6 +129,10 @@ def _groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
         olds: list[int] = []
         news: list[int] = []
         left = right = 1
+        if i < len(old) and j < len(new) and old[i] == new[j]:  # of size 1, too
+            groups.append(([i], [j]))
+            i, j = i + 1, j + 1
+            continue
         while left != right or not (olds or news):
             if j >= len(new) or (i < len(old) and left <= right):
                 olds.append(i)

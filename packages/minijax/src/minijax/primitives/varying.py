@@ -26,7 +26,7 @@ from minijax_stage2.shaped_array import Shape, type_attributes
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3 import abstract_eval_rules
 from minijax_stage3.abstract_eval import abstract_eval
-from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 AxisNames = frozenset[Hashable]
 
@@ -238,24 +238,53 @@ def _lower_index(
 
     Only a program that is manual along all axes may ask for that number.
     """
-    others = [name for name in axis.mesh.axis_names if name not in axis.mesh.manual_axes]
+    return manual_along_all(
+        b, axis.mesh, [], out_avals, lambda inside, _: [index_text(inside, axis, out_avals[0])]
+    )
+
+
+def manual_along_all(
+    b: FunctionBuilder,
+    mesh: AbstractMesh,
+    operands: Sequence[Value],
+    out_avals: Sequence[ShapedArray],
+    write: Callable[[FunctionBuilder, Sequence[Value]], Sequence[Value]],
+) -> list[Value]:
+    """Write what each device does by itself, also along the axes left to the partitioner.
+
+    Operands and results are the same along those.
+    """
+    others = [name for name in mesh.axis_names if name not in mesh.manual_axes]
     if not others:
-        return [_index(b, axis, out_avals[0])]
-    mesh = declared_mesh(b.module, axis.mesh)
+        return list(write(b, operands))
     inside = FunctionBuilder(b.module)
     inside.count, inside.indent = b.count, b.indent + "  "
-    out = _index(inside, axis, out_avals[0])
+    params = [Value(inside.fresh_name(), x.aval) for x in operands]
+    outs = write(inside, params)
     b.count = inside.count
-    lines = "\n".join([*inside.lines, f"{inside.indent}sdy.return {out.name} : tensor<i32>"])
-    names = ", ".join(map(quoted, others))
+
+    def divisions(avals: Sequence[ShapedArray]) -> str:
+        name = declared_mesh(b.module, mesh)
+        return ", ".join(f"<@{name}, [{', '.join(['{}'] * aval.ndim)}]>" for aval in avals)
+
+    in_types, out_types = (
+        ", ".join(mlir_type(x.aval) for x in values) for values in (operands, outs)
+    )
+    declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
+    returned = f"sdy.return {', '.join(x.name for x in outs)} : {out_types}"
+    lines = "\n".join([*inside.lines, inside.indent + returned])
     return b.emit(
-        f"sdy.manual_computation() in_shardings=[] out_shardings=[<@{mesh}, []>] "
-        f"manual_axes={{{names}}} () {{\n{lines}\n{b.indent}}} : () -> tensor<i32>",
+        f"sdy.manual_computation({', '.join(x.name for x in operands)}) "
+        f"in_shardings=[{divisions([x.aval for x in operands])}] "
+        f"out_shardings=[{divisions(out_avals)}] "
+        f"manual_axes={{{', '.join(map(quoted, others))}}} ({declared}) "
+        f"{{\n{lines}\n{b.indent}}} : ({in_types}) -> ({out_types})",
         *out_avals,
     )
 
 
-def _index(b: FunctionBuilder, axis: MeshAxis, aval: ShapedArray) -> Value:
+def index_text(b: FunctionBuilder, axis: MeshAxis, aval: ShapedArray) -> Value:
+    """Write the coordinate of a device in a program that is manual along all axes."""
     number_type = ShapedArray((), np.uint32)
     (number,) = b.emit("stablehlo.partition_id : tensor<ui32>", number_type)
     at = axis.mesh.axis_names.index(axis.name)

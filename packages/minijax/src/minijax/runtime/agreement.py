@@ -8,10 +8,10 @@ import hashlib
 import itertools
 import json
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +33,19 @@ class SharedProgram:
         devices: those that it runs on.
         described: its name and the types of its arguments.
         text: the program.
+        sizes: the numbers of elements of its results.
     """
 
     def __init__(
-        self, joined: xla.Coordination, devices: Sequence[Device], described: str, text: str
+        self,
+        joined: xla.Coordination,
+        devices: Sequence[Device],
+        described: str,
+        text: str,
+        sizes: Sequence[int],
     ):
         self.joined = joined
+        self.watched = sizes.index(min(sizes)) if sizes else None  # a small result, which is kept
         self.processes = processes_of(devices)
         self.described = described
         numbers = str([device.id for device in devices])
@@ -56,40 +63,69 @@ class SharedProgram:
             self.joined, self.processes, f"program/{self.key}", "", f"run {self.described}{where}"
         )
 
-    @contextmanager
-    def launched(self) -> Iterator[None]:
-        """Record that the program runs, for the block of a `with`."""
+    def launch(self, execute: Callable[[Any], Sequence[Any]], buffers: Sequence[Any]) -> Any:
+        """The results of the program, recorded as running until they are computed."""
         number = launches.numbers[self.key] = launches.numbers.get(self.key, 0) + 1
         group = str(self.processes)
         count, history = launches.history.get(group, (0, 0))
         launches.history[group] = count + 1, (31 * history + int(self.key[:8], 16)) % 2**61
-        launches.current = _Launch(self, number)
+        launch = _Launch(self, number)
+        _ = launches.current  # drops those that are over
+        launches.begun.append(launch)
         try:
-            yield
-        finally:
-            launches.current = None
+            results = execute(buffers)
+        except BaseException:
+            launch.has_returned = True
+            raise
+        launch.result = None if self.watched is None else results[self.watched]
+        launch.has_returned = True
+        return results
 
 
-class _Launch(NamedTuple):
-    """A launch of a program, by its number."""
+class _Launch:
+    """A launch of a program, by its number.
 
-    program: SharedProgram
-    number: int
+    With several devices, the call that launches a program returns before the results are computed,
+    and the process waits wherever it first needs one.
+    """
+
+    def __init__(self, program: SharedProgram, number: int):
+        self.program, self.number = program, number
+        self.has_returned = False
+        self.result: Any = None
+
+    @property
+    def is_over(self) -> bool:
+        if self.result is None or xla.is_deleted(self.result):
+            return self.has_returned
+        try:
+            return xla.is_ready(self.result)
+        except RuntimeError:  # it was deleted meanwhile
+            return True
 
 
 class _Launches:
     """The launches of shared programs by this process.
 
     Attributes:
-        current: the one that runs.
+        begun: those that were not over when last looked at, in their order.
         numbers: how often each program was launched, by its key.
         history: by group of processes, the number of launches, and a hash of their order.
     """
 
     def __init__(self) -> None:
-        self.current: _Launch | None = None
+        self.begun: deque[_Launch] = deque()
         self.numbers: dict[str, int] = {}
         self.history: dict[str, tuple[int, int]] = {}
+
+    @property
+    def current(self) -> _Launch | None:
+        """The first one that is not over, for which this process waits, or will."""
+        with suppress(IndexError, ValueError):  # another thread drops them, too
+            while (first := self.begun[0]).is_over:
+                self.begun.remove(first)
+            return first
+        return None
 
     def as_text(self) -> str:
         """The record, for other processes."""
@@ -99,12 +135,14 @@ class _Launches:
 launches = _Launches()
 
 
-def shared_program(devices: Sequence[Device], described: str, text: str) -> SharedProgram | None:
+def shared_program(
+    devices: Sequence[Device], described: str, text: str, sizes: Sequence[int]
+) -> SharedProgram | None:
     """The program as one of several processes, or None if it has the devices of one."""
     joined = xla.coordination()
     if joined is None or len(processes_of(devices)) == 1:
         return None
-    return SharedProgram(joined, devices, described, text)
+    return SharedProgram(joined, devices, described, text, sizes)
 
 
 class Watch:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from minijax import xla
 from minijax.runtime.array import PlacedArray
@@ -18,6 +18,7 @@ from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_o
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.printed_jaxpr import as_printed
+from minijax.runtime.refs import RefsOfCall
 from minijax.runtime.staging import struct_of
 from minijax.settings.debugging import require_execution
 from minijax.settings.printed_types import printed_type
@@ -95,7 +96,12 @@ class ArgInfo(NamedTuple):
 
 
 class _Stage:
-    """Shared parts of all stages of a function: its name, arguments and results."""
+    """Shared parts of all stages of a function: its name, arguments and results.
+
+    Of a function of references, the program takes and returns what they hold, too.
+    """
+
+    refs: RefsOfCall | None = None
 
     def __init__(self, compilation: Compilation, in_tree: PyTreeDef, names: Sequence[str]):
         program = compilation.traced
@@ -132,7 +138,8 @@ class _Stage:
         It has a sharding if `out_shardings` says so.
         """
         shardings = self._compilation.out_shardings or [None] * len(self.out_avals)
-        return self.out_tree.unflatten(map(struct_of, self.out_avals, shardings))
+        found = self.out_tree.unflatten(map(struct_of, self.out_avals, shardings))
+        return found if self.refs is None else found[1]
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -198,7 +205,9 @@ class Traced(_Stage):
             )
         if platforms:
             compilation = compilation.for_platform(platforms.pop())
-        return Lowered(compilation, self.in_tree, self._names)
+        lowered = Lowered(compilation, self.in_tree, self._names)
+        lowered.refs = self.refs
+        return lowered
 
 
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
@@ -306,7 +315,9 @@ class Lowered(_Stage):
             compilation = compilation.with_options(options)
         if not self._is_partitioned:  # else the program on devices has its text
             compilation.compiled(self._text)
-        return Compiled(compilation, self.in_tree, self._names)
+        compiled = Compiled(compilation, self.in_tree, self._names)
+        compiled.refs = self.refs
+        return compiled
 
     @property
     def argument_names(self) -> list[str]:
@@ -360,6 +371,13 @@ class Compiled(_Stage):
         else:
             self.execute = compilation.executor(lambda: names)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"`{self.fun_name}` is compiled, for this process, and cannot be pickled. Pickle the "
+            "jitted function and compile it again; or write this program by "
+            "experimental.serialize_executable.serialize, or for other machines by export"
+        )
+
     @evaluated_by_library
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Execute the program.
@@ -367,6 +385,11 @@ class Compiled(_Stage):
         Raises:
             TypeError: structure or types of the arguments differ from those at compilation.
         """
+        if self.refs is not None:
+            return self.refs.call(f"`{self.fun_name}`", self._execute, args, kwargs)
+        return self._execute(*args, **kwargs)
+
+    def _execute(self, *args: Any, **kwargs: Any) -> Any:
         require_execution(self.fun_name)
         leaves, in_tree = tree_flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):

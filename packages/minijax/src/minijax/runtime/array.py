@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -190,13 +189,15 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts of the array on the devices of this process."""
-        return [shard for shard in shards_of(self) if shard.is_here]
+        """The parts of the array on the devices of this process, in its memory."""
+        return _shards_here(self)
 
     @property
     def global_shards(self) -> list[Shard]:
         """The parts of the array on all its devices; those of other processes have no data."""
-        return shards_of(self)
+        here = {shard.device: shard for shard in self.addressable_shards}
+        places = _places_of_shards(self.sharding, self.shape)
+        return [here.get(place[0]) or Shard(*place, None, None) for place in places]
 
     def addressable_data(self, index: int) -> Array:
         """The part of the array on one of its devices, by number."""
@@ -256,7 +257,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         if hasattr(self, "_deleted"):
             return
         self._deleted = reason
-        for name in (self._holder, "_host"):
+        for name in (self._holder, "_host", "_shards"):
             with suppress(AttributeError):  # it was never set, or another thread was faster
                 delattr(self, name)
 
@@ -560,9 +561,10 @@ class Array(stage3.Array, metaclass=_ArrayType):
 class PlacedArray(Array):
     """An Array on another device than the default one, or on several."""
 
-    __slots__ = ("placed",)
+    __slots__ = ("_shards", "placed")
 
     placed: backend.Buffer
+    _shards: list[Shard]
 
     def __init__(self, placed: backend.Buffer, aval: ShapedArray):
         self.placed = placed
@@ -584,6 +586,15 @@ class PlacedArray(Array):
     def committed(self) -> bool:
         """True if the user chose the device, so that programs run there."""
         return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts of the array on the devices of this process, in its memory."""
+        try:
+            return self._shards
+        except AttributeError:  # not asked for yet
+            self._shards = _shards_here(self)
+            return self._shards
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers, as a read-only numpy array."""
@@ -730,7 +741,6 @@ def place_numbers(x: Any, sharding: Sharding) -> Array:
     return put(x, aval, sharding)
 
 
-@dataclass(frozen=True)
 class Shard:
     """The part of an array that one device holds.
 
@@ -738,41 +748,35 @@ class Shard:
         device: the device.
         index: the slices of the array that make the part.
         replica_id: its number among the devices that hold the same part.
-        data: the part, as an Array on that device; None if the device is another process's.
+        data: the part, as an Array on that device, in the memory of the array; None if the device
+            is another process's.
 
     >>> (shard,) = jnp.arange(3).addressable_shards
     >>> shard.index, shard.data
     ((slice(None, None, None),), Array([0, 1, 2], dtype=int32))
     """
 
-    device: Any
-    index: Index
-    replica_id: int
-    _whole: Array
+    __slots__ = ("_aval", "_data", "_part", "device", "index", "replica_id")
+
+    def __init__(
+        self,
+        device: Any,
+        index: Index,
+        replica_id: int,
+        part: backend.Buffer | None,
+        aval: ShapedArray | None,
+    ):
+        self.device, self.index, self.replica_id = device, index, replica_id
+        self._part, self._aval = part, aval
+        self._data: Array | None = None
 
     @property
-    def is_here(self) -> bool:
-        """True if the device belongs to this process."""
-        return bool(self.device.process_index == xla.process_index())
-
-    @cached_property
     def data(self) -> Array | None:
         """The part, as an Array on its device; None if that is another process's."""
-        x = self._whole
-        if not self.is_here:
-            return None
-        shape = x.sharding.shard_shape(x.shape)
-        aval = ShapedArray(shape, x.aval.dtype, x.aval.weak_type)
-        is_divided = isinstance(x, PlacedArray) and x.sharding.num_devices > 1
-        number = xla.number_here(x.held, self.device) if is_divided else None
-        if number == 0:
-            part = xla.first_part_here(x.held, device_type(aval))
-        elif number is not None and not is_readable(x):
-            part = parts_here(x)[number]
-        else:
-            numbers = backend.get(x.held) if x.aval.dtype.names else x.numpy()  # which it remembers
-            part = numbers[self.index]
-        return put(part, aval, SingleDeviceSharding(self.device))
+        if self._data is None and self._part is not None and self._aval is not None:
+            self._data = _on_one_device(self._part, self._aval, self.device)
+            self._part = None
+        return self._data
 
     def __repr__(self) -> str:
         return (
@@ -781,9 +785,31 @@ class Shard:
         )
 
 
-def shards_of(x: Array) -> list[Shard]:
-    """The parts of an Array on all its devices."""
-    return [Shard(*place, x) for place in _places_of_shards(x.sharding, x.shape)]
+def _on_one_device(buffer: backend.Buffer, aval: ShapedArray, device: Any) -> PlacedArray:
+    """A buffer on one device as an Array that says so, without a copy."""
+    where = _only_placement(device, aval.ndim)
+    return PlacedArray(xla.with_placement(buffer, device_type(aval), where), aval)
+
+
+@lru_cache(maxsize=4096)
+def _only_placement(device: Any, ndim: int) -> xla.Placement:
+    return SingleDeviceSharding(device).placement(ndim)
+
+
+def _shards_here(x: Array) -> list[Shard]:
+    """The parts of an Array on the devices of this process, which do not hold the array itself."""
+    places = _places_of_shards(x.sharding, x.shape)
+    parts = [x.held] if len(places) == 1 else xla.buffers_here(x.held)
+    shape = x.sharding.shard_shape(x.shape)
+    aval = ShapedArray(shape, x.aval.dtype, x.aval.weak_type)
+    here = places if len(parts) == len(places) else _places_here(x.sharding, x.shape)
+    return [Shard(*place, part, aval) for place, part in zip(here, parts, strict=True)]
+
+
+@lru_cache(maxsize=4096)
+def _places_here(sharding: Sharding, shape: Shape) -> list[tuple[Any, Index, int]]:
+    here = sharding.addressable_devices
+    return [place for place in _places_of_shards(sharding, shape) if place[0] in here]
 
 
 @lru_cache(maxsize=4096)

@@ -66,8 +66,13 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
     xla.register_routines(text, backend.platform())  # whether it is compiled or loaded
     if xla.calls_python(text):
         functions, text = functions_called(text)
-        with noticed_when_slow(text):
-            return xla.compile_calling(text, functions, out_avals, options)
+        return _kept(
+            text,
+            options,
+            (),
+            lambda: xla.compile_calling(text, functions, out_avals, options),
+            lambda data: xla.deserialize_calling(data, functions, out_avals, options),
+        )
     return _kept(
         text,
         options,
@@ -89,16 +94,15 @@ def compile_or_load_partitioned(
     with _logging_time(text):
         functions, text = functions_called(text)
         here = xla.process_index()
-        stays = functions or has_addresses(text) or any(x.process_index != here for x in devices)
-        if stays:
+        if has_addresses(text) or any(x.process_index != here for x in devices):
             with noticed_when_slow(text):
                 return xla.compile_partitioned(text, devices, options, functions)
         return _kept(
             text,
             options,
             devices,
-            lambda: xla.compile_partitioned(text, devices, options),
-            lambda data: xla.deserialize_partitioned(data, devices, options),
+            lambda: xla.compile_partitioned(text, devices, options, functions),
+            lambda data: xla.deserialize_partitioned(data, devices, options, functions),
         )
 
 
@@ -132,7 +136,7 @@ def _kept(
         compiled = compiled_now()
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         with contextlib.suppress(RuntimeError):  # a program that XLA cannot write down
-            written = xla.serialize(compiled)
+            written = xla.serialize(compiled, with_functions=True)
             if len(written) >= config.persistent_cache_min_entry_size_bytes:
                 _write(directory, file, key, written)
     return compiled
@@ -203,6 +207,10 @@ def _directory() -> str | None:
     directory: str | None = config.compilation_cache_dir
     if not config.enable_compilation_cache or not directory:
         return None
+    if "://" in directory:
+        _warn(directory, "is not used: it must be a directory, and is a URL")
+        return None
+    directory = os.path.expanduser(directory)
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         is_private = _is_private(os.stat(directory))

@@ -35,7 +35,16 @@ from minijax.runtime.not_given import not_given
 from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
 from minijax.runtime.pickling import PickledByName
 from minijax.runtime.recursion import refusing_recursion
-from minijax.runtime.refs import OuterRefError, Ref, call_with_refs, program_with_refs
+from minijax.runtime.refs import (
+    OuterRefError,
+    Ref,
+    RefsOfCall,
+    call_with_refs,
+    lending,
+    program_with_refs,
+    split_refs,
+    values_of,
+)
 from minijax.runtime.refs import Places as RefPlaces
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
@@ -549,13 +558,36 @@ class PjitFunction(PickledByName, Called):
         Anything with a shape and a dtype may replace an array. The result shows the program and the
         types of the results, and can be lowered.
         """
-        traced, in_tree = self._trace_types(args, kwargs)
+        try:
+            if with_refs := self._trace_with_refs(args, kwargs):
+                return with_refs
+            traced, in_tree = self._trace_types(args, kwargs)
+        except OuterRefError as outer:
+            if self.is_of_refs or outer.ref in self.outer_refs:
+                raise
+            outer.ref.read()  # or else the function around this one has to pass it on
+            self.outer_refs.append(outer.ref)
+            return self.trace(*args, **kwargs)
         static, args, kwargs = self._static.split(args, kwargs)
         leaves, _ = fast_flatten((args, kwargs))
         args, kwargs = self._static.drop(static, args, kwargs)
         where = self._places_of(leaves, args, kwargs, types=True)
         compilation = self._compilation(traced, where)
         return stages.Traced(compilation, in_tree, self._names(args, kwargs))
+
+    def _trace_with_refs(self, args: Any, kwargs: Any) -> stages.Traced | None:
+        """The program of what references hold, if there are any."""
+        static, args, kwargs = self._static.split(args, kwargs)
+        caller = f"jit of `{self._name}`"
+        given, rest, places = split_refs(caller, (args, kwargs))
+        if not given and not self.outer_refs:
+            return None
+        program = self.program_with_refs(static, places)
+        with lending(given) as values:
+            traced: stages.Traced = program.trace([*values, *values_of(self.outer_refs)], rest)
+        _, _, called = split_refs(caller, self._static.drop(static, args, kwargs))
+        traced.refs = RefsOfCall(called, tuple(self.outer_refs))
+        return traced
 
     @hiding_frames
     def lower(self, *args: Any, **kwargs: Any) -> Any:

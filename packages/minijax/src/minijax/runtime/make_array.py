@@ -11,9 +11,10 @@ from minijax import xla
 from minijax.runtime.array import Array, PlacedArray, array, put, read
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding
+from minijax.shardings.mesh import Mesh
+from minijax.shardings.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
 from minijax.shardings.trees import shardings_for
-from minijax.shardings.types import type_at
+from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers
 from minijax_stage2.shown import counted, shown
@@ -60,19 +61,34 @@ def make_array_from_callback(
             f"{caller}: data_callback must be a function of slices, found {shown(data_callback)} "
             f"of type {type(data_callback).__name__}"
         )
-    indices = list(sharding.addressable_devices_indices_map(shape).items())
-    parts: list[Array] = []
-    for device, index in indices:
-        if parts and sharding.is_fully_replicated:
-            parts.append(parts[0])
-            continue
+    indices = sharding.addressable_devices_indices_map(shape)
+    called = [*indices.values()][:1] if sharding.is_fully_replicated else indices.values()
+    given = [data_callback(index) for index in called] * (len(indices) // max(len(called), 1))
+
+    def name(number: int) -> str:
+        return f"data_callback({[*indices.values()][number]})"
+
+    if all(type(x) is np.ndarray and x.dtype.kind in "biuf" for x in given):
+        avals = list(map(typeof, given))
+        aval = _type_of_whole(caller, shape, sharding, avals, name, dtype)
+        parts = _apart([np.asarray(x, aval.dtype) for x in given])
+        buffer = xla.put_parts(aval, sharding.placement(aval.ndim), parts, True)
+        return PlacedArray(buffer, type_at(aval, sharding))
+    placed = []
+    for number, (x, device) in enumerate(zip(given, indices, strict=True)):
         try:
-            parts.append(_on_device(array(data_callback(index)), device))
+            placed.append(_on_device(array(x), device))
         except TypeError as error:
-            raise TypeError(f"{caller}: data_callback({index}): {error}") from None
-    names = [f"data_callback({index})" for _, index in indices]
-    aval = _type_of_whole(caller, shape, sharding, parts, names, dtype)
-    return _of_parts(aval, sharding, parts)
+            raise TypeError(f"{caller}: {name(number)}: {error}") from None
+    aval = _type_of_whole(caller, shape, sharding, [x.aval for x in placed], name, dtype)
+    return _of_parts(aval, sharding, placed)
+
+
+def _apart(parts: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """The parts, none of which shares memory with itself or another: jaxlib takes no others."""
+    begins = {x.__array_interface__["data"][0] for x in parts}
+    shares = len(begins) < len(parts) or any(0 in x.strides for x in parts)
+    return [x.copy() for x in parts] if shares else list(parts)
 
 
 @evaluated_by_library
@@ -116,7 +132,7 @@ def make_array_from_single_device_arrays(
         )
     numbers: dict[Any, int] = {}
     for number, x in enumerate(arrays):
-        if not isinstance(x, Array) or isinstance(x, Tracer):
+        if type(x) is not PlacedArray and (not isinstance(x, Array) or isinstance(x, Tracer)):
             raise TypeError(
                 f"{caller}: arrays[{number}] must be an Array, found {shown(x)} of type "
                 f"{type(x).__name__}; device_put(x, device) makes one of it"
@@ -142,9 +158,12 @@ def make_array_from_single_device_arrays(
             f"{caller}: {sharding} has {counted(len(wanted), 'device')} in this process, each with "
             f"a part, and arrays {what}"
         )
-    names = [f"arrays[{numbers[device]}]" for device in wanted]
+
+    def name(number: int) -> str:
+        return f"arrays[{numbers[wanted[number]]}]"
+
     parts = [arrays[numbers[device]] for device in wanted]
-    aval = _type_of_whole(caller, shape, sharding, parts, names, dtype)
+    aval = _type_of_whole(caller, shape, sharding, [x.aval for x in parts], name, dtype)
     return _of_parts(aval, sharding, parts)
 
 
@@ -187,15 +206,49 @@ def make_array_from_process_local_data(
     for where, leaf, shape in zip(shardings, leaves, shapes, strict=True):
         if where is None:
             raise TypeError(f"{caller}: sharding must be a Sharding, found None")
-        made.append(_of_local_data(caller, where, read(array(leaf)), shape))
+        made.append(_of_local_data(caller, where, leaf, shape))
     return treedef.unflatten(made)
 
 
-def _of_local_data(
-    caller: str, sharding: Sharding, data: np.ndarray[Any, Any], given: Any
-) -> Array:
+@evaluated_by_library
+def join_local(x: Any, sharding: NamedSharding) -> Array:
+    """The array of which each process has its part, or an Array of all of it, as `x`.
+
+    One that lies on the devices of this process as the whole is to be is joined without a copy.
+    """
+    mesh = sharding.mesh
+    assert isinstance(mesh, Mesh)
+    if isinstance(x, PlacedArray):
+        local = sharding.update(mesh=mesh.local_mesh)
+        if x.sharding.is_equivalent_to(local, x.ndim):
+            return _seen_as(x, local, sharding)
+    return _of_local_data("make_array_from_process_local_data", sharding, x, None)
+
+
+def local_part(x: Array) -> Array:
+    """The part of `x`, divided by a `NamedSharding`, on the devices of this process; no copy."""
+    if x.is_fully_addressable:
+        return x
+    sharding = x.sharding
+    assert isinstance(sharding, NamedSharding)
+    assert isinstance(sharding.mesh, Mesh)
+    return _seen_as(x, sharding, sharding.update(mesh=sharding.mesh.local_mesh))
+
+
+def _seen_as(x: Array, found: NamedSharding, wanted: NamedSharding) -> Array:
+    """An array of other processes' parts, or of none of them, in the memory of `x`."""
+    part = found.shard_shape(x.shape)
+    shape = [size * count for size, count in zip(part, wanted.parts(x.ndim), strict=True)]
+    aval = unsharded(x.aval).update(tuple(shape))
+    where = wanted.placement(x.ndim)
+    buffer = xla.with_placement(x.held, device_type(aval), where)
+    return PlacedArray(buffer, type_at(aval, wanted))
+
+
+def _of_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> Array:
     """The array for the data of this process."""
-    ndim = data.ndim
+    local = array(local)
+    data, ndim = read(local), local.ndim
     here = [sharding.coordinates(ndim)[device] for device in _devices_here(caller, sharding)]
     # For each axis, the numbers of the parts that are here.
     ours = [sorted({at[axis] for at in here}) for axis in range(ndim)]
@@ -223,8 +276,8 @@ def _of_local_data(
             number = at[axis] if has_all else ours[axis].index(at[axis])
             index.append(slice(number * part, (number + 1) * part))
         parts.append(np.array(data[tuple(index)]))  # jaxlib takes none that share memory
-    aval = ShapedArray(shape, typeof(data).dtype)
-    buffer = xla.put_parts(aval, sharding.placement(ndim), parts, True)
+    aval = ShapedArray(shape, local.dtype)
+    buffer = xla.put_parts(device_type(aval), sharding.placement(ndim), parts, True)
     return PlacedArray(buffer, type_at(aval, sharding))
 
 
@@ -283,21 +336,22 @@ def _type_of_whole(
     caller: str,
     shape: Shape,
     sharding: Sharding,
-    parts: Sequence[Array],
-    names: Sequence[str],
+    parts: Sequence[ShapedArray],
+    name: Callable[[int], str],
     dtype: Any,
 ) -> ShapedArray:
-    """The type of the array of these parts."""
-    wanted = parts[0].aval.dtype if dtype is None else dtype_of_numbers(caller, dtype)
+    """The type of the array of parts of these types."""
+    wanted = parts[0].dtype if dtype is None else dtype_of_numbers(caller, dtype)
     part_shape = sharding.shard_shape(shape)
-    for x, name in zip(parts, names, strict=True):
-        if x.aval.dtype != wanted:
-            said = f"{names[0]} has" if dtype is None else "dtype says"
-            raise ValueError(f"{caller}: {name} has dtype {x.aval.dtype}, and {said} {wanted}")
-        if x.aval.shape != part_shape:
+    for number, aval in enumerate(parts):
+        if aval.dtype != wanted:
+            said = f"{name(0)} has" if dtype is None else "dtype says"
+            what = f"{caller}: {name(number)} has dtype {aval.dtype}"
+            raise ValueError(f"{what}, and {said} {wanted}")
+        if aval.shape != part_shape:
             raise ValueError(
-                f"{caller}: {name} must have shape {part_shape}, the part of an array of shape "
-                f"{shape}, found {x.aval.shape}"
+                f"{caller}: {name(number)} must have shape {part_shape}, the part of an array of "
+                f"shape {shape}, found {aval.shape}"
             )
     return ShapedArray(shape, wanted)
 

@@ -6,7 +6,7 @@ to divide it; the partitioner then chooses the shardings of the results.
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -143,12 +143,9 @@ class PartitionedProgram:
         self.num_devices = len(self.devices) or roles[0][1].num_devices
         self.platform = platform or xla.platform_of(self.devices)
         self.committed = bool(roles)
-        shardings = [*in_shardings, *out_shardings, *within]
-        if default is not None:
-            shardings.append(default.sharding)
-        meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding)]
-        self.meshes = [each for each in dict.fromkeys(meshes) if isinstance(each, Mesh)]
-        out_shardings = self._explicit(out_shardings)
+        inside = [*within, default.sharding] if default is not None else within
+        self.meshes = _meshes_of([*in_shardings, *out_shardings, *inside])
+        out_shardings = self._explicit(out_shardings, _meshes_of([*out_shardings, *inside]))
         self.given = in_shardings, out_shardings
         self.options = options
         self.text = self._text(name, jaxpr, in_shardings, out_shardings, attributes)
@@ -164,8 +161,8 @@ class PartitionedProgram:
         if not self.devices:
             raise ValueError(
                 f"`{self.name.removeprefix('jit_')}` is lowered for abstract meshes, which have no "
-                "devices to run on. Compile it for a Mesh; experimental.plan says what it would "
-                "need on these."
+                "devices to run on. Compile it for a Mesh, or give it arrays that lie on one; "
+                "experimental.plan says what it would need on these."
             )
         in_shardings, out_shardings = self.given
         require_platform(self.name, self.platform, xla.platform_of(self.devices))
@@ -192,7 +189,9 @@ class PartitionedProgram:
         self.inspections, self.kept = [], []
         from minijax.runtime.agreement import shared_program  # late: few programs are partitioned
 
-        self.shared = shared_program(self.devices, self.described, without_addresses(self.text))
+        text = without_addresses(self.text)
+        sizes = [device_type(aval).size for aval in self.out_avals]
+        self.shared = shared_program(self.devices, self.described, text, sizes)
         if self.shared is not None:
             if executable.communicates():
                 self.shared.meet()
@@ -226,8 +225,7 @@ class PartitionedProgram:
         if self.shared is None:
             results = self.executable.execute(buffers)
         else:
-            with self.shared.launched():
-                results = self.executable.execute(buffers)
+            results = self.shared.launch(self.executable.execute, buffers)
         return list(map(self.array_type, results, self.out_types))
 
     def _moved(self, number: int, x: Any) -> Any:
@@ -238,13 +236,18 @@ class PartitionedProgram:
         """The program as optimized by XLA, in HLO."""
         return self.executable.hlo_text()
 
-    def _explicit(self, out_shardings: Sequence[Sharding | None]) -> list[Sharding | None]:
+    def _explicit(
+        self, out_shardings: Sequence[Sharding | None], inside: Sequence[Mesh]
+    ) -> list[Sharding | None]:
         """The shardings of results, with those that types say.
 
-        Along axes of type `Auto` the compiler chooses, and so it does if a mesh has any.
+        Along axes of type `Auto` the compiler chooses, and so it does if a mesh has any; and where
+        only `in_shardings` say how arguments are divided, but neither their types nor a mesh.
         """
-        meshes: list[Mesh | AbstractMesh] = [*self.meshes]
-        meshes += [aval.mesh for aval in self.out_avals if isinstance(aval, ShardedArray)]
+        avals = [*self.out_avals, *self.in_avals]
+        said = dict.fromkeys([aval.mesh for aval in avals if isinstance(aval, ShardedArray)])
+        of_types = [mesh for mesh in self.meshes if mesh.abstract_mesh in said]
+        meshes: list[Mesh | AbstractMesh] = [*inside, *of_types, *said]
         mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
         if mesh is None or mesh.auto_axes:
             return [*out_shardings]
@@ -324,6 +327,12 @@ class PartitionedProgram:
         if len(self.devices) == 1 or division is None:
             return self._everywhere()
         return sharding_of_division(division, self.meshes, self.devices, ndim)
+
+
+def _meshes_of(shardings: Iterable[Sharding | None]) -> list[Mesh]:
+    """The meshes of shardings, each once, that have devices."""
+    meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding)]
+    return [each for each in dict.fromkeys(meshes) if isinstance(each, Mesh)]
 
 
 def placements(shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> list[xla.Placement]:

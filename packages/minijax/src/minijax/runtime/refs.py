@@ -10,13 +10,14 @@ and begins again (`with_outer_refs`).
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from minijax.settings.config import Switch
 from minijax.settings.printed_types import type_text
 from minijax_stage1.interpreter import Interpreter, current_interpreter
 from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, Tracer, typeof
+from minijax_stage2.shown import counted
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import PartialEvalTrace
@@ -44,6 +45,12 @@ class Ref:
         self._home = current_interpreter()
         self._source = user_source()
         Switch.used = True  # jitted functions have to look for references among their arguments
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a reference cannot be pickled, for others would not see what is written to it. Pickle "
+            "its array, ref[...], and make another one of it by new_ref"
+        )
 
     @property
     def aval(self) -> "AbstractRef":
@@ -317,11 +324,41 @@ def call_with_refs(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     outer: list[Ref] = function.outer_refs
     if not given and not outer:
         return None
-    program = function.program_with_refs(static, places)
+    return (_run(function.program_with_refs(static, places), given, outer, rest),)
+
+
+def _run(
+    program: Callable[..., Any], given: Sequence[Ref], outer: Sequence[Ref], rest: Sequence[Any]
+) -> Any:
+    """The result of a program of what references hold, which gives them what they are to hold."""
     with lending(given) as values:
         values, out = program([*values, *values_of(outer)], rest)
     write_all([*given, *outer], values)
-    return (out,)
+    return out
+
+
+class RefsOfCall(NamedTuple):
+    """The references of a function that is compiled: those among its arguments, and outer ones."""
+
+    places: Places
+    outer: tuple[Ref, ...]
+
+    def call(self, caller: str, program: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """The result of the compiled program of what they hold.
+
+        Raises:
+            TypeError: the arguments have references elsewhere than at compilation.
+        """
+        given, rest, places = split_refs(caller, (args, kwargs))
+        if places != self.places:
+            count = counted(sum(self.places.are_refs), "reference")
+            raise TypeError(
+                f"{caller} was compiled for arguments of structure "
+                f"{self.places.structure.described}, with {count} "
+                f"among its leaves, called with {places.structure.described}, found "
+                f"{sum(places.are_refs)}"
+            )
+        return _run(program, given, self.outer, rest)
 
 
 def program_with_refs(

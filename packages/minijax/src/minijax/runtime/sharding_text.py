@@ -14,6 +14,9 @@ UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
 # True while the text of what each device runs by itself is written.
 on_each_device: ContextVar[bool] = ContextVar("on_each_device", default=False)
 
+# The mesh of that, where its axes are not `Manual` all.
+mesh_of_devices: ContextVar[Any] = ContextVar("mesh_of_devices", default=None)
+
 
 def declared_mesh(module: ModuleBuilder, mesh: Any) -> str:
     """The name of a mesh in a module, which declares it on first use."""

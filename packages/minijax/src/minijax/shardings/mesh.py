@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -341,8 +341,9 @@ def _mesh_of_ids(
 
 
 def _require_devices(caller: str, given: Sequence[Any]) -> None:
+    cls = xla.device_class()
     for device in given:
-        if not isinstance(device, xla.device_class()):
+        if not isinstance(device, cls):
             raise TypeError(
                 f"{caller}: devices must hold devices, such as minijax.devices(), found "
                 f"{shown(device)} of type {type(device).__name__}"
@@ -401,8 +402,11 @@ def make_mesh(
     (('data', 1), ('model', 1))
     """
     require_fit("make_mesh", "devices", devices, Iterable[Any] | None)
-    devices = xla.devices() if devices is None else list(devices)
-    _require_devices("make_mesh", devices)
+    if devices is None:
+        devices = xla.devices()
+    else:
+        devices = list(devices)
+        _require_devices("make_mesh", devices)
     require_fit("make_mesh", "axis_sizes", axis_sizes, Iterable[Any])
     sizes = ints("make_mesh: axis_sizes", axis_sizes)
     if any(size < 1 for size in sizes):
@@ -414,7 +418,11 @@ def make_mesh(
             f"there {'is' if len(devices) == 1 else 'are'} {len(devices)}. On a CPU, set "
             f"MINIJAX_NUM_CPU_DEVICES={count} before the first array is made."
         )
-    chosen = np.array(devices[:count], dtype=object).reshape(sizes)
-    if axis_types is None:
-        axis_types = (AxisType.Explicit,) * len(sizes)
-    return Mesh(chosen, _names_of("make_mesh", axis_names, len(sizes)), axis_types)
+    names = _names_of("make_mesh", axis_names, len(sizes))
+    types = _types_of("make_mesh", axis_types, len(sizes), AxisType.Explicit)
+    return _mesh_of(tuple(devices[:count]), sizes, names, types)
+
+
+@lru_cache(maxsize=64)
+def _mesh_of(devices: tuple[Device, ...], sizes: tuple[int, ...], names: Any, types: Any) -> Mesh:
+    return Mesh(np.array(devices, dtype=object).reshape(sizes), names, types)

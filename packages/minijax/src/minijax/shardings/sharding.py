@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence, Set
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from minijax import xla
@@ -89,23 +90,15 @@ class Sharding:
 
     def devices_indices_map(self, global_shape: Shape) -> Mapping[Device, Index]:
         """The slices of an array of `global_shape` that each device holds."""
-        shape, parts = self.shard_shape(global_shape), self.parts(len(global_shape))
-        indices = {}
-        for device, coordinates in self.coordinates(len(global_shape)).items():
-            indices[device] = tuple(
-                slice(None) if count == 1 else slice(at * size, (at + 1) * size)
-                for at, size, count in zip(coordinates, shape, parts, strict=True)
-            )
-        return indices
+        return _indices(self, tuple(global_shape))[0]
 
     def addressable_devices_indices_map(self, global_shape: Shape) -> Mapping[Device, Index]:
         """The slices that each device of this process holds."""
-        indices, here = self.devices_indices_map(global_shape), self.addressable_devices
-        return {device: index for device, index in indices.items() if device in here}
+        return _indices(self, tuple(global_shape))[1]
 
     def indices_here(self, global_shape: Shape) -> tuple[Index, ...]:
         """The slices that each device of this process holds, in the order of the devices."""
-        return _indices_here(self, tuple(global_shape))
+        return _indices(self, tuple(global_shape))[2]
 
     def coordinates(self, ndim: int) -> Mapping[Device, tuple[int, ...]]:
         """For each device the number of its part along each axis."""
@@ -140,9 +133,27 @@ def _placement(sharding: Sharding, ndim: int) -> xla.Placement:
     return made
 
 
+Indices = Mapping[Device, Index]
+
+
 @lru_cache(maxsize=4096)
-def _indices_here(sharding: Sharding, global_shape: Shape) -> tuple[Index, ...]:
-    return tuple(sharding.addressable_devices_indices_map(global_shape).values())
+def _indices(sharding: Sharding, global_shape: Shape) -> tuple[Indices, Indices, tuple[Index, ...]]:
+    """The slices that each device holds, those that this process' devices hold, and only these."""
+    ndim = len(global_shape)
+    shape, parts = sharding.shard_shape(global_shape), sharding.parts(ndim)
+    whole = slice(None)
+    every = {
+        device: tuple(
+            [
+                whole if count == 1 else slice(at * size, (at + 1) * size)
+                for at, size, count in zip(coordinates, shape, parts, strict=True)
+            ]
+        )
+        for device, coordinates in sharding.coordinates(ndim).items()
+    }
+    devices = sharding.addressable_devices
+    here = {device: index for device, index in every.items() if device in devices}
+    return MappingProxyType(every), MappingProxyType(here), tuple(here.values())
 
 
 def sharding_of(where: xla.Placement) -> Sharding:

@@ -8,7 +8,7 @@ from typing import Any
 
 from minijax.xla.buffers import block
 from minijax.xla.mlir import parsed
-from minijax_stage3.backend import Aval, Buffer, Executable, Options, load
+from minijax_stage3.backend import Aval, Buffer, Executable, Options, get_backend, load
 from minijax_stage3.errors import ExecutionError
 
 HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
@@ -83,6 +83,32 @@ def compile_calling(
     # The text itself is not taken together with functions.
     loaded = load(parsed(text), text, options, host_callbacks=remembering(functions, raised))
     return CallingExecutable(loaded, out_avals, raised=raised)
+
+
+def deserialize_calling(
+    data: bytes, functions: Sequence[HostFunction], out_avals: Sequence[Aval], options: Options
+) -> Executable:
+    """Load a program of `compile_calling` from the result of `serialize`; see `deserialize`.
+
+    Raises:
+        RuntimeError: XLA does not recognize the data.
+    """
+    backend, raised = get_backend(), list[BaseException]()
+    loaded = load_with_functions(
+        backend.client, data, backend.device_list, backend.compile_options(options),
+        remembering(functions, raised),
+    )  # fmt: skip
+    return CallingExecutable(loaded, out_avals, raised=raised)
+
+
+def load_with_functions(
+    client: Any, data: bytes, devices: Any, options: Any, functions: Sequence[HostFunction]
+) -> Any:
+    """The program in `data`, which calls functions by their numbers."""
+    try:
+        return client.deserialize_executable(data, devices, options, host_callbacks=functions)
+    except TypeError:
+        raise RuntimeError("this version of jaxlib loads no programs that call Python") from None
 
 
 def remembering(

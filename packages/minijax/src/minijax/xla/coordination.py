@@ -153,7 +153,11 @@ class Coordination:
             here = _host()
             for index, text in self.of_processes("process").items():
                 host, pid = text.split()
-                if index not in (*failed, self.index) and host == here and not _runs(int(pid)):
+                if (
+                    index not in (*failed, self.index)
+                    and host == here
+                    and not process_runs(int(pid))
+                ):
                     found.append(f"{self.described(index)} is gone: it crashed or was killed")
             return found
         return []
@@ -188,7 +192,7 @@ def _host() -> str:
     return socket.gethostname()
 
 
-def _runs(pid: int) -> bool:
+def process_runs(pid: int) -> bool:
     """Return False if a process of this host is known to have ended."""
     try:
         os.kill(pid, 0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.xla.callbacks import Calling, HostFunction, remembering
+from minijax.xla.callbacks import Calling, HostFunction, load_with_functions, remembering
 from minijax.xla.coordination import coordination
 from minijax.xla.mlir import parsed
 from minijax_stage3.backend import (
@@ -86,8 +86,8 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
     jaxlib = get_backend().jaxlib
     if len(devices) > 1 and not hasattr(jaxlib.ArrayImpl, "_to_np_array_did_copy"):
         raise RuntimeError(
-            "this version of jaxlib cannot read arrays that are divided among devices; jaxlib 0.11 "
-            "can, on Python 3.12 or newer"
+            "this version of jaxlib cannot read arrays that are divided among devices; jaxlib "
+            "0.11.2 can, on Python 3.12 or newer"
         )
     sharding = hlo_sharding(tiling)
     made = _placement_class()(_device_list(devices), sharding, memory_kind=None)
@@ -145,25 +145,9 @@ def parts_here(buffer: Buffer, part: Aval) -> list[np.ndarray[Any, Any]]:
     return np.split(together, len(devices))
 
 
-def number_here(buffer: Buffer, device: Device) -> int:
-    """The number of a device among those of this process that hold an array."""
-    return placement_of(buffer).devices_here.index(device)
-
-
-def first_part_here(buffer: Buffer, part: Aval) -> np.ndarray[Any, Any]:
-    """The part of an array on the first of the devices of this process.
-
-    As jaxlib reads an array of which each device holds the whole from one device, this is a view on
-    a CPU, while all parts together are copied by several threads.
-    """
-    aval = _Parts(part.shape, part.dtype)
-    where = _everywhere(placement_of(buffer).devices)
-    return get(buffer._rewrap_with_aval_and_sharding(aval, where))
-
-
-@lru_cache(maxsize=256)
-def _everywhere(devices: tuple[Device, ...]) -> Placement:
-    return new_placement(devices, WHOLE)
+def buffers_here(buffer: Buffer) -> list[Buffer]:
+    """The parts of an array on the devices of this process, in their order, without a copy."""
+    return list(buffer._arrays)
 
 
 class _Parts(NamedTuple):
@@ -307,20 +291,28 @@ def compile_partitioned(
 
 
 def deserialize_partitioned(
-    data: bytes, devices: tuple[Device, ...], options: Options
+    data: bytes,
+    devices: tuple[Device, ...],
+    options: Options,
+    functions: Sequence[HostFunction] = (),
 ) -> PartitionedExecutable:
     """Load a program of `compile_partitioned` from the result of `serialize`; see `deserialize`.
 
     Arguments:
         data: the result of `serialize`, under the same `fingerprint` of the devices.
         devices, options: those with which the program was compiled.
+        functions: the functions that it calls.
 
     Raises:
         RuntimeError: XLA does not recognize the data.
     """
-    loaded = devices[0].client.deserialize_executable(
-        data, _device_list(devices), _partitioning(devices, options)
-    )
+    client, where = devices[0].client, _device_list(devices)
+    if functions:
+        raised: list[BaseException] = []
+        called, given = remembering(functions, raised), _partitioning(devices, options)
+        loaded = load_with_functions(client, data, where, given, called)
+        return CallingPartitionedExecutable(loaded, raised)
+    loaded = client.deserialize_executable(data, where, _partitioning(devices, options))
     return PartitionedExecutable(loaded)
 
 

@@ -159,7 +159,7 @@ def _require_version(version: str) -> None:
     if not _can_read_gpus():
         raise UnavailableError(
             f"jaxlib {ours} is too old to read arrays of a GPU",
-            "Install jaxlib 0.11 or newer, on Python 3.12 or newer.",
+            "Install jaxlib 0.11.2 or newer, on Python 3.12 or newer.",
             has_nvidia_device(),
         )
     remedy = f"Install that of jaxlib, by `pip install '{package}[with-cuda]=={ours}'`."

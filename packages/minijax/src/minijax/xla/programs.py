@@ -71,13 +71,17 @@ def memory_analysis(executable: Executable) -> dict[str, int]:
     return {name: getattr(stats, name) for name in names}
 
 
-def serialize(executable: Executable) -> bytes:
+def serialize(executable: Executable, with_functions: bool = False) -> bytes:
     """The compiled program, for `deserialize` in a process of the same `fingerprint`.
+
+    Arguments:
+        executable: the program.
+        with_functions: whether it may call Python functions, which have to be given again.
 
     Raises:
         RuntimeError: XLA cannot serialize such a program, or it calls functions of this process.
     """
-    if isinstance(executable, Calling):
+    if isinstance(executable, Calling) and not with_functions:
         raise RuntimeError("a program that calls functions of this process cannot leave it")
     data: bytes = executable.loaded.client.serialize_executable(executable.loaded)
     return _LIST_OF_ABILITIES.sub(_without_avx512, data)

@@ -17,10 +17,12 @@ from minijax.experimental.checkify.interpreter import (
 )
 from minijax.lax.control_flow.scan_primitive import scan_p
 from minijax.lax.control_flow.while_loop import while_p
+from minijax.lax.control_flow.while_rules import OF_SOME_EXAMPLES
 from minijax.lax.shapes.creation import full
 from minijax.parallel.shard_map_primitive import apply, shard_map_p
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.transforms.checkpoint import checkpoint_p
+from minijax.transforms.checkpoint_policies import name_p
 from minijax.transforms.custom_derivatives.rules import custom_call_p
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage3 import Jaxpr, eval_jaxpr, jit_p
@@ -176,6 +178,16 @@ def _while(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     return outs
 
 
+def _name(trace: CheckTrace, args: Args, params: Params) -> Sequence[Any]:
+    if params["name"] == OF_SOME_EXAMPLES and trace.found:
+        raise ValueError(
+            "checkify of vmap of a while_loop whose examples end after different numbers of "
+            "iterations: those that have ended would be checked, too. Map what is checked instead, "
+            "vmap(checkify(f)), which returns the error of each example"
+        )
+    return bind(name_p, *args, **params)
+
+
 def _shard_map(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     """Every device returns its error, as one row; the first that is one is kept."""
     manual = params["manual"]
@@ -203,6 +215,7 @@ check_rules[jit_p] = partial(_call, jit_p)
 check_rules[checkpoint_p] = partial(_call, checkpoint_p)
 check_rules[custom_call_p] = _custom_call
 check_rules[cond_p] = _cond
+check_rules[name_p] = _name
 check_rules[scan_p] = _scan
 check_rules[while_p] = _while
 check_rules[shard_map_p] = _shard_map

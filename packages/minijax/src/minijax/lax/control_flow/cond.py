@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.lax.indexing.indices import as_index
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.axis_names import DividedBatch
+from minijax.primitives.effects import does_io, refuse_io
 from minijax.primitives.loops import stage_body, stage_to_jaxpr
 from minijax.primitives.sharding_rules import agreed
 from minijax.primitives.varying import (
@@ -36,6 +37,7 @@ from minijax.runtime.refs import (
 from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import result_type
 from minijax.shardings.types import division_of, sharded_type, with_division
+from minijax.transforms.custom_vmap import custom_vmap
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -132,6 +134,8 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
     what varies if one does. An operand that all of them return need not pass through them.
     """
     branches = _divided_alike(operands, branches)
+    if does_io(*branches):
+        which = _same_for_all(which)
     axes = vma_of(typeof(which))
     targets = [vary(typeof(x), axes) for x in operands]
     if any(isinstance(aval, VaryingArray) for branch in branches for aval in branch.out_avals) or (
@@ -154,6 +158,17 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
         branches = [smaller[branch] for branch in branches]
     outs = bind(cond_p, which, *operands, branches=tuple(branches))
     return merge(is_operand, outs, [operands[i] for i in returned if i is not None])
+
+
+@custom_vmap
+def _same_for_all(which: Any) -> Any:
+    """The number of a branch, which examples of `vmap` have in common."""
+    return which
+
+
+@_same_for_all.def_vmap
+def _refuse_different(axis_size: int, in_batched: Any, which: Any) -> NoReturn:
+    refuse_io("vmap of a cond or switch whose examples choose different branches")
 
 
 def _operands_returned(branch: Jaxpr) -> list[int | None]:

@@ -8,7 +8,7 @@ from minijax.lax.reductions.standard import reduce_or
 from minijax.primitives.calls import WithToken
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.dependence import Depends, tangent_outs, unknown_outs
-from minijax.primitives.effects import IOEffect, OrderedIOEffect, effects_of
+from minijax.primitives.effects import does_io, refuse_io
 from minijax.primitives.loops import (
     Avals,
     Flags,
@@ -19,10 +19,12 @@ from minijax.primitives.loops import (
     while_text,
 )
 from minijax.primitives.varying import varying_program_rules, vma_of
+from minijax.transforms.checkpoint_policies import name_p
 from minijax_stage2 import (
     ShapedArray,
     Zero,
     bind,
+    bind1,
     broadcast_in_dim,
     select_n,
     typeof,
@@ -179,7 +181,10 @@ def _vmap(
     (cond_program, more_cond, (goes_on_dim,)), (body_program, more_body, _) = condition, body
     of_cond, of_body = [*more_cond, *of_cond], [*more_body, *of_body]
     if goes_on_dim is not None:
-        _require_no_io(cond_jaxpr, body_jaxpr)
+        if does_io(cond_jaxpr, body_jaxpr):
+            refuse_io(
+                "vmap of a while_loop whose examples end after different numbers of iterations"
+            )
         (cond_program, cond_more), (body_program, body_more) = _until_all_end(
             cond_program, body_program, len(of_cond), len(of_body)
         )
@@ -197,16 +202,8 @@ def _vmap(
     return outs, [0 if b else None for b in batched]
 
 
-def _require_no_io(condition: Jaxpr, body: Jaxpr) -> None:
-    """Raise an error for callbacks that would run for examples that have ended, too."""
-    if any(
-        isinstance(e, IOEffect | OrderedIOEffect) for e in effects_of(condition) | effects_of(body)
-    ):
-        raise NotImplementedError(
-            "vmap of a while_loop whose examples end after different numbers of iterations: "
-            "io_callback in it would also run for those that have ended. Use lax.map, or "
-            "debug.callback, which may run more often"
-        )
+# The name of the condition by which `vmap` chooses what counts among all that it computed.
+OF_SOME_EXAMPLES = "examples that go on"
 
 
 def _until_all_end(
@@ -223,9 +220,11 @@ def _until_all_end(
     def step(*args: Any) -> list[Any]:
         of_cond, of_body, carry = _split(args, cond_consts, body_consts)
         (goes_on,) = eval_jaxpr(condition, [], *of_cond, *carry)
+        outs = eval_jaxpr(body, [], *of_body, *carry)
+        goes_on = bind1(name_p, goes_on, name=OF_SOME_EXAMPLES)
         return [
             select_n(broadcast_in_dim(goes_on, typeof(x).shape, (0,)), x, new)
-            for x, new in zip(carry, eval_jaxpr(body, [], *of_body, *carry), strict=True)
+            for x, new in zip(carry, outs, strict=True)
         ]
 
     carry_avals = body.in_avals[body_consts:]
