@@ -6,6 +6,8 @@ import jax.errors
 import jax.export
 import jax.extend
 import jax.ffi
+import jax.interpreters.batching
+import jax.interpreters.mlir
 import numpy as np
 import pytest
 from jax import ad_checkpoint as _jax_ad_checkpoint  # noqa: F401
@@ -18,7 +20,11 @@ import minijax.debug
 import minijax.export
 import minijax.extend
 import minijax.extend.core
+import minijax.interpreters.batching
+import minijax.interpreters.mlir
 from minijax.experimental import io_callback
+from minijax.transforms import transformations
+from minijax.transforms import vmappables as vmappables_module
 
 X = np.float32(3)
 BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
@@ -321,3 +327,73 @@ def test_named_values_of_forward_rules(j):
 def test_the_linear_part_of_custom_derivatives_is_a_primitive():
     (eqn,) = minijax.make_jaxpr(divided(minijax))(X).eqns
     assert eqn.primitive is minijax.extend.core.primitives.custom_lin_p
+
+
+# Classes that vmap maps over by functions of their library.
+class Pair:
+    """Examples along an axis, and what all of them share."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
+@BOTH
+def test_vmap_maps_over_registered_classes(j, monkeypatch):
+    seen = []
+
+    def to_elt(cont, get_idx, pair, spec):
+        seen.append(spec)
+        return Pair(cont(pair.x, spec), pair.y)
+
+    def from_elt(cont, axis_size, pair, spec):
+        return Pair(cont(axis_size, pair.x, spec), pair.y)
+
+    batching = j.interpreters.batching
+    if j is minijax:  # whose vmap does without what is registered, until something is
+        monkeypatch.setattr(vmappables_module, "vmappables", vmappables := {})
+        monkeypatch.setattr(transformations, "vmappables", vmappables)
+    batching.register_vmappable(Pair, int, int, to_elt, from_elt, None)
+    batching.unregister_vmappable(Pair)  # of no effect
+    pair, xs = Pair(j.numpy.arange(6.0).reshape(3, 2), 7.0), j.numpy.arange(3.0)
+    f = lambda pair, s: Pair(pair.x * s, pair.y)  # noqa: E731
+    out = j.vmap(f, axis_size=3)(pair, xs)
+    np.testing.assert_array_equal(out.x, [[0, 0], [2, 3], [8, 10]])
+    assert out.y == 7.0
+    out = j.vmap(f, in_axes=(1, None), out_axes=1, axis_size=2)(pair, 2.0)
+    np.testing.assert_array_equal(out.x, [[0, 2], [4, 6], [8, 10]])
+    assert j.vmap(lambda pair: pair.x.sum() + pair.y, axis_size=3)(pair).tolist() == [8, 12, 16]
+    assert j.jit(lambda xs: j.vmap(lambda x: Pair(x, 1))(xs).x)(xs).tolist() == [0, 1, 2]
+    assert j.vmap(lambda x: x * 2)(xs).tolist() == [0, 2, 4]
+    assert seen == [0, 1, 0]
+    with pytest.raises(ValueError):
+        j.vmap(lambda pair: pair)(pair)  # nothing says how many examples there are
+
+
+@BOTH
+@for_each("has_side_effect", [False, True])
+def test_lowering_rules_call_python(j, has_side_effect):
+    def rule(ctx, x):
+        double = lambda x: (np.asarray(x) * 2,)  # noqa: E731
+        (out,), token, keepalive = j.interpreters.mlir.emit_python_callback(
+            ctx, double, None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=has_side_effect
+        )
+        assert token is None
+        ctx.module_context.add_keepalive(keepalive)
+        return [out]
+
+    double_p = j.extend.core.Primitive(f"double_{has_side_effect}")
+    double_p.def_abstract_eval(lambda x: x)
+    j.interpreters.mlir.register_lowering(double_p, rule)
+    assert j.jit(lambda x: double_p.bind(x) + 1)(X) == 7
+
+
+@BOTH
+def test_vectorized_functions_return_trees_that_have_a_shape(j):
+    class Tree:
+        def __init__(self, leaf):
+            self.leaf = leaf
+            self.shape = np.shape(leaf)
+
+    j.tree_util.register_pytree_node(Tree, lambda t: ((t.leaf,), None), lambda _, xs: Tree(*xs))
+    f = j.numpy.vectorize(lambda k: Tree(j.numpy.arange(3.0) * k), signature="()->(n)")
+    assert f(j.numpy.ones(4)).leaf.shape == (4, 3)

@@ -8,6 +8,9 @@ from minijax.xla import mlir
 from minijax_stage2 import Primitive, ShapedArray
 
 
+_kept: list[Any] = []
+
+
 @dataclass(frozen=True)
 class ModuleContext:
     """The module that a rule writes into.
@@ -19,6 +22,13 @@ class ModuleContext:
 
     module: Any
     platforms: tuple[str, ...]
+
+    def add_keepalive(self, keepalive: Any) -> None:
+        """Keep an object, such as a Python function that a program calls, from now on.
+
+        It stays until the process ends: nothing says when the last program that needs it is gone.
+        """
+        _kept.append(keepalive)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from minijax.transforms.differentiable import (
 from minijax.transforms.has_aux import WithAux
 from minijax.transforms.nonzero_tangents import NonzeroTangents
 from minijax.transforms.vjp_function import VJP, vjp_function
+from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import current_trace, tree_map
@@ -551,21 +552,30 @@ def vmap(
     require_hashable("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
     require_flags("vmap", sum_match=sum_match)
 
-    @wraps(fun)
-    def with_axis(*args: Any, **kwargs: Any) -> Any:
-        trace: Any = current_trace()
-        names: dict[Hashable, int] = {}
-        if axis_name is not None:
-            names[axis_name] = trace.axis_size
-        with dividing_batch(mesh_axes) if mesh_axes else nullcontext(), named_axes(names):
-            result = fun(*args, **kwargs)
-        return _summed(trace, out_axes, result) if sum_match else result
+    def mapping(fun: Function, in_axes: Any, out_axes: Any, axis_size: int | None) -> Function:
+        @wraps(fun)
+        def with_axis(*args: Any, **kwargs: Any) -> Any:
+            trace: Any = current_trace()
+            names: dict[Hashable, int] = {}
+            if axis_name is not None:
+                names[axis_name] = trace.axis_size
+            with dividing_batch(mesh_axes) if mesh_axes else nullcontext(), named_axes(names):
+                result = fun(*args, **kwargs)
+            return _summed(trace, out_axes, result) if sum_match else result
+
+        mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
+
+        def of_arrays(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
+            return tree_to_arrays(mapped(*args, **kwargs))
+
+        return of_arrays
 
     mesh_axes = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
     if spmd_axis_name is None:
         mesh_axes = ()
     plain = axis_name is None and not mesh_axes and not sum_match
-    mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
+    mapped = None if vmappables else mapping(fun, in_axes, out_axes, axis_size)
 
     @evaluated_by_library
     @_described(fun, f"`{name_of(fun)}`, mapped over an axis of its arguments.")
@@ -573,7 +583,7 @@ def vmap(
         if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves((args, kwargs))):
             axes = broadcast_prefix(in_axes, args, lambda x: x is None)
             axes += [0] * len(tree_leaves(kwargs))
-            mapping = functools.partial(
+            mapping_of_values = functools.partial(
                 vmap,
                 in_axes=in_axes,
                 axis_name=axis_name,
@@ -581,9 +591,10 @@ def vmap(
                 spmd_axis_name=spmd_axis_name,
                 sum_match=sum_match,
             )
-            return _map_refs(mapping, fun, axes, out_axes, args, kwargs)
-        args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
-        return tree_to_arrays(mapped(*args, **kwargs))
+            return _map_refs(mapping_of_values, fun, axes, out_axes, args, kwargs)
+        if vmappables or mapped is None:
+            return map_vmappables(mapping, fun, in_axes, out_axes, axis_size, args, kwargs)
+        return mapped(*args, **kwargs)
 
     return on_arrays
 

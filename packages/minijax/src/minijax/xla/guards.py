@@ -41,15 +41,15 @@ def guard_threads(is_on: bool) -> None:
 
 
 @contextmanager
-def explicit_transfers() -> Iterator[None]:
-    """A context in which the user asked for what is moved to devices."""
+def explicit_transfers(kind: str = "explicit_device_put") -> Iterator[None]:
+    """A context in which the user asked for what is moved to devices, or from them."""
     state = _guards().thread_local_state()
-    outside = state.explicit_device_put
-    state.explicit_device_put = True
+    outside = getattr(state, kind)
+    setattr(state, kind, True)
     try:
         yield
     finally:
-        state.explicit_device_put = outside
+        setattr(state, kind, outside)
 
 
 @contextmanager
