@@ -397,3 +397,89 @@ def test_vectorized_functions_return_trees_that_have_a_shape(j):
     j.tree_util.register_pytree_node(Tree, lambda t: ((t.leaf,), None), lambda _, xs: Tree(*xs))
     f = j.numpy.vectorize(lambda k: Tree(j.numpy.arange(3.0) * k), signature="()->(n)")
     assert f(j.numpy.ones(4)).leaf.shape == (4, 3)
+
+
+# Names, attributes and results of one line.
+def failing_call(j):
+    def fail(x):
+        raise ZeroDivisionError
+
+    try:
+        j.jit(lambda x: j.pure_callback(fail, x, x))(X).block_until_ready()
+    except j.errors.JaxRuntimeError as error:
+        return error.error_code, type(error.error_message)
+
+
+def in_shard_map(j):
+    found = []
+    mesh = j.make_mesh((1,), ("x",), axis_types=(j.sharding.AxisType.Auto,))
+    spec = j.sharding.PartitionSpec("x")
+
+    def f(x):
+        found.append(j.typeof(x).manual_axis_type)
+        return x
+
+    j.jit(j.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)).lower(np.ones(2, np.float32))
+    mat = found[0].update(varying=frozenset())
+    return str(found), mat == j.sharding.ManualAxisType(), isinstance(mat, j.sharding.ManualAxisType)
+
+
+def user_context(j):
+    context = j.make_user_context(3)
+    found = [context.get_global(), context.value]
+    context.set_global(5)
+    with context(7):
+        found += [context.get_global(), context.value]
+    found += [context.get_global(), context.value]
+    context.set_global(3)
+    return found
+
+
+def closed_jaxpr(j):
+    closed = j.make_jaxpr(lambda x, y: (x * np.arange(3, dtype=np.float32), y))(X, X)
+    return [
+        [len(program.invars), len(program.outvars), len(program.constvars), program.num_consts,
+         len(program.all_invars), program.is_high, len(program.eqns)]
+        for program in (closed, closed.jaxpr)
+    ]  # fmt: skip
+
+
+def removed(j):
+    for name in ("device_put_sharded", "device_put_replicated"):
+        with pytest.raises(AttributeError, match=rf"{name}.*use (jax\.)?device_put"):
+            getattr(j, name)
+
+
+def like(j):
+    mesh = j.make_mesh((1,), ("x",))
+    sharding = j.sharding.NamedSharding(mesh, j.sharding.PartitionSpec("x"))
+    x = j.device_put(j.numpy.ones(3, "int8"), sharding)
+    kinds = x, j.numpy.ones(2), 2.0, np.ones((2, 3), np.float32), j.ShapeDtypeStruct((), "int8")
+    found = [j.ShapeDtypeStruct.like(kind) for kind in kinds]
+    traced = []
+    j.jit(lambda x: traced.append(j.ShapeDtypeStruct.like(x)))(X)
+    return [
+        (x.shape, x.dtype, x.weak_type, x.sharding is None) for x in [*found, *traced]
+    ]
+
+
+SPEC = "(lambda P: {})(j.sharding.PartitionSpec)"
+ONE_LINERS = [
+    *map(SPEC.format, ["P('a') == ('a',)", "('a',) == P('a')", "P('a') == P('a')", "P() == ()",
+                       "P(('a',)) == P('a')", "hash(P('a', None)) == hash(P('a', None))"]),
+    "type(j.lax.top_k(j.numpy.arange(4.0), 2))",
+    "type(j.jit(lambda x: j.lax.top_k(x, 2))(j.numpy.arange(4.0)))",
+    "float(j.lax.add_p.impl(1.0, 2.0))",
+    "float(j.jit(lambda: j.lax.mul_p.impl(X, X))())",
+    "str(j.typeof(X).manual_axis_type)",
+    "j.errors.JaxRuntimeError('abc').error_code",
+    *(f"{function.__name__}(j)" for function in (
+        failing_call, in_shard_map, user_context, closed_jaxpr, removed, like,
+    )),
+]  # fmt: skip
+
+
+@for_each("line", ONE_LINERS, ids=ONE_LINERS)
+def test_lines_give_what_they_give_in_jax(line):
+    expected = eval(line, {**globals(), "j": jax})
+    assert eval(line, {**globals(), "j": minijax}) == expected

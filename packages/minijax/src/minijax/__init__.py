@@ -246,4 +246,10 @@ else:  # for a type checker, every attribute would exist
             from minijax.xla import device_class
 
             return device_class()
+        if name in ("device_put_replicated", "device_put_sharded"):
+            raise AttributeError(
+                f"{name} was removed from JAX: use device_put with a NamedSharding of a mesh of "
+                "the devices, of the shards stacked along an axis that the mesh divides, or of the "
+                "one value for all with an empty PartitionSpec"
+            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

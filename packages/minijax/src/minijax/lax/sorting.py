@@ -224,7 +224,7 @@ declare(
 @operation(static=("k", "axis", "is_stable"))
 def top_k(
     operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """The `k` largest elements along an axis, the largest first, and their indices.
 
     Equal elements keep their order, whatever `is_stable`.
@@ -233,7 +233,7 @@ def top_k(
         ValueError: there are not `k` elements, or there is no such axis; or `operand` is complex.
 
     >>> lax.top_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
-    (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
+    [Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32)]
     """
     aval = typeof(operand)
     if not aval.ndim:
@@ -243,7 +243,7 @@ def top_k(
     if not 0 <= k <= aval.shape[axis]:
         raise ValueError(f"top_k: k must be from 0 to {aval.shape[axis]}, found {k}")
     values, indices = bind(top_k_p, moveaxis(operand, axis, -1), k=k)
-    return moveaxis(values, -1, axis), moveaxis(indices, -1, axis)
+    return [moveaxis(values, -1, axis), moveaxis(indices, -1, axis)]
 
 
 def _top_k_type(x: ShapedArray, *, k: int) -> list[ShapedArray]:

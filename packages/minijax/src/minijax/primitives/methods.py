@@ -13,6 +13,7 @@ from minijax.primitives.effects import Effect, effects_of
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.named_scope import NameStack
 from minijax.settings.printed_types import plain, type_text
+from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import Source
 from minijax_stage2 import Primitive, ShapedArray, impl_rules
 from minijax_stage2.shaped_array import type_attributes
@@ -71,6 +72,13 @@ def _bind(primitive: Primitive, *args: Any, **params: Any) -> Any:
         MissingRuleError: a transformation at work has no rule for it.
     """
     return as_result(primitive, stage2.bind(primitive, *args, **params))
+
+
+@evaluated_by_library
+def _impl(primitive: Primitive, *args: Any, **params: Any) -> Any:
+    """Evaluate the primitive for arrays, whatever is being transformed."""
+    with set_interpreter(None):
+        return as_result(primitive, stage2.bind(primitive, *args, **params))
 
 
 def _def_impl(primitive: Primitive, impl: Rule) -> Rule:
@@ -135,7 +143,14 @@ def _set_methods_of_jaxprs() -> None:
     jaxpr.jaxpr = property(lambda jaxpr: jaxpr)
     jaxpr.consts = jaxpr.literals = property(lambda jaxpr: [])
     jaxpr.debug_info = closed_jaxpr.debug_info = None
+    jaxpr.is_high = closed_jaxpr.is_high = False
     closed_jaxpr.literals = property(lambda closed: closed.consts)
+    # And a closed one like a jaxpr, since JAX has one class of both.
+    for name in ("constvars", "invars", "outvars"):
+        setattr(closed_jaxpr, name, property(lambda closed, name=name: getattr(closed.jaxpr, name)))
+    for cls in (jaxpr, closed_jaxpr):
+        cls.all_invars = property(lambda program: [*program.constvars, *program.invars])
+        cls.num_consts = property(lambda program: len(program.constvars))
 
 
 def _set_methods_of_types() -> None:
@@ -161,6 +176,7 @@ def set_methods() -> None:
     methods.call_primitive = methods.map_primitive = False
     for method in (
         _bind,
+        _impl,
         _def_impl,
         _def_abstract_eval,
         _def_effectful_abstract_eval,

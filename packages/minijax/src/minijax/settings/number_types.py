@@ -299,6 +299,11 @@ class NumbersOption(Option):
     def value(self) -> Any:
         return getattr(library_number_types().settings, self.name)
 
+    @property
+    def everywhere(self) -> Any:
+        """The value outside of blocks that override it."""
+        return getattr(_globally.numbers.settings, self.name)
+
     def update(self, value: Any) -> None:
         changed = {self.name: self._checked(value)}
         with _changing:
