@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from minijax.settings.config import Switch, config
 from minijax.settings.monitoring import recorded
+from minijax.settings.number_types import NumbersOption
 from minijax.settings.reusable_contexts import reusable_context
 
 disable_jit_option = config.declare(
@@ -47,6 +48,19 @@ tracer_leaks_option = config.declare(
     "Whether it is an error if a tracer outlives the call that it belongs to.",
     Switch,
 )
+
+
+class _CheckedIndices(Switch, NumbersOption):
+    """A switch on which programs depend."""
+
+
+static_indices_option = config.declare(
+    "check_static_indices",
+    bool,
+    False,
+    "Whether it is an error to read `x[i]` if `i` is an int out of bounds.",
+    _CheckedIndices,
+)
 _no_tracing = config.declare(
     "no_tracing", bool, False, "Whether it is an error to trace a jitted function.", Switch
 )
@@ -56,7 +70,7 @@ _no_execution = config.declare(
 config.declare(
     "hlo_source_file_canonicalization_regex",
     str,
-    "",
+    None,
     "A pattern; what it matches is left out of the names of files in source maps.",
 )
 _log_compiles = config.option("log_compiles")

@@ -12,13 +12,13 @@ def _guards() -> Any:
     return import_module("jaxlib._jax").guard_lib
 
 
-def set_guard(name: str, level: str, everywhere: bool) -> Any:
+def set_guard(name: str, level: str | None, everywhere: bool) -> Any:
     """Set a guard of this thread, or of all, and return what it was.
 
     Arguments:
         name: "host_to_device", "device_to_host", "device_to_device" or "garbage_collect_array".
         level: "allow", "log", "disallow", "log_explicit" or "disallow_explicit"; for garbage
-            collection "allow", "log" or "fatal".
+            collection "allow", "log" or "fatal". None: as others say.
         everywhere: whether it holds for all threads that have no guard of their own.
     """
     guards = _guards()
@@ -26,7 +26,7 @@ def set_guard(name: str, level: str, everywhere: bool) -> Any:
     levels = guards.GarbageCollectionGuardLevel if is_of_garbage else guards.TransferGuardLevel
     state = guards.global_state() if everywhere else guards.thread_local_state()
     outside = getattr(state, name)
-    setattr(state, name, getattr(levels, level.upper()))
+    setattr(state, name, None if level is None else getattr(levels, level.upper()))
     return outside
 
 
