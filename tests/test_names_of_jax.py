@@ -469,6 +469,8 @@ ONE_LINERS = [
                        "P(('a',)) == P('a')", "hash(P('a', None)) == hash(P('a', None))"]),
     "type(j.lax.top_k(j.numpy.arange(4.0), 2))",
     "type(j.jit(lambda x: j.lax.top_k(x, 2))(j.numpy.arange(4.0)))",
+    "type(j.lax.approx_min_k(j.numpy.arange(4.0), 2))", "type(j.numpy.top_k(j.numpy.arange(4.0), 2))",
+    "type(j.numpy.top_k(j.numpy.arange(4.0), 2, mode='smallest'))",
     "float(j.lax.add_p.impl(1.0, 2.0))",
     "float(j.jit(lambda: j.lax.mul_p.impl(X, X))())",
     "str(j.typeof(X).manual_axis_type)",
@@ -483,3 +485,11 @@ ONE_LINERS = [
 def test_lines_give_what_they_give_in_jax(line):
     expected = eval(line, {**globals(), "j": jax})
     assert eval(line, {**globals(), "j": minijax}) == expected
+
+
+# What JAX says is deprecated.
+@BOTH
+def test_meshes_as_contexts_are_deprecated(j):
+    mesh = j.make_mesh((1,), ("x",))
+    with pytest.warns(DeprecationWarning, match="with mesh:"), mesh:
+        pass

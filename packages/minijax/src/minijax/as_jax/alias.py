@@ -1,6 +1,7 @@
 """`import jax` gives minijax: modules of the one name are those of the other."""
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -100,6 +101,7 @@ def install_as_jax(version: str = VERSION) -> None:
     sys.meta_path.append(_FinderOfAbsent())
     version_of_library.stand_in_for(version)
     _set_private_package(import_module("minijax.as_jax.private"))
+    logging.getLogger("minijax").parent = logging.getLogger("jax")  # which programs listen to
     os.environ[VARIABLE] = version
     _set_python_path([SHIM, *_python_path()])
 
@@ -120,6 +122,7 @@ def remove_as_jax() -> None:
                 vars(sys.modules.get(parent, module)).pop(child, None)
     version_of_library.stand_in_for(None)
     _set_private_package(None)
+    logging.getLogger("minijax").parent = logging.root
     os.environ.pop(VARIABLE, None)
     _set_python_path([path for path in _python_path() if path != SHIM])
 

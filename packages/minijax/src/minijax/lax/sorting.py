@@ -301,7 +301,7 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """The `k` largest elements along an axis, and their indices.
 
     Approximations are allowed; here they are exact, whatever `recall_target`.
@@ -311,7 +311,7 @@ def approx_max_k(
         ValueError: `k` is not positive, or the elements are not floats.
 
     >>> lax.approx_max_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
-    (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
+    [Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32)]
     """
     _require_floats("approx_max_k", operand, aggregate_to_topk, recall_target)
     return top_k(operand, _positive("approx_max_k", k), axis=reduction_dimension)
@@ -325,16 +325,16 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """The `k` smallest elements along an axis, and their indices; otherwise as `approx_max_k`.
 
     >>> lax.approx_min_k(jnp.array([3.0, 1.0, 4.0, 2.0, 5.0]), 2)
-    (Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32))
+    [Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32)]
     """
     _require_floats("approx_min_k", operand, aggregate_to_topk, recall_target)
     k = _positive("approx_min_k", k)
     values, indices = top_k(neg(operand), k, axis=reduction_dimension)
-    return neg(values), indices
+    return [neg(values), indices]
 
 
 def _require_floats(caller: str, operand: Any, aggregate_to_topk: bool, recall: float) -> None:
