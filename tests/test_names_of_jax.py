@@ -470,7 +470,6 @@ ONE_LINERS = [
     "type(j.lax.top_k(j.numpy.arange(4.0), 2))",
     "type(j.jit(lambda x: j.lax.top_k(x, 2))(j.numpy.arange(4.0)))",
     "type(j.lax.approx_min_k(j.numpy.arange(4.0), 2))", "type(j.numpy.top_k(j.numpy.arange(4.0), 2))",
-    "type(j.numpy.top_k(j.numpy.arange(4.0), 2, mode='smallest'))",
     "float(j.lax.add_p.impl(1.0, 2.0))",
     "float(j.jit(lambda: j.lax.mul_p.impl(X, X))())",
     "str(j.typeof(X).manual_axis_type)",
