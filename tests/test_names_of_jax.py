@@ -365,7 +365,7 @@ def test_vmap_maps_over_registered_classes(j, monkeypatch):
     assert j.jit(lambda xs: j.vmap(lambda x: Pair(x, 1))(xs).x)(xs).tolist() == [0, 1, 2]
     assert j.vmap(lambda x: x * 2)(xs).tolist() == [0, 2, 4]
     assert seen == [0, 1, 0]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="axis_size"):
         j.vmap(lambda pair: pair)(pair)  # nothing says how many examples there are
 
 
@@ -421,7 +421,11 @@ def in_shard_map(j):
 
     j.jit(j.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)).lower(np.ones(2, np.float32))
     mat = found[0].update(varying=frozenset())
-    return str(found), mat == j.sharding.ManualAxisType(), isinstance(mat, j.sharding.ManualAxisType)
+    return (
+        str(found),
+        mat == j.sharding.ManualAxisType(),
+        isinstance(mat, j.sharding.ManualAxisType),
+    )
 
 
 def user_context(j):
@@ -458,9 +462,7 @@ def like(j):
     found = [j.ShapeDtypeStruct.like(kind) for kind in kinds]
     traced = []
     j.jit(lambda x: traced.append(j.ShapeDtypeStruct.like(x)))(X)
-    return [
-        (x.shape, x.dtype, x.weak_type, x.sharding is None) for x in [*found, *traced]
-    ]
+    return [(x.shape, x.dtype, x.weak_type, x.sharding is None) for x in [*found, *traced]]
 
 
 SPEC = "(lambda P: {})(j.sharding.PartitionSpec)"
@@ -469,7 +471,8 @@ ONE_LINERS = [
                        "P(('a',)) == P('a')", "hash(P('a', None)) == hash(P('a', None))"]),
     "type(j.lax.top_k(j.numpy.arange(4.0), 2))",
     "type(j.jit(lambda x: j.lax.top_k(x, 2))(j.numpy.arange(4.0)))",
-    "type(j.lax.approx_min_k(j.numpy.arange(4.0), 2))", "type(j.numpy.top_k(j.numpy.arange(4.0), 2))",
+    "type(j.lax.approx_min_k(j.numpy.arange(4.0), 2))",
+    "type(j.numpy.top_k(j.numpy.arange(4.0), 2))",
     "float(j.lax.add_p.impl(1.0, 2.0))",
     "float(j.jit(lambda: j.lax.mul_p.impl(X, X))())",
     "str(j.typeof(X).manual_axis_type)",

@@ -29,7 +29,7 @@ def test_the_default_is_jaxs(name):
 
 def test_what_is_of_no_effect_takes_values_of_its_type():
     for names in WITHOUT_EFFECT.values():
-        for name, default in names.items():
+        for name in names:
             kind = options_of_jax()[name].kind.described.removesuffix(" or None")
             other = {"true or false": True, "an int": 7, "a string": "other"}[kind]
             with minijax.config.override(**{name: other}):
@@ -171,7 +171,8 @@ WIDE = [
     "j.numpy.arange(3, dtype='int64') * 2", "j.numpy.int64(3)", "j.numpy.array(2**40, 'int64')",
     "j.numpy.array(np.ones(2))", "x.astype('complex128')", "x.astype(complex)", "x + 1j",
     "j.numpy.linspace(0, 1, 3, dtype='float64')", "j.vmap(j.numpy.sin)(x)", "x.mean()",
-    "j.numpy.zeros_like(x)", "j.numpy.where(x > 0, x, 0)", "j.lax.convert_element_type(3, 'float64')",
+    "j.numpy.zeros_like(x)", "j.numpy.where(x > 0, x, 0)",
+    "j.lax.convert_element_type(3, 'float64')",
     "j.numpy.array([1, 2], 'uint64') + j.numpy.array([1], 'int32')", "x + j.numpy.complex64(1)",
     "j.lax.scan(lambda c, y: (c + y, c), j.numpy.float64(0), x)[1]", "x.at[0].set(5)",
     "j.numpy.dot(x, j.numpy.ones(2))", "np.float64(2) * x", "j.device_put(np.ones(2))",

@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from minijax import (
+    ad,
     ad_checkpoint,
     core,
     custom_batching,
@@ -143,7 +144,7 @@ from minijax_stage2.shaped_array import float0
 
 __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "Ref",
-    "ShapeDtypeStruct", "Shard", "ad_checkpoint", "allow_f16_reductions", "api_util",
+    "ShapeDtypeStruct", "Shard", "ad", "ad_checkpoint", "allow_f16_reductions", "api_util",
     "array_garbage_collection_guard", "auto_pcast", "block_until_ready", "check_tracer_leaks",
     "checking_leaks", "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "config",

@@ -31,7 +31,6 @@ from minijax_stage4.errors import (
     NonScalarGradientError,
 )
 
-
 # The statuses that XLA's messages begin with, in the order of their numbers.
 _STATUSES = (
     "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",

@@ -7,7 +7,6 @@ from typing import Any
 from minijax.xla import mlir
 from minijax_stage2 import Primitive, ShapedArray
 
-
 _kept: list[Any] = []
 
 

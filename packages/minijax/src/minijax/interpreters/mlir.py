@@ -340,7 +340,6 @@ def emit_python_callback(
         `ctx.module_context.add_keepalive`.
     """
 
-
     def on_host(*arrays: Any) -> tuple[Any, ...]:
         return tuple(callback(*map(np.asarray, arrays)))
 
@@ -461,7 +460,8 @@ __all__ = [
     "DEVICE_TO_DEVICE_TYPE", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "ConstantHandler",
     "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "Value",
     "aval_to_ir_type", "aval_to_ir_types", "core_call_lowering", "dense_int_array",
-    "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "i32_attr",
+    "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types",
+    "flatten_ir_values", "i32_attr",
     "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "ir_tree_registry",
     "jaxpr_subcomp", "lower_fun", "make_ir_context", "merge_mlir_modules", "module_to_bytecode",
     "module_to_string", "register_constant_handler", "register_lowering", "shape_tensor",

@@ -222,9 +222,7 @@ declare(
 
 
 @operation(static=("k", "axis", "is_stable"))
-def top_k(
-    operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
-) -> list[Array]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
     """The `k` largest elements along an axis, the largest first, and their indices.
 
     Equal elements keep their order, whatever `is_stable`.

@@ -133,7 +133,7 @@ def options_of_jax() -> dict[str, Option]:
 
 
 def _kind_and_default(entry: Any) -> tuple[Any, Any]:
-    """The type of a setting and its default, which is the entry of a table; or None for `X | None`."""
+    """The type of a setting and its default, from the entry of a table."""
     return (entry, None) if isinstance(entry, UnionType) else (type(entry), entry)
 
 

@@ -16,8 +16,8 @@ class ManualAxisType:
         unreduced, reduced: the axes of values that are not reduced yet. No value here has any.
         unreduced_kind: what combines these.
 
-    >>> minijax.typeof(jnp.ones(2)).manual_axis_type
-    ManualAxisType(varying=frozenset(), unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None)
+    >>> minijax.typeof(jnp.ones(2)).manual_axis_type.varying
+    frozenset()
     """
 
     varying: Iterable[Hashable] = frozenset()

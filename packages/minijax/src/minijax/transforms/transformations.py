@@ -21,7 +21,7 @@ from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
-from minijax.runtime.refs import Ref, require_no_refs, split_refs, values_of, write_all
+from minijax.runtime.refs import Ref, passing, require_no_refs, split_refs, values_of, write_all
 from minijax.settings.config import Switch
 from minijax.settings.printed_types import printed_type
 from minijax.shardings.resharding import divided_as
@@ -33,7 +33,7 @@ from minijax.transforms.differentiable import (
 )
 from minijax.transforms.has_aux import WithAux
 from minijax.transforms.nonzero_tangents import NonzeroTangents
-from minijax.transforms.vjp_function import VJP, vjp_function
+from minijax.transforms.vjp_function import VJP, RefArguments, vjp_function
 from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
@@ -272,6 +272,9 @@ def vjp(
         cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the second
         part of the result of `fun` comes third.
 
+    An argument may be a reference, which `fun` reads and writes: `with_refs` of the returned
+    function says where its cotangent goes, and that of others may go.
+
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result;
             `saveable_args` or `in_nzs` holds something else than bools.
@@ -291,14 +294,43 @@ def vjp(
     (Array(-0.5, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """
     _require_no_axes("vjp", reduce_axes)
+    if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves(primals)):
+        return _vjp_of_refs(fun, primals, has_aux)
     with_aux = _with_aux("vjp", fun, has_aux)
     primals = tree_to_arrays(primals)
     noted = NonzeroTangents("vjp", with_aux or fun, in_nzs, primals)
     out, f_vjp = stage4.vjp(noted, *primals)
     on_arrays, residuals = _on_arrays(f_vjp, _without_integers(out))
-    pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs)
+    jaxpr = f_vjp.func.linear.jaxpr  # type: ignore[attr-defined]
+    pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs, jaxpr)
     pair = tree_to_arrays(out), pulled
     return (*pair, with_aux.aux()) if with_aux else pair
+
+
+def _vjp_of_refs(fun: Function, primals: tuple[Any, ...], has_aux: bool) -> Any:
+    """`vjp` of a function that is given references: by what they hold before and after."""
+    refs, rest, places = split_refs("vjp", primals)
+
+    @wraps(fun)
+    def with_values(values: Sequence[Any], *rest: Any) -> Any:
+        aux = []
+
+        def of_rest(*rest: Any) -> Any:
+            out = fun(*places.join(refs, rest))
+            if not has_aux:
+                return out
+            aux.append(out[1])
+            return out[0]
+
+        pair = passing(refs, of_rest)(values, *rest)
+        return (pair, *aux) if has_aux else pair
+
+    (after, out), pulled, *aux = vjp(  # type: ignore[call-overload]
+        with_values, values_of(refs), *rest, has_aux=has_aux
+    )
+    write_all(refs, after)
+    of_refs = RefArguments(places, tuple(map(stage2.typeof, after)))
+    return out, pulled.replace(in_tree=places.structure, refs=of_refs), *aux
 
 
 def fwd_and_bwd(

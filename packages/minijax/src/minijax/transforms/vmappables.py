@@ -143,7 +143,9 @@ def map_vmappables(
 
     rest_args, rest_kwargs = inputs.rest
     number = None if axis_size is None else int(axis_size)
-    result = mapping(of_elements, _ints(in_axes), _ints(out_axes), number)(*rest_args, **rest_kwargs)
+    result = mapping(of_elements, _ints(in_axes), _ints(out_axes), number)(
+        *rest_args, **rest_kwargs
+    )
     split, found = outputs
     return split.join(found, result)
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from minijax.core import ShapedArray, Tracer, eval_jaxpr, typeof
+from minijax.errors import ConcretizationTypeError
 from minijax.extend.core import (
     ClosedJaxpr,
     Jaxpr,
@@ -16,7 +17,6 @@ from minijax.extend.core import (
     subjaxprs,
 )
 from minijax.extend.core.trace_state import trace_state_clean
-from minijax.errors import ConcretizationTypeError
 
 get_aval = typeof
 AbstractValue = ShapedArray
@@ -37,8 +37,9 @@ def full_lower(val: Any) -> Any:
     """The value: tracers here hold nothing that could be known without them."""
     return val
 
+
 __all__ = [
-    "AbstractValue", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "ShapedArray", "Tracer", "Var",
-    "concrete_or_error", "eval_jaxpr", "full_lower", "get_aval", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params",
-    "subjaxprs", "trace_state_clean", "typeof",
+    "AbstractValue", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Primitive",
+    "ShapedArray", "Tracer", "Var", "concrete_or_error", "eval_jaxpr", "full_lower", "get_aval",
+    "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "subjaxprs", "trace_state_clean", "typeof",
 ]  # fmt: skip

@@ -51,7 +51,9 @@ def promote_args_inexact(fun_name: str, *args: Any) -> list[Array]:
 
 def _of_one_rank(arrays: list[Array]) -> list[Array]:
     rank = max((x.ndim for x in arrays), default=0)
-    return [x if x.ndim in (0, rank) else x.reshape((1,) * (rank - x.ndim) + x.shape) for x in arrays]
+    return [
+        x if x.ndim in (0, rank) else x.reshape((1,) * (rank - x.ndim) + x.shape) for x in arrays
+    ]
 
 
 def ensure_arraylike_tuple(fun_name: str, args: Any) -> tuple[Array, ...]:

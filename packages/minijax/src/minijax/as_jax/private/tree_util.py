@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from minijax.tree_util import *  # noqa: F403
-from minijax_stage2.tree import broadcast_prefix, explain_mismatch
-from minijax_stage2.tree import registry
+from minijax_stage2.tree import broadcast_prefix, explain_mismatch, registry
 
 
 class _RegistryEntry(NamedTuple):
