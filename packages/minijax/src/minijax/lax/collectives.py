@@ -42,6 +42,7 @@ from minijax.primitives.varying import (
 from minijax.runtime.array import Array, array
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.shardings.no_collectives import require_allowed
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -238,6 +239,7 @@ def _axes_and_groups(
         NotImplementedError: there are groups under vmap, or along several axes.
         ValueError: the groups do not divide the axis, or differ in size.
     """
+    require_allowed(caller, names_of(axis_name))
     axes = list(map(axis_of, names_of(axis_name)))
     if groups is None:
         return axes, {}
@@ -766,6 +768,7 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
     names = names_of(axis_name)
     if len(names) != 1:
         raise NotImplementedError(f"ppermute: axis_name must be one name, found {names}")
+    require_allowed("ppermute", names)
     index, size = axis_of(names[0])
     pairs = tuple((int(origin), int(to)) for origin, to in perm)
     for role, numbers in zip(("sources", "destinations"), zip(*pairs, strict=True), strict=False):
