@@ -22,7 +22,9 @@ PRIVATE = {
     "api": "jit vmap",
     "api_util": "flatten_axes infer_argnums_and_argnames",
     "config": "config enable_x64 explicit_device_get_scope explicit_device_put_scope",
-    "core": "AbstractValue Tracer concrete_or_error full_lower",
+    "core": """AbstractValue Jaxpr Primitive ShapedArray Trace TraceTag Tracer concrete_or_error
+        full_lower jaxpr_as_fun physical_aval set_current_trace subjaxprs
+        take_current_trace trace_state_clean typeof""",
     "dtypes": "dtype to_complex_dtype to_inexact_dtype",
     "earray": "EArray",
     "interpreters.pxla": "create_compile_options",
@@ -75,6 +77,7 @@ for x in ({{"b": 1, "a": 2}}, (1, 2), [3], None):
 print(util.split_list([1, 2, 3, 4], [1, 2]), util.partition_list([True, False], [1, 2]))
 print(util.merge_lists([True, False], [2], [1]), util.unzip2([(1, 2), (3, 4)]), util.unzip3([]))
 print(core.concrete_or_error(int, 2.0), config.enable_x64.value)
+print(core.physical_aval(jax.typeof(jax.random.key(0))), core.physical_aval(jax.typeof(jnp.ones(2))))
 try:
     jax.jit(lambda x: core.concrete_or_error(int, x))(1)
 except jax.errors.ConcretizationTypeError:

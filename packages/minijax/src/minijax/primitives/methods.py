@@ -19,6 +19,7 @@ from minijax_stage2 import Primitive, ShapedArray, impl_rules
 from minijax_stage2.shaped_array import type_attributes
 from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
+from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.dce import effectful
 from minijax_stage4 import UndefPrimal
 
@@ -109,6 +110,16 @@ def _def_effectful_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> R
     return abstract_eval
 
 
+def _abstract_eval(primitive: Primitive, *avals: Any, **params: Any) -> tuple[Any, Any]:
+    """The type of the result for types of operands, or a list of them, and the effects."""
+    return as_result(primitive, list(abstract_eval(primitive, avals, params))), frozenset()
+
+
+def _is_high(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    """Return False: there are no types that are lowered to several."""
+    return False
+
+
 def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
     """The parameters of an equation, as `bind` takes them."""
     return dict(params)
@@ -159,6 +170,7 @@ def _set_methods_of_types() -> None:
     type_attributes["at_least_vspace"] = type_attributes["to_tangent_aval"]
     type_attributes["update_weak_type"] = lambda aval: lambda weak: aval.update(weak_type=weak)
     type_attributes["str_short"] = lambda aval: partial(_short_text, aval)
+    type_attributes["is_high"] = lambda aval: False
     type_attributes["itemsize"] = lambda aval: aval.dtype.itemsize
     type_attributes["nbytes"] = lambda aval: aval.dtype.itemsize * aval.size
 
@@ -173,7 +185,7 @@ def set_methods() -> None:
     _set_methods_of_jaxprs()
     methods: Any = Primitive
     methods.multiple_results = _MultipleResults()
-    methods.call_primitive = methods.map_primitive = False
+    methods.call_primitive = methods.map_primitive = methods.ref_primitive = False
     for method in (
         _bind,
         _impl,
@@ -181,6 +193,8 @@ def set_methods() -> None:
         _def_abstract_eval,
         _def_effectful_abstract_eval,
         _get_bind_params,
+        _abstract_eval,
+        _is_high,
     ):
         method.__name__ = method.__name__.removeprefix("_")
         method.__qualname__ = f"Primitive.{method.__name__}"

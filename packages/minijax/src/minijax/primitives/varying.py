@@ -198,6 +198,7 @@ def vma_of(aval: ShapedArray) -> AxisNames:
 
 type_attributes["vma"] = vma_of
 type_attributes["manual_axis_type"] = lambda aval: ManualAxisType(varying=vma_of(aval))
+type_attributes["mat"] = type_attributes["manual_axis_type"]
 
 
 def axis_of_index(aval: ShapedArray) -> MeshAxis | None:

@@ -54,6 +54,9 @@ class ShapeDtypeStruct:
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
+    is_ref = False
+    manual_axis_type = None
+
     def __init__(
         self,
         shape: Iterable[int],
