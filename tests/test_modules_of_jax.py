@@ -77,7 +77,8 @@ for x in ({{"b": 1, "a": 2}}, (1, 2), [3], None):
 print(util.split_list([1, 2, 3, 4], [1, 2]), util.partition_list([True, False], [1, 2]))
 print(util.merge_lists([True, False], [2], [1]), util.unzip2([(1, 2), (3, 4)]), util.unzip3([]))
 print(core.concrete_or_error(int, 2.0), config.enable_x64.value)
-print(core.physical_aval(jax.typeof(jax.random.key(0))), core.physical_aval(jax.typeof(jnp.ones(2))))
+for x in jax.random.key(0), jnp.ones(2):
+    print(core.physical_aval(jax.typeof(x)))
 try:
     jax.jit(lambda x: core.concrete_or_error(int, x))(1)
 except jax.errors.ConcretizationTypeError:

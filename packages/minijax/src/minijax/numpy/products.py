@@ -94,7 +94,9 @@ def _matmul_of_repeated(a: Any, b: Any, **how: Any) -> Any:
     out = stage2.dot_general(a, b, (contracted, batch), **how)
     rows, columns = rank, rank + 1
     found = [
-        *both, *[i for i in own_a if i not in both], rows, *[i for i in own_b if i not in both], columns,
+        *both,
+        *[i for i in own_a if i not in both], rows,
+        *[i for i in own_b if i not in both], columns,
     ]  # fmt: skip
     out = stage2.transpose(out, [found.index(i) for i in sorted(found)])
     return stage2.reshape(out, (*lead, x[-2], y[-1]))

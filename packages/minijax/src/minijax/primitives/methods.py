@@ -6,6 +6,7 @@ By JAX's convention a rule returns one result, or a list of them if the primitiv
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import minijax_stage2 as stage2
@@ -158,7 +159,7 @@ def _set_methods_of_jaxprs() -> None:
     closed_jaxpr.literals = property(lambda closed: closed.consts)
     # And a closed one like a jaxpr, since JAX has one class of both.
     for name in ("constvars", "invars", "outvars"):
-        setattr(closed_jaxpr, name, property(lambda closed, name=name: getattr(closed.jaxpr, name)))
+        setattr(closed_jaxpr, name, property(attrgetter(f"jaxpr.{name}")))
     for cls in (jaxpr, closed_jaxpr):
         cls.all_invars = property(lambda program: [*program.constvars, *program.invars])
         cls.num_consts = property(lambda program: len(program.constvars))

@@ -151,9 +151,9 @@ def flatten_one_level(tree: Any) -> tuple[Any, Any]:
         pairs, aux_data = flatten_one_level_with_keys(tree)
         children = [child for _, child in pairs]
         return children if isinstance(tree, tuple) else tuple(children), aux_data
-    children, aux_data = registry[type(tree)].flatten(tree)
-    is_tuple = isinstance(children, tuple) or type(tree) in (dict, defaultdict)
-    return (tuple if is_tuple else list)(children), aux_data
+    found, aux_data = registry[type(tree)].flatten(tree)
+    is_tuple = isinstance(found, tuple) or type(tree) in (dict, defaultdict)
+    return (tuple if is_tuple else list)(found), aux_data
 
 
 @hiding_frames

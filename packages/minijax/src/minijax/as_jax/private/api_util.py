@@ -20,7 +20,7 @@ def infer_argnums_and_argnames(
         (i, name)
         for i, (name, parameter) in enumerate(sig.parameters.items())
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-        and (name in names if numbers is None else i in numbers or i - count in numbers)
+        and (name in (names or ()) if numbers is None else {i, i - count} & {*numbers})
     ]
     return (
         tuple(i for i, _ in both) if numbers is None else numbers,
