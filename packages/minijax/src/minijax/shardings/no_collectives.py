@@ -26,7 +26,17 @@ class _NoCollectives:
 
     Raises:
         TypeError: the axes are not a set.
+
+    >>> mesh = minijax.make_mesh((1,), ("x",))
+    >>> with minijax.set_mesh(mesh), minijax.sharding.no_collectives({"x"}):
+    ...     try:
+    ...         minijax.sharding.reshard(jnp.ones(4), minijax.P("x")).sum()
+    ...     except Exception as error:
+    ...         print(str(error).partition(", where")[0])
+    reduce_sum, whose result is not divided any more, along the axis 'x'
     """
+
+    __name__ = "no_collectives"  # of its only instance
 
     @property
     def value(self) -> frozenset[Hashable]:
