@@ -19,10 +19,8 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import allow_f16_reductions
 from minijax_stage2 import ShapedArray, tree_flatten, typeof
-from minijax_stage2.primitives import reduce_sum_p
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
-from minijax_stage3 import abstract_eval_rules
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 
@@ -33,23 +31,15 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     >>> lax.reduce_sum(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([ 9, 11], dtype=int32)
     """
-    return stage2.reduce_sum(operand, tuple(axes))
-
-
-_type_of_sum = abstract_eval_rules[reduce_sum_p]
-
-
-def _allowed_type_of_sum(x: ShapedArray, *, axes: Any) -> list[ShapedArray]:
-    is_narrow = x.dtype in (np.float16, ml_dtypes.bfloat16)
-    if is_narrow and not allow_f16_reductions.value and any(x.shape[axis] != 1 for axis in axes):
+    out = stage2.reduce_sum(operand, tuple(axes))
+    aval = typeof(operand)
+    is_narrow = aval.dtype in (np.float16, ml_dtypes.bfloat16)
+    if is_narrow and not allow_f16_reductions.value and typeof(out).size != aval.size:
         raise ValueError(
-            f"reduce_sum: the sum of {x} is taken with 16 bits, and allow_f16_reductions is False; "
-            "convert it before, by x.astype('float32')"
+            f"reduce_sum: the sum of {aval} is taken with 16 bits, and allow_f16_reductions is "
+            "False; convert it before, by x.astype('float32')"
         )
-    return _type_of_sum(x, axes=axes)
-
-
-abstract_eval_rules[reduce_sum_p] = _allowed_type_of_sum
+    return out
 
 
 def smallest(dtype: np.dtype[Any]) -> Any:
