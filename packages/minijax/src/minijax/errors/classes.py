@@ -56,7 +56,8 @@ def _error_message(error: JaxRuntimeError) -> str:
 
 
 _of_errors: Any = JaxRuntimeError
-_of_errors.error_code, _of_errors.error_message = property(_error_code), property(_error_message)
+_of_errors.error_code = property(lambda error: _error_code(error))  # without a docstring
+_of_errors.error_message = property(lambda error: _error_message(error))
 
 
 class JAXIndexError(IndexError):

@@ -6,7 +6,6 @@ By JAX's convention a rule returns one result, or a list of them if the primitiv
 
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import minijax_stage2 as stage2
@@ -142,6 +141,11 @@ def _replace(program: Any, **changes: Any) -> Any:
     return type(program)(**{name: changes.get(name, getattr(program, name)) for name in names})
 
 
+def _of_jaxpr(name: str) -> property:
+    """An attribute of the jaxpr of a closed one, without a docstring."""
+    return property(lambda closed: getattr(closed.jaxpr, name))
+
+
 def _set_methods_of_jaxprs() -> None:
     eqn, jaxpr, closed_jaxpr = JaxprEqn, Jaxpr, ClosedJaxpr  # type: tuple[Any, Any, Any]
     for cls in (eqn, jaxpr, closed_jaxpr):
@@ -159,7 +163,7 @@ def _set_methods_of_jaxprs() -> None:
     closed_jaxpr.literals = property(lambda closed: closed.consts)
     # And a closed one like a jaxpr, since JAX has one class of both.
     for name in ("constvars", "invars", "outvars"):
-        setattr(closed_jaxpr, name, property(attrgetter(f"jaxpr.{name}")))
+        setattr(closed_jaxpr, name, _of_jaxpr(name))
     for cls in (jaxpr, closed_jaxpr):
         cls.all_invars = property(lambda program: [*program.constvars, *program.invars])
         cls.num_consts = property(lambda program: len(program.constvars))
