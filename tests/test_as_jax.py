@@ -73,7 +73,17 @@ def test_modules_are_the_very_ones_until_it_is_taken_back():
         assert jax is not minijax and jax.__version__ != ours
         print(jax.numpy.__name__, jax.numpy.__spec__.name)
     """)
-    assert out.split() == [VERSION, VERSION, "(0,", "12,", "0)", "1.0", "jax.numpy", "jax.numpy"]
+    assert out.split() == [
+        VERSION,
+        VERSION,
+        "(0,",
+        "12,",
+        "0,",
+        "1)",
+        "1.0",
+        "jax.numpy",
+        "jax.numpy",
+    ]
 
 
 def test_it_refuses_where_jax_is_imported():

@@ -1,11 +1,13 @@
 """Environment variables, defaults and modules that a program finds after `import jax`: JAX's."""
 
+import enum
 import functools
 import json
 import os
 import subprocess
 import sys
 
+import jax
 import pytest
 
 SETTINGS = {
@@ -26,14 +28,17 @@ SETTINGS = {
     "JAX_NUMPY_DTYPE_PROMOTION": "strict",
 }
 PROGRAM = """
-import json, os
+import enum, json, os
 import jax, jax.numpy as jnp
 names = [name.lower() for name in os.environ if name.startswith("JAX_")]
-found = {name: getattr(jax.config, name) for name in names}
+plain = lambda x: x.name.lower() if isinstance(x, enum.Enum) else x
+found = {name: plain(jax.config.values[name]) for name in names}
 with jax.disable_jit(False), jax.numpy_dtype_promotion("standard"):
     print(json.dumps([found, str(jnp.arange(2.0).dtype), jax.device_count()]))
 """
 JAX, AS_JAX = (), ("-m", "minijax.as_jax")
+# What this process has been told, or JAX does not take from text.
+NOT_FROM_TEXT = {"JAX_ENABLE_X64", "JAX_COMPILATION_CACHE_DIR"}
 
 
 @pytest.fixture
@@ -76,3 +81,17 @@ def test_nonsense_is_an_error(run, variable, text):
     assert ours.returncode
     assert f"the environment variable {variable} has to be" in ours.stderr
     assert text in ours.stderr
+
+
+def test_every_setting_is_read_from_the_environment(run):
+    """What JAX has by default, as text; settings that are None, or empty, have no text."""
+    defaults = {
+        name.upper(): str(int(value)) if isinstance(value, bool) else str(value)
+        for name, value in jax.config.values.items()
+        if isinstance(value, bool | int | str) and value != "" and name.startswith("jax_")
+        if not isinstance(value, enum.Enum) and name.upper() not in NOT_FROM_TEXT
+    }
+    theirs, ours = run(JAX, **defaults), run(AS_JAX, **defaults)
+    assert theirs.returncode == ours.returncode == 0, theirs.stderr + ours.stderr
+    assert len(defaults) > 90
+    assert json.loads(ours.stdout) == json.loads(theirs.stdout)

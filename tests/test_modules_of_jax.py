@@ -16,6 +16,83 @@ print(*[name for name in sys.modules if name.startswith("jax.") and "._src" not 
 """
 
 
+# Names of private modules that releases of libraries import.
+PRIVATE = {
+    "ad_checkpoint": "checkpoint",
+    "api": "jit vmap",
+    "api_util": "flatten_axes infer_argnums_and_argnames",
+    "config": "config enable_x64 explicit_device_get_scope explicit_device_put_scope",
+    "core": """AbstractValue Jaxpr Primitive ShapedArray Trace TraceTag Tracer concrete_or_error
+        full_lower jaxpr_as_fun physical_aval set_current_trace subjaxprs
+        take_current_trace trace_state_clean typeof""",
+    "dtypes": "dtype to_complex_dtype to_inexact_dtype",
+    "earray": "EArray",
+    "interpreters.pxla": "create_compile_options",
+    "lax.linalg": "cholesky triangular_solve",
+    "lib": "xla_client",
+    "literals": "TypedComplex TypedFloat TypedInt TypedNdArray",
+    "mesh": "Mesh",
+    "numpy.array_methods": "_IndexUpdateHelper _IndexUpdateRef",
+    "numpy.index_tricks": "c_ mgrid ogrid r_ s_",
+    "numpy.lax_numpy": "array asarray",
+    "numpy.util": """check_arraylike ensure_arraylike promote_args promote_args_inexact
+        promote_dtypes promote_dtypes_complex promote_dtypes_inexact""",
+    "partition_spec": "PartitionSpec",
+    "pjit": "auto_axes explicit_axes jit_p pjit reshard with_sharding_constraint",
+    "public_test_util": "check_close check_grads",
+    "random": "PRNGKey",
+    "scipy.special": "gammaln",
+    "sharding_impls": "NamedSharding SingleDeviceSharding set_mesh",
+    "state.types": "AbstractRef",
+    "tree_util": "_registry prefix_errors",
+    "typing": "Array ArrayLike DType DTypeLike DimSize DuckTypedArray Shape SupportsDType",
+    "util": "merge_lists partition_list safe_map safe_zip split_list unzip2 unzip3 wraps",
+}
+OF_PRIVATE = f"""
+import importlib, inspect, re
+import jax.numpy as jnp, numpy as np
+import jax.lib
+
+for module, names in {PRIVATE}.items():
+    found = importlib.import_module(f"jax._src.{{module}}")
+    print(module, *[name for name in names.split() if not hasattr(found, name)])
+
+from jax._src import api_util, config, core, dtypes, public_test_util, tree_util, util
+from jax._src.numpy.util import promote_dtypes_complex, promote_dtypes_inexact
+print(re.match(r"[0-9.]+$", jax.lib.__version__) is not None)
+print(jax.__version_info__[:3])
+for promote in promote_dtypes_complex, promote_dtypes_inexact:
+    for args in ((1, 2.0), (np.int8(1), jnp.ones(2)), (1,), (np.float16(1), 1j)):
+        print([(str(x.dtype), x.shape, x.weak_type) for x in promote(*args)])
+for given in "bool int32 float16 bfloat16 complex64".split():
+    print(dtypes.to_complex_dtype(given), dtypes.to_inexact_dtype(given))
+print(dtypes.dtype(1.0), dtypes.dtype(int), dtypes.dtype(np.ones(2)), dtypes.dtype("int8"))
+sig = inspect.signature(lambda a, b, *, c: None)
+for numbers, names in ((None, None), (None, "b"), (-1, None), ((0, 1), None), (0, "c")):
+    print(api_util.infer_argnums_and_argnames(sig, numbers, names))
+for x in ({{"b": 1, "a": 2}}, (1, 2), [3], None):
+    entry = tree_util._registry[type(x)]
+    children, aux = entry.to_iter(x)
+    print(tuple(children), aux, entry.from_iter(aux, children))
+print(util.split_list([1, 2, 3, 4], [1, 2]), util.partition_list([True, False], [1, 2]))
+print(util.merge_lists([True, False], [2], [1]), util.unzip2([(1, 2), (3, 4)]), util.unzip3([]))
+print(core.concrete_or_error(int, 2.0), config.enable_x64.value)
+for x in jax.random.key(0), jnp.ones(2):
+    print(core.physical_aval(jax.typeof(x)))
+try:
+    jax.jit(lambda x: core.concrete_or_error(int, x))(1)
+except jax.errors.ConcretizationTypeError:
+    print("traced")
+public_test_util.check_close({{"a": jnp.ones(2)}}, {{"a": 1 + 1e-7 * jnp.ones(2)}})
+try:
+    public_test_util.check_close(jnp.ones(2), 2 * jnp.ones(2))
+except AssertionError:
+    print("not close")
+with config.enable_x64(True):
+    print(jnp.ones(2).dtype)
+"""
+
+
 def run(program):
     command = [sys.executable, "-c", program]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
@@ -38,3 +115,8 @@ except NotImplementedError as error:
     print(error)
 """
     assert f"{below}.splash_attention_mask is not in minijax" in run(program)
+
+
+def test_private_names_that_libraries_import():
+    theirs = run("import jax" + OF_PRIVATE)
+    assert run("import minijax; minijax.install_as_jax(); import jax" + OF_PRIVATE) == theirs

@@ -6,6 +6,8 @@ import jax.errors
 import jax.export
 import jax.extend
 import jax.ffi
+import jax.interpreters.batching
+import jax.interpreters.mlir
 import numpy as np
 import pytest
 from jax import ad_checkpoint as _jax_ad_checkpoint  # noqa: F401
@@ -18,7 +20,11 @@ import minijax.debug
 import minijax.export
 import minijax.extend
 import minijax.extend.core
+import minijax.interpreters.batching
+import minijax.interpreters.mlir
 from minijax.experimental import io_callback
+from minijax.transforms import transformations
+from minijax.transforms import vmappables as vmappables_module
 
 X = np.float32(3)
 BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
@@ -321,3 +327,171 @@ def test_named_values_of_forward_rules(j):
 def test_the_linear_part_of_custom_derivatives_is_a_primitive():
     (eqn,) = minijax.make_jaxpr(divided(minijax))(X).eqns
     assert eqn.primitive is minijax.extend.core.primitives.custom_lin_p
+
+
+# Classes that vmap maps over by functions of their library.
+class Pair:
+    """Examples along an axis, and what all of them share."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
+@BOTH
+def test_vmap_maps_over_registered_classes(j, monkeypatch):
+    seen = []
+
+    def to_elt(cont, get_idx, pair, spec):
+        seen.append(spec)
+        return Pair(cont(pair.x, spec), pair.y)
+
+    def from_elt(cont, axis_size, pair, spec):
+        return Pair(cont(axis_size, pair.x, spec), pair.y)
+
+    batching = j.interpreters.batching
+    if j is minijax:  # whose vmap does without what is registered, until something is
+        monkeypatch.setattr(vmappables_module, "vmappables", vmappables := {})
+        monkeypatch.setattr(transformations, "vmappables", vmappables)
+    batching.register_vmappable(Pair, int, int, to_elt, from_elt, None)
+    batching.unregister_vmappable(Pair)  # of no effect
+    pair, xs = Pair(j.numpy.arange(6.0).reshape(3, 2), 7.0), j.numpy.arange(3.0)
+    f = lambda pair, s: Pair(pair.x * s, pair.y)  # noqa: E731
+    out = j.vmap(f, axis_size=3)(pair, xs)
+    np.testing.assert_array_equal(out.x, [[0, 0], [2, 3], [8, 10]])
+    assert out.y == 7.0
+    out = j.vmap(f, in_axes=(1, None), out_axes=1, axis_size=2)(pair, 2.0)
+    np.testing.assert_array_equal(out.x, [[0, 2], [4, 6], [8, 10]])
+    assert j.vmap(lambda pair: pair.x.sum() + pair.y, axis_size=3)(pair).tolist() == [8, 12, 16]
+    assert j.jit(lambda xs: j.vmap(lambda x: Pair(x, 1))(xs).x)(xs).tolist() == [0, 1, 2]
+    assert j.vmap(lambda x: x * 2)(xs).tolist() == [0, 2, 4]
+    assert seen == [0, 1, 0]
+    with pytest.raises(ValueError, match="axis_size"):
+        j.vmap(lambda pair: pair)(pair)  # nothing says how many examples there are
+
+
+@BOTH
+@for_each("has_side_effect", [False, True])
+def test_lowering_rules_call_python(j, has_side_effect):
+    def rule(ctx, x):
+        double = lambda x: (np.asarray(x) * 2,)  # noqa: E731
+        (out,), token, keepalive = j.interpreters.mlir.emit_python_callback(
+            ctx, double, None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=has_side_effect
+        )
+        assert token is None
+        ctx.module_context.add_keepalive(keepalive)
+        return [out]
+
+    double_p = j.extend.core.Primitive(f"double_{has_side_effect}")
+    double_p.def_abstract_eval(lambda x: x)
+    j.interpreters.mlir.register_lowering(double_p, rule)
+    assert j.jit(lambda x: double_p.bind(x) + 1)(X) == 7
+
+
+@BOTH
+def test_vectorized_functions_return_trees_that_have_a_shape(j):
+    class Tree:
+        def __init__(self, leaf):
+            self.leaf = leaf
+            self.shape = np.shape(leaf)
+
+    j.tree_util.register_pytree_node(Tree, lambda t: ((t.leaf,), None), lambda _, xs: Tree(*xs))
+    f = j.numpy.vectorize(lambda k: Tree(j.numpy.arange(3.0) * k), signature="()->(n)")
+    assert f(j.numpy.ones(4)).leaf.shape == (4, 3)
+
+
+# Names, attributes and results of one line.
+def failing_call(j):
+    def fail(x):
+        raise ZeroDivisionError
+
+    try:
+        j.jit(lambda x: j.pure_callback(fail, x, x))(X).block_until_ready()
+    except j.errors.JaxRuntimeError as error:
+        return error.error_code, type(error.error_message)
+
+
+def in_shard_map(j):
+    found = []
+    mesh = j.make_mesh((1,), ("x",), axis_types=(j.sharding.AxisType.Auto,))
+    spec = j.sharding.PartitionSpec("x")
+
+    def f(x):
+        found.append(j.typeof(x).manual_axis_type)
+        return x
+
+    j.jit(j.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)).lower(np.ones(2, np.float32))
+    mat = found[0].update(varying=frozenset())
+    return (
+        str(found),
+        mat == j.sharding.ManualAxisType(),
+        isinstance(mat, j.sharding.ManualAxisType),
+    )
+
+
+def user_context(j):
+    context = j.make_user_context(3)
+    found = [context.get_global(), context.value]
+    context.set_global(5)
+    with context(7):
+        found += [context.get_global(), context.value]
+    found += [context.get_global(), context.value]
+    context.set_global(3)
+    return found
+
+
+def closed_jaxpr(j):
+    closed = j.make_jaxpr(lambda x, y: (x * np.arange(3, dtype=np.float32), y))(X, X)
+    return [
+        [len(program.invars), len(program.outvars), len(program.constvars), program.num_consts,
+         len(program.all_invars), program.is_high, len(program.eqns)]
+        for program in (closed, closed.jaxpr)
+    ]  # fmt: skip
+
+
+def removed(j):
+    for name in ("device_put_sharded", "device_put_replicated"):
+        with pytest.raises(AttributeError, match=rf"{name}.*use (jax\.)?device_put"):
+            getattr(j, name)
+
+
+def like(j):
+    mesh = j.make_mesh((1,), ("x",))
+    sharding = j.sharding.NamedSharding(mesh, j.sharding.PartitionSpec("x"))
+    x = j.device_put(j.numpy.ones(3, "int8"), sharding)
+    kinds = x, j.numpy.ones(2), 2.0, np.ones((2, 3), np.float32), j.ShapeDtypeStruct((), "int8")
+    found = [j.ShapeDtypeStruct.like(kind) for kind in kinds]
+    traced = []
+    j.jit(lambda x: traced.append(j.ShapeDtypeStruct.like(x)))(X)
+    return [(x.shape, x.dtype, x.weak_type, x.sharding is None) for x in [*found, *traced]]
+
+
+SPEC = "(lambda P: {})(j.sharding.PartitionSpec)"
+ONE_LINERS = [
+    *map(SPEC.format, ["P('a') == ('a',)", "('a',) == P('a')", "P('a') == P('a')", "P() == ()",
+                       "P(('a',)) == P('a')", "hash(P('a', None)) == hash(P('a', None))"]),
+    "type(j.lax.top_k(j.numpy.arange(4.0), 2))",
+    "type(j.jit(lambda x: j.lax.top_k(x, 2))(j.numpy.arange(4.0)))",
+    "type(j.lax.approx_min_k(j.numpy.arange(4.0), 2))",
+    "type(j.numpy.top_k(j.numpy.arange(4.0), 2))",
+    "float(j.lax.add_p.impl(1.0, 2.0))",
+    "float(j.jit(lambda: j.lax.mul_p.impl(X, X))())",
+    "str(j.typeof(X).manual_axis_type)",
+    "j.errors.JaxRuntimeError('abc').error_code",
+    *(f"{function.__name__}(j)" for function in (
+        failing_call, in_shard_map, user_context, closed_jaxpr, removed, like,
+    )),
+]  # fmt: skip
+
+
+@for_each("line", ONE_LINERS, ids=ONE_LINERS)
+def test_lines_give_what_they_give_in_jax(line):
+    expected = eval(line, {**globals(), "j": jax})
+    assert eval(line, {**globals(), "j": minijax}) == expected
+
+
+# What JAX says is deprecated.
+@BOTH
+def test_meshes_as_contexts_are_deprecated(j):
+    mesh = j.make_mesh((1,), ("x",))
+    with pytest.warns(DeprecationWarning, match="with mesh:"), mesh:
+        pass

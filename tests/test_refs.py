@@ -344,3 +344,87 @@ def test_compiled_programs_read_and_write_references():
     assert jitted.trace(ref, x, 3).out_info.shape == jitted.eval_shape(ref, x, 3).shape == ()
     with pytest.raises(TypeError, match=r"with 1 reference among its leaves.*found 0"):
         compiled(x, x)
+
+
+# Cotangents that are added to references.
+def accumulated(j):
+    out, f_vjp = j.vjp(lambda x, y: j.numpy.sin(x) * y, 1.0, 2.0)
+    total = j.new_ref(j.numpy.array(10.0))
+    cts = f_vjp.with_refs(total, j.ad.GradValue())(1.0)
+    return out, str(cts[0]), cts[1], total[...]
+
+
+def unwanted(j):
+    _, f_vjp = j.vjp(lambda p: p["a"] * p["b"], {"a": 1.0, "b": 2.0})
+    ((ct),) = f_vjp.with_refs({"a": j.ad.DontWant(), "b": j.ad.GradValue()})(1.0)
+    return str(ct["a"]), ct["b"]
+
+
+def changing(j, start=10):
+    """A function that reads and writes a reference: its cotangent goes through the call."""
+
+    def f(ref, x):
+        y = ref[...] * x
+        ref[...] = y
+        return y * x
+
+    ref, ct = j.new_ref(j.numpy.array(3.0)), j.new_ref(j.numpy.array(start * 1.0))
+    out, f_vjp = j.vjp(f, ref, 2.0)
+    cts = f_vjp.with_refs(ct, j.ad.GradValue())(1.0)
+    return out, ref[...], str(cts[0]), cts[1], ct[...]
+
+
+def with_aux(j):
+    ref, ct = j.new_ref(j.numpy.arange(3.0)), j.new_ref(j.numpy.zeros(3))
+    out, f_vjp, aux = j.vjp(lambda ref, x: (ref[1] * x, ref[0]), ref, 2.0, has_aux=True)
+    return out, aux, f_vjp.with_refs(ct, j.ad.GradValue())(1.0)[1], ct[...]
+
+
+def inside(j, transformation):
+    def square_slope(x):
+        ref, ct = j.new_ref(x), j.new_ref(j.numpy.zeros_like(x))
+        _, f_vjp = j.vjp(lambda ref: ref[...] ** 2, ref)
+        f_vjp.with_refs(ct)(j.numpy.ones_like(x))
+        return ct[...]
+
+    return getattr(j, transformation)(square_slope)(3.0)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [accumulated, unwanted, changing, with_aux, *(
+        partial(inside, transformation=name) for name in ("jit", "grad")
+    )],
+)  # fmt: skip
+def test_cotangents_are_added_to_references(program):
+    for ours, theirs in zip(*map(jax.tree.leaves, (program(minijax), program(jax))), strict=True):
+        if isinstance(ours, str):
+            assert ours == theirs
+        else:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("j", [minijax, jax])
+def test_references_that_get_no_cotangent_are_told_so(j):
+    ref = j.new_ref(j.numpy.array(3.0))
+    _, f_vjp = j.vjp(lambda ref, x: ref[...] * x, ref, 2.0)
+    for call in (
+        lambda: f_vjp(1.0),
+        lambda: f_vjp.with_refs(j.ad.GradValue(), j.ad.GradValue())(1.0),
+        lambda: f_vjp.with_refs(ref)(1.0),
+        lambda: j.vjp(j.numpy.sin, 1.0)[1].with_refs(j.new_ref(j.numpy.zeros(3)))(1.0),
+    ):
+        with pytest.raises(ValueError, match="ref"):
+            call()
+    f = lambda x: j.numpy.sin(x) * 2  # noqa: E731
+    assert len(j.vjp(f, 1.0)[1].jaxpr.outvars) == 1
+
+
+def test_functions_that_pull_back_do_not_remember():
+    """JAX adds the values of calls of one bound function, beside those in references."""
+    total = minijax.new_ref(minijax.numpy.array(0.0))
+    pull_back = minijax.vjp(lambda x, y: x * y, 3.0, 2.0)[1].with_refs(
+        total, minijax.ad.GradValue()
+    )
+    assert [pull_back(1.0)[1].item() for _ in range(2)] == [3, 3]
+    assert total[...] == 4

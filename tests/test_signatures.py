@@ -4,6 +4,7 @@ What is not there yet is listed below; the list can only become shorter.
 """
 
 import inspect
+from types import SimpleNamespace
 
 import jax
 import jax.experimental.multihost_utils
@@ -188,3 +189,120 @@ def test_what_is_listed_as_lacking_lacks(parameter, name):
     *path, last = name.split(".")
     function = getattr(module_of(minijax, ".".join(path)), last)
     assert parameter not in inspect.signature(function).parameters
+
+
+# Objects, of which all names that JAX's have are there, but for those below.
+def traced(j):
+    """What a function is given that is traced, and what its names are then."""
+    found = []
+    j.jit(lambda x: found.append(SimpleNamespace(**dict.fromkeys(names_of(x), 0))))(1.0)
+    return found[0]
+
+
+def names_of(x):
+    """The names of an object that can be read."""
+    return [name for name in dir(x) if not name.startswith("_") or name.startswith("__")]
+
+
+def has(x, name):
+    try:
+        getattr(x, name)
+    except AttributeError:
+        return False
+    except Exception:  # which says more than that it is not there
+        return True
+    return True
+
+
+OBJECTS = {
+    "jax.numpy": lambda j: j.numpy,
+    "Array": lambda j: j.numpy.ones(2),
+    "array.at[0]": lambda j: j.numpy.ones(2).at[0],
+    "shard": lambda j: j.numpy.ones(2).addressable_shards[0],
+    "key": lambda j: j.random.key(0),
+    "tracer": traced,
+    "type": lambda j: j.typeof(1.0),
+    "ShapeDtypeStruct": lambda j: j.ShapeDtypeStruct((), "float32"),
+    "Ref": lambda j: j.new_ref(1.0),
+    "Mesh": lambda j: j.make_mesh((1,), ("x",)),
+    "AbstractMesh": lambda j: j.sharding.AbstractMesh((2,), ("x",)),
+    "NamedSharding": lambda j: j.NamedSharding(j.make_mesh((1,), ("x",)), j.P("x")),
+    "SingleDeviceSharding": lambda j: j.numpy.ones(2).sharding,
+    "PartitionSpec": lambda j: j.P("x"),
+    "PyTreeDef": lambda j: j.tree.structure(1),
+    "Partial": lambda j: j.tree_util.Partial(abs),
+    "default_registry": lambda j: j.tree_util.default_registry,
+    "user context": lambda j: j.make_user_context(1),
+    "config": lambda j: j.config,
+    "finfo": lambda j: j.numpy.finfo("float32"),
+    "ufunc": lambda j: j.numpy.add,
+    "primitive": lambda j: j.lax.sin_p,
+    "closed jaxpr": lambda j: j.make_jaxpr(j.numpy.sin)(1.0),
+    "jaxpr": lambda j: j.make_jaxpr(j.numpy.sin)(1.0).jaxpr,
+    "equation": lambda j: j.make_jaxpr(j.numpy.sin)(1.0).eqns[0],
+    "jitted": lambda j: j.jit(j.numpy.sin),
+    "traced": lambda j: j.jit(j.numpy.sin).trace(1.0),
+    "lowered": lambda j: j.jit(j.numpy.sin).lower(1.0),
+    "compiled": lambda j: j.jit(j.numpy.sin).lower(1.0).compile(),
+    "custom_jvp": lambda j: j.custom_jvp(j.numpy.sin),
+    "custom_vjp": lambda j: j.custom_vjp(j.numpy.sin),
+    "custom_vmap": lambda j: j.custom_batching.custom_vmap(j.numpy.sin),
+    "vjp": lambda j: j.vjp(j.numpy.sin, 1.0)[1],
+}
+# What they lack: of JAX's insides, of its accelerators, or what it has deprecated.
+OBJECTS_LACK = {
+    "jax.numpy": "int1 uint1",
+    "Array": """__array_module__ __cuda_array_interface__ __numpy_dtype__ clone device_buffer
+        device_buffers traceback unsafe_raw_buffer""",
+    "key": "__numpy_dtype__ pprint",
+    "tracer": """__array_module__ __dlpack__ __jax_array__ addressable_data addressable_shards
+        committed delete device devices dimension_as_value full_lower get_const
+        get_referent global_shards is_deleted is_fully_addressable
+        is_fully_replicated memory_space on_device_size_in_bytes parent sharding
+        to_concrete_value traceback unsafe_buffer_pointer val""",
+    "type": """T __array_namespace__ all any argmax argmin argpartition argsort
+        array_abstraction_level astype at broadcast byteswap choose clip compress
+        conj conjugate copy cumprod cumsum dec_rank diagonal dot flat flatten imag
+        inc_rank item layout leading_axis_spec lo_ty lower_val lower_val2 mT max
+        mean memory_space min nonzero normalize nospec prod ptp raise_val
+        raise_val2 ravel real repeat reshape reshard round searchsorted shard sort
+        squeeze std sum swapaxes take to_device trace transpose unshard
+        update_manual_axis_type var view vspace_add""",
+    "ShapeDtypeStruct": "format",
+    "Mesh": "__call__ are_all_axes_explicit_or_manual is_scalar update",
+    "AbstractMesh": """__enter__ __exit__ are_all_axes_explicit_or_manual device_ids devices
+        is_multi_process local_devices local_mesh update""",
+    "NamedSharding": "replicated_axes",
+    "PartitionSpec": "to_ct_spec to_lo to_tangent_spec",
+    "PyTreeDef": "from_iterable_tree from_node_data_and_children",
+    "default_registry": "__name__ register_dataclass_node",
+    "config": "add_option complete_absl_config config_with_absl meta use_absl",
+    "primitive": """bind_with_trace def_bind_with_trace def_effectful_abstract_eval2 is_effectful
+        ref_allocating skip_canonicalization to_lojax""",
+    "closed jaxpr": "map_jaxpr with_consts",
+    "jaxpr": "map_jaxpr with_consts",
+    "traced": "__call__ closure_convert effects lojax physicalize with_consts_as_arg",
+    "compiled": "call",
+    "custom_jvp": "symbolic_zeros",
+    "custom_vjp": """defremat defremat_with_logs defvjp_with_accums generic_batching optimize_remat
+        remat_rules with_accums with_logs""",
+    "vjp": "fun out_tree structured_residuals want_logs",
+}
+# Which Python itself gives some objects, and what classes are made with.
+OF_PYTHON = """
+    __annotations__ __class_getitem__ __deepcopy__ __del__ __dict__ __doc__ __getattr__
+    __getnewargs_ex__ __hex__ __module__ __oct__ __orig_bases__ __parameters__
+    __release_buffer__ __reversed__ __setstate__ __slots__ __type_params__
+    __vectorcalloffset__ __weakref__ __static_attributes__ __firstlineno__
+    __dataclass_fields__ __dataclass_params__ __match_args__ __replace__ __annotate_func__
+    __annotations_cache__ __path__ __spec__ __loader__
+"""
+
+
+@for_each("kind", list(OBJECTS))
+def test_objects_have_the_names_of_jaxs(kind):
+    ours, theirs = OBJECTS[kind](minijax), OBJECTS[kind](jax)
+    lacking = {name for name in names_of(theirs) if not has(ours, name)} - {*OF_PYTHON.split()}
+    assert lacking <= {*OBJECTS_LACK.get(kind, "").split()}
+    known = {*OBJECTS_LACK.get(kind, "").split()}
+    assert not {name for name in known if has(ours, name)}, "the list can become shorter"

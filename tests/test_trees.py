@@ -402,3 +402,56 @@ def test_a_partial_of_a_partial_has_the_outer_arguments_as_leaves():
         assert lib.tree.leaves(partial) == [2.0]
         assert partial(3.0) == 5.0
         assert float(lib.jit(lambda f: f.args[0])(partial)) == 2.0
+
+
+def walked(lib, tree):
+    leaves, structure = lib.tree.flatten(tree)
+    return structure.walk(lambda children, data: ("node", children, data), str, leaves)
+
+
+def written(lib, tree):
+    structure = lib.tree.structure(tree)
+    data = structure.serialize_using_proto()
+    registry = lib.tree_util.default_registry
+    assert type(structure).deserialize_using_proto(registry, data) == structure
+    return data
+
+
+def one_level(lib, tree):
+    registry = lib.tree_util.default_registry
+    return lib.tree_util.flatten_one_level(tree), registry.flatten_one_level(tree)
+
+
+ORDERED = collections.OrderedDict(b=1, a=(2,))
+
+
+@pytest.mark.parametrize("call", [walked, written, one_level])
+def test_structures_are_walked_written_and_opened(call):
+    trees = [{"b": (1, 2), "a": [3, None]}, (1,), [1, (2,)], None]
+    if call is not written:  # which is for containers of Python only
+        trees += [ORDERED, Point(1, 2), Pair(1, [2]), Decorated(1, 2), Config(3)]
+    for tree in trees:
+        assert call(minijax, tree) == call(jax, tree)
+    for lib in (minijax, jax):
+        with pytest.raises(ValueError, match=r"User-defined nodes|Only string keys"):
+            written(lib, {1: 2})
+        with pytest.raises(ValueError, match=r"Too few leaves|expected 2 leaves"):
+            lib.tree.structure((1, 2)).walk(lambda xs, data: xs, str, [1])
+
+
+@pytest.mark.parametrize("lib", [minijax, jax])
+def test_flattening_that_gives_no_pair_is_an_error(lib):
+    for result in (5, (1, 2, 3), (5, None), [(), None]):
+        node = type("Node", (), {})
+        lib.tree_util.register_pytree_node(node, lambda _, found=result: found, lambda *_: None)
+        for call in (lib.tree.leaves, lib.jit(lambda x: 1)):
+            with pytest.raises(ValueError, match=r"Node must return a pair|custom PyTree node"):
+                call(node())
+
+
+@pytest.mark.parametrize("lib", [minijax, jax])
+def test_fields_are_data_or_meta(lib):
+    with pytest.raises(ValueError, match="'bias'"):
+        lib.tree_util.register_dataclass(
+            dataclasses.make_dataclass("Both", ["weights", "bias"]), ["weights", "bias"], ["bias"]
+        )

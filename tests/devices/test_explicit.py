@@ -414,3 +414,50 @@ def test_a_primitive_without_a_rule_says_how_to_get_one():
         sharding=minijax.core.by_elements(halve_p),
     )
     assert minijax.typeof(minijax.core.bind(halve_p, x)[0]).sharding.spec == minijax.P("x")
+
+
+# Axes along which nothing may be exchanged.
+ALLOWED_OR_NOT = """
+A.sum(0) | A.sum(1) | A + A | jnp.sin(A) | A.T | lib.jit(lambda a: a.sum(0))(A)
+lib.reshard(A, P(None, "y")) | lib.reshard(A, P("y", "x")) | lib.reshard(A, P(("x", "y"), None))
+lib.grad(lambda a: jnp.sin(a).sum())(A) | jnp.dot(A, W, out_sharding=P("x", None))
+mapped(lambda a: lax.psum(a, "x"), P(None, "y")) | mapped(lambda a: a + lax.axis_index("x"))
+mapped(lambda a: lax.all_gather(a, "y", axis=1, tiled=True)) | mapped(lambda a: lax.pmax(a, "y"))
+mapped(lambda a: lax.ppermute(a, "x", [(0, 1)]))
+"""
+
+
+def exchanges(lib, axis):
+    """The errors of those of these programs that exchange something along an axis."""
+    mesh = lib.make_mesh((4, 2), ("x", "y"))
+    spec_of = lib.sharding.PartitionSpec
+    spec = spec_of("x", "y")
+    found = {}
+    with lib.set_mesh(mesh):
+        scope = {
+            "lib": lib, "lax": lib.lax, "jnp": lib.numpy, "P": spec_of,
+            "A": (array := lib.reshard(lib.numpy.ones((8, 4)), spec)),
+            "W": lib.reshard(lib.numpy.ones((4, 8)), spec_of("y", None)),
+            "mapped": lambda f, out=None: lib.shard_map(
+                f, in_specs=spec, out_specs=out or spec, check_vma=False
+            )(array),
+        }  # fmt: skip
+        with lib.sharding.no_collectives({axis}):
+            assert lib.sharding.no_collectives.value == {axis}
+            for program in ALLOWED_OR_NOT.replace("\n", " | ").split(" | ")[1:-1]:
+                found[program] = None
+                try:
+                    eval(program, scope)
+                except Exception as error:
+                    found[program] = type(error).__name__
+        array.sum()  # is not forbidden any more
+    return found
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_collectives_are_forbidden_along_axes(axis):
+    found = exchanges(minijax, axis)
+    assert found == exchanges(jax, axis)
+    assert {*found.values()} == {None, "ForbiddenCollectiveError"}
+    with pytest.raises(TypeError, match="set"):
+        minijax.sharding.no_collectives(axis)

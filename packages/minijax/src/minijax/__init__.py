@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from minijax import (
+    ad,
     ad_checkpoint,
     core,
     custom_batching,
@@ -143,7 +144,7 @@ from minijax_stage2.shaped_array import float0
 
 __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "Ref",
-    "ShapeDtypeStruct", "Shard", "ad_checkpoint", "allow_f16_reductions", "api_util",
+    "ShapeDtypeStruct", "Shard", "ad", "ad_checkpoint", "allow_f16_reductions", "api_util",
     "array_garbage_collection_guard", "auto_pcast", "block_until_ready", "check_tracer_leaks",
     "checking_leaks", "checkpoint",
     "checkpoint_policies", "checkpoints", "clear_caches", "closure_convert", "config",
@@ -246,4 +247,10 @@ else:  # for a type checker, every attribute would exist
             from minijax.xla import device_class
 
             return device_class()
+        if name in ("device_put_replicated", "device_put_sharded"):
+            raise AttributeError(
+                f"{name} was removed from JAX: use device_put with a NamedSharding of a mesh of "
+                "the devices, of the shards stacked along an axis that the mesh divides, or of the "
+                "one value for all with an empty PartitionSpec"
+            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

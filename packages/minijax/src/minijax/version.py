@@ -1,6 +1,6 @@
 """The version of the library, that of the installed distribution.
 
-`__version__` is a string, and `__version_info__` its first three numbers. A library that runs from
+`__version__` is a string, and `__version_info__` its numbers. A library that runs from
 its sources has none, and raises AttributeError.
 """
 
@@ -20,4 +20,6 @@ def __getattr__(name: str) -> Any:
             f"minijax.{name} is that of the installed distribution, and minijax runs here "
             "from its sources: install it (pip install) to give it one"
         )
-    return text if name == "__version__" else tuple(map(int, re.findall(r"\d+", text)[:3]))
+    release = re.match(r"[\d.]+", text)
+    assert release
+    return text if name == "__version__" else tuple(map(int, re.findall(r"\d+", release[0])))

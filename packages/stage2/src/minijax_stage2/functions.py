@@ -180,7 +180,9 @@ def full_like(x: Array, value: Any) -> Array:
         return broadcast_to(cast(value, aval), aval.shape)
     if type(value) in python_scalars:
         value = number_types().scalar(value, aval.dtype)
-    return broadcast_to(np.asarray(value, aval.dtype)[()], aval.shape)
+    if not hasattr(value, "aval"):
+        value = np.asarray(value, aval.dtype)[()]
+    return broadcast_to(value, aval.shape)
 
 
 def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:

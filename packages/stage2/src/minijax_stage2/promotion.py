@@ -61,7 +61,9 @@ def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
         # Only numbers are of that kind; or these are integers that only a float can hold.
         kind = kind if joined is None else _REAL
         return ShapedArray((), numbers.default[kind], weak_type=numbers.weak_arrays)
-    return ShapedArray((), numbers.of_dtype[joined])
+    if len({aval.dtype for aval in avals}) == 1:
+        return ShapedArray((), joined)
+    return ShapedArray((), numbers.of_joined[joined])
 
 
 def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -152,8 +154,7 @@ def cast(x: Any, target: ShapedArray) -> Any:
         is_there = kind >= _REAL or x == x  # NaN is not an integer
         if stays and dtype == numbers.default[kind] and is_there:
             return python_scalars[kind](x)
-        if dtype == numbers.of_dtype[dtype]:
-            return numbers.scalar(x, dtype)
+        return numbers.scalar(x, dtype)
     if target.weak_type and number_types().weak_arrays:
         return bind1(convert_element_type_p, x, new_dtype=dtype, weak_type=True)
     return bind1(convert_element_type_p, x, new_dtype=dtype)

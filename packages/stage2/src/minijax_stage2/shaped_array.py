@@ -220,6 +220,7 @@ class NumberTypes:
         default: the dtype of each kind of numbers: boolean, integer, real, complex.
         weak: the type of a Python number of each kind; a boolean has no width to be weak about.
         of_dtype: the dtype in memory for each dtype; None if it does not hold numbers.
+        of_joined: the dtype of results for the smallest one that holds operands of other dtypes.
         weak_arrays: whether arrays may be weak like the numbers that they were made from.
     """
 
@@ -231,7 +232,7 @@ class NumberTypes:
         self.bits = bits
         self.default = [np.dtype(name) for name in names]
         self.weak = [ShapedArray((), dtype, weak_type=dtype != np.bool_) for dtype in self.default]
-        self.of_dtype = _InMemory()
+        self.of_dtype = self.of_joined = _InMemory()
         self.weak_arrays = weak_arrays
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 

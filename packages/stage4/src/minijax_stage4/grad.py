@@ -68,6 +68,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[
         in_cts = pull_back(linear, residuals, cts)
         return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
 
+    f_vjp.linear = linear  # type: ignore[attr-defined]
     return tree_unflatten(out_tree, outs), functools.partial(f_vjp, residuals)
 
 

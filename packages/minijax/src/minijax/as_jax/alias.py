@@ -1,6 +1,7 @@
 """`import jax` gives minijax: modules of the one name are those of the other."""
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from minijax.settings import version as version_of_library
 from minijax.settings.config import config
 from minijax_stage3.backend import import_module
 
-VERSION = "0.12.0"
+VERSION = "0.12.0.1"
 SHIM = str(Path(__file__).parent / "shim")
 VARIABLE = "MINIJAX_AS_JAX"
 
@@ -32,8 +33,31 @@ _IMPORTED_WITH_JAX = (
     "jax.sharding", "jax.stages", "jax.tree", "jax.tree_util", "jax.typing", "jax.version",
 )  # fmt: skip
 
-# Packages that are elsewhere here.
-_ELSEWHERE = {"jax._src": "minijax.as_jax.private", "jax.extend.mlir": "jaxlib.mlir"}
+# Packages that are elsewhere here, and private modules that have the names of public ones.
+_ELSEWHERE = {
+    "jax._src": "minijax.as_jax.private",
+    "jax._src.ad_checkpoint": "minijax.ad_checkpoint",
+    "jax._src.api": "minijax",
+    "jax._src.flatten_util": "minijax.flatten_util",
+    "jax._src.interpreters": "minijax.interpreters",
+    "jax._src.lax": "minijax.lax",
+    "jax._src.lib.mlir": "jaxlib.mlir",
+    "jax._src.mesh": "minijax.sharding",
+    "jax._src.named_sharding": "minijax.sharding",
+    "jax._src.nn": "minijax.nn",
+    "jax._src.numpy": "minijax.numpy",
+    "jax._src.numpy.array_methods": "minijax.numpy.indexing.at",
+    "jax._src.numpy.index_tricks": "minijax.numpy",
+    "jax._src.numpy.lax_numpy": "minijax.numpy",
+    "jax._src.numpy.util": "minijax.as_jax.private.numpy_util",
+    "jax._src.partition_spec": "minijax.sharding",
+    "jax._src.random": "minijax.random",
+    "jax._src.sharding_impls": "minijax.sharding",
+    "jax._src.scipy": "minijax.scipy",
+    "jax._src.stages": "minijax.stages",
+    "jax.extend.mlir": "jaxlib.mlir",
+    "jax.lib": "minijax.as_jax.private.lib",
+}
 
 
 def install_as_jax(version: str = VERSION) -> None:
@@ -46,7 +70,7 @@ def install_as_jax(version: str = VERSION) -> None:
     JAX's environment variables, such as `JAX_ENABLE_X64`, where minijax's own are not set.
 
     Arguments:
-        version: a version of JAX, "0.12.0" by default.
+        version: a version of JAX, "0.12.0.1" by default.
 
     Raises:
         ImportError: JAX is imported already.
@@ -56,7 +80,7 @@ def install_as_jax(version: str = VERSION) -> None:
     >>> minijax.install_as_jax()
     >>> import jax
     >>> jax is minijax, jax.__version__
-    (True, '0.12.0')
+    (True, '0.12.0.1')
     >>> from minijax.as_jax import remove_as_jax
     >>> remove_as_jax()
     """
@@ -77,6 +101,7 @@ def install_as_jax(version: str = VERSION) -> None:
     sys.meta_path.append(_FinderOfAbsent())
     version_of_library.stand_in_for(version)
     _set_private_package(import_module("minijax.as_jax.private"))
+    logging.getLogger("minijax").parent = logging.getLogger("jax")  # which programs listen to
     os.environ[VARIABLE] = version
     _set_python_path([SHIM, *_python_path()])
 
@@ -93,10 +118,11 @@ def remove_as_jax() -> None:
         if is_absent or (_is_of_jax(name) and _is_alias(module)):
             del sys.modules[name]
             parent, _, child = name.rpartition(".")
-            if is_absent:
+            if is_absent or name in _ELSEWHERE:
                 vars(sys.modules.get(parent, module)).pop(child, None)
     version_of_library.stand_in_for(None)
     _set_private_package(None)
+    logging.getLogger("minijax").parent = logging.root
     os.environ.pop(VARIABLE, None)
     _set_python_path([path for path in _python_path() if path != SHIM])
 
@@ -128,10 +154,10 @@ def _is_of_jax(name: str) -> bool:
 
 
 def _name_here(name: str) -> str:
-    for package, here in _ELSEWHERE.items():
-        if name == package or name.startswith(package + "."):
-            return here + name.removeprefix(package)
-    return "mini" + name
+    package = name
+    while package and package not in _ELSEWHERE:
+        package = package.rpartition(".")[0]
+    return _ELSEWHERE[package] + name.removeprefix(package) if package else "mini" + name
 
 
 def _is_alias(module: ModuleType) -> bool:

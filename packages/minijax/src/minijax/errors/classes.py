@@ -4,6 +4,9 @@ Each of them is an `ExplainedError`: its message says what was wrong, where in t
 and how to fix it, and names its page in `errors/pages/`, which `explain_error` prints.
 """
 
+import re
+from typing import Any
+
 from minijax_stage1.errors import ExplainedError, JAXTypeError, UnexpectedTracerError
 from minijax_stage2.errors import (
     ConcretizationTypeError,
@@ -27,6 +30,34 @@ from minijax_stage4.errors import (
     NonlinearError,
     NonScalarGradientError,
 )
+
+# The statuses that XLA's messages begin with, in the order of their numbers.
+_STATUSES = (
+    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
+    "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",
+    "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+)  # fmt: skip
+_STATUS = re.compile(rf"\b({'|'.join(_STATUSES[1:])}): ")
+
+
+def _error_code(error: JaxRuntimeError) -> int:
+    """The number of the status in XLA's message; of others that of UNKNOWN, 2.
+
+    A program that fails without one, as by an exception in a callback, has that of INTERNAL, 13.
+    """
+    status = _STATUS.search(error.error_message)  # type: ignore[attr-defined]
+    otherwise = "INTERNAL" if isinstance(error, ExecutionError) else "UNKNOWN"
+    return _STATUSES.index(status[1] if status else otherwise)
+
+
+def _error_message(error: JaxRuntimeError) -> str:
+    """The message."""
+    return str(error.args[0]) if error.args else ""
+
+
+_of_errors: Any = JaxRuntimeError
+_of_errors.error_code = property(lambda error: _error_code(error))  # without a docstring
+_of_errors.error_message = property(lambda error: _error_message(error))
 
 
 class JAXIndexError(IndexError):

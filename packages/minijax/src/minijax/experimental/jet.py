@@ -281,4 +281,14 @@ def jet(
     return out, tree_map(lambda _, *leaves: list(leaves), out, *terms)
 
 
-__all__ = ["def_comp", "def_deriv", "jet"]
+def fact(n: Any, /) -> Any:
+    """The factorial of `n`, a number or an array of these, as a float.
+
+    >>> from minijax.experimental import jet
+    >>> jet.fact(4.0).item()
+    24.0
+    """
+    return lax.exp(lax.lgamma(tree_to_arrays(n) + 1.0))
+
+
+__all__ = ["def_comp", "def_deriv", "fact", "jet"]

@@ -7,6 +7,8 @@ from typing import Any
 from minijax.xla import mlir
 from minijax_stage2 import Primitive, ShapedArray
 
+_kept: list[Any] = []
+
 
 @dataclass(frozen=True)
 class ModuleContext:
@@ -19,6 +21,13 @@ class ModuleContext:
 
     module: Any
     platforms: tuple[str, ...]
+
+    def add_keepalive(self, keepalive: Any) -> None:
+        """Keep an object, such as a Python function that a program calls, from now on.
+
+        It stays until the process ends: nothing says when the last program that needs it is gone.
+        """
+        _kept.append(keepalive)
 
 
 @dataclass(frozen=True)

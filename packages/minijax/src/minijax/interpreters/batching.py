@@ -13,6 +13,7 @@ from minijax.extend.rules import Rule, RulesByJAX
 from minijax.primitives.axis_names import AxisData, divided_batch, map_over
 from minijax.primitives.methods import as_list, as_result
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.transforms.vmappables import register_vmappable, unregister_vmappable
 from minijax_stage2 import Primitive, bind, vmap_rules
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise
@@ -182,5 +183,6 @@ def batch_jaxpr_axes(
 __all__ = [
     "AxisData", "axis_primitive_batchers", "batch_jaxpr_axes", "batch_subtrace", "bdim_at_front",
     "broadcast", "defbroadcasting", "defreducer", "defvectorized", "fancy_primitive_batchers",
-    "not_mapped", "primitive_batchers", "zero_if_mapped",
+    "not_mapped", "primitive_batchers", "register_vmappable", "unregister_vmappable",
+    "zero_if_mapped",
 ]  # fmt: skip

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from minijax.callbacks.ffi_attributes import attribute_text
+from minijax.callbacks.io_callback import io_callback
+from minijax.callbacks.pure_callback import pure_callback
 from minijax.extend.lowering import LoweringRuleContext, ModuleContext
 from minijax.primitives.array_constants import array_text
 from minijax.primitives.decomposition import lower_by, results_of
@@ -308,6 +310,47 @@ class lower_fun:
         return _call(ctx.module_context, closed.jaxpr, [*consts, *operands])
 
 
+def emit_python_callback(
+    ctx: LoweringRuleContext,
+    callback: Callable[..., Sequence[Any]],
+    token: Any,
+    operands: Sequence[Any],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: Any = None,
+) -> tuple[list[Any], Any, Any]:
+    """Write a call of a Python function into the current function.
+
+    Arguments:
+        ctx: the context of the rule.
+        callback: function of arrays of numpy that returns a sequence of arrays.
+        token: returned as it is: effects come in the order of the whole program.
+        operands: the arguments, values of MLIR.
+        operand_avals: their types.
+        result_avals: the types of the results.
+        has_side_effect: whether to call it even if its results are not used.
+        returns_token, partitioned, sharding: of no effect.
+
+    Returns:
+        The results, the token, and an object that has to live as long as the program, for
+        `ctx.module_context.add_keepalive`.
+    """
+
+    def on_host(*arrays: Any) -> tuple[Any, ...]:
+        return tuple(callback(*map(np.asarray, arrays)))
+
+    def program(*arrays: Any) -> list[Any]:
+        call = io_callback if has_side_effect else pure_callback
+        return list(call(on_host, tuple(result_avals), *arrays))
+
+    closed = trace_to_jaxpr(program, operand_avals, "lowering", callback)
+    return _call(ctx.module_context, closed.jaxpr, operands), token, closed
+
+
 def _renamed(functions: Sequence[str], prefix: str) -> list[str]:
     """The texts of functions, with a prefix to the names of all of them."""
     names = [re.search(r"@(\w+)", text)[1] for text in functions]  # type: ignore[index]
@@ -417,7 +460,8 @@ __all__ = [
     "DEVICE_TO_DEVICE_TYPE", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "ConstantHandler",
     "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "Value",
     "aval_to_ir_type", "aval_to_ir_types", "core_call_lowering", "dense_int_array",
-    "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types", "flatten_ir_values", "i32_attr",
+    "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types",
+    "flatten_ir_values", "i32_attr",
     "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "ir_tree_registry",
     "jaxpr_subcomp", "lower_fun", "make_ir_context", "merge_mlir_modules", "module_to_bytecode",
     "module_to_string", "register_constant_handler", "register_lowering", "shape_tensor",

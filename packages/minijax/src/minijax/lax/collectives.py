@@ -42,6 +42,7 @@ from minijax.primitives.varying import (
 from minijax.runtime.array import Array, array
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.shardings.no_collectives import require_allowed
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -238,6 +239,7 @@ def _axes_and_groups(
         NotImplementedError: there are groups under vmap, or along several axes.
         ValueError: the groups do not divide the axis, or differ in size where it is no reduction.
     """
+    require_allowed(caller, names_of(axis_name))
     axes = list(map(axis_of, names_of(axis_name)))
     if groups is None:
         return axes, {}
@@ -765,6 +767,7 @@ def ppermute(x: Any, axis_name: Axis, perm: Sequence[tuple[int, int]]) -> Any:
     >>> minijax.vmap(pass_on, axis_name="i")(jnp.array([10, 20, 30]))
     Array([ 0, 10, 20], dtype=int32)
     """
+    require_allowed("ppermute", names_of(axis_name))
     axes = list(map(axis_of, names_of(axis_name)))
     indices, size = [index for index, _ in axes], math.prod([size for _, size in axes])
     if len(axes) != 1 and None in [axis_of_index(typeof(index)) for index in indices]:

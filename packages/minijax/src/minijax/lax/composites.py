@@ -100,7 +100,7 @@ def _stack(*xs: Any, axis: int) -> Any:
 
 def _approx_top_k(
     x: Any, *, k: int, is_max_k: bool, reduction_dimension: int = -1, **how: Any
-) -> tuple[Any, Any]:
+) -> list[Any]:
     function = lax.approx_max_k if is_max_k else lax.approx_min_k
     return function(x, k, reduction_dimension, **how)
 

@@ -222,9 +222,7 @@ declare(
 
 
 @operation(static=("k", "axis", "is_stable"))
-def top_k(
-    operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
-) -> tuple[Array, Array]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
     """The `k` largest elements along an axis, the largest first, and their indices.
 
     Equal elements keep their order, whatever `is_stable`.
@@ -233,7 +231,7 @@ def top_k(
         ValueError: there are not `k` elements, or there is no such axis; or `operand` is complex.
 
     >>> lax.top_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
-    (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
+    [Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32)]
     """
     aval = typeof(operand)
     if not aval.ndim:
@@ -243,7 +241,7 @@ def top_k(
     if not 0 <= k <= aval.shape[axis]:
         raise ValueError(f"top_k: k must be from 0 to {aval.shape[axis]}, found {k}")
     values, indices = bind(top_k_p, moveaxis(operand, axis, -1), k=k)
-    return moveaxis(values, -1, axis), moveaxis(indices, -1, axis)
+    return [moveaxis(values, -1, axis), moveaxis(indices, -1, axis)]
 
 
 def _top_k_type(x: ShapedArray, *, k: int) -> list[ShapedArray]:
@@ -301,7 +299,7 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """The `k` largest elements along an axis, and their indices.
 
     Approximations are allowed; here they are exact, whatever `recall_target`.
@@ -311,7 +309,7 @@ def approx_max_k(
         ValueError: `k` is not positive, or the elements are not floats.
 
     >>> lax.approx_max_k(jnp.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
-    (Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32))
+    [Array([5., 4.], dtype=float32), Array([4, 2], dtype=int32)]
     """
     _require_floats("approx_max_k", operand, aggregate_to_topk, recall_target)
     return top_k(operand, _positive("approx_max_k", k), axis=reduction_dimension)
@@ -325,16 +323,16 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """The `k` smallest elements along an axis, and their indices; otherwise as `approx_max_k`.
 
     >>> lax.approx_min_k(jnp.array([3.0, 1.0, 4.0, 2.0, 5.0]), 2)
-    (Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32))
+    [Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32)]
     """
     _require_floats("approx_min_k", operand, aggregate_to_topk, recall_target)
     k = _positive("approx_min_k", k)
     values, indices = top_k(neg(operand), k, axis=reduction_dimension)
-    return neg(values), indices
+    return [neg(values), indices]
 
 
 def _require_floats(caller: str, operand: Any, aggregate_to_topk: bool, recall: float) -> None:

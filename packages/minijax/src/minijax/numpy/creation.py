@@ -7,6 +7,7 @@ the default device. `out_sharding` says it by axes of type `Explicit`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from minijax.errors.argument_errors import require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.creation import sizes_of
+from minijax.lax.shapes.creation import Filling, sizes_of
 from minijax.lax.sharding import placed
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.joining import stack
@@ -201,7 +202,7 @@ def ones(
     return placed("ones", out, device, out_sharding)
 
 
-@operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
+@partial(Filling, static=("shape", "dtype", "device", "out_sharding"))
 def full(
     shape: Shape,
     fill_value: ArrayLike,

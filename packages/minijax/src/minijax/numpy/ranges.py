@@ -54,9 +54,9 @@ def arange(
     if dtype is None and numbers.dtype.kind in "iu":  # numpy takes no narrower ones
         numbers = numbers.astype(result_type(*(x for x in given.values() if x is not None)))
     if stop is None and step is None and numbers.dtype.kind in "iu":
-        out = lax.iota(canonicalize_dtype(numbers.dtype), len(numbers))
+        out = lax.iota(dtype or canonicalize_dtype(numbers.dtype), len(numbers))
     else:
-        out = arrays.array(numbers)
+        out = arrays.array(numbers, dtype)
     return placed("arange", out, device, out_sharding)
 
 

@@ -366,7 +366,7 @@ def digitize(
 @operation(static=("k", "axis", "mode", "sorted"))
 def top_k(
     a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """The `k` largest elements along an axis, the largest first, and their indices.
 
     Arguments:
@@ -394,8 +394,7 @@ def top_k(
         raise ValueError(f"top_k: k must be from 0 to {aval.shape[along]}, found {k}")
     indices = lax.broadcasted_iota(np.int32, aval.shape, along)
     values, indices = lax.sort((a, indices), dimension=along, num_keys=1)
-    first, places = (lax.slice_in_dim(x, 0, k, axis=along) for x in (values, indices))
-    return first, places
+    return [lax.slice_in_dim(x, 0, k, axis=along) for x in (values, indices)]
 
 
 set_all(globals())

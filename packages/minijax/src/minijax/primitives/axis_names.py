@@ -99,12 +99,17 @@ def axis_of(name: Hashable) -> tuple[Any, int]:
         return _axes.get()[name]
     for axis in mesh_axes_of([name]):
         return axis.index(), axis.size
-    known = ", ".join(map(repr, [*_axes.get(), *names_of_mesh_axes()])) or "none"
+    known = ", ".join(map(repr, names_here())) or "none"
     raise UnboundAxisError(
         f"unbound axis name: {name}. The axes that are bound here: {known}. An axis gets its name "
         "by vmap(..., axis_name=...), or from the mesh of shard_map, and has it while the mapped "
         "function runs."
     )
+
+
+def names_here() -> list[Hashable]:
+    """The names of the axes that are bound here."""
+    return [*_axes.get(), *names_of_mesh_axes()]
 
 
 # --8<-- [end:named_axes]

@@ -13,11 +13,13 @@ from minijax.primitives.effects import Effect, effects_of
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.named_scope import NameStack
 from minijax.settings.printed_types import plain, type_text
+from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import Source
 from minijax_stage2 import Primitive, ShapedArray, impl_rules
 from minijax_stage2.shaped_array import type_attributes
 from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
+from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.dce import effectful
 from minijax_stage4 import UndefPrimal
 
@@ -73,6 +75,13 @@ def _bind(primitive: Primitive, *args: Any, **params: Any) -> Any:
     return as_result(primitive, stage2.bind(primitive, *args, **params))
 
 
+@evaluated_by_library
+def _impl(primitive: Primitive, *args: Any, **params: Any) -> Any:
+    """Evaluate the primitive for arrays, whatever is being transformed."""
+    with set_interpreter(None):
+        return as_result(primitive, stage2.bind(primitive, *args, **params))
+
+
 def _def_impl(primitive: Primitive, impl: Rule) -> Rule:
     """Evaluate the primitive by `impl`, a function of arrays, where nothing is transformed."""
 
@@ -101,6 +110,16 @@ def _def_effectful_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> R
     return abstract_eval
 
 
+def _abstract_eval(primitive: Primitive, *avals: Any, **params: Any) -> tuple[Any, Any]:
+    """The type of the result for types of operands, or a list of them, and the effects."""
+    return as_result(primitive, list(abstract_eval(primitive, avals, params))), frozenset()
+
+
+def _is_high(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    """Return False: there are no types that are lowered to several."""
+    return False
+
+
 def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
     """The parameters of an equation, as `bind` takes them."""
     return dict(params)
@@ -122,6 +141,11 @@ def _replace(program: Any, **changes: Any) -> Any:
     return type(program)(**{name: changes.get(name, getattr(program, name)) for name in names})
 
 
+def _of_jaxpr(name: str) -> property:
+    """An attribute of the jaxpr of a closed one, without a docstring."""
+    return property(lambda closed: getattr(closed.jaxpr, name))
+
+
 def _set_methods_of_jaxprs() -> None:
     eqn, jaxpr, closed_jaxpr = JaxprEqn, Jaxpr, ClosedJaxpr  # type: tuple[Any, Any, Any]
     for cls in (eqn, jaxpr, closed_jaxpr):
@@ -135,7 +159,14 @@ def _set_methods_of_jaxprs() -> None:
     jaxpr.jaxpr = property(lambda jaxpr: jaxpr)
     jaxpr.consts = jaxpr.literals = property(lambda jaxpr: [])
     jaxpr.debug_info = closed_jaxpr.debug_info = None
+    jaxpr.is_high = closed_jaxpr.is_high = False
     closed_jaxpr.literals = property(lambda closed: closed.consts)
+    # And a closed one like a jaxpr, since JAX has one class of both.
+    for name in ("constvars", "invars", "outvars"):
+        setattr(closed_jaxpr, name, _of_jaxpr(name))
+    for cls in (jaxpr, closed_jaxpr):
+        cls.all_invars = property(lambda program: [*program.constvars, *program.invars])
+        cls.num_consts = property(lambda program: len(program.constvars))
 
 
 def _set_methods_of_types() -> None:
@@ -144,6 +175,7 @@ def _set_methods_of_types() -> None:
     type_attributes["at_least_vspace"] = type_attributes["to_tangent_aval"]
     type_attributes["update_weak_type"] = lambda aval: lambda weak: aval.update(weak_type=weak)
     type_attributes["str_short"] = lambda aval: partial(_short_text, aval)
+    type_attributes["is_high"] = lambda aval: False
     type_attributes["itemsize"] = lambda aval: aval.dtype.itemsize
     type_attributes["nbytes"] = lambda aval: aval.dtype.itemsize * aval.size
 
@@ -158,13 +190,16 @@ def set_methods() -> None:
     _set_methods_of_jaxprs()
     methods: Any = Primitive
     methods.multiple_results = _MultipleResults()
-    methods.call_primitive = methods.map_primitive = False
+    methods.call_primitive = methods.map_primitive = methods.ref_primitive = False
     for method in (
         _bind,
+        _impl,
         _def_impl,
         _def_abstract_eval,
         _def_effectful_abstract_eval,
         _get_bind_params,
+        _abstract_eval,
+        _is_high,
     ):
         method.__name__ = method.__name__.removeprefix("_")
         method.__qualname__ = f"Primitive.{method.__name__}"

@@ -19,6 +19,7 @@ import numpy as np
 
 from minijax.primitives.declare import declare
 from minijax.runtime.sharding_text import declared_mesh, quoted
+from minijax.shardings.manual_axis_type import ManualAxisType
 from minijax.shardings.mesh import AbstractMesh
 from minijax.shardings.types import calls_programs
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
@@ -196,6 +197,8 @@ def vma_of(aval: ShapedArray) -> AxisNames:
 
 
 type_attributes["vma"] = vma_of
+type_attributes["manual_axis_type"] = lambda aval: ManualAxisType(varying=vma_of(aval))
+type_attributes["mat"] = type_attributes["manual_axis_type"]
 
 
 def axis_of_index(aval: ShapedArray) -> MeshAxis | None:

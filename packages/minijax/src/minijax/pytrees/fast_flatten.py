@@ -20,13 +20,15 @@ _mirroring = Lock()
 _in_cpp = cache(xla.pytree_registry)
 
 
-def _registry() -> Any:
+def fast_registry() -> Any:
     """The registry in C++, with all types registered so far."""
     if len(_mirrored) < len(registry):
         with _mirroring:
             # of a copy, since other threads may register more
             for node in [node for cls, node in registry.copy().items() if cls not in _mirrored]:
-                _in_cpp().register_node(node.type, node.flatten, node.unflatten)
+                _in_cpp().register_node(
+                    node.type, getattr(node.flatten, "unchecked", node.flatten), node.unflatten
+                )
                 _mirrored.add(node.type)
     return _in_cpp()
 
@@ -39,7 +41,7 @@ def fast_flatten(tree: Any) -> tuple[list[Any], FastTreeDef]:
         RecursionError: Python's stack is too full for the callbacks from C++.
     """
     try:
-        return _registry().flatten(tree)
+        return fast_registry().flatten(tree)
     except ValueError:
         tree_flatten(tree)  # says what is wrong
         raise
@@ -53,9 +55,14 @@ def fast_flatten(tree: Any) -> tuple[list[Any], FastTreeDef]:
 def fast_unflatten(treedef: PyTreeDef) -> Callable[[Iterable[Any]], Any]:
     """The function that puts leaves into a structure."""
     leaves = [_Leaf() for _ in range(treedef.num_leaves)]
-    found, fast = _registry().flatten(treedef.unflatten(leaves))
+    found, fast = fast_registry().flatten(treedef.unflatten(leaves))
     same = len(found) == len(leaves) and all(a is b for a, b in zip(found, leaves, strict=True))
     return fast.unflatten if same else treedef.unflatten
+
+
+def fast_treedef(treedef: PyTreeDef) -> FastTreeDef:
+    """The same structure in C++."""
+    return fast_registry().flatten(treedef.unflatten([_Leaf()] * treedef.num_leaves))[1]
 
 
 class _Leaf:

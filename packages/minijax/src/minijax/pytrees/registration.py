@@ -44,7 +44,27 @@ def register_pytree_node(
     >>> minijax.tree.leaves([Point(1, 2), 3])
     [1, 2, 3]
     """
-    register(KeyedNodeType(nodetype, flatten_func, unflatten_func, keyed=flatten_with_keys_func))
+    flatten = _checked(nodetype, flatten_func)
+    register(KeyedNodeType(nodetype, flatten, unflatten_func, keyed=flatten_with_keys_func))
+
+
+def _checked(nodetype: type[Any], flatten: Flatten) -> Flatten:
+    """The same function, which says what is wrong with its result.
+
+    C++ calls the function itself: what is wrong there is found by flattening the tree again.
+    """
+
+    def checked(node: Any) -> tuple[Iterable[Any], Any]:
+        pair = flatten(node)
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], Iterable):
+            raise ValueError(
+                f"the flatten function of the tree node {nodetype.__name__} must return a pair "
+                f"(children, aux_data) with an iterable of children, found {shown(pair)}"
+            )
+        return pair
+
+    checked.unchecked = flatten  # type: ignore[attr-defined]
+    return checked
 
 
 @hiding_frames
@@ -209,8 +229,8 @@ def register_dataclass(
     data, meta = tuple(data_fields), tuple(meta_fields)
     if both := sorted({*data} & {*meta}):
         raise ValueError(
-            f"register_dataclass: the fields {both} are named in data_fields and in meta_fields; "
-            "a field is either"
+            f"register_dataclass: fields of {nodetype!r} cannot be data and meta, found {both} in "
+            "data_fields and in meta_fields"
         )
 
     if is_dataclass:
@@ -256,5 +276,5 @@ def register_static(cls: Class) -> Class:
     >>> minijax.tree.leaves({"length": 3.0, "unit": Unit("m")})
     [3.0]
     """
-    register(NodeType(cls, lambda node: ((), node), lambda node, _: node))
+    register(NodeType(cls, lambda node: ([], node), lambda node, _: node))
     return cls

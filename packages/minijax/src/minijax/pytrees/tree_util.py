@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -146,8 +147,13 @@ def flatten_one_level(tree: Any) -> tuple[Any, Any]:
     >>> minijax.tree_util.flatten_one_level({"a": [1, 2], "b": 3})
     (([1, 2], 3), ('a', 'b'))
     """
-    pairs, aux_data = flatten_one_level_with_keys(tree)
-    return tuple(child for _, child in pairs), aux_data
+    if tree is None or type(tree) not in registry:  # a namedtuple
+        pairs, aux_data = flatten_one_level_with_keys(tree)
+        children = [child for _, child in pairs]
+        return children if isinstance(tree, tuple) else tuple(children), aux_data
+    found, aux_data = registry[type(tree)].flatten(tree)
+    is_tuple = isinstance(found, tuple) or type(tree) in (dict, defaultdict)
+    return (tuple if is_tuple else list)(found), aux_data
 
 
 @hiding_frames

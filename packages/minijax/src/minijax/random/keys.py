@@ -31,7 +31,7 @@ from minijax.settings.key_types import (
     register,
 )
 from minijax.settings.number_types import warn, x64
-from minijax.settings.prng import custom_prng, default_implementation, legacy_key
+from minijax.settings.prng import custom_prng, default_implementation, legacy_key, seed_offset
 from minijax_stage2 import Tracer, bind1, typeof
 from minijax_stage2.shaped_array import is_value
 from minijax_stage2.shown import shown
@@ -93,6 +93,8 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
 @operation(static="impl")
 def seeded(seed: Any, *, impl: Implementation) -> Any:
     """Keys of the implementation from an array of integers, one for each."""
+    if offset := seed_offset.value:
+        seed = lax.add(seed, typeof(seed).dtype.type(offset))
     return bind1(random_seed_p, seed, impl=impl)
 
 

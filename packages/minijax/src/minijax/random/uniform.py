@@ -26,7 +26,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dtype_of_numbers, number_types
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -74,10 +74,10 @@ def uniform_numbers(
     words = np.dtype(f"uint{info.bits}")
     if width != info.bits:
         bits = lax.convert_element_type(bits, words)
-    fraction = lax.shift_right_logical(bits, words.type(width - info.nmant))
-    one = np.ones((), dtype).view(words)[()]
+    fraction = lax.shift_right_logical(bits, width - info.nmant)
+    one = number_types().scalar(int(np.ones((), dtype).view(words)), words)
     numbers = lax.bitcast_convert_type(lax.bitwise_or(fraction, one), dtype)
-    numbers = lax.sub(numbers, dtype.type(1))
+    numbers = lax.sub(numbers, 1)
     minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
     scaled = lax.add(lax.mul(numbers, lax.sub(maxval, minval)), minval)
     return lax.max(minval, scaled)  # where rounding went below

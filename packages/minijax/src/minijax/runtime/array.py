@@ -26,6 +26,7 @@ from minijax.settings.key_types import (
     implementation_of,
     is_key_type,
 )
+from minijax.settings.number_types import wide_number
 from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax.shardings.types import type_at, unsharded
@@ -839,6 +840,9 @@ def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: Implementation) ->
 def in_own_memory(x: Any) -> Any:
     """A copy of a concrete Array, which a donation of `x` leaves; what is traced is nobody's."""
     return x.copy() if isinstance(x, Array) and is_evaluating() else x
+
+
+wide_number.append(lambda x: from_numpy(x, weak_type=False))
 
 
 def array(x: Any, dtype: Any = None) -> Any:

@@ -355,9 +355,8 @@ def _log(event: str, recorded: str, text: str, file: str) -> None:
 
 
 def _logging_time(text: str) -> AbstractContextManager[None]:
-    name = _name_of(text)
-    function = name.partition("@")[2].partition(" ")[0].removeprefix("jit_")
-    return logging_time(f"compiling {name}", COMPILED, f"jit({function})")
+    function = _name_of(text).partition("@")[2].partition(" ")[0].removeprefix("jit_")
+    return logging_time(COMPILED, f"jit({function.replace('_lambda_', '<lambda>')})")
 
 
 def _name_of(text: str) -> str:

@@ -10,19 +10,20 @@ from minijax import xla
 from minijax.settings.config import Option, config
 from minijax.settings.reusable_contexts import reusable_context
 
-_LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+# None: as nothing else says, and that is "allow".
+_LEVELS = (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
 
 
 class Guard(Option):
     """A setting of jaxlib, which looks at it where it moves or frees an array."""
 
-    def update(self, value: str) -> None:
+    def update(self, value: str | None) -> None:
         """Change the setting for all threads, except in blocks that override it."""
         super().update(value)
         xla.set_guard(self._of_jaxlib, value, everywhere=True)
 
     @contextmanager
-    def override(self, value: str) -> Iterator[None]:
+    def override(self, value: str | None) -> Iterator[None]:
         """Change the setting for the block of a `with`, in this thread only."""
         with super().override(value):
             outside = xla.set_guard(self._of_jaxlib, value, everywhere=False)
@@ -40,14 +41,14 @@ class Guard(Option):
 class _AllTransfers(Option):
     """The setting that sets the guards of all transfers."""
 
-    def update(self, value: str) -> None:
+    def update(self, value: str | None) -> None:
         """Change all of them for all threads, except in blocks that override them."""
         super().update(value)
         for each in _TRANSFERS:
             each.update(value)
 
     @contextmanager
-    def override(self, value: str) -> Iterator[None]:
+    def override(self, value: str | None) -> Iterator[None]:
         """Change all of them for the block of a `with`, in this thread only."""
         with super().override(value), ExitStack() as stack:
             for each in _TRANSFERS:
@@ -77,7 +78,7 @@ class _ThreadGuard(Option):
 
 def _transfer_guard(name: str, described: str) -> Option:
     doc = f"Whether arrays may be moved {described}: an error, a line in the log, or neither."
-    return config.declare(f"transfer_guard_{name}", _LEVELS, "allow", doc, Guard)
+    return config.declare(f"transfer_guard_{name}", _LEVELS, None, doc, Guard)
 
 
 _TRANSFERS = [
@@ -89,14 +90,14 @@ _to_device, _between_devices, _to_host = _TRANSFERS
 _all_transfers = config.declare(
     "transfer_guard",
     _LEVELS,
-    "allow",
+    None,
     "The guards of all transfers between host and devices at once.",
     _AllTransfers,
 )
 _garbage = config.declare(
     "array_garbage_collection_guard",
-    ("allow", "log", "fatal"),
-    "allow",
+    (None, "allow", "log", "fatal"),
+    None,
     "What happens if an array is only freed by Python's garbage collector: its memory is late.",
     Guard,
 )

@@ -528,7 +528,7 @@ class PjitFunction(PickledByName, Called):
         require_tracing(self.caller, self._name)
         if self.is_users and config.explain_cache_misses:
             self._explain_trace(signature, args, kwargs)
-        logging = logging_time(f"tracing `{self._name}`", TRACED, self._name)
+        logging = logging_time(TRACED, self._name)
         with logging, refusing_recursion("jit", self._fun):
             closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
         jaxpr = consts_as_invars(closed.jaxpr)

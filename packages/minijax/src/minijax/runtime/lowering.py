@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from minijax.runtime.frontend_attributes import AttributedModule
-from minijax.settings.monitoring import LOWERED, recorded
+from minijax.settings.debugging import logging_time
+from minijax.settings.monitoring import LOWERED
 from minijax_stage3 import Jaxpr
 from minijax_stage3.lowering import lower_to_module
 
@@ -19,6 +20,6 @@ def recorded_lower(
 ) -> str:
     """The StableHLO module of a program, as `lower_to_module` writes it."""
     module = module or AttributedModule(platform)
-    with recorded(LOWERED, f"jit({name.removeprefix('jit_')})"):
+    with logging_time(LOWERED, f"jit({name.removeprefix('jit_')})"):
         text = lower_to_module(jaxpr, name, attributes, out_attributes, module)
         return module.with_attributes(text)

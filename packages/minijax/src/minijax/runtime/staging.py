@@ -6,6 +6,7 @@ from typing import Any, Literal, NoReturn, overload
 
 import minijax_stage3 as stage3
 from minijax.errors.argument_errors import require_flags
+from minijax.runtime.conversion import type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.printed_jaxpr import as_printed
 from minijax.runtime.refs import (
@@ -22,7 +23,7 @@ from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import as_sharding
 from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
-from minijax_stage2 import ShapedArray, tree_map, typeof
+from minijax_stage2 import ShapedArray, Tracer, tree_map, typeof
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.shaped_array import aval_rules, check_shape, dtype_of_numbers
 from minijax_stage2.shown import shown
@@ -53,6 +54,9 @@ class ShapeDtypeStruct:
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
+    is_ref = False
+    manual_axis_type = None
+
     def __init__(
         self,
         shape: Iterable[int],
@@ -75,6 +79,22 @@ class ShapeDtypeStruct:
         self.sharding = _checked_sharding(sharding, self.ndim)
         self.dtype = dtype_of_numbers("ShapeDtypeStruct", dtype)
         self.weak_type = weak_type
+
+    @classmethod
+    @evaluated_by_library
+    def like(cls, x: Any) -> "ShapeDtypeStruct":
+        """The type of an array, of a number, or of anything with a shape and a dtype.
+
+        It says how an array is divided if the user put it there, by `device_put` for instance.
+
+        >>> ShapeDtypeStruct.like(2.0)
+        ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+        """
+        aval = type_of(x)
+        is_put = not isinstance(x, Tracer) and getattr(x, "committed", True)
+        of_type = sharding_of_type(aval) if isinstance(aval, ShardedArray) else None
+        sharding = getattr(x, "sharding", None) if is_put else of_type
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
     @property
     def ndim(self) -> int:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from types import UnionType
 from typing import Any
 
 from minijax.settings.reusable_contexts import reusable_context
@@ -18,13 +19,19 @@ from minijax_stage2.shown import shown
 _ENVIRONMENT_PREFIX = "MINIJAX_"
 _JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted
 
+# JAX's settings without it.
+_NOT_PREFIXED = {
+    "check_vma", "eager_constant_folding", "jax2tf_associative_scan_reductions",
+    "jax2tf_default_native_serialization", "mock_num_gpu_processes",
+}  # fmt: skip
+
 _NOT_OVERRIDDEN: Any = object()
 
 
 class Option:
     """One setting, whose `value` is the current one in this thread."""
 
-    def __init__(self, name: str, kind: type | tuple[str | None, ...], default: Any, doc: str):
+    def __init__(self, name: str, kind: Any, default: Any, doc: str):
         self.name = name
         self.kind = _kind_of(kind)
         self.default = default
@@ -135,8 +142,13 @@ _KINDS: dict[type, _Kind] = {
 }
 
 
-def _kind_of(kind: type | tuple[str | None, ...]) -> _Kind:
-    """Return the kind for a type, or for a choice of values."""
+def _kind_of(kind: type | UnionType | tuple[str | None, ...]) -> _Kind:
+    """Return the kind for a type, for a type or None, or for a choice of values."""
+    if isinstance(kind, UnionType):
+        (single,) = {*kind.__args__} - {type(None)}
+        of_type = _KINDS[single]
+        described = of_type.described.removesuffix(" or None") + " or None"
+        return _Kind(described, lambda x: x is None or of_type.accepts(x), of_type.parse)
     if isinstance(kind, type):
         return _KINDS[kind]
 
@@ -241,7 +253,11 @@ class Config:
         >>> config.values["jax_log_compiles"]
         False
         """
-        return {_JAX_PREFIX + name: option.value for name, option in self.options.items()}
+        unlisted = unlisted_options[-1]() if unlisted_options else {}
+        return {
+            name if name in _NOT_PREFIXED else _JAX_PREFIX + name: option.value
+            for name, option in {**unlisted, **self.options}.items()
+        }
 
     def read(self, name: str) -> Any:
         """The value of a setting, the same as the attribute of this name.

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from minijax.settings.config import Switch, config
-from minijax.settings.monitoring import recorded
+from minijax.settings.monitoring import COMPILED, LOWERED, TRACED, recorded
+from minijax.settings.number_types import NumbersOption
 from minijax.settings.reusable_contexts import reusable_context
 
 disable_jit_option = config.declare(
@@ -47,6 +48,19 @@ tracer_leaks_option = config.declare(
     "Whether it is an error if a tracer outlives the call that it belongs to.",
     Switch,
 )
+
+
+class _CheckedIndices(Switch, NumbersOption):
+    """A switch on which programs depend."""
+
+
+static_indices_option = config.declare(
+    "check_static_indices",
+    bool,
+    False,
+    "Whether it is an error to read `x[i]` if `i` is an int out of bounds.",
+    _CheckedIndices,
+)
 _no_tracing = config.declare(
     "no_tracing", bool, False, "Whether it is an error to trace a jitted function.", Switch
 )
@@ -56,12 +70,18 @@ _no_execution = config.declare(
 config.declare(
     "hlo_source_file_canonicalization_regex",
     str,
-    "",
+    None,
     "A pattern; what it matches is left out of the names of files in source maps.",
 )
 _log_compiles = config.option("log_compiles")
 _explain_cache_misses = config.option("explain_cache_misses")
 _logger = logging.getLogger("minijax.compilation")
+# The steps of compiling in the log, which tools read: the words are JAX's.
+_STEPS = {
+    TRACED: "tracing {} for jit",
+    LOWERED: "jaxpr to MLIR module conversion {}",
+    COMPILED: "XLA compilation of {}",
+}
 
 
 @reusable_context
@@ -100,8 +120,9 @@ def log_compiles(new_val: bool = True) -> Iterator[None]:
     >>> logging.getLogger("minijax").addHandler(handler)
     >>> with minijax.log_compiles():
     ...     y = minijax.jit(lambda x: x + 1.0)(2.0)
-    Finished tracing `<lambda>`
-    Finished compiling module @jit__lambda_
+    Finished tracing <lambda> for jit
+    Finished jaxpr to MLIR module conversion jit(<lambda>)
+    Finished XLA compilation of jit(<lambda>)
     >>> logging.getLogger("minijax").removeHandler(handler)
     """
     with _log_compiles.override(new_val):
@@ -253,12 +274,18 @@ def jit_is_disabled() -> bool:
 
 
 @contextmanager
-def logging_time(what: str, event: str, fun_name: str) -> Iterator[None]:
-    """Log how long the block took, if logging is enabled, and tell listeners."""
+def logging_time(event: str, fun_name: str) -> Iterator[None]:
+    """Log how long the block took, if logging is enabled, and tell listeners.
+
+    Arguments:
+        event: the step of compiling that the block is.
+        fun_name: the name of the function as the step has it.
+    """
     with recorded(event, fun_name):
         if not (Switch.used and _log_compiles.value):
             yield
             return
         start = time.perf_counter()
         yield
-        _logger.warning("Finished %s in %.6f s", what, time.perf_counter() - start)
+        what = _STEPS[event].format(fun_name)
+        _logger.warning("Finished %s in %.9f sec", what, time.perf_counter() - start)

@@ -1,14 +1,16 @@
 """JAX's settings that mean nothing here, or one thing only, so that programs may name them.
 
 Of the first kind any value is accepted; the description says why it changes nothing. Of the second
-kind only the default is, for another value would ask for something that is not here.
+kind only the default is, for another value would ask for something that is not here. `str | None`
+in the place of a default is a string whose default is None.
 """
 
 import functools
 from collections.abc import Callable, Iterator
+from types import UnionType
 from typing import Any
 
-from minijax.settings.config import Option, unlisted_options
+from minijax.settings.config import Option, config, unlisted_options
 from minijax.settings.reusable_contexts import ReusableContext, reusable_context
 from minijax_stage2.shown import shown
 
@@ -33,7 +35,7 @@ WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
         "ragged_dot_use_ragged_dot_instruction": True, "remat3": False,
         "remat_barrier_no_cotangents": False, "scan3": False, "use_cpp_shard_args": False,
         "use_direct_linearize": True, "use_emit_pipeline_primitive": False,
-        "use_hlo_logistic_lowering": "", "use_rgv3": True, "use_shardy_partitioner": True,
+        "use_hlo_logistic_lowering": str | None, "use_rgv3": True, "use_shardy_partitioner": True,
         "use_simplified_jaxpr_constants": False, "jax2tf_associative_scan_reductions": False,
         "jax2tf_default_native_serialization": True,
     },
@@ -43,7 +45,7 @@ WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
         "include_debug_info_in_dumps": True,
         "include_full_tracebacks_in_locations": True, "log_checkpoint_residuals": False,
         "logging_level": "NOTSET", "pprint_use_color": True, "send_traceback_to_runtime": "off",
-        "source_url_schema": "", "traceback_in_locations_limit": 100,
+        "source_url_schema": str | None, "traceback_in_locations_limit": 100,
         "tracer_error_num_traceback_frames": 5, "debug_leaked_clients_on_clear_backends": False,
     },
     "The disk cache here has one key and one format, and its errors are warnings": {
@@ -61,14 +63,14 @@ WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
     "Processes are connected by gloo, with jaxlib's own limits of time": {
         "check_proxy_envs": True, "cpu_collectives_implementation": "gloo",
         "cpu_get_global_topology_timeout_minutes": 5, "cpu_get_local_topology_timeout_minutes": 2,
-        "cross_host_transfer_socket_address": "", "cross_host_transfer_timeout_seconds": 0,
-        "cross_host_transfer_transfer_size": 0, "cross_host_transport_addresses": "",
+        "cross_host_transfer_socket_address": "", "cross_host_transfer_timeout_seconds": int | None,
+        "cross_host_transfer_transfer_size": int | None, "cross_host_transport_addresses": "",
         "distributed_debug": False, "distributed_verify_secure_credentials": False,
         "enable_preemption_service": True,
-        "mtls_ca_file": "",
-        "mtls_cert_file": "",
-        "mtls_key_file": "",
-        "mtls_peer_uri_prefix": "", "force_dcn_cross_host_transfers": False,
+        "mtls_ca_file": str | None,
+        "mtls_cert_file": str | None,
+        "mtls_key_file": str | None,
+        "mtls_peer_uri_prefix": str | None, "force_dcn_cross_host_transfers": False,
         "sort_devices_by_process_index": True,
     },
     "Exported programs have one format here": {
@@ -83,19 +85,15 @@ WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
 # By what it would ask for, the settings of which only JAX's default is there.
 WITH_ONE_VALUE: dict[str, dict[str, Any]] = {
     "other formulas of the same functions": {
-        "accurate_erf_inv": False, "allow_f16_reductions": True,
-        "high_dynamic_range_gumbel": False, "softmax_custom_jvp": False, "random_seed_offset": 0,
+        "accurate_erf_inv": False, "high_dynamic_range_gumbel": False, "softmax_custom_jvp": False,
     },
     "checks of indices, divisions and results in all programs; experimental.checkify has them": {
-        "check_static_indices": False, "error_checking_behavior_divide": "ignore",
+        "error_checking_behavior_divide": "ignore",
         "error_checking_behavior_nan": "ignore", "error_checking_behavior_oob": "ignore",
         "experimental_unsafe_xla_runtime_errors": False,
     },
-    "options of the client of a plugin": {"pjrt_client_create_options": ""},
+    "options of the client of a plugin": {"pjrt_client_create_options": str | None},
     "processes that fail and come back": {"enable_recoverability": False},
-    "64-bit dtypes that are errors, or kept, in programs of 32 bits": {
-        "explicit_x64_dtypes": "warn"
-    },
     "explicit conversions of types in shard_map": {
         "auto_pcast": True, "remove_size_one_mesh_axis_from_type": False,
     },
@@ -124,12 +122,19 @@ def options_of_jax() -> dict[str, Option]:
     options: dict[str, Option] = {}
     for reason, defaults in WITHOUT_EFFECT.items():
         for name, default in defaults.items():
-            options[name] = Option(name, type(default), default, f"Of no effect. {reason}.")
+            kind, default = _kind_and_default(default)
+            options[name] = Option(name, kind, default, f"Of no effect. {reason}.")
     for request, defaults in WITH_ONE_VALUE.items():
         for name, default in defaults.items():
+            kind, default = _kind_and_default(default)
             doc = f"Only {default!r} is there; another value would ask for {request}."
-            options[name] = Fixed(name, type(default), default, doc)
+            options[name] = Fixed(name, kind, default, doc)
     return options
+
+
+def _kind_and_default(entry: Any) -> tuple[Any, Any]:
+    """The type of a setting and its default, from the entry of a table."""
+    return (entry, None) if isinstance(entry, UnionType) else (type(entry), entry)
 
 
 unlisted_options.append(options_of_jax)
@@ -140,21 +145,21 @@ def _context(name: str) -> Callable[[Any], ReusableContext]:
 
     @reusable_context
     def context(new_val: Any) -> Iterator[None]:
-        with options_of_jax()[name].override(new_val):
+        with config.option(name).override(new_val):
             yield
 
     context.__name__ = context.__qualname__ = name
     context.__doc__ = f"""Set `config.{name}` for the block of a `with`, in this thread only.
 
-    {options_of_jax()[name].doc}
+    {config.option(name).doc}
 
     Raises:
         NotImplementedError: the setting has only one value here, and `new_val` is another.
         TypeError: `new_val` is not of the type of the setting.
 
-    >>> with minijax.{name}({options_of_jax()[name].default}):
+    >>> with minijax.{name}({config.option(name).default}):
     ...     minijax.config.{name}
-    {options_of_jax()[name].default}
+    {config.option(name).default}
     """
     return context
 

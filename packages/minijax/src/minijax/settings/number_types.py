@@ -5,7 +5,7 @@ values, including traced and compiled programs.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -42,11 +42,20 @@ class Settings(NamedTuple):
     default_prng_impl: str = "threefry2x32"
     threefry_partitionable: bool = True
     legacy_prng_key: str = "allow"
+    explicit_x64_dtypes: str = "warn"
+    check_static_indices: bool = False
+    random_seed_offset: int = 0
+    allow_f16_reductions: bool = True
+    no_collectives: frozenset[Any] = frozenset()
     user_contexts: frozenset[tuple[Any, Any]] = frozenset()
 
 
 _WIDE = map(np.dtype, ("int64", "uint64", "float64", "complex128"))
 _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex64")), strict=True))
+
+
+# The last of these makes an array of a scalar of 64 bits where scalars of numpy have 32.
+wide_number: list[Callable[[Any], Any]] = []
 
 
 class LibraryNumberTypes(NumberTypes):
@@ -66,6 +75,8 @@ class LibraryNumberTypes(NumberTypes):
     def __init__(self, settings: Settings):
         super().__init__(64 if settings.enable_x64 else 32, weak_arrays=True)
         if not settings.enable_x64:
+            if settings.explicit_x64_dtypes == "allow":
+                self.of_joined = copy(self.of_dtype)
             self.of_dtype.update(_NARROW)
         for long_double, wide in ("gd", "GD"):  # which are the same where a C compiler says so
             if np.dtype(long_double) != np.dtype(wide):
@@ -109,19 +120,30 @@ class LibraryNumberTypes(NumberTypes):
         return getattr(type(x), "remedy_for_arrays", "") or super().remedy_for(x)
 
     def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
-        """Warn if a 64-bit dtype is explicitly requested but not available."""
+        """The dtype, or that of 32 bits in its place, as `explicit_x64_dtypes` says."""
         found = self.of_dtype[dtype]
         is_pythons = any(given is scalar for scalar in python_scalars)
-        if found is not None and found.itemsize < dtype.itemsize and not is_pythons:
-            warn(
-                f"{caller}: dtype {dtype} was requested, but numbers have 32 bits here, so it is "
-                f"truncated to {found}. minijax.config.update('enable_x64', True), or the "
-                "environment variable MINIJAX_ENABLE_X64=1, gives numbers 64 bits"
-            )
+        if found is None or found.itemsize >= dtype.itemsize or is_pythons:
+            return found
+        if self.settings.explicit_x64_dtypes == "allow":
+            return dtype
+        remedy = (
+            "minijax.config.update('enable_x64', True), or the environment variable "
+            "MINIJAX_ENABLE_X64=1, gives numbers 64 bits; explicit_x64_dtypes='allow' those for "
+            "which they are requested"
+        )
+        requested = f"{caller}: dtype {dtype} was requested, but numbers have 32 bits here"
+        if self.settings.explicit_x64_dtypes == "error":
+            raise ValueError(f"{requested}. {remedy}")
+        warn(f"{requested}, so it is truncated to {found}. {remedy}")
         return found
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`: ints wrap around, as in arrays."""
+        value = self._scalar(x, dtype)
+        return value if self.of_dtype[dtype] == dtype else wide_number[-1](value)
+
+    def _scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         if dtype.kind in "fc":
             with np.errstate(over="ignore"):  # what is too large is infinite
                 return dtype.type(x)
@@ -299,6 +321,11 @@ class NumbersOption(Option):
     def value(self) -> Any:
         return getattr(library_number_types().settings, self.name)
 
+    @property
+    def everywhere(self) -> Any:
+        """The value outside of blocks that override it."""
+        return getattr(_globally.numbers.settings, self.name)
+
     def update(self, value: Any) -> None:
         changed = {self.name: self._checked(value)}
         with _changing:
@@ -340,6 +367,24 @@ rank_promotion = config.declare(
     ("allow", "warn", "raise"),
     "allow",
     "Whether operands of different numbers of axes meet, with a warning, or are an error.",
+    NumbersOption,
+)
+
+
+config.declare(
+    "explicit_x64_dtypes",
+    ("warn", "error", "allow"),
+    "warn",
+    "What a request for a dtype of 64 bits does where numbers have 32: 'allow' gives it.",
+    NumbersOption,
+)
+
+
+allow_f16_reductions = config.declare(
+    "allow_f16_reductions",
+    bool,
+    True,
+    "Whether `reduce_sum` adds up numbers of 16 bits, or that is an error.",
     NumbersOption,
 )
 

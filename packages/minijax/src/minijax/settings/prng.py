@@ -28,6 +28,9 @@ custom_prng = config.declare(
     "Whether `random.PRNGKey` makes keys as `random.key` does, in place of words of uint32.",
     NumbersOption,
 )
+seed_offset = config.declare(
+    "random_seed_offset", int, 0, "A number that is added to the seeds of keys.", NumbersOption
+)
 legacy_key = config.declare(
     "legacy_prng_key",
     ("allow", "warn", "error"),

@@ -47,12 +47,20 @@ class UserContext:
         Raises:
             TypeError: the value cannot be hashed.
         """
-        with _values.override(self._with(new_val)):
+        with _values.override(self._with(new_val, _values.value)):
             yield
 
-    def _with(self, value: Any) -> frozenset[tuple[UserContext, Any]]:
+    def get_global(self) -> Any:
+        """The value for all threads, which blocks of a `with` change for theirs."""
+        return dict(_values.everywhere).get(self, self._default)
+
+    def set_global(self, value: Any) -> None:
+        """Set the value for all threads, except in blocks that set it."""
+        _values.update(self._with(value, _values.everywhere))
+
+    def _with(self, value: Any, values: Any) -> frozenset[tuple[UserContext, Any]]:
         try:
-            return frozenset({**dict(_values.value), self: value}.items())
+            return frozenset({**dict(values), self: value}.items())
         except TypeError:
             raise TypeError(
                 "a user context: the value is part of the keys of compiled programs, so it must be "

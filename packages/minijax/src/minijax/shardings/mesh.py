@@ -14,6 +14,7 @@ import numpy as np
 from minijax import xla
 from minijax.errors.argument_errors import require_fit, require_hashable
 from minijax.settings.config import Switch
+from minijax.settings.number_types import warn
 from minijax_stage2.functions import ints
 from minijax_stage2.shown import counted, shown
 
@@ -305,6 +306,8 @@ class Mesh(_Axes):
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     def __enter__(self) -> "Mesh":
+        message = "`with mesh:` is deprecated, as in JAX; write `with minijax.set_mesh(mesh):`"
+        warn(message, DeprecationWarning)
         self._previous.append(mesh_in_context.get())
         put_in_context(self)
         return self

@@ -157,11 +157,9 @@ class PartitionSpec:
         return PartitionSpec(*other, *self, **self._sets())
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, PartitionSpec):
-            return self._partitions == other._partitions and self._sets() == other._sets()
-        if not isinstance(other, tuple) or self._sets():
+        if not isinstance(other, PartitionSpec):
             return False
-        return self._partitions == tuple(map(_checked, other))
+        return self._partitions == other._partitions and self._sets() == other._sets()
 
     def __hash__(self) -> int:
         return hash(self._partitions)

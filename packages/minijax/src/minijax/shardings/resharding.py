@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minijax.shardings.mesh import AbstractMesh, AxisType
+from minijax.shardings.no_collectives import require_in_place, require_kept
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
 from minijax.shardings.trees import explicit_sharding
@@ -17,6 +18,8 @@ from minijax.shardings.types import (
     sharded_type,
     sharding_of_type,
     to_auto_p,
+    type_at,
+    unsharded,
 )
 from minijax_stage1.source import name_of
 from minijax_stage2 import (
@@ -24,6 +27,7 @@ from minijax_stage2 import (
     bind1,
     float0,
     tree_flatten,
+    tree_leaves,
     tree_map,
     tree_unflatten,
     typeof,
@@ -47,6 +51,8 @@ def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> A
         sharding.shard_shape(typeof(x).shape)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+    after = division_of(type_at(unsharded(typeof(x)), sharding))
+    require_in_place(name, division_of(typeof(x)), after)
     return bind1(reshard_p, x, sharding=sharding)
 
 
@@ -124,8 +130,11 @@ def dividing(function: Function) -> Function:
         sharding = explicit_sharding(caller, out_sharding)
         if sharding is None:
             return function(*args, **kwargs)
+        said = [sharded_type(x.aval) for x in tree_leaves((args, kwargs)) if hasattr(x, "aval")]
         args, kwargs = tree_map(leave_to_compiler, (args, kwargs))
-        outs = function(*args, **kwargs)
-        return tree_map(lambda out: resharded(caller, out, sharding), outs)
+        outs = tree_map(lambda x: resharded(caller, x, sharding), function(*args, **kwargs))
+        before = [aval.division for aval in said if aval is not None]
+        require_kept(caller, before, [division_of(typeof(x)) for x in tree_leaves(outs)])
+        return outs
 
     return divided  # type: ignore[return-value]

@@ -72,6 +72,15 @@ class Sharding:
         """True if each device holds all of the array."""
         raise NotImplementedError(f"{type(self).__name__} must define is_fully_replicated")
 
+    @property
+    def has_addressable_devices(self) -> bool:
+        """True if a device belongs to this process."""
+        return bool(self.addressable_devices)
+
+    def check_compatible_aval(self, aval_shape: Shape) -> None:
+        """Raise ValueError unless arrays of this shape have all axes that are divided."""
+        self.parts(len(aval_shape))
+
     def shard_shape(self, global_shape: Shape) -> Shape:
         """The shape of the part that each device holds of an array of `global_shape`.
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from minijax.errors.classes import ShardingTypeError
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
+from minijax.shardings.no_collectives import require_kept
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -122,6 +123,7 @@ class ShardedArray(ShapedArray):
                 "all of an operand to each device; or give `declare` the rule, as `sharding`"
             )
         divisions = rule(in_avals, found, params)
+        require_kept(str(primitive), [*map(division_of, in_avals)], divisions)
         return [
             _checked(primitive, in_avals, aval, mesh, division)
             for aval, division in zip(found, divisions, strict=True)

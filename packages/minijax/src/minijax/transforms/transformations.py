@@ -21,7 +21,7 @@ from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
-from minijax.runtime.refs import Ref, require_no_refs, split_refs, values_of, write_all
+from minijax.runtime.refs import Ref, passing, require_no_refs, split_refs, values_of, write_all
 from minijax.settings.config import Switch
 from minijax.settings.printed_types import printed_type
 from minijax.shardings.resharding import divided_as
@@ -33,7 +33,8 @@ from minijax.transforms.differentiable import (
 )
 from minijax.transforms.has_aux import WithAux
 from minijax.transforms.nonzero_tangents import NonzeroTangents
-from minijax.transforms.vjp_function import VJP, vjp_function
+from minijax.transforms.vjp_function import VJP, RefArguments, vjp_function
+from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage1.source import name_of
 from minijax_stage2 import current_trace, tree_map
@@ -272,6 +273,9 @@ def vjp(
         cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the second
         part of the result of `fun` comes third.
 
+    An argument may be a reference, which `fun` reads and writes: `with_refs` of the returned
+    function says where its cotangent goes, and that of others may go.
+
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result;
             `saveable_args` or `in_nzs` holds something else than bools.
@@ -291,14 +295,43 @@ def vjp(
     (Array(-0.5, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """
     _require_no_axes("vjp", reduce_axes)
+    if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves(primals)):
+        return _vjp_of_refs(fun, primals, has_aux)
     with_aux = _with_aux("vjp", fun, has_aux)
     primals = tree_to_arrays(primals)
     noted = NonzeroTangents("vjp", with_aux or fun, in_nzs, primals)
     out, f_vjp = stage4.vjp(noted, *primals)
     on_arrays, residuals = _on_arrays(f_vjp, _without_integers(out))
-    pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs)
+    jaxpr = f_vjp.func.linear.jaxpr  # type: ignore[attr-defined]
+    pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs, jaxpr)
     pair = tree_to_arrays(out), pulled
     return (*pair, with_aux.aux()) if with_aux else pair
+
+
+def _vjp_of_refs(fun: Function, primals: tuple[Any, ...], has_aux: bool) -> Any:
+    """`vjp` of a function that is given references: by what they hold before and after."""
+    refs, rest, places = split_refs("vjp", primals)
+
+    @wraps(fun)
+    def with_values(values: Sequence[Any], *rest: Any) -> Any:
+        aux = []
+
+        def of_rest(*rest: Any) -> Any:
+            out = fun(*places.join(refs, rest))
+            if not has_aux:
+                return out
+            aux.append(out[1])
+            return out[0]
+
+        pair = passing(refs, of_rest)(values, *rest)
+        return (pair, *aux) if has_aux else pair
+
+    (after, out), pulled, *aux = vjp(  # type: ignore[call-overload]
+        with_values, values_of(refs), *rest, has_aux=has_aux
+    )
+    write_all(refs, after)
+    of_refs = RefArguments(places, tuple(map(stage2.typeof, after)))
+    return out, pulled.replace(in_tree=places.structure, refs=of_refs), *aux
 
 
 def fwd_and_bwd(
@@ -552,21 +585,30 @@ def vmap(
     require_hashable("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
     require_flags("vmap", sum_match=sum_match)
 
-    @wraps(fun)
-    def with_axis(*args: Any, **kwargs: Any) -> Any:
-        trace: Any = current_trace()
-        names: dict[Hashable, int] = {}
-        if axis_name is not None:
-            names[axis_name] = trace.axis_size
-        with dividing_batch(mesh_axes) if mesh_axes else nullcontext(), named_axes(names):
-            result = fun(*args, **kwargs)
-        return _summed(trace, out_axes, result) if sum_match else result
+    def mapping(fun: Function, in_axes: Any, out_axes: Any, axis_size: int | None) -> Function:
+        @wraps(fun)
+        def with_axis(*args: Any, **kwargs: Any) -> Any:
+            trace: Any = current_trace()
+            names: dict[Hashable, int] = {}
+            if axis_name is not None:
+                names[axis_name] = trace.axis_size
+            with dividing_batch(mesh_axes) if mesh_axes else nullcontext(), named_axes(names):
+                result = fun(*args, **kwargs)
+            return _summed(trace, out_axes, result) if sum_match else result
+
+        mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
+
+        def of_arrays(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
+            return tree_to_arrays(mapped(*args, **kwargs))
+
+        return of_arrays
 
     mesh_axes = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
     if spmd_axis_name is None:
         mesh_axes = ()
     plain = axis_name is None and not mesh_axes and not sum_match
-    mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
+    mapped = None if vmappables else mapping(fun, in_axes, out_axes, axis_size)
 
     @evaluated_by_library
     @_described(fun, f"`{name_of(fun)}`, mapped over an axis of its arguments.")
@@ -574,7 +616,7 @@ def vmap(
         if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves((args, kwargs))):
             axes = broadcast_prefix(in_axes, args, lambda x: x is None)
             axes += [0] * len(tree_leaves(kwargs))
-            mapping = functools.partial(
+            mapping_of_values = functools.partial(
                 vmap,
                 in_axes=in_axes,
                 axis_name=axis_name,
@@ -582,9 +624,10 @@ def vmap(
                 spmd_axis_name=spmd_axis_name,
                 sum_match=sum_match,
             )
-            return _map_refs(mapping, fun, axes, out_axes, args, kwargs)
-        args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
-        return tree_to_arrays(mapped(*args, **kwargs))
+            return _map_refs(mapping_of_values, fun, axes, out_axes, args, kwargs)
+        if vmappables or mapped is None:
+            return map_vmappables(mapping, fun, in_axes, out_axes, axis_size, args, kwargs)
+        return mapped(*args, **kwargs)
 
     return on_arrays
 

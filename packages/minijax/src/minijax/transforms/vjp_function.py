@@ -7,10 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from minijax.errors.tracebacks import hiding_frames
-from minijax.pytrees.tree_util import register_pytree_node
+from minijax.pytrees.tree_util import Partial, register_pytree_node
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.printed_jaxpr import as_printed
+from minijax.runtime.refs import Places, Ref
 from minijax.transforms.custom_derivatives.logs import with_logs
 from minijax.transforms.nonzero_tangents import flags_of
+from minijax_stage2 import ShapedArray, Zero, add, typeof
+from minijax_stage2.shown import shown
+from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import (
+    PyTreeDef,
     keystr,
     tree_flatten,
     tree_flatten_with_path,
@@ -18,6 +25,8 @@ from minijax_stage2.tree import (
     tree_structure,
     tree_unflatten,
 )
+from minijax_stage3 import ClosedJaxpr, Jaxpr
+from minijax_stage3.jaxpr import consts_as_invars
 
 
 class NotNeeded(NamedTuple):
@@ -32,6 +41,46 @@ class NotSaveable(NamedTuple):
 
     def __repr__(self) -> str:
         return "NotSaveable()"
+
+
+class GradValue(NamedTuple):
+    """Asks `with_refs` for the cotangent of an argument as a value."""
+
+    def __repr__(self) -> str:
+        return "GradValue()"
+
+
+class GradRef(NamedTuple):
+    """In the place of a cotangent that was added to a reference."""
+
+    def __repr__(self) -> str:
+        return "GradRef()"
+
+
+class DontWant(NamedTuple):
+    """Tells `with_refs` that nobody wants the cotangent of an argument."""
+
+    def __repr__(self) -> str:
+        return "DontWant()"
+
+
+class DidntWant(NamedTuple):
+    """In the place of a cotangent that nobody wants."""
+
+    def __repr__(self) -> str:
+        return "DidntWant()"
+
+
+class RefArguments(NamedTuple):
+    """The references among the arguments of a function that is differentiated.
+
+    Attributes:
+        places: where they are.
+        avals: the types of what they hold.
+    """
+
+    places: Places
+    avals: tuple[ShapedArray, ...]
 
 
 class Residual(NamedTuple):
@@ -52,6 +101,9 @@ class VJP:
             place of other leaves, and `NotSaveable()` of those that were not to be kept.
         opaque_residuals: the residuals that are no arguments.
         out_nzs: for each result whether it has a tangent, in a tree.
+        in_tree: the structure of the tuple of arguments.
+        linear_jaxpr: the derivative that is transposed, with residuals as its constants.
+        refs: the references among the arguments.
 
     >>> out, f_vjp = minijax.vjp(lambda x, y: jnp.sin(x) * y, 0.0, 2.0)
     >>> f_vjp.args_res
@@ -63,9 +115,60 @@ class VJP:
     args_res: list[Any]
     opaque_residuals: list[Any]
     out_nzs: Any = None
+    in_tree: PyTreeDef | None = None
+    linear_jaxpr: Jaxpr | None = None
+    refs: RefArguments | None = None
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The derivative that is transposed, from residuals and tangents to tangents."""
+        assert self.linear_jaxpr is not None
+        return as_printed(ClosedJaxpr(consts_as_invars(self.linear_jaxpr), [])).jaxpr
 
     @hiding_frames
     def __call__(self, *cotangents: Any) -> Any:
+        if self.refs is not None:
+            raise ValueError(
+                "vjp: an argument is a reference, whose cotangent is added to another one: bind it "
+                "by f_vjp.with_refs(grad_ref, ...)(cotangent). minijax.ad.GradValue() is for other "
+                "arguments, DontWant() for those whose cotangent nobody wants"
+            )
+        return self._pull_back(*cotangents)
+
+    @hiding_frames
+    def with_refs(self, *targets: Any) -> Partial:
+        """The same function, which adds cotangents to references.
+
+        Arguments:
+            targets: for each leaf of the arguments, in the same structure, a reference to which its
+                cotangent is added, `minijax.ad.GradValue()` to have it as a result, or
+                `minijax.ad.DontWant()`. For an argument that is a reference itself, the reference
+                holds the cotangent of what it held after the call, and then of what it held before.
+
+        Returns:
+            A function of the cotangent of the result. In the place of what it does not return, it
+            has `GradRef()` or `DidntWant()`.
+
+        Raises:
+            ValueError: the structure is another one; or a reference holds an array of another type.
+
+        >>> from minijax import ad
+        >>> out, f_vjp = minijax.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> total = minijax.new_ref(jnp.float32(10))
+        >>> f_vjp.with_refs(total, ad.GradValue())(1.0)
+        (GradRef(), Array(2., dtype=float32, weak_type=True))
+        >>> total[...]
+        Array(13., dtype=float32)
+        """
+        found = tree_structure(targets, is_leaf=_is_target)
+        if self.in_tree is not None and found != self.in_tree:
+            raise ValueError(
+                "with_refs: expected a reference, GradValue() or DontWant() for each leaf of the "
+                f"arguments, {self.in_tree.described}, found {found.described}"
+            )
+        return Partial(_pulled_into, self, targets)
+
+    def _pull_back(self, *cotangents: Any) -> Any:
         given = tree_leaves(self.args_res, is_leaf=_is_no_residual)
         found = [
             given[number] if is_argument else self.opaque_residuals[number]
@@ -108,25 +211,67 @@ def _is_no_residual(x: Any) -> bool:
     return isinstance(x, NotNeeded | NotSaveable)
 
 
+def _is_target(x: Any) -> bool:
+    return isinstance(x, GradValue | DontWant)
+
+
+@evaluated_by_library
+def _pulled_into(vjp: VJP, targets: Any, cotangent: Any) -> Any:
+    """The cotangents of arguments, of which some are added to references."""
+    leaves, tree = tree_flatten(targets, is_leaf=_is_target)
+    if vjp.refs is None:
+        cts = tree_leaves(vjp(cotangent))
+    else:
+        places, avals = vjp.refs
+        of_refs = [x for x, is_ref in zip(leaves, places.are_refs, strict=True) if is_ref]
+        after = [_after(*each) for each in zip(of_refs, avals, strict=True)]
+        before, *rest = vjp._pull_back((after, cotangent))
+        cts = tree_leaves(places.join(before, tree_leaves(rest)))
+    are_refs = [False] * len(leaves) if vjp.refs is None else vjp.refs.places.are_refs
+    return tree_unflatten(tree, list(map(_put, leaves, cts, are_refs)))
+
+
+def _after(target: Any, aval: ShapedArray) -> Any:
+    """The cotangent of what a reference holds after the call."""
+    if isinstance(target, DontWant):
+        return instantiate(Zero(tangent_type(aval)))
+    if not isinstance(target, Ref):
+        raise ValueError(
+            "with_refs: the cotangent of an argument that is a reference is no value: give a "
+            f"reference that gets it, or minijax.ad.DontWant(); found {shown(target)}"
+        )
+    return target.read()
+
+
+def _put(target: Any, ct: Any, is_of_ref: bool) -> Any:
+    if isinstance(target, DontWant):
+        return DidntWant()
+    if isinstance(target, GradValue) or not isinstance(target, Ref):
+        return ct
+    aval = typeof(ct)
+    if target.shape != aval.shape or target.dtype != aval.dtype:
+        raise ValueError(f"with_refs: {target} cannot hold a cotangent of type {aval}")
+    target.write(ct if is_of_ref else add(target.read(), ct))
+    return GradRef()
+
+
 class _Known:
     """The parts of a VJP that are not arrays; equal if the function is the same."""
 
     def __init__(self, vjp: VJP):
-        self.function, self.residuals, self.out_nzs = vjp.function, vjp.residuals, vjp.out_nzs
+        self.vjp = vjp.replace(args_res=[], opaque_residuals=[])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and self.function is other.function
+        return isinstance(other, _Known) and self.vjp.function is other.vjp.function
 
     def __hash__(self) -> int:
-        return hash(self.function)
+        return hash(self.vjp.function)
 
 
 register_pytree_node(
     VJP,
     lambda vjp: ((vjp.args_res, vjp.opaque_residuals), _Known(vjp)),
-    lambda known, children: VJP(
-        known.function, known.residuals, children[0], children[1], known.out_nzs
-    ),
+    lambda known, children: known.vjp.replace(args_res=children[0], opaque_residuals=children[1]),
 )
 
 
@@ -136,6 +281,7 @@ def vjp_function(
     primals: Sequence[Any],
     saveable_args: Any,
     out_nzs: Any,
+    linear_jaxpr: Jaxpr,
 ) -> VJP:
     """The VJP of a function of residuals, of which those that are leaves of `primals` are found.
 
@@ -158,4 +304,6 @@ def vjp_function(
         NotNeeded() if number not in needed else leaf if flag else NotSaveable()
         for number, (leaf, flag) in enumerate(zip(leaves, flags, strict=True))
     ]
-    return VJP(function, tuple(found), tree_unflatten(tree, kept), opaque, out_nzs)
+    args_res = tree_unflatten(tree, kept)
+    in_tree = tree_structure(tuple(primals))
+    return VJP(function, tuple(found), args_res, opaque, out_nzs, in_tree, linear_jaxpr)

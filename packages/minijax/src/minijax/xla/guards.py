@@ -12,13 +12,13 @@ def _guards() -> Any:
     return import_module("jaxlib._jax").guard_lib
 
 
-def set_guard(name: str, level: str, everywhere: bool) -> Any:
+def set_guard(name: str, level: str | None, everywhere: bool) -> Any:
     """Set a guard of this thread, or of all, and return what it was.
 
     Arguments:
         name: "host_to_device", "device_to_host", "device_to_device" or "garbage_collect_array".
         level: "allow", "log", "disallow", "log_explicit" or "disallow_explicit"; for garbage
-            collection "allow", "log" or "fatal".
+            collection "allow", "log" or "fatal". None: as others say.
         everywhere: whether it holds for all threads that have no guard of their own.
     """
     guards = _guards()
@@ -26,7 +26,7 @@ def set_guard(name: str, level: str, everywhere: bool) -> Any:
     levels = guards.GarbageCollectionGuardLevel if is_of_garbage else guards.TransferGuardLevel
     state = guards.global_state() if everywhere else guards.thread_local_state()
     outside = getattr(state, name)
-    setattr(state, name, getattr(levels, level.upper()))
+    setattr(state, name, None if level is None else getattr(levels, level.upper()))
     return outside
 
 
@@ -41,15 +41,15 @@ def guard_threads(is_on: bool) -> None:
 
 
 @contextmanager
-def explicit_transfers() -> Iterator[None]:
-    """A context in which the user asked for what is moved to devices."""
+def explicit_transfers(kind: str = "explicit_device_put") -> Iterator[None]:
+    """A context in which the user asked for what is moved to devices, or from them."""
     state = _guards().thread_local_state()
-    outside = state.explicit_device_put
-    state.explicit_device_put = True
+    outside = getattr(state, kind)
+    setattr(state, kind, True)
     try:
         yield
     finally:
-        state.explicit_device_put = outside
+        setattr(state, kind, outside)
 
 
 @contextmanager

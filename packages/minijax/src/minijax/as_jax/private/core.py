@@ -1,24 +1,33 @@
 """Types, traces and jaxprs."""
 
-from minijax.core import ShapedArray, Tracer, eval_jaxpr, typeof
-from minijax.extend.core import (
-    ClosedJaxpr,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Primitive,
-    Var,
-    get_opaque_trace_state,
-    jaxpr_as_fun,
-    jaxprs_in_params,
-    subjaxprs,
-)
+from typing import Any
+
+import numpy as np
+
+from minijax.core import ShapedArray, Trace, Tracer, eval_jaxpr, typeof
+from minijax.extend.core import *  # noqa: F403
 from minijax.extend.core.trace_state import trace_state_clean
+from minijax.settings.key_types import implementation_of, is_key_type
+from minijax.settings.printed_types import printed_type
 
 get_aval = typeof
+AbstractValue = ShapedArray
+
+
+def full_lower(val: Any) -> Any:
+    """The value: tracers here hold nothing that could be known without them."""
+    return val
+
+
+def physical_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of arrays in memory: of keys, that of their words."""
+    if not is_key_type(aval.dtype):
+        return aval
+    words = implementation_of(aval.dtype).key_shape
+    return printed_type(ShapedArray((*aval.shape, *words), np.dtype(np.uint32)))
+
 
 __all__ = [
-    "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "ShapedArray", "Tracer", "Var",
-    "eval_jaxpr", "get_aval", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params",
-    "subjaxprs", "trace_state_clean", "typeof",
+    "AbstractValue", "ShapedArray", "Trace", "Tracer", "eval_jaxpr", "full_lower", "get_aval",
+    "physical_aval", "trace_state_clean", "typeof",
 ]  # fmt: skip

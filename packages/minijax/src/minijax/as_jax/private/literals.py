@@ -1,5 +1,8 @@
-"""Arrays of one number that keep their literal; here numbers are literals themselves."""
+"""Numbers and arrays that are literals of programs; here these are of their own types."""
 
 from minijax import Array as LiteralArray
 
-__all__ = ["LiteralArray"]
+TypedNdArray = LiteralArray
+TypedInt, TypedFloat, TypedComplex = int, float, complex
+
+__all__ = ["LiteralArray", "TypedComplex", "TypedFloat", "TypedInt", "TypedNdArray"]

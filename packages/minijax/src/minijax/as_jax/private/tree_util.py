@@ -1,11 +1,32 @@
 """Pytrees."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from minijax.tree_util import *  # noqa: F403
-from minijax_stage2.tree import broadcast_prefix, explain_mismatch
-from minijax_stage2.tree import registry as _registry
+from minijax_stage2.tree import broadcast_prefix, explain_mismatch, registry
+
+
+class _RegistryEntry(NamedTuple):
+    to_iter: Callable[[Any], tuple[Any, Any]]
+    from_iter: Callable[[Any, Any], Any]
+
+
+class _Registry(Mapping[type, _RegistryEntry]):
+    """The functions of all classes that are nodes of trees, by their class."""
+
+    def __getitem__(self, cls: type) -> _RegistryEntry:
+        node = registry[cls]
+        return _RegistryEntry(node.flatten, lambda aux, xs: node.unflatten(aux, tuple(xs)))
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(registry)
+
+    def __len__(self) -> int:
+        return len(registry)
+
+
+_registry = _Registry()
 
 
 def prefix_errors(

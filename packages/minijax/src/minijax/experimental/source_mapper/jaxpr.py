@@ -41,7 +41,7 @@ def canonicalize_filename(file_name: str) -> str:
     ...     source_mapper.canonicalize_filename("/home/ada/train.py")
     'train.py'
     """
-    pattern: str = config.hlo_source_file_canonicalization_regex
+    pattern: str | None = config.hlo_source_file_canonicalization_regex
     return re.sub(pattern, "", file_name) if pattern else file_name
 
 

@@ -35,10 +35,12 @@ from minijax.extend.core.trace_state import (
     TraceTag,
     find_top_trace,
     get_opaque_trace_state,
+    nonempty_axis_env_DO_NOT_USE,
     set_current_trace,
     take_current_trace,
     unsafe_am_i_under_a_jit_DO_NOT_USE,
     unsafe_am_i_under_a_vmap_DO_NOT_USE,
+    unsafe_get_axis_names_DO_NOT_USE,
 )
 from minijax.extend.linear_util import DebugInfo
 from minijax.primitives.effects import Effect
@@ -159,8 +161,10 @@ __all__ = [
     "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "Token", "TraceTag", "Var",
     "array_types", "check_jaxpr", "concrete_or_error", "create_call_primitive",
     "find_top_trace", "gensym", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params",
-    "mapped_aval", "new_jaxpr_eqn", "no_effects", "primal_dtype_to_tangent_dtype", "primitives",
+    "mapped_aval", "new_jaxpr_eqn", "no_effects", "nonempty_axis_env_DO_NOT_USE",
+    "primal_dtype_to_tangent_dtype", "primitives",
     "register_call_primitive_rules", "set_current_trace", "subjaxprs", "take_current_trace",
     "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE", "valid_jaxtype",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
 ]  # fmt: skip

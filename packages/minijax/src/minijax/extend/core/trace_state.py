@@ -1,9 +1,10 @@
 """The interpreter at work here, for libraries that keep state of their own."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from minijax.primitives.axis_names import names_here
 from minijax.runtime.evaluation import library_evaluation
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
@@ -79,6 +80,24 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     """Return True if a function is being mapped."""
     return any(isinstance(trace, BatchTrace) for trace in trace_stack())
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Hashable]:
+    """The names of the axes that are mapped over here.
+
+    >>> from minijax.extend.core import unsafe_get_axis_names_DO_NOT_USE
+    >>> def f(x):
+    ...     print(unsafe_get_axis_names_DO_NOT_USE())
+    ...     return x
+    >>> x = minijax.vmap(f, axis_name="batch")(jnp.ones(2))
+    ['batch']
+    """
+    return names_here()
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Return True if an axis that is mapped over here has a name."""
+    return bool(names_here())
 
 
 def trace_state_clean() -> bool:

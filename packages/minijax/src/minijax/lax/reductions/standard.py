@@ -17,6 +17,7 @@ from minijax.primitives.declare import Rule, lower_reduction, reduction
 from minijax.primitives.regions import reduce_text, stage_computation
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
+from minijax.settings.number_types import allow_f16_reductions
 from minijax_stage2 import ShapedArray, tree_flatten, typeof
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
@@ -30,7 +31,15 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     >>> lax.reduce_sum(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([ 9, 11], dtype=int32)
     """
-    return stage2.reduce_sum(operand, tuple(axes))
+    out = stage2.reduce_sum(operand, tuple(axes))
+    aval = typeof(operand)
+    is_narrow = aval.dtype in (np.float16, ml_dtypes.bfloat16)
+    if is_narrow and not allow_f16_reductions.value and typeof(out).size != aval.size:
+        raise ValueError(
+            f"reduce_sum: the sum of {aval} is taken with 16 bits, and allow_f16_reductions is "
+            "False; convert it before, by x.astype('float32')"
+        )
+    return out
 
 
 def smallest(dtype: np.dtype[Any]) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,9 @@ from minijax.primitives.declare import declare
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import type_of
 from minijax.runtime.dtypes import DTypeLike
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import Creation, operation
 from minijax.settings.key_types import implementation_of, is_key_type
+from minijax.settings.number_types import library_number_types, set_number_types
 from minijax.shardings.resharding import divided_like
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -33,7 +36,22 @@ from minijax_stage2.shown import shown
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
-@operation(static=("shape", "dtype", "sharding"), creates=True)
+class Filling(Creation):
+    """An operation that fills an array with a number, which keeps 64 bits if they are asked for."""
+
+    def _prepare_trees(self, args: Any, kwargs: Any) -> Any:
+        numbers = library_number_types()
+        if numbers.settings.explicit_x64_dtypes == "allow":
+            given = inspect.signature(self._fun).bind(*args, **kwargs).arguments
+            value, dtype = given["fill_value"], given.get("dtype")
+            if dtype is not None and isinstance(value, python_scalars):
+                with set_number_types(numbers):
+                    given["fill_value"] = numbers.scalar(value, dtype_of_numbers("full", dtype))
+                args, kwargs = (), given
+        return super()._prepare_trees(args, kwargs)
+
+
+@partial(Filling, static=("shape", "dtype", "sharding"))
 def full(
     shape: int | Sequence[int],
     fill_value: ArrayLike,

@@ -30,11 +30,13 @@ from minijax.numpy.indexing.parsing import (
     parse_index,
     pattern_of,
     require_elements,
+    require_inside,
     starts_as_operands,
 )
 from minijax.numpy.indexing.plan import indices_of, plan_index
 from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
+from minijax.settings.config import Switch
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import Shape, no_numbers
@@ -45,7 +47,7 @@ def getitem(x: Any, index: Any) -> Array:
     """`x[index]`."""
     evaluating = is_evaluating()
     try:
-        if type(index) is int and evaluating:
+        if type(index) is int and evaluating and not Switch.used:
             shape = typeof(x).shape
             if shape:
                 return _element(x, bounded(index, shape[0]))
@@ -83,6 +85,8 @@ def get(
         require_elements(entries, shape)
     # A dynamic slice does what is promised, and so does it if nothing can be outside.
     promises_bounds = mode is GatherScatterMode.PROMISE_IN_BOUNDS
+    if promises_bounds:
+        require_inside(entries, shape)
     if wraps and (promises_bounds or (not operands and is_inside(entries, shape))):
         moved, known = starts_as_operands(entries, operands, shape)
         pattern = pattern_of(tuple(moved))

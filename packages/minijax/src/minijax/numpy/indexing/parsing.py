@@ -20,6 +20,8 @@ from minijax.numpy.creation import asarray
 from minijax.numpy.indexing.dynamic_slices import Slice as DynamicSlice
 from minijax.numpy.indexing.dynamic_slices import StartIsUnknown, as_slice
 from minijax.numpy.shapes import expand_dims
+from minijax.settings.config import Switch
+from minijax.settings.debugging import static_indices_option
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.shaped_array import Shape, is_value
@@ -290,6 +292,19 @@ def require_elements(entries: Sequence[Entry], shape: Shape) -> None:
     for entry, size in zip(axes, shape, strict=True):
         if isinstance(entry, int):
             bounded(entry, size)
+
+
+def require_inside(entries: Sequence[Entry], shape: Shape) -> None:
+    """Raise IndexError if an int is out of bounds, and `check_static_indices` is set."""
+    if not Switch.used or not static_indices_option.value or is_inside(entries, shape):
+        return
+    axes = [entry for entry in entries if entry is not NEW_AXIS]
+    for axis, (entry, size) in enumerate(zip(axes, shape, strict=True)):
+        if isinstance(entry, int) and not -size <= entry < size:
+            raise IndexError(
+                f"index {entry} is out of bounds for axis {axis} with size {size}, and "
+                "check_static_indices is set; x.at[...].get(mode='clip') reads the nearest element"
+            )
 
 
 def ints_as_operands(

@@ -1,1 +1,0 @@
-"""The interpreters, under the names of `jax.interpreters`."""

@@ -1,3 +1,0 @@
-"""The same as `jax.interpreters.ad`."""
-
-from minijax.interpreters.ad import *  # noqa: F403

@@ -1,3 +1,0 @@
-"""The same as `jax.interpreters.mlir`."""
-
-from minijax.interpreters.mlir import *  # noqa: F403
