@@ -247,10 +247,9 @@ BY_DAY = ("-m", "not nightly")  # what `nightly` adds is too long for every chan
 
 
 def run_tests_of(session: nox.Session, stage: Stage) -> None:
-    options = BY_DAY if stage is LIBRARY else ()
-    pytest(
-        session, *ON_ALL_CORES, *options, *arguments_for(session, [f"packages/{stage.name}/tests"])
-    )
+    # Tests of a stage take less time than a second worker takes to collect them.
+    options = (*ON_ALL_CORES, *BY_DAY) if stage is LIBRARY else ()
+    pytest(session, *options, *arguments_for(session, [f"packages/{stage.name}/tests"]))
 
 
 def tests_of(stage: Stage) -> str:
