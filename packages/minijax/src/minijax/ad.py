@@ -1,4 +1,4 @@
-"""What becomes of the cotangents of arguments, for `with_refs` of the functions of `vjp`."""
+"""Marks of the arguments of `with_refs`, a method of the functions that `vjp` returns."""
 
 from minijax.transforms.vjp_function import DidntWant, DontWant, GradRef, GradValue
 

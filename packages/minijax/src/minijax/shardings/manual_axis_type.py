@@ -9,7 +9,7 @@ from minijax.shardings.partition_spec import UnreducedKind
 
 @dataclass(frozen=True, kw_only=True)
 class ManualAxisType:
-    """How a value differs between devices, part of its type in the body of `shard_map`.
+    """The differences of a value between devices, part of its type in the body of `shard_map`.
 
     Attributes:
         varying: the axes of the mesh along which each device may hold another value.
@@ -33,7 +33,7 @@ class ManualAxisType:
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing: all devices hold the same value."""
+        """True if all devices hold the same value."""
         return not (self.varying or self.unreduced or self.reduced)
 
     def update(self, **changes: Any) -> "ManualAxisType":

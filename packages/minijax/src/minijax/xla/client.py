@@ -11,6 +11,11 @@ def jaxlib_version() -> str:
     return str(import_module("jaxlib.version").__version__)
 
 
+def module_of_clients() -> Any:
+    """`jaxlib.xla_client`, for programs that ask for it."""
+    return import_module("jaxlib.xla_client")
+
+
 def client() -> Client:
     return get_backend().client
 

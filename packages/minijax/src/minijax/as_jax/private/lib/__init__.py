@@ -1,8 +1,8 @@
 """jaxlib, which is the same here; `jax.lib` is this module, too."""
 
-from jaxlib import version, xla_client
+from minijax.xla import jaxlib_version, module_of_clients
 
-version_str = __version__ = version.__version__
-xla_extension = vars(xla_client)["_xla"]
+version_str = __version__ = jaxlib_version()
+xla_client = module_of_clients()
 
-__all__ = ["version_str", "xla_client", "xla_extension"]
+__all__ = ["version_str", "xla_client"]
