@@ -55,14 +55,12 @@ def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
     if kind == _COMPLEX:  # real operands count for the width
         deciding = [_complex_of(dtype) for dtype in strong if kind_of(dtype) >= _REAL]
     joined = _join(deciding) if deciding else None
-    if joined == avals[0].dtype and len({aval.dtype for aval in avals}) == 1:
-        return ShapedArray((), joined)  # where it is not in use, too, since nothing is promoted
     if joined is None or kind_of(joined) != kind:
         # Only numbers are of that kind; or these are integers that only a float can hold.
         kind = kind if joined is None else _REAL
         return ShapedArray((), numbers.default[kind], weak_type=numbers.weak_arrays)
     if len({aval.dtype for aval in avals}) == 1:
-        return ShapedArray((), joined)
+        return ShapedArray((), joined)  # where it is not in use, too, since nothing is promoted
     return ShapedArray((), numbers.of_joined[joined])
 
 

@@ -12,7 +12,7 @@ from minijax.runtime.evaluation import library_evaluation
 from minijax.settings.debugging import infs_option, nans_option
 from minijax_stage1.interpreter import is_evaluating
 from minijax_stage1.source import user_source
-from minijax_stage2 import Primitive, Tracer, typeof, vmap_rules
+from minijax_stage2 import Primitive, typeof
 from minijax_stage2.primitives import (
     broadcast_in_dim_p,
     convert_element_type_p,
@@ -20,8 +20,6 @@ from minijax_stage2.primitives import (
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.vmap import BatchDim
-from minijax_stage4.cond import cond_p
 
 
 def looks_for_invalid_numbers() -> bool:
@@ -65,31 +63,6 @@ def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
 
 
 hooks.before_jitted_call.append(check_call)
-
-
-_vmap_of_cond = vmap_rules[cond_p]
-
-
-def _vmap_cond_by_its_results(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
-) -> Any:
-    """Examples that take different branches are computed by all: what no example takes is no fault.
-
-    If a result is invalid, the branches are run again, step by step.
-    """
-
-    def mapped() -> Any:
-        return _vmap_of_cond(axis_size, values, dims, **params)
-
-    if not looks_for_invalid_numbers():
-        return mapped()
-    with nans_option.override(False), infs_option.override(False):
-        results = mapped()
-    is_known = is_evaluating() and not any(isinstance(x, Tracer) for x in results[0])
-    return mapped() if is_known and _invalid_kind(results[0]) else results
-
-
-vmap_rules[cond_p] = _vmap_cond_by_its_results
 
 
 def _invalid_kind(outs: Sequence[Any]) -> str | None:

@@ -25,6 +25,7 @@ from minijax.primitives.varying import (
 )
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.jit import jit
 from minijax.runtime.not_given import not_given
 from minijax.runtime.refs import (
     Ref,
@@ -34,10 +35,11 @@ from minijax.runtime.refs import (
     with_outer_refs,
     write_all,
 )
-from minijax.settings.debugging import jit_is_disabled
+from minijax.settings.debugging import infs_option, jit_is_disabled, nans_option
 from minijax.settings.promotion import result_type
 from minijax.shardings.types import division_of, sharded_type, with_division
 from minijax.transforms.custom_vmap import custom_vmap
+from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -156,7 +158,11 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
             for branch in branches
         }
         branches = [smaller[branch] for branch in branches]
-    outs = bind(cond_p, which, *operands, branches=tuple(branches))
+    chosen = partial(bind, cond_p, branches=tuple(branches))
+    if (nans_option.value or infs_option.value) and not is_evaluating():
+        # Under `vmap` all branches are computed: as one program, of which only results count.
+        chosen = jit(chosen)
+    outs = chosen(which, *operands)
     return merge(is_operand, outs, [operands[i] for i in returned if i is not None])
 
 
