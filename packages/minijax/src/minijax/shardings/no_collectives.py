@@ -42,13 +42,13 @@ class _NoCollectives:
     def value(self) -> frozenset[Hashable]:
         return frozenset(_forbidden.value)
 
-    def __call__(self, axes: Set[Hashable]):  # type: ignore[no-untyped-def]
-        if not isinstance(axes, Set):
+    def __call__(self, new_val: Set[Hashable]):  # type: ignore[no-untyped-def]
+        if not isinstance(new_val, Set):
             raise TypeError(
-                f"no_collectives: expected a set of names of mesh axes, found {shown(axes)} of "
-                f"type {type(axes).__name__}"
+                f"no_collectives: expected a set of names of mesh axes, found {shown(new_val)} of "
+                f"type {type(new_val).__name__}"
             )
-        return _forbidding(frozenset(axes))
+        return _forbidding(frozenset(new_val))
 
 
 @reusable_context
