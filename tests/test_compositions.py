@@ -146,7 +146,7 @@ def pairs(outer, part, count):
     return [(outer, inner) for inner in names[(names.index(outer) + part) % count :: count]]
 
 
-@parts(10)
+@parts(16)
 @pytest.mark.parametrize("outer", TRANSFORMATIONS)
 def test_types_of_pairs(outer, part, count):
     compare_types(pairs(outer, part, count))
