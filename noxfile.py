@@ -241,8 +241,7 @@ def examples(session: nox.Session) -> None:
 
 # Tests
 
-# With one worker more than cores, since tests wait at times, for other processes mostly.
-ON_ALL_CORES = (f"--numprocesses={(os.cpu_count() or 1) + 1}", "--dist=worksteal")
+ON_ALL_CORES = ("--numprocesses=auto", "--dist=worksteal")
 TWO_AT_ONCE = ("--numprocesses=2", "--dist=worksteal")  # where most tests wait
 BY_DAY = ("-m", "not nightly")  # what `nightly` adds is too long for every change
 

@@ -151,13 +151,16 @@ class _Launcher:
     ):
         self.command, self.count, self.grace = command, count, grace
         self.environment = environment
-        self.signalled: int | None = None  # the signal that the launcher received
+        self.signalled: int | None = None  # the signal that ends the launcher
         self.workers: list[_Worker] = []
+        # What it received, and who was told: a process may ask for it while it is being started.
+        self.received: list[tuple[int, list[_Worker]]] = []
 
     def run(self, max_restarts: int) -> int:
         """Run the processes until all are done, again if one fails; return the exit code."""
         for number in [*_ENDS, *_OTHERS]:
-            if signal.getsignal(number) != signal.SIG_IGN:  # as of `nohup`
+            is_of_terminal = number == getattr(signal, "SIGHUP", None)
+            if not (is_of_terminal and signal.getsignal(number) == signal.SIG_IGN):  # by `nohup`
                 signal.signal(number, self._on_signal)
         for attempt in range(max_restarts + 1):
             with reserved_port() as port:
@@ -177,6 +180,7 @@ class _Launcher:
         again = self.signalled is not None and number in _ENDS
         if number in _ENDS:
             self.signalled = number
+        self.received.append((number, [*self.workers]))
         for worker in self.workers:
             worker.signal(signal.SIGKILL if again else number)
 
@@ -194,7 +198,12 @@ class _Launcher:
                     "MINIJAX_LOCAL_DEVICE_IDS": self._gpus(index),
                     "MINIJAX_RESTART_COUNT": str(attempt),
                 }
-                self.workers.append(_Worker(index, self.command, environment, ends))
+                before = len(self.received)
+                worker = _Worker(index, self.command, environment, ends)
+                self.workers.append(worker)
+                for number, told in self.received[before:]:
+                    if worker not in told:
+                        worker.signal(number)
             return self._supervise(ends)
         finally:
             for worker in self.workers:  # also those that a worker started and left behind
