@@ -295,7 +295,7 @@ OF_PYTHON = """
     __release_buffer__ __reversed__ __setstate__ __slots__ __type_params__
     __vectorcalloffset__ __weakref__ __static_attributes__ __firstlineno__
     __dataclass_fields__ __dataclass_params__ __match_args__ __replace__ __annotate_func__
-    __annotations_cache__ __path__ __spec__ __loader__
+    __annotations_cache__ __path__ __spec__ __loader__ __slotnames__
 """
 
 
