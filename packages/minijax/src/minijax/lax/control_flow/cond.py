@@ -158,7 +158,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
             for branch in branches
         }
         branches = [smaller[branch] for branch in branches]
-    chosen = partial(bind, cond_p, branches=tuple(branches))
+    chosen: Callable[..., list[Any]] = partial(bind, cond_p, branches=tuple(branches))
     if (nans_option.value or infs_option.value) and not is_evaluating():
         # Under `vmap` all branches are computed: as one program, of which only results count.
         chosen = jit(chosen)
