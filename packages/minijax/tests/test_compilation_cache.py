@@ -382,7 +382,9 @@ def test_switched_off(directory, events):
     assert not directory.exists()
 
 
-def test_a_program_that_calls_python_is_kept_and_given_the_functions_of_its_process(events):
+def test_a_program_that_calls_python_is_kept_and_given_the_functions_of_its_process(
+    directory, events
+):
     def double(x):
         return np.asarray(x) * 2
 
