@@ -129,22 +129,20 @@ def divisions(draw, axis_type):
 _whole = {}
 
 
+def programs_on(axis_type):
+    """Decorate a test: draw divisions along axes of this type, a program and a transformation."""
+    names = (st.sampled_from(sorted(table)) for table in (PROGRAMS, TRANSFORMED))
+    return given(divisions(axis_type), *names)
+
+
 @examples(15, at_night=80)
-@given(
-    divisions(AxisType.Auto),
-    st.sampled_from(sorted(PROGRAMS)),
-    st.sampled_from(sorted(TRANSFORMED)),
-)
+@programs_on(AxisType.Auto)
 def test_any_program_gives_the_same_numbers(shardings, name, transformation):
     assert_same_numbers(shardings, name, transformation)
 
 
 @examples(15, at_night=80)
-@given(
-    divisions(AxisType.Explicit),
-    st.sampled_from(sorted(PROGRAMS)),
-    st.sampled_from(sorted(TRANSFORMED)),
-)
+@programs_on(AxisType.Explicit)
 def test_types_say_how_results_lie(shardings, name, transformation):
     """A program whose types say how arrays are divided is refused, or gives the same numbers."""
     assume(name != "fft")  # XLA's for CPUs rejects some layouts that its partitioner makes

@@ -304,7 +304,7 @@ def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> st
     return f"({ins}) -> {outs if len(out_avals) == 1 else f'({outs})'}"
 
 
-_UNSAFE = re.compile(r'[\\"\n\ud800-\udfff]')  # the last of which no UTF-8 has
+_UNSAFE = re.compile(r'[\\"\n\ud800-\udfff]')  # UTF-8 cannot encode surrogates
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -153,7 +153,7 @@ class _Launcher:
         self.environment = environment
         self.signalled: int | None = None  # the signal that ends the launcher
         self.workers: list[_Worker] = []
-        # What it received, and who was told: a process may ask for it while it is being started.
+        # Signals, each with the workers it was sent to: one may arrive while a worker starts.
         self.received: list[tuple[int, list[_Worker]]] = []
 
     def run(self, max_restarts: int) -> int:
@@ -201,8 +201,8 @@ class _Launcher:
                 before = len(self.received)
                 worker = _Worker(index, self.command, environment, ends)
                 self.workers.append(worker)
-                for number, told in self.received[before:]:
-                    if worker not in told:
+                for number, sent_to in self.received[before:]:
+                    if worker not in sent_to:
                         worker.signal(number)
             return self._supervise(ends)
         finally:

@@ -85,7 +85,7 @@ def make_array_from_callback(
 
 
 def _apart(parts: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """The parts, none of which shares memory with itself or another: jaxlib takes no others."""
+    """Copy parts that share memory, which jaxlib refuses."""
     begins = {x.__array_interface__["data"][0] for x in parts}
     shares = len(begins) < len(parts) or any(0 in x.strides for x in parts)
     return [x.copy() for x in parts] if shares else list(parts)

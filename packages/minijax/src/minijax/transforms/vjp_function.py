@@ -58,14 +58,14 @@ class GradRef(NamedTuple):
 
 
 class DontWant(NamedTuple):
-    """Tells `with_refs` that nobody wants the cotangent of an argument."""
+    """Marker for `with_refs`: the cotangent of this argument is not needed."""
 
     def __repr__(self) -> str:
         return "DontWant()"
 
 
 class DidntWant(NamedTuple):
-    """In the place of a cotangent that nobody wants."""
+    """Placeholder for a cotangent that was not requested."""
 
     def __repr__(self) -> str:
         return "DidntWant()"
@@ -131,7 +131,7 @@ class VJP:
             raise ValueError(
                 "vjp: an argument is a reference, whose cotangent is added to another one: bind it "
                 "by f_vjp.with_refs(grad_ref, ...)(cotangent). minijax.ad.GradValue() is for other "
-                "arguments, DontWant() for those whose cotangent nobody wants"
+                "arguments, DontWant() where the cotangent is not needed"
             )
         return self._pull_back(*cotangents)
 

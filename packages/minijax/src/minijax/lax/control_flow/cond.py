@@ -160,7 +160,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
         branches = [smaller[branch] for branch in branches]
     chosen: Callable[..., list[Any]] = partial(bind, cond_p, branches=tuple(branches))
     if (nans_option.value or infs_option.value) and not is_evaluating():
-        # Under `vmap` all branches are computed: as one program, of which only results count.
+        # Under `vmap` all branches run: in one program, so that only the results are checked.
         chosen = jit(chosen)
     outs = chosen(which, *operands)
     return merge(is_operand, outs, [operands[i] for i in returned if i is not None])
