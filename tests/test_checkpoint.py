@@ -91,6 +91,41 @@ def test_what_is_kept_is_what_the_policy_says():
     }
 
 
+def test_policies_reach_into_calls_branches_and_loops():
+    def programs(lib, jnp):
+        def twice(x, w):
+            return jnp.sin(jnp.sin(x @ w) @ w)
+
+        def branches(x, w):
+            return lib.lax.cond(x.sum() > 0, lambda: twice(x, w), lambda: jnp.cos(x @ w))
+
+        def body(w, carry, x):
+            return twice(carry, w) + x, jnp.exp(carry @ w)
+
+        def loop(x, w):
+            out, ys = lib.lax.scan(partial(body, w), x, x)
+            return out + ys[0]
+
+        return [lib.jit(twice), branches, loop, lambda x, w: lib.jit(loop)(branches(x, w), w)]
+
+    def dots(lib, jnp, gradient):
+        return str(lib.make_jaxpr(gradient)(X[:4], W)).count("dot_general[")
+
+    def gradients(lib, jnp, policy):
+        for f in programs(lib, jnp):
+            f = lib.checkpoint(f, policy=policy)
+            yield lib.grad(lambda x, w, f=f: jnp.sum(f(x, w)), argnums=(0, 1))
+
+    saved = gradients(minijax, minijax.numpy, minijax.checkpoint_policies.dots_saveable)
+    theirs = gradients(jax, jax.numpy, jax.checkpoint_policies.dots_saveable)
+    unsaved = gradients(minijax, minijax.numpy, None)
+    for number, (f, oracle, plain) in enumerate(zip(saved, theirs, unsaved, strict=True)):
+        count = dots(minijax, minijax.numpy, f)
+        assert count == dots(jax, jax.numpy, oracle), number
+        assert count < dots(minijax, minijax.numpy, plain), number
+        assert_same(minijax.jit(f)(X[:4], W), plain(X[:4], W), 1e-6)
+
+
 def test_a_deep_network_takes_less_memory():
     jnp = minijax.numpy
     ws, x = [np.full((32, 32), 0.1, np.float32)] * 12, np.ones((256, 32), np.float32)

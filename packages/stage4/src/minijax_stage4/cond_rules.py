@@ -231,10 +231,18 @@ class _Split(NamedTuple):
 def _split(branches: Branches, unknown_ins: tuple[bool, ...]) -> _Split:
     unknown_outs = _any_of(split_jaxpr(branch, unknown_ins).unknown_outs for branch in branches)
     parts = [split_jaxpr(branch, unknown_ins, unknown_outs) for branch in branches]
+    known, unknown, residuals = with_common_residuals(parts)
+    return _Split(known, unknown, unknown_outs, residuals)
+
+
+def with_common_residuals(
+    parts: Sequence[PartialJaxprs],
+) -> tuple[Branches, Branches, list[ShapedArray]]:
+    """The known and the unknown halves, which return and take the residuals of all branches."""
     residuals = [p.unknown.in_avals[: p.num_residuals] for p in parts]
     known = tuple(_return_all_residuals(p, i, residuals) for i, p in enumerate(parts))
     unknown = tuple(_take_all_residuals(p, i, residuals) for i, p in enumerate(parts))
-    return _Split(known, unknown, unknown_outs, [aval for row in residuals for aval in row])
+    return known, unknown, [aval for row in residuals for aval in row]
 
 
 def _return_all_residuals(

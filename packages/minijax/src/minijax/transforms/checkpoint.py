@@ -37,6 +37,7 @@ from minijax.runtime.refs import (
 )
 from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, name_p
 from minijax.transforms.custom_derivatives.logs import log_from_program
+from minijax.transforms.saved_values import save_eqns, save_in_call, saving_rules
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -53,7 +54,6 @@ from minijax_stage3 import (
     JaxprEqn,
     Var,
 )
-from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage3.staging import abstractify
@@ -254,11 +254,11 @@ def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
     known, waiting, count = parts.known, parts.unknown, parts.num_residuals
     outs = known.outvars[: len(known.outvars) - count]
     may_keep = params["policy"] or checkpoint_policies.nothing_saveable
-    saved: set[Any] = set()
-    for eqn in known.eqns:
-        if has_effects(eqn) or may_keep(eqn.primitive, *(x.aval for x in eqn.invars), **eqn.params):
-            saved.update(eqn.outvars)
-    again = [eqn for eqn in known.eqns if saved.isdisjoint(eqn.outvars) and not has_effects(eqn)]
+
+    def may_save(eqn: JaxprEqn) -> bool:
+        return may_keep(eqn.primitive, *(x.aval for x in eqn.invars), **eqn.params)
+
+    first, saved, again = save_eqns(known.eqns, may_save)
     # The waiting half binds the residuals as arguments; in the whole they are computed.
     of_known = dict(zip(waiting.invars[:count], known.outvars[len(outs) :], strict=True))
 
@@ -274,9 +274,9 @@ def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
         Jaxpr([], arguments, [*again, *eqns], list(map(renamed, waiting.outvars)))
     )
     used = {*whole.outvars, *(x for eqn in whole.eqns for x in eqn.invars)}
-    kept = [x for eqn in known.eqns for x in eqn.outvars if x in saved and x in used]
+    kept = [x for x in saved if x in used]
     from_arguments = [x for x in known.invars if x in used]
-    at_once = without_dead_code(Jaxpr([], known.invars, known.eqns, [*outs, *kept]))
+    at_once = without_dead_code(Jaxpr([], known.invars, first, [*outs, *kept]))
     invars = [*kept, *from_arguments, *waiting.invars[count:]]
     # Where all is kept, there is nothing to hide from XLA, which then works on the whole program.
     costly = {x for eqn in again if eqn.primitive is not name_p for x in eqn.outvars}
@@ -318,6 +318,7 @@ declare_program(
     keys=keys_of_program,
     steps=run_program,
 )
+saving_rules[checkpoint_p] = save_in_call
 log_from_program(checkpoint_p)
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies"]

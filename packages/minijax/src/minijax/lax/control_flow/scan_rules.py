@@ -25,6 +25,13 @@ from minijax.primitives.loops import (
     while_text,
 )
 from minijax.transforms.custom_derivatives.logs import log_from_program
+from minijax.transforms.saved_values import (
+    MaySave,
+    SavedEqns,
+    save_in_program,
+    saving_rules,
+    split_eqn,
+)
 from minijax_stage2 import (
     ShapedArray,
     Zero,
@@ -276,6 +283,25 @@ def _keys(
 ) -> Any:
     found = keys_of(jaxpr)
     return found.each_round("scan", num_consts, num_carry) if length > 1 else found
+
+
+def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
+    """Save values of each iteration as stacked results, the elements of the second scan."""
+    parts = save_in_program(eqn.params["jaxpr"], may_save)
+    if parts is None:
+        return None
+    kept, invars = cut(parts.unknown.invars, parts.num_residuals)
+    saved = [Var(x.aval.with_axis(0, eqn.params["length"])) for x in kept]
+    body = Jaxpr([], [*invars, *kept], parts.unknown.eqns, parts.unknown.outvars)
+    return split_eqn(
+        eqn,
+        saved,
+        ({**eqn.params, "jaxpr": parts.known}, eqn.invars),
+        ({**eqn.params, "jaxpr": body}, [*eqn.invars, *saved]),
+    )
+
+
+saving_rules[scan_p] = _save
 
 
 def _steps(args: Sequence[Any], **params: Any) -> None:
