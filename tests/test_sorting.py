@@ -126,6 +126,7 @@ FAMILIES = {
         lambda n, lib: n.digitize(i, ends),
         lambda n, lib: n.digitize(x, ends, method="sort"),
         lambda n, lib: n.digitize(1, ends),
+        lambda n, lib: n.digitize(1, np.array([0, 2**32 - 1], np.uint32)),  # falls as int32
         lambda n, lib: n.digitize(x, nothing[0]),
         lambda n, lib: n.digitize(x, ends[:1]),
         lambda n, lib: n.digitize(nothing, ends),

@@ -369,6 +369,29 @@ DELIBERATE = [
         under(where_jax_raises("manual axis types do not match|varying manual axes"), "shard_map"),
     ),
     Deliberate(
+        "A key that is the same on all devices may draw with parameters that vary; JAX refuses "
+        "that in the samplers that are primitives there (`gamma`, `beta`, `poisson`).",
+        under(where_jax_raises("requires all arguments to have matching type"), "shard_map"),
+    ),
+    Deliberate(
+        "Collectives over an axis of `vmap` work in `shard_map`; JAX's have an assertion that "
+        "fails.",
+        under(where_jax_raises("^AssertionError: $"), "shard_map"),
+    ),
+    Deliberate(
+        "`shard_map` traces its function; JAX's outside of `jit` computes with the values of the "
+        "shards, so that what depends on them has a shape.",
+        under(where_we_raise("^ConcretizationTypeError: "), "shard_map"),
+    ),
+    Deliberate(
+        "A mesh may be set while a function is traced.",
+        where_jax_raises("^ValueError: `set_mesh` can only be used outside"),
+    ),
+    Deliberate(
+        "A program that was exported without its derivatives says so by one class of errors.",
+        under(where_we_raise("^NotImplementedError: the exported"), "exported"),
+    ),
+    Deliberate(
         "Arguments that both reject are named before a rule is looked for; JAX may first say that "
         "it lacks the rule.",
         where_jax_raises(

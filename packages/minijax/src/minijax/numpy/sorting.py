@@ -354,9 +354,9 @@ def digitize(
     size = typeof(bins).shape[0]
     if not size:
         return lax.full(typeof(x).shape, 0, np.int32)
-    x, bins = of_one_dtype(x, bins)
     first, last = lax.slice_in_dim(bins, 0, 1), lax.slice_in_dim(bins, size - 1, size)
     falls = lax.gt(lax.squeeze(first, (0,)), lax.squeeze(last, (0,)))
+    x, bins = of_one_dtype(x, bins)
     upwards = where(falls, lax.rev(bins, (0,)), bins)
     side = "left" if right else "right"
     place = searchsorted(upwards, x, side, method="scan" if method is None else method)
