@@ -3,7 +3,7 @@
 from minijax_stage1 import (
     add,
     build_jaxpr,
-    deriv,
+    derivative,
     eliminate_dead_code,
     eval_jaxpr,
     jvp,
@@ -68,7 +68,7 @@ def test_of_a_derivative_only_the_tangent_is_computed():
     def f(x):
         return mul(x, mul(x, x))
 
-    jaxpr = build_jaxpr(lambda x: deriv(f)(x), 1)
+    jaxpr = build_jaxpr(lambda x: derivative(f, x), 1)
     lean = eliminate_dead_code(jaxpr)
     assert len(lean.equations) == len(jaxpr.equations) - 1  # the primal of the result is not needed
     assert eval_jaxpr(lean, (2.0,)) == eval_jaxpr(jaxpr, (2.0,)) == 12.0

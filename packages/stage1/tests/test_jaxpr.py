@@ -14,7 +14,7 @@ from minijax_stage1 import (
     Var,
     build_jaxpr,
     current_interpreter,
-    deriv,
+    derivative,
     eval_jaxpr,
     jvp,
     set_interpreter,
@@ -132,6 +132,6 @@ def test_a_constant_result_whose_interpreter_has_ended_is_an_error():
         kept.append(build_jaxpr(lambda y: x, 1))
         return x
 
-    deriv(outer)(1.0)
+    derivative(outer, 1.0)
     with pytest.raises(UnexpectedTracerError, match="has ended"):
         eval_jaxpr(kept[0], (2.0,))

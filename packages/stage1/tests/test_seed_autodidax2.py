@@ -9,7 +9,7 @@ from minijax_stage1 import (
     add,
     build_jaxpr,
     current_interpreter,
-    deriv,
+    derivative,
     eval_jaxpr,
     jvp,
     mul,
@@ -75,10 +75,10 @@ def test_perturbation_confusion(capsys):
         def g(y):
             return x
 
-        should_be_zero = deriv(g)(0.0)
+        should_be_zero = derivative(g, 0.0)
         return mul(x, should_be_zero)
 
-    assert printed(capsys, deriv(f)(0.0)) == "0.0\n"
+    assert printed(capsys, derivative(f, 0.0)) == "0.0\n"
 
 
 def test_the_printed_jaxpr(capsys):

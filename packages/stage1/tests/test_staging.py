@@ -10,7 +10,7 @@ from minijax_stage1 import (
     add,
     build_jaxpr,
     current_interpreter,
-    deriv,
+    derivative,
     eval_jaxpr,
     jvp,
     mul,
@@ -107,7 +107,7 @@ def test_jvp_of_a_staged_function():
 
 
 def test_staging_of_a_derivative():
-    jaxpr = build_jaxpr(lambda x: deriv(foo)(x), 1)
+    jaxpr = build_jaxpr(lambda x: derivative(foo, x), 1)
     assert eval_jaxpr(jaxpr, (2.0,)) == 7.0
     assert [eval_jaxpr(jaxpr, (x,)) for x in (-1.0, 0.0)] == [1.0, 3.0]
 
@@ -115,7 +115,7 @@ def test_staging_of_a_derivative():
 @pytest.mark.parametrize("n", range(5))
 def test_staging_at_any_depth_of_differentiation(n):
     def slope(f):
-        return lambda x: deriv(f)(x)
+        return lambda x: derivative(f, x)
 
     f, expected = foo, nth_order_derivative(n, foo, 2.0)
     for _ in range(n):
@@ -133,18 +133,18 @@ def test_staging_inside_jvp_takes_the_outer_dual_as_constant():
 
 def test_jvp_inside_staging_takes_the_outer_variable_as_constant():
     def f(x):
-        return deriv(lambda y: mul(x, mul(y, y)))(5.0)  # 2 x y = 10 x
+        return derivative(lambda y: mul(x, mul(y, y)), 5.0)  # 2 x y = 10 x
 
     assert staged(f)(3.0) == 30.0
-    assert deriv(staged(f))(3.0) == 10.0
+    assert derivative(staged(f), 3.0) == 10.0
 
 
 def test_jvp_between_two_stagings():
     def f(x):
-        return deriv(staged(lambda y: mul(x, mul(y, y))))(x)  # 2 x^2
+        return derivative(staged(lambda y: mul(x, mul(y, y))), x)  # 2 x^2
 
     assert staged(f)(3.0) == 18.0
-    assert deriv(staged(f))(3.0) == 12.0
+    assert derivative(staged(f), 3.0) == 12.0
 
 
 def test_staging_in_staging_in_jvp():
@@ -159,7 +159,7 @@ def test_staging_in_staging_in_jvp():
 
     assert jvp(f, 2.0, 1.0) == (10.0, 13.0)
     assert staged(f)(2.0) == 10.0
-    assert deriv(lambda x: deriv(f)(x))(2.0) == 12.0
+    assert derivative(lambda x: derivative(f, x), 2.0) == 12.0
 
 
 def test_a_jaxpr_staged_again_is_the_same_program():

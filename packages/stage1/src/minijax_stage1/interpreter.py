@@ -4,14 +4,13 @@
 current, so one program can be evaluated, differentiated or staged without being rewritten.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum, auto
+from os.path import dirname
 from typing import Any
-
-from minijax_stage1.errors import UnexpectedTracerError
-from minijax_stage1.source import Source, name_of, on_behalf_of, user_source
 
 
 class Op(Enum):
@@ -29,11 +28,10 @@ class Interpreter:
     """
 
     transformation = "interpreter"
-    evaluates = False  # whether this is the bottom of a stack, where values are plain
 
     def __init__(self, f: Any = None):
         self.parent: Interpreter | None = _running()
-        self.function_name = name_of(f) if f is not None else "<unknown>"
+        self.function_name = getattr(f, "__name__", type(f).__name__) if f else "<unknown>"
         self.ended = False
 
     def interpret_op(self, op: Op, args: tuple[Any, ...]) -> Any:
@@ -47,53 +45,25 @@ class Interpreter:
     def run(self) -> Iterator[None]:
         """Make this interpreter current for a block, and end it afterwards."""
         try:
-            with set_interpreter(self), on_behalf_of(None):
+            with set_interpreter(self):
                 yield
         finally:
             self.ended = True
 
-    def encloses(self, other: "Interpreter") -> bool:
-        """Return True if this interpreter is on the stack below `other`."""
-        ancestor = other.parent
-        while ancestor is not None and ancestor is not self:
-            ancestor = ancestor.parent
-        return ancestor is self
+    def stack(self) -> list["Interpreter"]:
+        """This interpreter and all below it; evaluation at the bottom is left out."""
+        return [self, *self.parent.stack()] if self.parent else [self]
 
-
-class Boxed:
-    """A value that only its own interpreter can unbox. To every other one it is a constant."""
-
-    __slots__ = ("interpreter", "source")
-
-    def __init__(self, interpreter: Interpreter):
-        self.interpreter = interpreter
-        self.source = user_source()
-
-    def __add__(self, other: Any) -> Any:
-        raise TypeError(f"a {type(self).__name__} has no operators: for x + y, write add(x, y)")
-
-    def __mul__(self, other: Any) -> Any:
-        raise TypeError(f"a {type(self).__name__} has no operators: for x * y, write mul(x, y)")
-
-    __radd__, __rmul__ = __add__, __mul__
-
-
-def leaked_value_error(value: Any, interpreter: Interpreter, source: Source | None) -> Exception:
-    """The error for a boxed value that was used where its interpreter is not running."""
-    state = "has ended" if interpreter.ended else "is not running here"
-    return UnexpectedTracerError(
-        f"{type(value).__name__} made at {source or 'an unknown line'} belongs to the "
-        f"{interpreter}, which {state}.\n"
-        "The value was kept in a global, an attribute or a container, or passed to another "
-        "thread. Return it from the function instead."
-    )
+    def check(self, x: Any, role: str) -> None:
+        """Raise an error if `x`, which plays `role`, is not a number or a box of this stack."""
+        if not (isinstance(x, Boxed) and x.interpreter in self.stack()):
+            check_number(x, role)
 
 
 class EvalInterpreter(Interpreter):
     """Ordinary evaluation on floats and ints, at the bottom of every stack."""
 
     transformation = "evaluation"
-    evaluates = True
 
     def interpret_op(self, op: Op, args: tuple[Any, ...]) -> float:
         for position, arg in enumerate(args):
@@ -106,25 +76,6 @@ class EvalInterpreter(Interpreter):
                 return x * y  # type: ignore[no-any-return]
 
 
-def check_number(x: Any, role: str) -> None:
-    """Raise an error if `x`, which plays `role`, is not a plain float or int."""
-    if isinstance(x, Boxed):
-        raise leaked_value_error(x, x.interpreter, x.source)
-    if isinstance(x, bool) or not isinstance(x, float | int):
-        raise TypeError(
-            f"{role}: expected a float or an int, found {x!r} of type {type(x).__name__}. "
-            "Stage 1 knows numbers only; arrays begin in stage 2."
-        )
-
-
-def require_number(x: Any, role: str) -> None:
-    """Like `check_number`, but accept the boxed values of running interpreters."""
-    here = current_interpreter()
-    if isinstance(x, Boxed) and (x.interpreter is here or x.interpreter.encloses(here)):
-        return
-    check_number(x, role)
-
-
 in_context: ContextVar[Interpreter | None] = ContextVar("current_interpreter", default=None)
 
 
@@ -133,20 +84,15 @@ def current_interpreter() -> Interpreter:
     return _running() or evaluator
 
 
-def is_evaluating() -> bool:
-    """Return True if this thread is only evaluating."""
-    interpreter = in_context.get()
-    if interpreter is not None:
-        interpreter = _running()
-    return interpreter is None or interpreter.evaluates
-
-
 def _running() -> Interpreter | None:
     """The innermost interpreter that has not ended; None if only evaluation is left."""
     interpreter = in_context.get()
     while interpreter is not None and interpreter.ended:  # a task outlived the call it began in
         interpreter = interpreter.parent
     return interpreter
+
+
+evaluator = EvalInterpreter()
 
 
 class set_interpreter:
@@ -175,4 +121,55 @@ def mul(x: Any, y: Any) -> Any:
     return current_interpreter().interpret_op(Op.mul, (x, y))
 
 
-evaluator = EvalInterpreter()
+class Boxed:
+    """A value that only its own interpreter can unbox. To every other one it is a constant."""
+
+    __slots__ = ("interpreter", "source")
+
+    def __init__(self, interpreter: Interpreter):
+        self.interpreter = interpreter
+        self.source: Any = user_line()
+
+    def __add__(self, other: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} has no operators: write add(x, y) or mul(x, y)")
+
+    __radd__ = __mul__ = __rmul__ = __add__
+
+
+def check_number(x: Any, role: str) -> None:
+    """Raise an error if `x`, which plays `role`, is not a plain float or int."""
+    if isinstance(x, Boxed):
+        raise leaked_value_error(x, x.interpreter, x.source)
+    if isinstance(x, bool) or not isinstance(x, float | int):
+        raise TypeError(
+            f"{role}: expected a float or an int, found {x!r} of type {type(x).__name__}. "
+            "Stage 1 knows numbers only; arrays begin in stage 2."
+        )
+
+
+class UnexpectedTracerError(TypeError):
+    """A value was used where its interpreter is not running.
+
+    It was made inside a transformed function and leaked out of it (through a global, an attribute,
+    a list that outlives the call), or was passed to another thread. Return it from the function
+    instead.
+    """
+
+
+def leaked_value_error(value: Any, interpreter: Interpreter, source: Any) -> Exception:
+    """The error for a boxed value that was used where its interpreter is not running."""
+    state = "has ended" if interpreter.ended else "is not running here"
+    return UnexpectedTracerError(
+        f"{type(value).__name__} made at {source or 'an unknown line'} belongs to the "
+        f"{interpreter}, which {state}.\n"
+        "The value was kept in a global, an attribute or a container, or passed to another "
+        "thread. Return it from the function instead."
+    )
+
+
+def user_line() -> str:
+    """The line that runs now, of the innermost function outside of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back and dirname(frame.f_code.co_filename) == dirname(__file__):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} (in {frame.f_code.co_name})"

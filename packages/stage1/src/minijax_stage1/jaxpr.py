@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minijax_stage1.interpreter import Op, current_interpreter, require_number
+from minijax_stage1.interpreter import Op, current_interpreter
 
 
 class Var:
@@ -67,7 +67,7 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
             f"eval_jaxpr: the jaxpr takes {len(jaxpr.parameters)} arguments, found {len(args)}"
         )
     for position, arg in enumerate(args):
-        require_number(arg, f"argument {position} of eval_jaxpr")
+        current_interpreter().check(arg, f"argument {position} of eval_jaxpr")
     values: dict[Var, Any] = dict(zip(jaxpr.parameters, args, strict=True))
 
     def read(atom: Atom) -> Any:
@@ -77,5 +77,5 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
         operands = tuple(map(read, equation.args))
         values[equation.var] = current_interpreter().interpret_op(equation.op, operands)
     result = read(jaxpr.return_val)
-    require_number(result, "result of eval_jaxpr")  # it may be a value from outside that has ended
+    current_interpreter().check(result, "result of eval_jaxpr")  # which may have leaked into it
     return result

@@ -1,17 +1,10 @@
 """Forward-mode differentiation: every value is paired with its tangent."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from minijax_stage1.interpreter import (
-    Boxed,
-    Interpreter,
-    Op,
-    add,
-    mul,
-    require_number,
-    set_interpreter,
-)
+from minijax_stage1.interpreter import Boxed, Interpreter, Op, add, mul, set_interpreter
 
 
 class DualNumber(Boxed):
@@ -38,20 +31,16 @@ class JVPInterpreter(Interpreter):
         with set_interpreter(self.parent):
             match op:
                 case Op.add:
-                    return self.dual(add(x.primal, y.primal), add(x.tangent, y.tangent))
+                    primal, tangent = add(x.primal, y.primal), add(x.tangent, y.tangent)
                 case Op.mul:
-                    return self.dual(
-                        mul(x.primal, y.primal),
-                        add(mul(x.tangent, y.primal), mul(x.primal, y.tangent)),
-                    )
-
-    def dual(self, primal: Any, tangent: Any) -> DualNumber:
+                    primal = mul(x.primal, y.primal)
+                    tangent = add(mul(x.tangent, y.primal), mul(x.primal, y.tangent))
         return DualNumber(self, primal, tangent)
 
     def lift(self, x: Any) -> DualNumber:
         if isinstance(x, DualNumber) and x.interpreter is self:
             return x
-        return self.dual(x, 0.0)
+        return DualNumber(self, x, 0.0)
 
 
 def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:
@@ -71,22 +60,22 @@ def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:
     >>> jvp(lambda x: mul(x, add(x, 3.0)), 2.0, 1.0)
     (10.0, 7.0)
     """
-    require_number(primal, "primal of jvp")
-    require_number(tangent, "tangent of jvp")
     interpreter = JVPInterpreter(f)
+    interpreter.check(primal, "primal of jvp")
+    interpreter.check(tangent, "tangent of jvp")
     with interpreter.run():
-        result = interpreter.lift(f(interpreter.dual(primal, tangent)))
-    require_number(result.primal, f"result of `{interpreter.function_name}`")
+        result = interpreter.lift(f(DualNumber(interpreter, primal, tangent)))
+    interpreter.check(result.primal, f"result of `{interpreter.function_name}`")
     return result.primal, result.tangent
 
 
-def deriv(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The derivative of `f`, a function of one number; itself differentiable.
+def derivative(f: Callable[[Any], Any], x: Any) -> Any:
+    """The derivative of `f`, a function of one number, at `x`.
 
-    >>> deriv(lambda x: mul(x, add(x, 3.0)))(2.0)
+    >>> derivative(lambda x: mul(x, add(x, 3.0)), 2.0)
     7.0
     """
-    return lambda x: jvp(f, x, 1.0)[1]
+    return jvp(f, x, 1.0)[1]
 
 
 def nth_order_derivative(n: int, f: Callable[[Any], Any], x: Any) -> Any:
@@ -97,6 +86,6 @@ def nth_order_derivative(n: int, f: Callable[[Any], Any], x: Any) -> Any:
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
         raise ValueError(f"nth_order_derivative: n must be an int of at least 0, found {n!r}")
-    for _ in range(n):
-        f = deriv(f)
-    return f(x)
+    if n == 0:
+        return f(x)
+    return derivative(partial(nth_order_derivative, n - 1, f), x)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from minijax_stage1.interpreter import Boxed, Interpreter, Op, check_number
+from minijax_stage1.interpreter import Boxed, Interpreter, Op
 from minijax_stage1.jaxpr import Atom, Equation, Jaxpr, Var
 
 
@@ -30,10 +30,7 @@ class StagingInterpreter(Interpreter):
         self.equations: list[Equation] = []
 
     def interpret_op(self, op: Op, args: tuple[Any, ...]) -> StagedValue:
-        atoms = tuple(
-            self.to_atom(arg, f"argument {position} of {op.name}")
-            for position, arg in enumerate(args)
-        )
+        atoms = tuple(self.to_atom(x, f"argument {i} of {op.name}") for i, x in enumerate(args))
         result = StagedValue(self, Var())
         self.equations.append(Equation(result.var, op, atoms))
         return result
@@ -42,8 +39,7 @@ class StagingInterpreter(Interpreter):
         """The variable of one of our own values; numbers and outer values are constants."""
         if isinstance(x, StagedValue) and x.interpreter is self:
             return x.var
-        if not (isinstance(x, Boxed) and x.interpreter.encloses(self)):
-            check_number(x, role)
+        self.check(x, role)
         return x
 
 
