@@ -87,7 +87,7 @@ PAGES = (
     ),
     family(
         "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
-        "errors", "explaining", "runtime.evaluation", "runtime.guards", "~minijax_stage1.recorder",
+        "errors", "explaining", "runtime.evaluation", "runtime.guards", "~minijax_watch.recorder",
         more=(
             "minijax.debug", "minijax.profiler", "minijax.test_util",
         ),

@@ -1,22 +1,15 @@
 """mkdocs hook: what blocks print.
 
 What the library prints while a block runs is part of the block's output: markdown-exec gives each
-block a `print` of its own, and does not look at `sys.stdout`. And the chapters of a stage show what
-it prints alone, without the library, which other pages import.
+block a `print` of its own, and does not look at `sys.stdout`.
 """
 
 import io
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markdown_exec._internal.formatters import python as formatter
-
-from minijax.errors.explain_error import PRINTED_BY
-from minijax_stage1.errors import ExplainedError
-
-if TYPE_CHECKING:
-    from mkdocs.structure.pages import Page
 
 exec_python = formatter.exec_python
 
@@ -34,10 +27,6 @@ class Output(io.TextIOBase):
 
 def on_startup(**kwargs: Any) -> None:
     formatter.exec_python = run
-
-
-def on_page_markdown(markdown: str, page: "Page", **kwargs: Any) -> None:
-    ExplainedError.printed_by = "" if page.url.startswith("learn/stage") else PRINTED_BY
 
 
 def run(code: str, filename: str, variables: dict[str, Any]) -> None:

@@ -39,6 +39,7 @@ from minijax import (
     vjp,
     vmap,
 )
+from minijax.errors.explain_error import page_of
 
 
 @pytest.fixture(autouse=True)
@@ -51,23 +52,16 @@ def _as_documented():
 ROOT = Path(__file__).parents[3]
 PAGES_OF_ERRORS = Path(minijax.__file__).with_name("errors") / "pages"
 CLASSES = [getattr(errors, name) for name in errors.__all__]
-CLASSES = [
-    c for c in CLASSES if issubclass(c, errors.ExplainedError) and c is not errors.ExplainedError
-]
-
-
-def page_of(cls):
-    return cls.page or cls.__name__
-
-
+BASES = {errors.InconclusiveDimensionOperation, errors.JAXIndexError, errors.JAXTypeError}
+CLASSES = [cls for cls in CLASSES if cls not in BASES]
 PAGES = sorted({page_of(cls) for cls in CLASSES})
 
 
 def test_all_errors_of_the_library_are_in_one_module():
-    found, pending = set(), [errors.ExplainedError]
+    found, pending = set(), [Exception]
     while pending:
-        below = [c for c in pending.pop().__subclasses__() if c.__module__.startswith("minijax")]
-        found.update(below)
+        below = pending.pop().__subclasses__()
+        found.update(cls for cls in below if page_of(cls))
         pending += below
     assert found == set(CLASSES)
 
@@ -203,9 +197,9 @@ TABLE = [
     (lambda: jit(lambda n: jnp.repeat(ones3, n))(two), errors.ConcretizationTypeError, "argument n.*total_repeat_length="),
     (lambda: jit(lambda x: x[x > 0])(ones3), errors.NonConcreteBooleanIndexError, "where"),
     (lambda: jit(lambda x, i: x[:i])(ones3, 2), errors.NonConcreteSliceError, "position 0.*dynamic_slice"),
-    (lambda: kept(jit, 1.0) + 1, errors.UnexpectedTracerError, "belongs to the jit of `keep`.*Return it"),
+    (lambda: jnp.add(kept(jit, 1.0), 1), errors.UnexpectedTracerError, "belongs to the jit of `keep`.*Return it"),
     (lambda: jnp.sin(kept(vmap, ones3)), errors.UnexpectedTracerError, "belongs to the vmap of `keep`.*Return it"),
-    (lambda: kept(grad, 1.0) * 2, errors.UnexpectedTracerError, "belongs to the jvp of `keep`.*Return it"),
+    (lambda: jnp.exp(kept(grad, 1.0)), errors.UnexpectedTracerError, "belongs to the jvp of `keep`.*Return it"),
     (lambda: grad(lambda a: bounded(a, a))(1.0), errors.UnexpectedTracerError, "backward rule `<lambda>` of `bounded`.*nondiff_argnums.*Make it an argument"),
     (lambda: grad(closing_over)(1.0), errors.UnexpectedTracerError, "forward rule `<lambda>` of `scaled`.*closes over.*Make it an argument"),
     (with_leak, errors.LeakedTracerError, "kept in a list.*Return values"),
@@ -293,20 +287,17 @@ def test_every_error_that_users_meet_is_in_the_table():
     assert {cls for _, cls, _ in TABLE} | of_pages_only == set(CLASSES)
 
 
-def test_an_error_survives_pickling_and_being_told_by_another():
+def test_an_error_survives_pickling():
     with pytest.raises(errors.TreeMismatchError) as caught:
         tree_util.tree_map(jnp.add, [1], (1,))
     again = pickle.loads(pickle.dumps(caught.value))
     assert (type(again), str(again)) == (errors.TreeMismatchError, str(caught.value))
-    told = errors.ShapeMismatchError(f"while adding: {jit}")
-    assert str(told).count("See errors/") == 1
 
 
 def test_errors_of_xla_say_more_and_keep_the_program():
     error = pickle.loads(pickle.dumps(errors.CompileError("no such operation", "module {}")))
     assert error.text == "module {}"
     assert "cannot compile this program: no such operation" in str(error)
-    assert str(error).endswith(see("JaxRuntimeError"))
 
 
 @for_each("which", [errors.CarryTypeError, "CarryTypeError", errors.CarryTypeError("")])

@@ -446,7 +446,6 @@ def test_sizes_that_differ_are_shown_as_a_table_with_the_line_of_the_call():
         f"  in call of `predict` at {__file__}:{line} "
         "(in test_sizes_that_differ_are_shown_as_a_table_with_the_line_of_the_call)",
         "Choose axes of one size by in_axes, where None stands for an argument that is not mapped.",
-        "See errors/MappedAxisError in the documentation",
     ]
 
 

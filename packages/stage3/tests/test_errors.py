@@ -238,8 +238,7 @@ class TestBranching:
             f"but the value is abstract, bool[]: it was computed at {at} from argument x of "
             "`relu`, which jit traces once for all values.\n"
             "Use where(condition, x, y), or cond(condition, f, g, *operands) from stage 4 on, or "
-            "let the branch depend on static values only.\n"
-            "See errors/TracerBoolConversionError in the documentation"
+            "let the branch depend on static values only."
         )
 
     def test_on_an_argument_itself(self):

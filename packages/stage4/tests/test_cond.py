@@ -397,7 +397,7 @@ def test_types_that_differ_are_shown_in_a_table():
 
     with pytest.raises(TypeError) as info:
         cond(True, true_branch, false_branch, np.arange(2))
-    said, *table, remedy, _, _ = str(info.value).splitlines()
+    said, *table, remedy = str(info.value).splitlines()
     places = [
         f"`{f.__name__}` at {__file__}:{f.__code__.co_firstlineno}"
         for f in (true_branch, false_branch)

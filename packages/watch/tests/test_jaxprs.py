@@ -11,6 +11,7 @@ import pytest
 
 from minijax_stage2 import add, deriv, sin
 from minijax_stage3 import jit, make_jaxpr
+from minijax_watch import in_color, to_dot, to_html, wants_color
 
 
 def f(x):
@@ -39,34 +40,32 @@ def text_on(page):
 
 
 def test_colors_change_nothing_but_colors(jaxpr):
-    colored = jaxpr.pretty_print(use_color=True)
+    colored = in_color(jaxpr)
     assert "\x1b[" in colored
     assert re.sub(r"\x1b\[[\d;]*m", "", colored) == str(jaxpr)
-    assert jaxpr.pretty_print(use_color=False) == str(jaxpr)
 
 
 def test_a_page_shows_the_text_of_the_program(jaxpr):
-    assert text_on(jaxpr._repr_html_()) == str(jaxpr)
-    assert jaxpr._repr_html_() == jaxpr.jaxpr._repr_html_()
-    assert not re.search(r"https?:|src=|@import|url\(|fetch\(", jaxpr._repr_html_())
+    assert text_on(to_html(jaxpr)) == str(jaxpr)
+    assert to_html(jaxpr) == to_html(jaxpr.jaxpr)
+    assert not re.search(r"https?:|src=|@import|url\(|fetch\(", to_html(jaxpr))
 
 
 def test_colors_are_for_terminals_whose_user_wants_them(monkeypatch):
-    closed = make_jaxpr(sin)(1.0)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert closed.pretty_print() == str(closed)
+    assert not wants_color()
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert closed.pretty_print() == closed.pretty_print(use_color=True)
+    assert wants_color()
     monkeypatch.setenv("NO_COLOR", "1")
-    assert closed.pretty_print() == str(closed)
+    assert not wants_color()
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
-    assert closed.pretty_print() == str(closed)
+    assert not wants_color()
 
 
 def test_every_use_of_a_variable_has_its_definition():
-    page = make_jaxpr(deriv(f))(np.float32(1.0))._repr_html_()
+    page = to_html(make_jaxpr(deriv(f))(np.float32(1.0)))
     variables = re.findall(r'<span data-var="(\w+)"( data-note="[^"]*")?', page)
     bound = [name for name, note in variables if note]
     assert len(bound) == len({*bound})
@@ -75,16 +74,14 @@ def test_every_use_of_a_variable_has_its_definition():
 
 def test_a_definition_has_the_line_of_the_user():
     closed = make_jaxpr(lambda x: sin(x))(1.0)
-    notes = [
-        html.unescape(note) for note in re.findall('data-note="([^"]*)"', closed._repr_html_())
-    ]
+    notes = [html.unescape(note) for note in re.findall('data-note="([^"]*)"', to_html(closed))]
     assert notes[0] == "a:f64[], an input"
-    place = r"test_highlighting\.py:\d+  closed = make_jaxpr\(lambda x: sin\(x\)\)\(1\.0\)"
+    place = r"test_jaxprs\.py:\d+  closed = make_jaxpr\(lambda x: sin\(x\)\)\(1\.0\)"
     assert re.fullmatch(rf"b:f64\[\], a result of sin, {place}", notes[1])
 
 
 def test_names_of_functions_are_escaped():
-    page = make_jaxpr(jit(lambda x: sin(x)))(1.0)._repr_html_()
+    page = to_html(make_jaxpr(jit(lambda x: sin(x)))(1.0))
     assert "name=&lt;lambda&gt;" in page
     assert "<lambda>" not in page
 
@@ -92,14 +89,14 @@ def test_names_of_functions_are_escaped():
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 def test_graphviz_reads_the_graph(jaxpr):
     done = subprocess.run(
-        ["dot", "-Tplain"], input=jaxpr.to_dot(), capture_output=True, text=True, check=True
+        ["dot", "-Tplain"], input=to_dot(jaxpr), capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
     assert len(re.findall(r"(?m)^node eqn", done.stdout)) == len(jaxpr.eqns)
 
 
 def test_a_graph_has_an_edge_for_each_use():
-    text = make_jaxpr(lambda x, y: sin(x) * y * x)(1.0, 2.0).to_dot()
+    text = to_dot(make_jaxpr(lambda x, y: sin(x) * y * x)(1.0, 2.0))
     edges = re.findall(r'(\w+) -> (\w+) \[label="(\w+):f64\[\]"\]', text)
     assert edges == [
         ("in0", "eqn0", "a"),
@@ -116,4 +113,4 @@ def test_labels_of_a_graph_are_escaped():
         return sin(x)
 
     function.__name__ = 'a "b" \\ c'
-    assert r"name=a \"b\" \\ c" in make_jaxpr(jit(function))(1.0).to_dot()
+    assert r"name=a \"b\" \\ c" in to_dot(make_jaxpr(jit(function))(1.0))

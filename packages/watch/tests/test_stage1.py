@@ -5,6 +5,7 @@ import html
 import json
 import re
 import threading
+from functools import partial
 
 import pytest
 
@@ -15,13 +16,13 @@ from minijax_stage1 import (
     add,
     build_jaxpr,
     current_interpreter,
-    deriv,
+    derivative,
     jvp,
     mul,
     nth_order_derivative,
-    record,
     set_interpreter,
 )
+from minijax_watch import record
 
 
 def foo(x):
@@ -29,7 +30,7 @@ def foo(x):
 
 
 def slope(x):
-    return deriv(foo)(x)
+    return derivative(foo, x)
 
 
 def recorded(f, *args, **options):
@@ -68,12 +69,12 @@ def test_a_rule_applies_operations_of_its_own():
 def test_a_step_has_the_line_of_the_user():
     for step in recorded(slope, 2.0).steps:
         assert step.line == "return mul(x, add(x, 3.0))"
-        assert re.fullmatch(r"test_recorder\.py:\d+", step.place)
-    assert str(recorded(slope, 2.0)).startswith("test_recorder.py:")
+        assert re.fullmatch(r"test_stage1\.py:\d+", step.place)
+    assert str(recorded(slope, 2.0)).startswith("test_stage1.py:")
 
 
 def test_the_stack_has_those_that_wait_above_the_one_that_handles_the_operation():
-    steps = recorded(deriv(slope), 2.0).steps
+    steps = recorded(partial(derivative, slope), 2.0).steps
     for step in steps:
         assert names(step) == ["evaluation", "jvp of `slope`", "jvp of `foo`"]
         assert [level.color for level in step.stack] == [0, 1, 2]
@@ -82,7 +83,7 @@ def test_the_stack_has_those_that_wait_above_the_one_that_handles_the_operation(
 
 
 def test_a_boxed_value_has_the_color_of_the_interpreter_that_boxed_it():
-    x, three = recorded(deriv(slope), 2.0).steps[0].args
+    x, three = recorded(partial(derivative, slope), 2.0).steps[0].args
     (_, primal), (_, tangent) = x.parts
     assert (x.kind, x.color, primal.color, tangent.color) == ("DualNumber", 2, 1, None)
     assert (str(three), three.color) == ("3.0", None)
@@ -103,7 +104,7 @@ def test_an_interpreter_without_cases_shows_all_of_its_method():
     assert "self.equations.append(" in first.rule.text
 
 
-@pytest.mark.parametrize("f", [foo, slope, lambda x: deriv(slope)(x)])
+@pytest.mark.parametrize("f", [foo, slope, lambda x: derivative(slope, x)])
 def test_staged_values_have_the_names_of_the_printed_program(f):
     with record() as recording:
         jaxpr = build_jaxpr(f, 1)
@@ -225,7 +226,7 @@ def test_a_recording_within_a_function_has_the_stack_that_it_runs_on():
         recordings.append(recording)
         return y
 
-    deriv(f)(2.0)
+    derivative(f, 2.0)
     (recording,) = recordings
     assert names(recording.steps[0]) == ["evaluation", "jvp of `f`"]
 
@@ -299,7 +300,7 @@ def data_of(recording):
 
 
 def test_a_stepper_has_all_that_was_recorded():
-    recording = recorded(deriv(slope), 2.0)
+    recording = recorded(partial(derivative, slope), 2.0)
     data = data_of(recording)
     assert len(data["steps"]) == len(recording.steps)
     for drawn, step in zip(data["steps"], recording.steps, strict=True):

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-from minijax_stage1 import deriv as deriv_of_stage_1
 from minijax_stage2 import (
     Primitive,
     deriv,
@@ -14,13 +13,13 @@ from minijax_stage2 import (
     jvp_rules,
     mul,
     primitives,
-    record,
     reduce_sum,
     sin,
     vmap,
     vmap_rules,
 )
-from minijax_stage2.recorder import statement_of
+from minijax_watch import record
+from minijax_watch.stage2 import statement_of
 
 PRIMITIVES = [x for x in vars(primitives).values() if isinstance(x, Primitive)]
 
@@ -78,10 +77,10 @@ def test_a_trace_that_an_operation_does_not_concern_applies_no_rule():
 
 
 def test_a_program_of_stage_1_is_recorded_as_that_stage_and_this_one_see_it():
-    from minijax_stage1 import mul
+    from minijax_stage1 import derivative, mul
 
     with record() as recording:
-        assert deriv_of_stage_1(lambda x: mul(x, x))(3.0) == 6.0
+        assert derivative(lambda x: mul(x, x), 3.0) == 6.0
         assert deriv(lambda x: mul(x, x))(3.0) == 6.0
     first = recording.steps[0]
     assert (first.interpreter, first.args[0].kind) == ("jvp of `<lambda>`", "DualNumber")
@@ -92,5 +91,5 @@ def test_a_program_of_stage_1_is_recorded_as_that_stage_and_this_one_see_it():
 
 def test_the_line_is_that_of_the_user():
     for step in recorded(vmap(deriv(lambda x: sin(x) * 2.0)), np.arange(2.0)).steps:
-        assert step.place.startswith("test_recorder.py:")
+        assert step.place.startswith("test_stage2.py:")
         assert "sin(x) * 2.0" in step.line

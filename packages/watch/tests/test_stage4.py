@@ -1,8 +1,9 @@
 """Recordings of reverse mode, by both roads."""
 
-from minijax_stage2 import record, sin
+from minijax_stage2 import sin
 from minijax_stage3 import jit
 from minijax_stage4 import grad, tape
+from minijax_watch import record
 
 
 def f(x):

@@ -139,8 +139,8 @@ from minijax.transforms.transformations import (
     vjp,
     vmap,
 )
-from minijax_stage1.source import hide_frames_of
 from minijax_stage2.shaped_array import float0
+from minijax_stage2.source import hide_frames_of
 
 __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "Ref",

@@ -7,9 +7,9 @@ from minijax.extend import linear_util as lu
 from minijax.extend.linear_util import DebugInfo, WrappedFun
 from minijax.runtime.conversion import type_of
 from minijax.settings.number_types import library_number_types, set_number_types
-from minijax_stage1.source import name_of
 from minijax_stage2 import ShapedArray
 from minijax_stage2.argument_names import argument_names
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, broadcast_prefix, tree_flatten, tree_unflatten
 
 

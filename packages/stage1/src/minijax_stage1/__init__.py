@@ -13,8 +13,8 @@ from minijax_stage1.staging import *
 
 __all__ = [
     # interpreter
-    "Boxed", "EvalInterpreter", "Interpreter", "Op", "UnexpectedTracerError", "add",
-    "current_interpreter", "mul", "set_interpreter",
+    "Boxed", "EvalInterpreter", "Interpreter", "JAXTypeError", "Op", "UnexpectedTracerError",
+    "add", "current_interpreter", "mul", "set_interpreter",
     # jvp
     "DualNumber", "JVPInterpreter", "derivative", "jvp", "nth_order_derivative",
     # jaxpr

@@ -147,7 +147,11 @@ def check_number(x: Any, role: str) -> None:
         )
 
 
-class UnexpectedTracerError(TypeError):
+class JAXTypeError(TypeError):
+    """The base class, with JAX's name, of errors about the values of interpreters."""
+
+
+class UnexpectedTracerError(JAXTypeError):
     """A value was used where its interpreter is not running.
 
     It was made inside a transformed function and leaked out of it (through a global, an attribute,

@@ -38,9 +38,8 @@ class JVPInterpreter(Interpreter):
         return DualNumber(self, primal, tangent)
 
     def lift(self, x: Any) -> DualNumber:
-        if isinstance(x, DualNumber) and x.interpreter is self:
-            return x
-        return DualNumber(self, x, 0.0)
+        is_own = isinstance(x, DualNumber) and x.interpreter is self
+        return x if is_own else DualNumber(self, x, 0.0)
 
 
 def jvp(f: Callable[[Any], Any], primal: Any, tangent: Any) -> tuple[Any, Any]:

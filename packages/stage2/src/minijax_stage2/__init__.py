@@ -7,12 +7,9 @@ transformations: `jvp` and `vmap`. Needs numpy.
 # ruff: noqa: F401, F403, F405, RUF022
 import numpy as _np
 
-from minijax_stage1.errors import UnexpectedTracerError
-from minijax_stage1.recorder import record
-from minijax_stage1.recording import Recording
-from minijax_stage1.source import hide_frames_of
+import minijax_stage1 as _stage1
+from minijax_stage1 import UnexpectedTracerError
 from minijax_stage2 import jvp_rules as _jvp_rules
-from minijax_stage2 import recorder as _recorder
 from minijax_stage2 import vmap_rules as _vmap_rules
 from minijax_stage2.errors import *
 from minijax_stage2.functions import *
@@ -20,6 +17,7 @@ from minijax_stage2.jacobian import *
 from minijax_stage2.jvp import *
 from minijax_stage2.promotion import *
 from minijax_stage2.shaped_array import *
+from minijax_stage2.source import hide_frames_of
 from minijax_stage2.tangent import *
 from minijax_stage2.trace import *
 from minijax_stage2.tracer import *
@@ -41,8 +39,6 @@ __all__ = [
     "defjvp", "deflinear", "defzero", "deriv", "jvp", "jvp_rules",
     # promotion
     "broadcast_to", "promote", "result_type",
-    # recorder
-    "Recording", "record",
     # shaped_array
     "ShapedArray", "float0", "typeof",
     # tangent
@@ -60,5 +56,6 @@ __all__ = [
     "vmap", "vmap_rules",
 ]  # fmt: skip
 
+hide_frames_of(_stage1.__file__)
 hide_frames_of(__file__)
 hide_frames_of(_np.__file__)  # messages are for the caller of numpy

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from minijax_stage1.source import name_of
 from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.shown import counted
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import keystr, tree_flatten_with_path
 
 

@@ -4,14 +4,14 @@ If JAX raises a `TypeError` in one place and a `ValueError` in another for the s
 class is both.
 """
 
-from minijax_stage1.errors import ExplainedError, JAXTypeError
+from minijax_stage1 import JAXTypeError
 
 
-class MissingRuleError(ExplainedError, NotImplementedError):
+class MissingRuleError(NotImplementedError):
     """An interpreter has no rule for a primitive."""
 
 
-class ConcretizationTypeError(ExplainedError, JAXTypeError):
+class ConcretizationTypeError(JAXTypeError):
     """A concrete value was required, but the value is not known during tracing."""
 
     remedy = (
@@ -47,25 +47,25 @@ class TracerArrayConversionError(ConcretizationTypeError):
     )
 
 
-class TypePromotionError(ExplainedError, ValueError):
+class TypePromotionError(ValueError):
     """The dtypes of operands have no implicit promotion."""
 
 
-class ShapeMismatchError(ExplainedError, TypeError, ValueError):
+class ShapeMismatchError(TypeError, ValueError):
     """Arrays have incompatible shapes, or not the required shape."""
 
 
-class TreeMismatchError(ExplainedError, TypeError, ValueError):
+class TreeMismatchError(TypeError, ValueError):
     """Two pytrees that must have the same structure differ."""
 
 
-class MappedAxisError(ExplainedError, ValueError):
+class MappedAxisError(ValueError):
     """The axes that `vmap` should map over do not exist, or differ in size."""
 
 
-class TangentTypeError(ExplainedError, TypeError, ValueError):
+class TangentTypeError(TypeError, ValueError):
     """A tangent or cotangent does not have the shape and dtype that it needs."""
 
 
-class IntegerGradientError(ExplainedError, TypeError):
+class IntegerGradientError(TypeError):
     """A derivative was requested with respect to integers, or of integers."""

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
-from minijax_stage1.source import name_of
 from minijax_stage2.shaped_array import is_value, typeof_named
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import (
     PyTreeDef,
     keystr,

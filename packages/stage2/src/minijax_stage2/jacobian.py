@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage1.source import name_of
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction, wraps
@@ -13,6 +12,7 @@ from minijax_stage2.functions import reshape
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof
+from minijax_stage2.source import name_of
 from minijax_stage2.tangent import Zero, instantiate
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage2.vmap import vmap

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of, on_behalf_of, user_source
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError, TangentTypeError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -19,6 +18,7 @@ from minijax_stage2.shaped_array import (
     typeof_named,
 )
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer

@@ -91,6 +91,12 @@ def user_source() -> Source | None:
     return None if frame is None else recorders[-1](frame.f_code, frame.f_lasti)
 
 
+def at_user_line() -> str:
+    """The user's line that is running now, as the last line of a message."""
+    source = user_source()
+    return "" if source is None else f"\n  at {source}: {source.text}".removesuffix(": ")
+
+
 class on_behalf_of:
     """A context that attributes work to the line that caused it, even if it runs later.
 

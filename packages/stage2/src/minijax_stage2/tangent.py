@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2.functions import add
 from minijax_stage2.promotion import as_weak_as, broadcast_to, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, typeof
-from minijax_stage2.trace import Primitive
+from minijax_stage2.trace import EvalTrace, Primitive, current_trace
 
 
 @lru_cache(maxsize=4096)
@@ -51,7 +50,7 @@ def instantiate(tangent: Any) -> Any:
     aval = tangent.aval
     if aval.weak_type and not aval.shape:
         return aval.convert(aval.dtype.type(0).item())
-    if is_evaluating() or aval.dtype == float0:
+    if isinstance(current_trace(), EvalTrace) or aval.dtype == float0:
         return as_weak_as(aval, np.zeros(aval.shape, aval.dtype))
     return aval.convert(as_weak_as(aval, broadcast_to(aval.dtype.type(0), aval.shape)))
 

@@ -4,7 +4,8 @@ A trace is an interpreter (stage 1) of an open set of primitives. The chain from
 trace through its parents is the tracer stack; evaluation by numpy is at the bottom.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from minijax_stage1 import Interpreter, Op, current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2.errors import MissingRuleError
 from minijax_stage2.shaped_array import python_scalars, stage1_error
+from minijax_stage2.source import at_user_line, name_of, on_behalf_of
 
 
 class Primitive:
@@ -53,8 +55,8 @@ class Rules(dict[Primitive, Any]):
 
     def __missing__(self, primitive: Primitive) -> Any:
         raise MissingRuleError(
-            f"the primitive `{primitive}` has no rule for {self.transformation}. "
-            f"Add one: {self.table}[{primitive}_p] = rule"
+            f"the primitive `{primitive}` has no rule for {self.transformation}. Add one: "
+            f"{self.table}[{primitive}_p] = rule{at_user_line()}"
         )
 
 
@@ -73,6 +75,17 @@ class Trace(Interpreter):
     sin
     mul
     """
+
+    def __init__(self, f: Any = None):
+        super().__init__()
+        if f is not None:
+            self.function_name = name_of(f)
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Make this trace current for a block, in which the lines that run are the user's."""
+        with super().run(), on_behalf_of(None):
+            yield
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -145,7 +158,7 @@ def trace_stack() -> list[Trace]:
     ['evaluation', 'jvp']
     """
     stack: list[Trace] = [current_trace()]
-    while not stack[-1].evaluates:
+    while not isinstance(stack[-1], EvalTrace):
         parent = stack[-1].parent
         stack.append(parent if isinstance(parent, Trace) else eval_trace)
     return stack[::-1]
@@ -186,7 +199,6 @@ class EvalTrace(Trace):
     """
 
     transformation = "evaluation"
-    evaluates = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,7 +4,6 @@ import operator
 from typing import Any, NoReturn
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
-from minijax_stage1.source import user_source
 from minijax_stage2.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -13,6 +12,7 @@ from minijax_stage2.errors import (
 )
 from minijax_stage2.operators import ArrayOperators
 from minijax_stage2.shaped_array import ShapedArray, typeof
+from minijax_stage2.source import user_source
 from minijax_stage2.trace import Primitive, Trace
 
 

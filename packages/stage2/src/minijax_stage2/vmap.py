@@ -5,13 +5,13 @@ from contextvars import ContextVar
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of, on_behalf_of, user_source
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import broadcast_in_dim, moveaxis
 from minijax_stage2.shaped_array import ShapedArray, number_types, typeof, typeof_named
 from minijax_stage2.shown import counted, shown
+from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.trace import Primitive, Rules, Trace, bind
 from minijax_stage2.tracer import Tracer
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_unflatten

@@ -4,12 +4,9 @@ Jaxprs, staging, lowering to StableHLO text, arrays on the device. Needs jaxlib.
 """
 
 # ruff: noqa: F401, F403, F405, RUF022
-from minijax_stage1.recorder import record
-from minijax_stage1.recording import Recording
-from minijax_stage1.source import hide_frames_of
+from minijax_stage2.source import hide_frames_of
 from minijax_stage3 import jit_rules as _jit_rules
 from minijax_stage3 import lowering_rules as _lowering_rules
-from minijax_stage3 import recorder as _recorder
 from minijax_stage3.abstract_eval import *
 from minijax_stage3.array import *
 from minijax_stage3.dce import *
@@ -32,8 +29,6 @@ __all__ = [
     "jit", "jit_p",
     # lowering
     "lowering_rules",
-    # recorder
-    "Recording", "record",
     # staging
     "make_jaxpr",
     # typecheck

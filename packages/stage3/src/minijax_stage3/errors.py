@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from minijax_stage1.errors import ExplainedError
 from minijax_stage2.shown import counted
 
 
-class XLAError(ExplainedError, RuntimeError):
+class XLAError(RuntimeError):
     """A failure of XLA."""
-
-    page = "JaxRuntimeError"
 
 
 class CompileError(XLAError):

@@ -6,10 +6,9 @@ Every variable and literal has a type. Variables have identity; the printer name
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax_stage1.source import Source, on_behalf_of
 from minijax_stage2 import Primitive, ShapedArray, current_trace, typeof
+from minijax_stage2.source import Source, on_behalf_of
 from minijax_stage2.trace import Rules
-from minijax_stage3 import graphviz, highlighting
 from minijax_stage3.printing import eqn_to_str, jaxpr_to_str
 
 
@@ -116,34 +115,6 @@ class Jaxpr:
     def out_avals(self) -> list[ShapedArray]:
         return [atom.aval for atom in self.outvars]
 
-    def pretty_print(self, *, use_color: bool | None = None) -> str:
-        """The text of the program, with colors, by default if it is printed on a terminal.
-
-        The environment variable `NO_COLOR` turns them off.
-        """
-        if use_color or (use_color is None and highlighting.wants_color()):
-            return highlighting.in_color(self)
-        return jaxpr_to_str(self)
-
-    def to_dot(self) -> str:
-        """The graph of the program as text for Graphviz's `dot`.
-
-        >>> from minijax_stage3 import make_jaxpr
-        >>> print(make_jaxpr(lambda x: -x)(2.0).to_dot())
-        digraph jaxpr {
-          node [shape=box style=rounded];
-          in0 [shape=ellipse label="a:f64[]"];
-          eqn0 [label="neg"];
-          in0 -> eqn0 [label="a:f64[]"];
-          out0 [shape=ellipse label="out"];
-          eqn0 -> out0 [label="b:f64[]"];
-        }
-        """
-        return graphviz.to_dot(self)
-
-    def _repr_html_(self) -> str:
-        return highlighting.to_html(self)
-
     def __str__(self) -> str:
         return jaxpr_to_str(self)
 
@@ -177,17 +148,6 @@ class ClosedJaxpr:
     @property
     def out_avals(self) -> list[ShapedArray]:
         return self.jaxpr.out_avals
-
-    def pretty_print(self, *, use_color: bool | None = None) -> str:
-        """The text of the program, with colors, by default if it is printed on a terminal."""
-        return self.jaxpr.pretty_print(use_color=use_color)
-
-    def to_dot(self) -> str:
-        """The graph of the program as text for Graphviz's `dot`."""
-        return self.jaxpr.to_dot()
-
-    def _repr_html_(self) -> str:
-        return self.jaxpr._repr_html_()
 
     def __str__(self) -> str:
         return jaxpr_to_str(self.jaxpr)

@@ -8,12 +8,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, Tracer, bind
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import number_types
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
 from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_jaxpr

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax_stage1.source import Source
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shaped_array import Shape, float0, short_dtype
+from minijax_stage2.source import Source
 from minijax_stage2.trace import Rules
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 

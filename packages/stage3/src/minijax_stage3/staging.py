@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1.interpreter import leaked_value_error
-from minijax_stage1.source import is_machinery, name_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, is_value, number_types
+from minijax_stage2.source import is_machinery, name_of, user_source
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -80,7 +80,7 @@ class JaxprTrace(Trace):
         """The variable of one of our own tracers, a literal for a number, or a constant."""
         if isinstance(x, JaxprTracer) and x.interpreter is self:
             return x.variable
-        if isinstance(x, Tracer) and not x.interpreter.encloses(self):
+        if isinstance(x, Tracer) and x.interpreter not in self.stack():
             raise leaked_value_error(x, x.interpreter, x.source)
         aval = typeof(x)
         if not aval.shape and not aval.dtype.names and self.is_literal(x):

@@ -1,13 +1,12 @@
 """The verifier of jaxprs: every variable bound once and before its use, every type right."""
 
-from minijax_stage1.errors import ExplainedError
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import kind_of
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, inner_jaxprs
 
 
-class JaxprTypeError(ExplainedError, TypeError):
+class JaxprTypeError(TypeError):
     """A jaxpr is not well formed: an error of the code that made it."""
 
 

@@ -5,12 +5,9 @@
 """
 
 # ruff: noqa: F401, F403, F405, RUF022
-from minijax_stage1.recorder import record
-from minijax_stage1.recording import Recording
-from minijax_stage1.source import hide_frames_of
+from minijax_stage2.source import hide_frames_of
 from minijax_stage4 import cond_rules as _cond_rules
 from minijax_stage4 import jit_rules as _jit_rules
-from minijax_stage4 import recorder as _recorder
 from minijax_stage4 import transpose_rules as _transpose_rules
 from minijax_stage4.cond import *
 from minijax_stage4.errors import *
@@ -35,8 +32,6 @@ __all__ = [
     # partial_eval
     "PartialJaxprs", "PartialVal", "partial_eval", "partial_eval_jaxpr", "partial_eval_rules",
     "typecheck_partial_eval",
-    # recorder
-    "Recording", "record",
     # stop_gradient
     "stop_gradient", "stop_gradient_p",
     # transpose

@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, full_like, typeof
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError
@@ -12,6 +11,7 @@ from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import ShapedArray
 from minijax_stage2.shown import counted
+from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars

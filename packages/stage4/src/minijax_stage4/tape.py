@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import *
 from minijax_stage2 import primitives as p
 from minijax_stage2.argnums import ChosenArguments
@@ -19,6 +18,7 @@ from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import int_to_float
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import number_types
+from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
 from minijax_stage2.tracer import PrimalTracer

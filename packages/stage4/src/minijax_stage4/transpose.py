@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax_stage1.source import name_of, on_behalf_of
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -25,6 +24,7 @@ from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.source import name_of, on_behalf_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten

@@ -5,14 +5,26 @@ from typing import TYPE_CHECKING
 from minijax_stage3.printing import Printer
 
 if TYPE_CHECKING:
-    from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Var
+    from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 
 
-def to_dot(jaxpr: "Jaxpr") -> str:
+def to_dot(jaxpr: "Jaxpr | ClosedJaxpr") -> str:
     """The graph of a program: equations are boxes, and edges bear the types of values.
 
     A program within an equation is not drawn; draw it by itself.
+
+    >>> from minijax_stage3 import make_jaxpr
+    >>> print(to_dot(make_jaxpr(lambda x: -x)(2.0)))
+    digraph jaxpr {
+      node [shape=box style=rounded];
+      in0 [shape=ellipse label="a:f64[]"];
+      eqn0 [label="neg"];
+      in0 -> eqn0 [label="a:f64[]"];
+      out0 [shape=ellipse label="out"];
+      eqn0 -> out0 [label="b:f64[]"];
+    }
     """
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     printer = Printer()
     printer.jaxpr_lines(jaxpr)  # assigns the names that the printed program has
     lines = ["digraph jaxpr {", "  node [shape=box style=rounded];"]

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minijax_stage1.recorder import place_of
-from minijax_stage1.stepper import definition, element
 from minijax_stage3.printing import Printer
+from minijax_watch.recorder import place_of
+from minijax_watch.stepper import definition, element
 
 if TYPE_CHECKING:
-    from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, Var
+    from minijax_stage3.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 
 _ASSETS = Path(__file__).with_name("jaxpr.html")
 
@@ -70,7 +70,7 @@ class PagePrinter(Printer):
         note = f"{name}:{var.aval}, "
         note += "an input" if eqn is None else f"a result of {eqn.primitive}"
         if eqn is not None and eqn.source is not None:
-            note += f", {place_of(eqn.source)}  {eqn.source.text}"
+            note += f", {place_of(eqn.source.file, eqn.source.line)}  {eqn.source.text}"
         note = html.escape(note.strip())
         tag = f'<span data-var="{name}" data-note="{note}" tabindex="0">'
         return self.mark(name, tag)
@@ -89,13 +89,13 @@ def definition_of_jaxprs() -> str:
     return definition(_ASSETS)
 
 
-def in_color(jaxpr: "Jaxpr") -> str:
-    """`jaxpr` as text with colors for a terminal."""
-    return "\n".join(TerminalPrinter().jaxpr_lines(jaxpr))
+def in_color(jaxpr: "Jaxpr | ClosedJaxpr") -> str:
+    """A program as text with colors for a terminal."""
+    return "\n".join(TerminalPrinter().jaxpr_lines(getattr(jaxpr, "jaxpr", jaxpr)))
 
 
-def to_html(jaxpr: "Jaxpr") -> str:
-    """`jaxpr` as a part of a page, where a variable shows its definition and uses."""
+def to_html(jaxpr: "Jaxpr | ClosedJaxpr") -> str:
+    """A program as a part of a page, where a variable shows its definition and uses."""
     printer = PagePrinter()
-    text = printer.page_of("\n".join(printer.jaxpr_lines(jaxpr)))
+    text = printer.page_of("\n".join(printer.jaxpr_lines(getattr(jaxpr, "jaxpr", jaxpr))))
     return element("minijax-jaxpr", f'<pre class="mj-jaxpr">{text}</pre>', _ASSETS)

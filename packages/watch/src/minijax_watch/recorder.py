@@ -6,21 +6,23 @@ down its calls. Otherwise nothing differs: a recorder that is off costs nothing.
 
 import ast
 import inspect
+import linecache
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial, singledispatch
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from minijax_stage1.interpreter import Boxed, Interpreter, evaluator
-from minijax_stage1.recording import Level, Recording, Rule, Shown, Step
-from minijax_stage1.source import Source, user_source
+from minijax_stage1.interpreter import Boxed, EvalInterpreter, Interpreter, evaluator
 from minijax_stage1.staging import StagedValue
+from minijax_watch.recording import Level, Recording, Rule, Shown, Step
 
 
 @contextmanager
@@ -37,9 +39,9 @@ def record(max_steps: int = 10_000) -> Iterator[Recording]:
     Raises:
         TypeError: `max_steps` is not an int.
 
-    >>> from minijax_stage1 import deriv, mul
+    >>> from minijax_stage1 import derivative, mul
     >>> with record() as recording:
-    ...     slope = deriv(lambda x: mul(x, x))(3.0)
+    ...     slope = derivative(lambda x: mul(x, x), 3.0)
     >>> [(step.primitive, step.depth, step.interpreter) for step in recording.steps[:2]]
     [('mul', 0, 'jvp of `<lambda>`'), ('mul', 1, 'evaluation')]
     >>> recording.steps[0].outcome
@@ -47,6 +49,7 @@ def record(max_steps: int = 10_000) -> Iterator[Recording]:
     """
     if not isinstance(max_steps, int):
         raise TypeError(f"record: max_steps must be an int, found {max_steps!r}; write record()")
+    _know_stages()
     recording = Recording(max_steps)
     frames = _frames.get()
     _recordings_that_run(+1)
@@ -57,6 +60,13 @@ def record(max_steps: int = 10_000) -> Iterator[Recording]:
         _frames.set(frames)
         _recordings_that_run(-1)
         recording.end()
+
+
+def _know_stages() -> None:
+    """Import what is known of the stages that the program uses."""
+    for number in (2, 3, 4):
+        if f"minijax_stage{number}" in sys.modules:
+            import_module(f"minijax_watch.stage{number}")
 
 
 class _Frame(NamedTuple):
@@ -147,7 +157,7 @@ def _begin(
     stack = stack_of(interpreter)
     level = len(stack) - 1
     stack += [waiting for waiting in dict.fromkeys(handlers[::-1]) if waiting not in stack]
-    source = user_source()
+    place, line = user_line()
     step = Step(
         primitive=op.name,
         args=tuple(shown(x, recording) for x in args),
@@ -156,18 +166,38 @@ def _begin(
         stack=tuple(map(Level, map(_label, stack), recording.color(stack))),
         level=level,
         rule=rule_of(interpreter, method, op, args),
-        place="" if source is None else place_of(source),
-        line="" if source is None else source.text,
+        place=place,
+        line=line,
     )
     recording.steps.append(step)
     return step
 
 
-def place_of(source: Source) -> str:
-    """The file and line of a place; the line only if it is not in a file."""
-    if source.file.startswith("<"):
-        return f"line {source.line}"
-    return f"{Path(source.file).name}:{source.line}"
+def user_line() -> tuple[str, str]:
+    """The place and the text of the user's line that runs now; nothing if there is none."""
+    for find in finders:
+        if (found := find()) is not None:
+            return place_of(*found), linecache.getline(*found).strip()
+    return "", ""
+
+
+def _line_outside() -> tuple[str, int] | None:
+    """File and line of the innermost function that is of no stage, and not of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(_MACHINERY):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+_MACHINERY = "minijax_stage", "minijax_watch", "contextlib", "functools"
+
+# How the user's line is found: stage 2 knows better than stage 1, whose values need no source.
+finders: list[Callable[[], tuple[str, int] | None]] = [_line_outside]
+
+
+def place_of(file: str, line: int) -> str:
+    """A place as a reader is shown it: without the folder, and only the line if it is no file."""
+    return f"line {line}" if file.startswith("<") else f"{Path(file).name}:{line}"
 
 
 def _is_left_to_parent(interpreter: Interpreter, args: Any, step: Step, steps: list[Step]) -> bool:
@@ -187,16 +217,20 @@ def _label(interpreter: Interpreter) -> str:
 
 def stack_of(interpreter: Interpreter) -> list[Interpreter]:
     """An interpreter and all below it, evaluation first."""
-    stack = [interpreter]
-    while not stack[-1].evaluates:
-        stack.append(stack[-1].parent or bottom_of(stack[-1]))
-    return stack[::-1]
+    stack = interpreter.stack()
+    bottom = bottom_of(stack[-1])
+    return [bottom, *reversed([each for each in stack if each is not bottom])]
 
 
 @singledispatch
 def bottom_of(interpreter: Interpreter) -> Interpreter:
-    """The evaluation that an interpreter without a parent runs on."""
+    """The evaluation at the bottom of a stack, below an interpreter without a parent."""
     return evaluator
+
+
+@bottom_of.register
+def _bottom_itself(interpreter: EvalInterpreter) -> Interpreter:
+    return interpreter
 
 
 def shown(x: Any, recording: Recording) -> Shown:

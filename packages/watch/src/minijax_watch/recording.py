@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minijax_stage1.interpreter import Interpreter
-from minijax_stage1.stepper import page, stepper
+from minijax_watch.stepper import page, stepper
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1.interpreter import Interpreter
-from minijax_stage1.recorder import bottom_of, for_readers, rule_of, show, source_of
-from minijax_stage1.recording import Recording, Rule, Shown
 from minijax_stage2.jvp import JVPTrace, jvp_rules
 from minijax_stage2.shaped_array import typeof
+from minijax_stage2.source import hide_frames_of, user_source
 from minijax_stage2.trace import EvalTrace, Rules, Trace, eval_trace, impl_rules
 from minijax_stage2.vmap import BatchTrace, vmap_rules
+from minijax_watch.recorder import bottom_of, finders, for_readers, rule_of, show, source_of
+from minijax_watch.recording import Recording, Rule, Shown
 
 # The rules by which a trace handles primitives, or by which values of a class are evaluated.
 rules_of_class: dict[type, Rules] = {
@@ -29,7 +30,16 @@ rules_of_class: dict[type, Rules] = {
 
 @bottom_of.register
 def _bottom_of_traces(trace: Trace) -> Interpreter:
-    return eval_trace
+    return trace if isinstance(trace, EvalTrace) else eval_trace
+
+
+def _line_of_source() -> tuple[str, int] | None:
+    """The line that stage 2 would name in a message."""
+    source = user_source()
+    return None if source is None else (source.file, source.line)
+
+
+finders.insert(0, _line_of_source)
 
 
 @rule_of.register
@@ -44,7 +54,7 @@ def _rule_in_table(trace: Trace, method: Callable[..., Any], primitive: Any, arg
 
 def _table(trace: Trace, primitive: Any, args: Any) -> Rules | None:
     classes = list(type(trace).__mro__)
-    if trace.evaluates:
+    if isinstance(trace, EvalTrace):
         if primitive.higher_order:
             return impl_rules
         classes = [cls for x in args for cls in type(x).__mro__] + classes
@@ -122,3 +132,6 @@ def shown_array(x: Any) -> str:
         return str(typeof(x))
     text = " ".join(np.array2string(numbers, precision=4, floatmode="maxprec").split())
     return text.replace("[ ", "[").replace(" ]", "]")
+
+
+hide_frames_of(__file__)

@@ -1,13 +1,13 @@
 """The recorder of stage 1, for programs that are staged, and for arrays on the device."""
 
-from minijax_stage1.recorder import boxed, show
-from minijax_stage1.recording import Recording, Shown
-from minijax_stage2.recorder import rules_of_class, shown_array
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.array import Array
 from minijax_stage3.lowering import lowering_rules
 from minijax_stage3.printing import all_names
 from minijax_stage3.staging import JaxprTrace, JaxprTracer
+from minijax_watch.recorder import boxed, show
+from minijax_watch.recording import Recording, Shown
+from minijax_watch.stage2 import rules_of_class, shown_array
 
 rules_of_class[JaxprTrace] = abstract_eval_rules
 rules_of_class[Array] = lowering_rules  # XLA evaluates what they write

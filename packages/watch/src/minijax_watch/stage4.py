@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from minijax_stage1.recorder import rule_of
-from minijax_stage1.recording import Rule
-from minijax_stage2.recorder import statement_of
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import PartialEvalTrace, partial_eval_rules
+from minijax_watch.recorder import rule_of
+from minijax_watch.recording import Rule
+from minijax_watch.stage2 import statement_of
 
 
 @rule_of.register

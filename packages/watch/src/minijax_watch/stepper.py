@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minijax_stage1.recording import Shown, Step
+    from minijax_watch.recording import Shown, Step
 
 _ASSETS = Path(__file__).with_name("stepper.html")
 

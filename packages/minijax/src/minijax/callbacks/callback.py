@@ -19,7 +19,6 @@ from minijax.settings.number_types import set_number_types
 from minijax.shardings.mesh import AbstractMesh
 from minijax.xla.callbacks import callback_error
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of, on_behalf_of
 from minijax_stage2 import ShapedArray, tree_flatten, tree_leaves
 from minijax_stage2.shaped_array import (
     NumberTypes,
@@ -28,6 +27,7 @@ from minijax_stage2.shaped_array import (
     numpys_types,
 )
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of, on_behalf_of
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import new_buffer
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature

@@ -7,10 +7,10 @@ from typing import Any
 
 from minijax.errors.classes import LeakedTracerError
 from minijax.runtime import hooks
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import library_evaluation
 from minijax.settings.debugging import tracer_leaks_option
 from minijax.settings.reusable_contexts import reusable_context
-from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Tracer
 
 _FROZEN_AT_START = gc.get_freeze_count()  # which is not 0 on Python 3.12

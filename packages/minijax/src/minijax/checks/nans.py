@@ -8,10 +8,9 @@ import numpy as np
 from minijax.primitives.declare_program import step_rules
 from minijax.runtime import hooks
 from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import library_evaluation
 from minijax.settings.debugging import infs_option, nans_option
-from minijax_stage1.interpreter import is_evaluating
-from minijax_stage1.source import user_source
 from minijax_stage2 import Primitive, typeof
 from minijax_stage2.primitives import (
     broadcast_in_dim_p,
@@ -20,6 +19,7 @@ from minijax_stage2.primitives import (
     transpose_p,
 )
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.source import user_source
 
 
 def looks_for_invalid_numbers() -> bool:

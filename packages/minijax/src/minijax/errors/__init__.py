@@ -1,7 +1,8 @@
 """The library's error classes, under the names of `jax.errors` where JAX has them.
 
-Each of them is an `ExplainedError`: its message says what was wrong, where in the user's program,
-and how to fix it, and names its page in `errors/pages/`, which `explain_error` prints.
+A message says what was wrong and how to fix it. Where the error leaves this library, its message
+gets the line of the user's program and the name of its page in `errors/pages/`, which
+`explain_error` prints.
 """
 
 # ruff: noqa: F401, F403

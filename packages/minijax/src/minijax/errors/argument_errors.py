@@ -23,10 +23,11 @@ import minijax_stage1
 import minijax_stage2
 import minijax_stage3
 import minijax_stage4
-from minijax_stage1.source import is_machinery, name_of
+import minijax_watch
 from minijax_stage2 import Tracer
 from minijax_stage2.shaped_array import has_type
 from minijax_stage2.shown import shown
+from minijax_stage2.source import is_machinery, name_of
 
 _OF_PYTHON = (
     ArithmeticError,
@@ -44,7 +45,7 @@ _OF_PYTHON = (
 _NO_ARRAY = "expected an array or a number"  # as `typeof` says it, which knows no names
 _VERDICT = "_is_of_the_insides"
 _RAISE = "RAISE_VARARGS"
-_PACKAGES = (minijax_stage1, minijax_stage2, minijax_stage3, minijax_stage4)
+_PACKAGES = (minijax_stage1, minijax_stage2, minijax_stage3, minijax_stage4, minijax_watch)
 _OURS = tuple(
     os.path.dirname(os.path.abspath(str(file))) + os.sep
     for file in (os.path.dirname(__file__), *(package.__file__ for package in _PACKAGES))

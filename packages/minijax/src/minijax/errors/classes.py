@@ -1,13 +1,14 @@
 """The library's error classes, under the names of `jax.errors` where JAX has them.
 
-Each of them is an `ExplainedError`: its message says what was wrong, where in the user's program,
-and how to fix it, and names its page in `errors/pages/`, which `explain_error` prints.
+A message says what was wrong and how to fix it. Where the error leaves this library, its message
+gets the line of the user's program and the name of its page in `errors/pages/`, which
+`explain_error` prints.
 """
 
 import re
 from typing import Any
 
-from minijax_stage1.errors import ExplainedError, JAXTypeError, UnexpectedTracerError
+from minijax_stage1 import JAXTypeError, UnexpectedTracerError
 from minijax_stage2.errors import (
     ConcretizationTypeError,
     IntegerGradientError,
@@ -90,31 +91,31 @@ class LeakedTracerError(UnexpectedTracerError):
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
-class UnboundAxisError(ExplainedError, NameError):
+class UnboundAxisError(NameError):
     """A collective used an axis name that no enclosing `vmap` binds."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
-class CarryTypeError(ExplainedError, TypeError):
+class CarryTypeError(TypeError):
     """The body of a loop returns a carry whose types or structure differ from its input."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
-class PlatformError(ExplainedError, RuntimeError):
+class PlatformError(RuntimeError):
     """There are no devices of a kind: no plugin, no driver, or no such name."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
-class KeyReuseError(ExplainedError, JAXTypeError):
+class KeyReuseError(JAXTypeError):
     """A random key was used twice; found by `debug_key_reuse`."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
-class ShardingTypeError(ExplainedError, TypeError):
+class ShardingTypeError(TypeError):
     """The types of arrays say that they are divided in ways that do not go together."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
@@ -122,8 +123,8 @@ class ShardingTypeError(ExplainedError, TypeError):
 
 __all__ = [
     "BranchTypeError", "CarryTypeError", "CompileError", "ComplexGradientError",
-    "ConcretizationTypeError", "ExecutionError", "ExplainedError",
-    "InconclusiveDimensionOperation", "IntegerGradientError", "JAXIndexError", "JAXTypeError",
+    "ConcretizationTypeError", "ExecutionError", "InconclusiveDimensionOperation",
+    "IntegerGradientError", "JAXIndexError", "JAXTypeError",
     "JaxRuntimeError", "JaxprTypeError", "KeyReuseError", "LeakedTracerError", "MappedAxisError",
     "MissingRuleError", "NonConcreteBooleanIndexError", "NonConcreteSliceError",
     "NonScalarGradientError", "NonlinearError", "PlatformError", "ShapeMismatchError",

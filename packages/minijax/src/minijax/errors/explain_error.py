@@ -2,14 +2,50 @@
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
+from traceback import walk_tb
 
-from minijax_stage1.errors import ExplainedError
+from minijax_stage2.source import Source, is_machinery, user_source
 
 PAGES = Path(__file__).with_name("pages")
-PRINTED_BY = ", which minijax.explain_error() prints"
 
-ExplainedError.printed_by = PRINTED_BY  # in the messages of stages, too, once this is imported
+_WITH_JAXS_NAME = {"XLAError": "JaxRuntimeError"}
+
+
+@cache
+def page_of(cls: type[BaseException]) -> str | None:
+    """The name of the page of a class of errors, its own or that of a base class; None: no page."""
+    for each in cls.__mro__:
+        name = _WITH_JAXS_NAME.get(each.__name__, each.__name__)
+        is_ours = each.__module__.partition(".")[0].startswith("minijax")
+        if is_ours and (PAGES / f"{name}.md").is_file():
+            return name
+    return None
+
+
+def name_page(error: Exception) -> None:
+    """Add to the message of an error with a page: the user's line, and the name of the page."""
+    page = page_of(type(error))
+    if page is None or not error.args or not isinstance(error.args[0], str):
+        return
+    message, *more = error.args
+    see = f"\nSee errors/{page} in the documentation, which minijax.explain_error() prints"
+    if see in message:  # it was raised again, or read by pickle
+        return
+    place = _place_of(error)
+    if place is not None and str(place) not in message:
+        message += f"\n  at {place}: {place.text}".removesuffix(": ")
+    error.args = (message + see, *more)
+
+
+def _place_of(error: Exception) -> Source | None:
+    """The user's line in the traceback, the innermost; or else the one that called this library."""
+    frames = [*walk_tb(error.__traceback__)]
+    for frame, _ in reversed(frames):
+        if not is_machinery(frame.f_code.co_filename):
+            return Source(frame.f_code, frame.f_lasti)
+    return user_source()
 
 
 def explain_error(error: BaseException | type[BaseException] | str | None = None) -> None:
@@ -38,20 +74,13 @@ def explain_error(error: BaseException | type[BaseException] | str | None = None
 
 
 def _page(error: BaseException | type[BaseException] | str) -> Path:
-    if isinstance(error, str):
-        names = [error]
-    else:
-        cls = error if isinstance(error, type) else type(error)
-        names = [
-            (issubclass(each, ExplainedError) and each.page) or each.__name__
-            for each in cls.__mro__
-        ]
-    for name in names:
-        page = PAGES / f"{name}.md"
-        if name.isidentifier() and page.is_file():
-            return page
+    cls = error if isinstance(error, type) else type(error)
+    name = error if isinstance(error, str) else page_of(cls) or cls.__name__
+    page = PAGES / f"{name}.md"
+    if name.isidentifier() and page.is_file():
+        return page
     known = ", ".join(sorted(page.stem for page in PAGES.glob("[A-Z]*.md")))
-    raise ValueError(f"explain_error: {names[0]!r} has no page; these have one: {known}")
+    raise ValueError(f"explain_error: {name!r} has no page; these have one: {known}")
 
 
 __all__ = ["explain_error"]

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from minijax.errors.argument_errors import blame_argument, is_of_the_insides, is_ours
+from minijax.errors.explain_error import name_page
 from minijax.settings.config import config
 
 _filtering = config.declare(
@@ -40,6 +41,7 @@ def hide_frames(error: Exception) -> None:
     """
     try:
         is_of_the_insides(error)  # which is seen by the frames, while there are any
+        name_page(error)
         how = _filtering.value
         if how == "auto":
             how = "tracebackhide" if hasattr(builtins, "__IPYTHON__") else "remove_frames"

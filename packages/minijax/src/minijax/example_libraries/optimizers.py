@@ -20,9 +20,9 @@ from minijax.example_libraries.schedules import __all__ as _schedules
 from minijax.example_libraries.schedules import make_schedule
 from minijax.pytrees import tree
 from minijax.pytrees.tree_util import register_pytree_node, tree_leaves
-from minijax_stage1.source import name_of
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of
 
 
 class OptimizerState(NamedTuple):

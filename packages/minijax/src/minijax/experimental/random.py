@@ -18,8 +18,8 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.numpy.references import addupdate, get, new_ref
 from minijax.pytrees.registration import register_dataclass
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.dtypes import DTypeLike, issubdtype, prng_key
-from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import typeof
 
 Size = int | Sequence[int] | None

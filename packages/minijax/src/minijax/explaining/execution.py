@@ -11,19 +11,19 @@ from minijax.primitives.calls import run_program
 from minijax.primitives.declare_program import step_rules
 from minijax.runtime.evaluation import library_evaluation
 from minijax.settings.debugging import debug_infs, debug_nans
-from minijax_stage1.recorder import place_of
-from minijax_stage1.recording import Level, Rule, Shown, Step
-from minijax_stage1.source import on_behalf_of
-from minijax_stage1.stepper import page, stepper
 from minijax_stage2 import bind, typeof
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.recorder import shown_array
+from minijax_stage2.source import on_behalf_of
 from minijax_stage2.tree import PyTreeDef, tree_unflatten
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
-from minijax_stage3.highlighting import TerminalPrinter
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.printing import Printer
 from minijax_stage4.cond import cond_p
+from minijax_watch.highlighting import TerminalPrinter
+from minijax_watch.recorder import place_of
+from minijax_watch.recording import Level, Rule, Shown, Step
+from minijax_watch.stage2 import shown_array
+from minijax_watch.stepper import page, stepper
 
 # Primitives that compute no number that was not there before.
 _ONLY_MOVE = {"broadcast_in_dim", "convert_element_type", "reshape", "squeeze", "transpose"}
@@ -217,7 +217,11 @@ class Execution:
             return ""
         frame = self._frames[-1]
         source = frame.jaxpr.eqns[frame.index].source
-        return "" if source is None else f"{place_of(source)}  {source.text}".rstrip()
+        return (
+            ""
+            if source is None
+            else f"{place_of(source.file, source.line)}  {source.text}".rstrip()
+        )
 
     def text_of(self, eqn: JaxprEqn, use_color: bool = False) -> str:
         """An equation on one line, without the programs in it."""
@@ -272,7 +276,7 @@ class Execution:
             stack=stack,
             level=len(stack) - 1,
             rule=Rule(number, self.text_of(eqn)),
-            place="" if source is None else place_of(source),
+            place="" if source is None else place_of(source.file, source.line),
             line="" if source is None else source.text,
         )
         self.steps.append(record)
@@ -307,7 +311,7 @@ class Execution:
         return None
 
     def _stops_at(self, number: str, eqn: JaxprEqn) -> bool:
-        place = "" if eqn.source is None else place_of(eqn.source)
+        place = "" if eqn.source is None else place_of(eqn.source.file, eqn.source.line)
         return number in self.breakpoints or place in self.breakpoints
 
     def _all_equations(self) -> tuple[list[str], list[str]]:
@@ -318,7 +322,9 @@ class Execution:
             prefix, jaxpr = pending.pop()
             for position, eqn in enumerate(jaxpr.eqns, start=1):
                 numbers.append(f"{prefix}{position}")
-                places.append("" if eqn.source is None else place_of(eqn.source))
+                places.append(
+                    "" if eqn.source is None else place_of(eqn.source.file, eqn.source.line)
+                )
                 if _is_call(eqn):
                     pending.append((f"{prefix}{position}.", eqn.params["jaxpr"]))
                 elif eqn.primitive is cond_p:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minijax_stage1.stepper import element, page
+import minijax_watch
 from minijax_stage3 import ClosedJaxpr, Jaxpr
-from minijax_stage3.highlighting import definition_of_jaxprs, wants_color
+from minijax_watch.highlighting import definition_of_jaxprs, wants_color
+from minijax_watch.stepper import element, page
 
 _ASSETS = Path(__file__).with_name("explanation.html")
 _WIDTH = 80
@@ -98,7 +99,7 @@ def _text(section: Section, in_color: bool) -> str:
         heading = f"\x1b[1m{heading}\x1b[0m"
     program = section.program
     if isinstance(program, Jaxpr | ClosedJaxpr):
-        program = program.pretty_print(use_color=in_color)
+        program = minijax_watch.in_color(program) if in_color else str(program)
     summary = textwrap.fill(section.summary, _WIDTH)
     return "\n".join([heading, summary, *([] if program is None else ["", program.rstrip()])])
 
@@ -106,7 +107,7 @@ def _text(section: Section, in_color: bool) -> str:
 def _panel(section: Section) -> str:
     program = section.program
     if isinstance(program, Jaxpr | ClosedJaxpr):
-        shown = program._repr_html_()
+        shown = minijax_watch.to_html(program)
     else:
         shown = "" if program is None else f"<pre>{html.escape(program)}</pre>"
     title, summary = html.escape(section.title), html.escape(section.summary)

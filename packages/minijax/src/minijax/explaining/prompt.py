@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minijax.runtime.prompt import Prompt
-from minijax_stage3.highlighting import wants_color
+from minijax_watch.highlighting import wants_color
 
 if TYPE_CHECKING:
     from minijax.explaining.execution import Execution, Stop

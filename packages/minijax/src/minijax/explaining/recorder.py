@@ -4,14 +4,14 @@ from typing import Any
 
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import DeviceTrace, library_evaluation
 from minijax.runtime.jit import DonatingPjitFunction, PjitFunction
 from minijax.runtime.operation import Operation
 from minijax.settings.number_types import types_in_function
-from minijax_stage1.interpreter import is_evaluating
-from minijax_stage1.recorder import is_recorded, record, watched
-from minijax_stage2.recorder import rules_of_class
 from minijax_stage3 import lowering_rules
+from minijax_watch.recorder import is_recorded, record, watched
+from minijax_watch.stage2 import rules_of_class
 
 __all__ = ["record"]
 

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from minijax.runtime.named_scope import NameStack, Transform, open_parts, parts_opened
-from minijax_stage1.source import Source as SourceInfo
-from minijax_stage1.source import hide_frames_of, on_behalf_of, user_source
+from minijax_stage2.source import Source as SourceInfo
+from minijax_stage2.source import hide_frames_of, on_behalf_of, user_source
 
 
 def current() -> SourceInfo | None:

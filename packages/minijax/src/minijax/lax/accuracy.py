@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from minijax.runtime.operation import Operation
-from minijax_stage1.source import name_of
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of
 
 
 class AccuracyMode(enum.Enum):

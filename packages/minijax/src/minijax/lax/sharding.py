@@ -25,6 +25,7 @@ from minijax.runtime.array import (
     read,
 )
 from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.sharding_text import constrained
@@ -38,7 +39,6 @@ from minijax.shardings.types import (
     type_at,
     unsharded,
 )
-from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import (
     Primitive,
     ShapedArray,

@@ -13,12 +13,12 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.promotion import require_one_count
 from minijax.transforms.transformations import vmap
-from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
 from minijax_stage2.flat_function import wraps
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes
 from minijax_stage2.shown import counted
+from minijax_stage2.source import name_of
 
 Names = tuple[str, ...]
 

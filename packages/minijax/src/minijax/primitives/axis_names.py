@@ -173,7 +173,7 @@ def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
     names = {
         name: size
         for name, (index, size) in _axes.get().items()
-        if index.interpreter is not here and not index.interpreter.encloses(here)
+        if index.interpreter not in here.stack()
     }
     return MappedAxis(names, trace, of_mapped_axis())
 

@@ -25,7 +25,6 @@ from minijax.runtime.operation import operation
 from minijax.settings.number_types import LibraryNumberTypes, Settings, set_number_types
 from minijax.settings.promotion import promote
 from minijax.shardings.types import ShardingRule, sharding_rules
-from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -42,6 +41,7 @@ from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape, kind_of
 from minijax_stage2.shown import counted, shown
+from minijax_stage2.source import name_of
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import abstract_eval_rules, lowering_rules

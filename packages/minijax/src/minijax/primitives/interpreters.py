@@ -14,10 +14,10 @@ from minijax.primitives.decomposition import calls, decomposition_of
 from minijax.runtime.evaluation import device_trace, evaluated_by_library, library_evaluation
 from minijax.settings.tracers import Tracer
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of, on_behalf_of, user_source
 from minijax_stage2 import Primitive, ShapedArray, explain_mismatch, typeof
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import eval_jaxpr

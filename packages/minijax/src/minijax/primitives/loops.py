@@ -19,9 +19,9 @@ from minijax.runtime.partitioning import (
     program_at,
 )
 from minijax.settings.promotion import result_type
-from minijax_stage1.source import name_of
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
 from minijax_stage2.shaped_array import python_scalars
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import (
     PyTreeDef,
     keystr,

@@ -14,9 +14,9 @@ from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.named_scope import NameStack
 from minijax.settings.printed_types import plain, type_text
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import Source
 from minijax_stage2 import Primitive, ShapedArray, impl_rules
 from minijax_stage2.shaped_array import type_attributes
+from minijax_stage2.source import Source
 from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
 from minijax_stage3.abstract_eval import abstract_eval

@@ -16,8 +16,8 @@ from minijax.primitives.declare_program import declare_program
 from minijax.primitives.sharding_rules import as_operands
 from minijax.settings.config import Switch
 from minijax.settings.debugging import key_reuse_option
-from minijax_stage1.source import Source, user_source
 from minijax_stage2 import Primitive, bind1
+from minijax_stage2.source import Source, user_source
 
 _step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", "running", or none
 

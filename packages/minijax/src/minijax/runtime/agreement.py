@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
-from minijax_stage1.source import user_source
+from minijax_stage2.source import user_source
 
 Device = Any
 

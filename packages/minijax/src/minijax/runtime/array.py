@@ -18,6 +18,7 @@ import numpy as np
 import minijax_stage3 as stage3
 from minijax import xla
 from minijax.runtime import hooks
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
 from minijax.settings.key_types import (
@@ -30,7 +31,6 @@ from minijax.settings.number_types import wide_number
 from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax.shardings.types import type_at, unsharded
-from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
 from minijax_stage2.shaped_array import Shape, short_dtype
 from minijax_stage2.shown import counted

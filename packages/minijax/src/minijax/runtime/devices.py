@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
+from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime.array import Array
 from minijax.runtime.default_placement import default_device_option
@@ -78,6 +79,7 @@ for _option in (
 Device = Any  # as jaxlib has it: with `id`, `platform`, `device_kind`, `process_index`
 
 
+@hiding_frames
 def devices(backend: str | None = None) -> list[Device]:
     """All devices of a platform.
 
@@ -95,6 +97,7 @@ def devices(backend: str | None = None) -> list[Device]:
     return xla.devices(backend)
 
 
+@hiding_frames
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
@@ -149,6 +152,7 @@ def default_device(new_val: Device | str | None) -> Iterator[None]:
         yield
 
 
+@hiding_frames
 def live_arrays(platform: str | None = None) -> list[Array]:
     """All live Arrays: not deleted, and still referenced in this process.
 
@@ -168,6 +172,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     return [x for x in found if not x.is_deleted() and x.platform() in theirs]
 
 
+@hiding_frames
 def device_count(backend: str | None = None) -> int:
     """The number of devices of all processes.
 
@@ -185,6 +190,7 @@ def device_count(backend: str | None = None) -> int:
     return len(devices(backend))
 
 
+@hiding_frames
 def local_device_count(backend: str | None = None) -> int:
     """The number of devices of this process.
 
@@ -201,6 +207,7 @@ def local_device_count(backend: str | None = None) -> int:
     return len(local_devices(backend=backend))
 
 
+@hiding_frames
 def default_backend() -> str:
     """The platform of the default device: "gpu" where there is one, and else "cpu".
 
@@ -209,6 +216,7 @@ def default_backend() -> str:
     return xla.platform()
 
 
+@hiding_frames
 def process_index(backend: str | None = None) -> int:
     """The index of this process among those that compute together.
 
@@ -226,6 +234,7 @@ def process_index(backend: str | None = None) -> int:
     return xla.process_index()
 
 
+@hiding_frames
 def process_count(backend: str | None = None) -> int:
     """The number of processes that compute together: 1, unless `distributed.initialize` was called.
 
@@ -242,6 +251,7 @@ def process_count(backend: str | None = None) -> int:
     return len(process_indices(backend))
 
 
+@hiding_frames
 def process_indices(backend: str | None = None) -> list[int]:
     """The indices of all processes that compute together, in order.
 

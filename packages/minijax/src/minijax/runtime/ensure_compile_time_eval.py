@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import device_trace
 from minijax.settings.reusable_contexts import reusable_context
-from minijax_stage1.interpreter import evaluator, is_evaluating, set_interpreter
+from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2 import Primitive, Trace, Tracer
 
 

@@ -25,6 +25,7 @@ from minijax.runtime.compilation import (
     DonatingExecutor,
 )
 from minijax.runtime.conversion import tree_to_arrays, with_own_conversions
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.runtime.executor import Executor, call_with_number
@@ -60,13 +61,13 @@ from minijax.settings.number_types import set_number_types, types_here, types_in
 from minijax.settings.tracers import adopted
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
-from minijax_stage1.interpreter import current_interpreter, is_evaluating
-from minijax_stage1.source import name_of
+from minijax_stage1.interpreter import current_interpreter
 from minijax_stage2 import ShapedArray, bind, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import number_types, numpys_types
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import to_buffer

@@ -25,9 +25,9 @@ from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.resharding import dividing
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import chosen_sharding
-from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of
 from minijax_stage3.staging import as_type
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -8,10 +8,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+import minijax_watch
 from minijax.settings.printed_types import printed_type
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax_stage3.highlighting import wants_color
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.printing import LINE_WIDTH, Names
 
@@ -416,7 +416,28 @@ class PrintedEqn(JaxprEqn):
     __repr__ = __str__
 
 
-class PrintedJaxpr(Jaxpr):
+class Looks:
+    """Mixin: a program with colors, as a graph, and on a page."""
+
+    __slots__ = ()
+
+    def pretty_print(self, *, use_color: bool | None = None) -> str:
+        """The text of the program, with colors, by default if it is printed on a terminal.
+
+        The environment variable `NO_COLOR` turns them off.
+        """
+        wanted = minijax_watch.wants_color() if use_color is None else use_color
+        return minijax_watch.in_color(self) if wanted else str(self)
+
+    def to_dot(self) -> str:
+        """The graph of the program as text for Graphviz's `dot`."""
+        return minijax_watch.to_dot(self)
+
+    def _repr_html_(self) -> str:
+        return minijax_watch.to_html(self)
+
+
+class PrintedJaxpr(Looks, Jaxpr):
     """A jaxpr whose text is JAX's, with those of its equations and of programs within them."""
 
     __slots__ = ("_are_printed", "_eqns")
@@ -434,18 +455,13 @@ class PrintedJaxpr(Jaxpr):
     def eqns(self, eqns: list[JaxprEqn]) -> None:
         self._eqns, self._are_printed = eqns, False
 
-    def pretty_print(self, *, use_color: bool | None = None) -> str:
-        if use_color or (use_color is None and wants_color()):
-            return super().pretty_print(use_color=True)
-        return str(self)
-
     def __str__(self) -> str:
         return JaxPrinter().text(self)
 
     __repr__ = __str__
 
 
-class PrintedClosedJaxpr(ClosedJaxpr):
+class PrintedClosedJaxpr(Looks, ClosedJaxpr):
     """A closed jaxpr whose text is JAX's."""
 
     __slots__ = ()

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from minijax.settings.config import Switch
 from minijax.settings.printed_types import type_text
 from minijax_stage1.interpreter import Interpreter, current_interpreter
-from minijax_stage1.source import name_of, user_source
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.shown import counted
+from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import PartialEvalTrace
@@ -96,7 +96,7 @@ class Ref:
         self._require_here()
         if isinstance(value, Tracer):
             owner, home = value.interpreter, self._home
-            if owner is not home and not owner.encloses(home):
+            if owner not in home.stack():
                 raise ValueError(
                     f"{self.described()}: the value that is written belongs to the {owner}, and "
                     "the reference was made outside of that. Make the reference in the function, "
@@ -125,7 +125,7 @@ class Ref:
         here, home = staging_of(current_interpreter()), staging_of(self._home)
         if here is home:
             return
-        if home is not None and (home.ended or here is None or not home.encloses(here)):
+        if home is not None and (home.ended or here is None or home not in here.stack()):
             raise ValueError(
                 f"{self.described()} belongs to the {home}, which has ended or does not run here. "
                 "Return the array, ref[...], in place of the reference."

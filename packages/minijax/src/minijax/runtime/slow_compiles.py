@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 
 from minijax.settings.config import config
-from minijax_stage1.source import Source, user_source
+from minijax_stage2.source import Source, user_source
 
 _seconds = config.declare(
     "slow_compile_notice_secs",

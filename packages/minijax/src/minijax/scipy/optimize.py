@@ -18,9 +18,9 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.lbfgs import lbfgs
 from minijax.scipy.line_search import line_search
 from minijax.transforms.transformations import value_and_grad
-from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
 from minijax_stage2.shown import counted, shown
+from minijax_stage2.source import name_of
 
 HIGHEST = lax.Precision.HIGHEST
 LBFGS = "l-bfgs-experimental-do-not-rely-on-this"

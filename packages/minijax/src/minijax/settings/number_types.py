@@ -17,7 +17,6 @@ import numpy as np
 
 from minijax.settings.config import Option, config
 from minijax.settings.tracers import of_library
-from minijax_stage1.source import user_source
 from minijax_stage2 import ShapedArray, Tracer
 from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.shaped_array import (
@@ -29,6 +28,7 @@ from minijax_stage2.shaped_array import (
     python_scalars,
     types_in_force,
 )
+from minijax_stage2.source import user_source
 
 
 class Settings(NamedTuple):

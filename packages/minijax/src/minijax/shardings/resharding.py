@@ -21,7 +21,6 @@ from minijax.shardings.types import (
     type_at,
     unsharded,
 )
-from minijax_stage1.source import name_of
 from minijax_stage2 import (
     ShapedArray,
     bind1,
@@ -33,6 +32,7 @@ from minijax_stage2 import (
     typeof,
 )
 from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.source import name_of
 from minijax_stage4.transpose import cotangent_casts, operand_casts
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -22,7 +22,6 @@ from minijax.primitives.loops import cut, stage_body
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.custom_derivatives.call import by_position
-from minijax_stage1.source import name_of
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -35,7 +34,9 @@ from minijax_stage2 import (
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.trace import EvalTrace
 from minijax_stage2.tree import (
     PyTreeDef,
     tree_flatten,
@@ -123,7 +124,7 @@ class custom_vmap(Generic[P, R]):
         given = by_position(self.fun, args, kwargs)
         leaves, in_tree = tree_flatten(tree_to_arrays(given))
         flat = FlatFunction(self.fun, in_tree)
-        if current_trace().evaluates:
+        if isinstance(current_trace(), EvalTrace):
             outs = flat(*leaves)
             return tree_to_arrays(tree_unflatten(flat.out_tree, outs))
         closed = stage_body(flat, list(map(typeof, leaves)), "custom_vmap", self.fun)

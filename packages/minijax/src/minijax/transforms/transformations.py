@@ -36,13 +36,13 @@ from minijax.transforms.nonzero_tangents import NonzeroTangents
 from minijax.transforms.vjp_function import VJP, RefArguments, vjp_function
 from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage1.source import name_of
 from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import float0
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage2.vmap import BatchTrace
 from minijax_stage4.jacobian import jacobian_by_rows

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.errors.tracebacks import hiding_frames
 from minijax.extend.source_info_util import register_exclusion
-from minijax_stage1.source import is_machinery
+from minijax_stage2.source import is_machinery
 
 _exclude_paths: list[str] = []  # which libraries read; hidden files are known by directory
 

@@ -18,10 +18,10 @@ from minijax.primitives.declare_program import declare_program
 from minijax.primitives.sharding_rules import whole
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax_stage1.source import user_source
 from minijax_stage2 import ShapedArray, bind, tree_flatten, typeof
 from minijax_stage2.shaped_array import has_type
 from minijax_stage2.shown import shown
+from minijax_stage2.source import user_source
 from minijax_stage2.vmap import move_batch_dim
 from minijax_stage3 import JaxprEqn
 from minijax_stage4.stop_gradient import stop_gradient

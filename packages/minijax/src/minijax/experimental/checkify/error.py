@@ -12,8 +12,8 @@ from minijax.lax import promoting as lax
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax_stage1.source import Source
 from minijax_stage2 import Primitive, bind
+from minijax_stage2.source import Source
 from minijax_stage2.tree import PyTreeDef, register_pytree_node, tree_unflatten
 
 # Its operands are the code of an error and what the messages show, its parameter are the sites.

@@ -20,9 +20,9 @@ from minijax.lax.indexing.dimension_numbers import GatherScatterMode, gather_p, 
 from minijax.lax.indexing.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from minijax.lax.shapes.creation import full
 from minijax.runtime.dtypes import issubdtype
-from minijax_stage1.source import user_source
 from minijax_stage2 import Primitive, bind, tree_structure, typeof
 from minijax_stage2.primitives import div_p
+from minijax_stage2.source import user_source
 from minijax_stage4.stop_gradient import stop_gradient
 
 Args = Sequence[Any]

@@ -9,7 +9,7 @@ from minijax.experimental.source_mapper.source_map import Lines
 from minijax.runtime.printed_jaxpr import Doc, JaxPrinter
 from minijax.runtime.staging import make_jaxpr
 from minijax.settings.config import config
-from minijax_stage1.source import Source
+from minijax_stage2.source import Source
 from minijax_stage3 import ClosedJaxpr, JaxprEqn
 
 _MARK = re.compile("\ue000([0-9]+)\ue001")  # private characters, which no program prints

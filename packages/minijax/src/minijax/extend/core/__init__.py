@@ -46,8 +46,8 @@ from minijax.extend.linear_util import DebugInfo
 from minijax.primitives.effects import Effect
 from minijax.runtime.tokens import AbstractToken, Token
 from minijax.settings.tracers import Tracer
-from minijax_stage1.source import user_source
 from minijax_stage2.shaped_array import is_value
+from minijax_stage2.source import user_source
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import mapped_aval as _without_axis
 

@@ -9,6 +9,7 @@ from minijax.runtime.evaluation import library_evaluation
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2 import Trace, current_trace, trace_stack
+from minijax_stage2.trace import EvalTrace
 from minijax_stage2.vmap import BatchTrace
 from minijax_stage3.staging import JaxprTrace
 
@@ -44,7 +45,7 @@ def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
 
 def is_evaluating() -> bool:
     """Return True if no transformation is at work."""
-    return bool(current_trace().evaluates)
+    return bool(isinstance(current_trace(), EvalTrace))
 
 
 def find_top_trace(xs: Any) -> Trace:

@@ -24,6 +24,7 @@ from minijax.primitives.varying import (
     vma_of,
 )
 from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.not_given import not_given
@@ -39,7 +40,6 @@ from minijax.settings.debugging import infs_option, jit_is_disabled, nans_option
 from minijax.settings.promotion import result_type
 from minijax.shardings.types import division_of, sharded_type, with_division
 from minijax.transforms.custom_vmap import custom_vmap
-from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function

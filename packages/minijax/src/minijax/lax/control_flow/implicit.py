@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from minijax.errors.classes import TreeMismatchError
 from minijax.primitives.loops import Avals, stage_body
-from minijax_stage1.source import name_of
 from minijax_stage2 import explain_mismatch
 from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import Jaxpr
 from minijax_stage3.jaxpr import consts_as_invars

@@ -20,10 +20,10 @@ from minijax.lax.control_flow.function_contents import Contents
 from minijax.primitives.loops import LoweredProgram, stage_body
 from minijax.pytrees.fast_flatten import fast_flatten, fast_unflatten
 from minijax.runtime.array import Array
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.executor import Executor, executor
 from minijax.runtime.partitioning import Places, has_shardings, places_of
 from minijax.settings.config import Switch, config
-from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.shaped_array import number_types

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 from minijax.lax.control_flow.scan_primitive import carry_through, scan_p, scan_type, split_operands
 from minijax.primitives.dependence import cotangent_ins, unknown_outs
 from minijax.primitives.loops import Flags, cut, until_stable
-from minijax_stage1.source import Source
 from minijax_stage2 import (
     Zero,
     bind,
 )
 from minijax_stage2.primitives import add_p
+from minijax_stage2.source import Source
 from minijax_stage2.tangent import instantiate
 from minijax_stage3 import (
     Jaxpr,

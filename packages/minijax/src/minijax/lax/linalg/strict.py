@@ -6,8 +6,8 @@ from typing import Any
 import minijax.lax.linalg.promoting as promoting
 from minijax.lax.strict import Function, checked, require_one_dtype
 from minijax.primitives.declare import require_kind
-from minijax_stage1.source import name_of
 from minijax_stage2 import typeof
+from minijax_stage2.source import name_of
 
 # How many arguments, the first ones, must have one dtype, and of which kinds.
 _OPERANDS = {

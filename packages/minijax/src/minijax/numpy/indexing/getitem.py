@@ -35,9 +35,9 @@ from minijax.numpy.indexing.parsing import (
 )
 from minijax.numpy.indexing.plan import indices_of, plan_index
 from minijax.runtime.array import Array
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.operation import operation
 from minijax.settings.config import Switch
-from minijax_stage1.interpreter import is_evaluating
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import Shape, no_numbers
 from minijax_stage3.array import new_buffer

@@ -10,16 +10,16 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from minijax.errors.classes import TreeMismatchError
 from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.pickling import PickledByName
 from minijax.runtime.refs import Ref
 from minijax.transforms.custom_derivatives.rules import custom_call
-from minijax_stage1.interpreter import is_evaluating
-from minijax_stage1.source import name_of
 from minijax_stage2 import explain_mismatch, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.shown import counted
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import (
     PyTreeDef,
     tree_flatten,

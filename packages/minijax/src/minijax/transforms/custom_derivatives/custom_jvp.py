@@ -12,11 +12,11 @@ from minijax.transforms.custom_derivatives.symbolic_zero import (
     shown_to_rule,
     zero_from_primal,
 )
-from minijax_stage1.source import name_of
 from minijax_stage2 import Zero, add, explain_mismatch, typeof
 from minijax_stage2.flat_function import flatten_result
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import (
     keystr,
     tree_flatten_with_path,

@@ -41,6 +41,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.trace import EvalTrace
 from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim
 from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
@@ -195,7 +196,7 @@ def _push_forward(
 def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
     """Call `fun` with the derivative `rule`."""
     trace = current_trace()
-    if _below_vmap(trace).evaluates or (
+    if isinstance(_below_vmap(trace), EvalTrace) or (
         isinstance(trace, CompileTimeTrace) and not any(isinstance(x, Tracer) for x in args)
     ):
         return fun(*args)

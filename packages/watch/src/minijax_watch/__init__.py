@@ -1,0 +1,28 @@
+"""minijax_watch: programs of minijax as they run, operation by operation, and as they look.
+
+`record` works beside any stage, and needs only the first; `in_color`, `to_html` and `to_dot` show
+the programs of stage 3.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from minijax_watch.recorder import record
+from minijax_watch.recording import Recording
+
+_OF_PROGRAMS = {
+    "in_color": "highlighting",
+    "to_dot": "graphviz",
+    "to_html": "highlighting",
+    "wants_color": "highlighting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The functions of programs, which need stage 3."""
+    if name not in _OF_PROGRAMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"minijax_watch.{_OF_PROGRAMS[name]}"), name)
+
+
+__all__ = ["Recording", "in_color", "record", "to_dot", "to_html", "wants_color"]

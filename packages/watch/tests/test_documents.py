@@ -1,0 +1,62 @@
+"""What the documentation shows is what runs."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minijax_watch
+
+README = Path(__file__).parents[1] / "README.md"
+MODULES = [module.name for module in pkgutil.iter_modules(minijax_watch.__path__)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"minijax_watch.{name}")
+    failed, _ = doctest.testmod(module)
+    assert failed == 0
+
+
+def test_the_program_in_the_readme_prints_what_the_readme_shows():
+    blocks = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", readme(), re.DOTALL)
+    program, output = blocks.groups()
+    assert run(program) == output
+
+
+def test_the_readme_lists_every_file_once_in_reading_order():
+    files = re.compile(r"\(src/minijax_watch/(\w+)\.py\)")
+    in_order = files.findall(readme())
+    assert sorted(in_order) == sorted(MODULES)
+    for position, name in enumerate(in_order):
+        imports = set(re.findall(r"(?m)^from minijax_watch\.(\w+) import", source(name)))
+        assert imports <= {*in_order[:position]}, f"{name} needs what is later"
+
+
+def test_beside_stage_1_nothing_else_is_imported():
+    program = (
+        "import sys; import minijax_stage1, minijax_watch\n"
+        "with minijax_watch.record(): minijax_stage1.add(1.0, 2.0)\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('minijax_stage')))"
+    )
+    assert {name.partition(".")[0] for name in run(program).split()} == {"minijax_stage1"}
+
+
+def readme():
+    return README.read_text(encoding="utf-8")
+
+
+def source(name):
+    return (Path(minijax_watch.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+
+
+def run(program):
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return result.stdout
