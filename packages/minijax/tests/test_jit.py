@@ -530,3 +530,9 @@ def test_a_hundred_functions_within_each_other(transformed):
     for _ in range(100):
         nested = within(nested)
     assert transformed(nested) == transformed(lambda x: flat(x) + 100 * x)
+
+
+def test_constant_booleans_are_added():
+    """XLA evaluates this while it compiles, by other rules than those of its machine code."""
+    yes = jnp.full(2, True)
+    assert jit(lambda: jnp.full(2, True) + jnp.full(2, True))().tolist() == (yes + yes).tolist()

@@ -28,6 +28,12 @@ def elementwise(operation: str) -> Rule:
     return rule
 
 
+def _add(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
+    # XLA adds constant booleans modulo 2.
+    operation = "or" if out_avals[0].dtype == np.bool_ else "add"
+    return elementwise(operation)(b, out_avals, x, y)
+
+
 def comparison(direction: str) -> Rule:
     def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
         (out,) = out_avals
@@ -46,7 +52,7 @@ lowering_rules[p.cos_p] = elementwise("cosine")
 lowering_rules[p.exp_p] = elementwise("exponential")
 lowering_rules[p.log_p] = elementwise("log")
 
-lowering_rules[p.add_p] = elementwise("add")
+lowering_rules[p.add_p] = _add
 lowering_rules[p.sub_p] = elementwise("subtract")
 lowering_rules[p.mul_p] = elementwise("multiply")
 lowering_rules[p.div_p] = elementwise("divide")
