@@ -385,7 +385,16 @@ DELIBERATE = [
     ),
     Deliberate(
         "A mesh may be set while a function is traced.",
-        where_jax_raises("^ValueError: `set_mesh` can only be used outside"),
+        where_jax_raises("^ValueError: `set_mesh` can only be used outside", kinds=("accepted", "class")),
+    ),
+    Deliberate(
+        "The cotangent of what varies in `shard_map` may be the same on all devices.",
+        under(where_jax_raises("unexpected JAX type .* for argument to VJP function"), "shard_map"),
+    ),
+    Deliberate(
+        "A named tuple is exported under a name that is registered for it; JAX's exports are not "
+        "serialized here.",
+        under(where_we_raise("^ValueError: export: the results have a "), "exported"),
     ),
     Deliberate(
         "A program that was exported without its derivatives says so by one class of errors.",
