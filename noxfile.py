@@ -24,6 +24,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -393,12 +394,30 @@ def nightly(session: nox.Session) -> None:
     pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
 
 
-@nox.session(
-    venv_backend="none",
-    requires=[*TESTS, "tests-compiled", "tests-crossing", "tests-devices", "tests-processes"],
-)
+# Sessions that keep one core busy, or wait; the others keep all of them busy.
+ON_ONE_CORE = [*TESTS[:-1], "tests-processes"]
+ON_MORE_CORES = [TESTS[-1], "tests-compiled", "tests-crossing", "tests-devices"]
+
+
+@nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Runs all of the tests above; `-- --device gpu` on a GPU."""
+    """Runs all of the tests above, in two rows at a time; `-- --device gpu` on a GPU."""
+
+    def row(names: Sequence[str]) -> list[str]:
+        options = "--noxfile", __file__, "--sessions", *names
+        return [sys.executable, "-P", "-m", "nox", *options, "--", *session.posargs]
+
+    session.log(f"beside the others, shown at the end: {', '.join(ON_ONE_CORE)}")
+    with tempfile.TemporaryFile("w+") as shown:
+        beside = subprocess.Popen(row(ON_ONE_CORE), stdout=shown, stderr=subprocess.STDOUT)
+        try:
+            codes = [subprocess.run(row(ON_MORE_CORES), check=False).returncode, beside.wait()]
+        finally:
+            beside.terminate()
+        shown.seek(0)
+        print(shown.read())
+    if any(codes):
+        session.error("there are failures above")
 
 
 @nox.session(python="3.11", reuse_venv=False)
