@@ -522,6 +522,23 @@ def function_of_a_custom_call(j):
     return np.allclose(out, params["subfuns"][0].call_wrapped(X)[0])
 
 
+def products_of_floats_of_a_byte(j):
+    """Products of float8 and wider operands, or in a wider dtype, and their derivatives."""
+    e4, e5, f32 = (np.full((2, 2), 0.5, j.numpy.dtype(d)) for d in EIGHT_BITS)
+    numbers = (((1,), (0,)), ((), ()))
+
+    def product(x, y):
+        return j.lax.dot_general(x, y, numbers, preferred_element_type=np.float32)
+
+    pairs = (e4, e4), (e4, e5), (e4, f32), (f32, e5)
+    found = [product(*pair) for pair in pairs]
+    for x, y in pairs:
+        found += j.grad(lambda x, y: product(x, y).sum(), (0, 1))(x, y)
+    found.append(j.lax.dot_general(e4, f32, numbers))
+    return [(x.dtype, x.astype("float32").tolist()) for x in found]
+
+
+EIGHT_BITS = "float8_e4m3fn", "float8_e5m2", "float32"
 SPEC = "(lambda P: {})(j.sharding.PartitionSpec)"
 ONE_LINERS = [
     *map(SPEC.format, ["P('a') == ('a',)", "('a',) == P('a')", "P('a') == P('a')", "P() == ()",
@@ -537,7 +554,7 @@ ONE_LINERS = [
     *(f"{function.__name__}(j)" for function in (
         failing_call, in_shard_map, user_context, closed_jaxpr, removed, like, infinite_inits,
         equal_cotangents_of_integers, loaded_bfloat16, what_rules_are_given,
-        function_of_a_custom_call,
+        function_of_a_custom_call, products_of_floats_of_a_byte,
     )),
 ]  # fmt: skip
 
