@@ -5,7 +5,8 @@ Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and n
              tests-browser looks at the site that docs has built
 Sources      lint, format, types, lines
 Speed        bench
-Clients      clients runs libraries written for JAX on minijax; clients-on-jax on JAX
+Clients      clients runs libraries written for JAX on minijax; clients-on-jax on JAX;
+             suites runs their own tests
 Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers;
              mutants: are broken rules found by the tests?
 Publishing   build, wheels
@@ -367,6 +368,17 @@ def clients_on_jax(session: nox.Session) -> None:
     session.run("python", "-W", "ignore", "-m", "clients", *session.posargs)
 
 
+@nox.session
+def suites(session: nox.Session) -> None:
+    """Runs the test suites of libraries written for JAX; `-- equinox` runs one of them."""
+    skip_below_python_312(session, "flax and others are run in releases for these")
+    install(session, LIBRARY, "packages/minijax-as-jax", *group("clients", "suites"))
+    sources = session.cache_dir / "suites"
+    if not sources.exists():
+        require_network(session)
+    session.run("python", "-W", "ignore", "-m", "clients.suites", str(sources), *session.posargs)
+
+
 def today() -> str:
     """The seed of the day: what is drawn at night differs from night to night."""
     return datetime.date.today().strftime("%Y%m%d")
@@ -381,7 +393,7 @@ AS_OPTIMIZED_AS_FOR_USERS = {
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Tests what crosses packages, with what other sessions leave out; and longer nets."""
+    """Tests what crosses packages, with what other sessions leave out; longer nets; and suites."""
     install(session, LIBRARY, *group("crossing"))
     session.env.update(AS_OPTIMIZED_AS_FOR_USERS)
     pytest(session, *ON_ALL_CORES, "packages/minijax/tests", *session.posargs)
@@ -392,6 +404,7 @@ def nightly(session: nox.Session) -> None:
     session.run("python", "-m", "nets.mutants", "--seed", today())
     session.env.update(EIGHT_DEVICES)
     pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
+    session.notify("suites", [])
 
 
 # Sessions that keep one core busy, or wait; the others keep all of them busy.

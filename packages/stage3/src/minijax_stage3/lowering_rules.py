@@ -38,8 +38,10 @@ def comparison(direction: str) -> Rule:
     def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
         (out,) = out_avals
         x, y = b.spread(x, out.shape), b.spread(y, out.shape)
-        dtype = x.aval.dtype[0] if x.aval.dtype.names else x.aval.dtype
-        kind = {"b": "UNSIGNED", "u": "UNSIGNED", "i": "SIGNED"}.get(dtype.kind, "FLOAT")
+        dtype = x.aval.dtype[0] if x.aval.dtype.names else x.aval.dtype  # V: float0, as booleans
+        kind = {"b": "UNSIGNED", "V": "UNSIGNED", "u": "UNSIGNED", "i": "SIGNED"}.get(
+            dtype.kind, "FLOAT"
+        )
         types = signature([x, y], out_avals)
         return b.emit(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
 
