@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax_stage2 import ShapedArray
 from minijax_stage2 import primitives as p
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
 
@@ -34,14 +35,18 @@ def _add(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value
     return elementwise(operation)(b, out_avals, x, y)
 
 
+def comparison_type(dtype: np.dtype[Any]) -> str:
+    """How StableHLO compares numbers of a dtype; float0, in its text booleans, is unsigned."""
+    if is_inexact(dtype):
+        return "FLOAT"
+    return "SIGNED" if dtype.name.startswith("int") else "UNSIGNED"
+
+
 def comparison(direction: str) -> Rule:
     def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
         (out,) = out_avals
         x, y = b.spread(x, out.shape), b.spread(y, out.shape)
-        dtype = x.aval.dtype[0] if x.aval.dtype.names else x.aval.dtype  # V: float0, as booleans
-        kind = {"b": "UNSIGNED", "V": "UNSIGNED", "u": "UNSIGNED", "i": "SIGNED"}.get(
-            dtype.kind, "FLOAT"
-        )
+        kind = comparison_type(x.aval.dtype)
         types = signature([x, y], out_avals)
         return b.emit(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
 
