@@ -384,6 +384,24 @@ DELIBERATE = [
         under(where_we_raise("^ConcretizationTypeError: "), "shard_map"),
     ),
     Deliberate(
+        "`scatter_add` and its like put several updates into a scalar; JAX's program is invalid.",
+        where_jax_raises("Expected instruction to have shape equal to"),
+    ),
+    Deliberate(
+        "A mean of nothing is NaN, and so is its derivative; JAX's is 0 under some transformations.",
+        called_with("value", r"jnp\.nanmean", lambda a, *args, **kwargs: np.size(a) == 0),
+    ),
+    Deliberate(
+        "Where Pochhammer's symbol overflows 16 bits its slope is infinite; JAX's may be NaN.",
+        called_with(
+            "value", r"jax\.scipy\.special\.poch", lambda x, m: np.asarray(x).dtype.itemsize == 2
+        ),
+    ),
+    Deliberate(
+        "Decompositions refuse floats of 16 bits in matrices of no elements, too.",
+        under(where_we_raise(r"^TypeError: \w+: found .*; the dtypes it takes are"), "shard_map"),
+    ),
+    Deliberate(
         "A mesh may be set while a function is traced.",
         where_jax_raises("^ValueError: `set_mesh` can only be used outside", kinds=("accepted", "class")),
     ),
