@@ -388,7 +388,7 @@ DELIBERATE = [
         where_jax_raises("Expected instruction to have shape equal to"),
     ),
     Deliberate(
-        "A mean of nothing is NaN, and so is its derivative; JAX's is 0 under some transformations.",
+        "A mean of nothing is NaN, and so is its derivative; JAX's is 0 in some programs.",
         called_with("value", r"jnp\.nanmean", lambda a, *args, **kwargs: np.size(a) == 0),
     ),
     Deliberate(
@@ -403,7 +403,9 @@ DELIBERATE = [
     ),
     Deliberate(
         "A mesh may be set while a function is traced.",
-        where_jax_raises("^ValueError: `set_mesh` can only be used outside", kinds=("accepted", "class")),
+        where_jax_raises(
+            "^ValueError: `set_mesh` can only be used outside", kinds=("accepted", "class")
+        ),
     ),
     Deliberate(
         "The cotangent of what varies in `shard_map` may be the same on all devices.",
