@@ -5,7 +5,8 @@ Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and n
              tests-browser looks at the site that docs has built
 Sources      lint, format, types, lines
 Speed        bench
-Clients      clients runs libraries written for JAX on minijax; clients-on-jax on JAX
+Clients      clients runs libraries written for JAX on minijax; clients-on-jax on JAX;
+             suites runs their own tests
 Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers;
              mutants: are broken rules found by the tests?
 Publishing   build, wheels
@@ -24,6 +25,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -366,6 +368,17 @@ def clients_on_jax(session: nox.Session) -> None:
     session.run("python", "-W", "ignore", "-m", "clients", *session.posargs)
 
 
+@nox.session
+def suites(session: nox.Session) -> None:
+    """Runs the test suites of libraries written for JAX; `-- equinox` runs one of them."""
+    skip_below_python_312(session, "flax and others are run in releases for these")
+    install(session, LIBRARY, "packages/minijax-as-jax", *group("clients", "suites"))
+    sources = session.cache_dir / "suites"
+    if not sources.exists():
+        require_network(session)
+    session.run("python", "-W", "ignore", "-m", "clients.suites", str(sources), *session.posargs)
+
+
 def today() -> str:
     """The seed of the day: what is drawn at night differs from night to night."""
     return datetime.date.today().strftime("%Y%m%d")
@@ -380,7 +393,7 @@ AS_OPTIMIZED_AS_FOR_USERS = {
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Tests what crosses packages, with what other sessions leave out; and longer nets."""
+    """Tests what crosses packages, with what other sessions leave out; longer nets; and suites."""
     install(session, LIBRARY, *group("crossing"))
     session.env.update(AS_OPTIMIZED_AS_FOR_USERS)
     pytest(session, *ON_ALL_CORES, "packages/minijax/tests", *session.posargs)
@@ -391,14 +404,33 @@ def nightly(session: nox.Session) -> None:
     session.run("python", "-m", "nets.mutants", "--seed", today())
     session.env.update(EIGHT_DEVICES)
     pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
+    session.notify("suites", [])
 
 
-@nox.session(
-    venv_backend="none",
-    requires=[*TESTS, "tests-compiled", "tests-crossing", "tests-devices", "tests-processes"],
-)
+# Sessions that keep one core busy, or wait; the others keep all of them busy.
+ON_ONE_CORE = [*TESTS[:-1], "tests-processes"]
+ON_MORE_CORES = [TESTS[-1], "tests-compiled", "tests-crossing", "tests-devices"]
+
+
+@nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Runs all of the tests above; `-- --device gpu` on a GPU."""
+    """Runs all of the tests above, in two rows at a time; `-- --device gpu` on a GPU."""
+
+    def row(names: Sequence[str]) -> list[str]:
+        options = "--noxfile", __file__, "--sessions", *names
+        return [sys.executable, "-P", "-m", "nox", *options, "--", *session.posargs]
+
+    session.log(f"beside the others, shown at the end: {', '.join(ON_ONE_CORE)}")
+    with tempfile.TemporaryFile("w+") as shown:
+        beside = subprocess.Popen(row(ON_ONE_CORE), stdout=shown, stderr=subprocess.STDOUT)
+        try:
+            codes = [subprocess.run(row(ON_MORE_CORES), check=False).returncode, beside.wait()]
+        finally:
+            beside.terminate()
+        shown.seek(0)
+        print(shown.read())
+    if any(codes):
+        session.error("there are failures above")
 
 
 @nox.session(python="3.11", reuse_venv=False)

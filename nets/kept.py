@@ -72,6 +72,14 @@ KEPT = (
         "jax.grad(jax.grad(lambda x: x**1.0))(0.0)", "nan", "0.0", "a line has no curvature",
     ),
     Kept(
+        "str(jax.make_jaxpr(jnp.dot)(jnp.ones(2, 'float16'), jnp.ones(2))).count('convert')",
+        "0", "1", "operands of a product have one dtype; widening one of them is exact",
+    ),
+    Kept(
+        "len(jax.make_jaxpr(lambda: lax.convert_element_type(3.0, 'float16'))().jaxpr.eqns)",
+        "0", "1", "the program converts the number; XLA does so before it runs",
+    ),
+    Kept(
         "traces_of_checkpoint(jax)", "1", "2",
         "`checkpoint` traces its function at each call outside of `jit`, since what the function "
         "closes over may have changed",

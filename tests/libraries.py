@@ -1,5 +1,6 @@
 """minijax and JAX under one set of names, so that one program runs with either."""
 
+import functools
 import warnings
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -7,11 +8,17 @@ from types import SimpleNamespace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
+from shares import IS_NIGHT
 
 import minijax
 import minijax_stage2 as s2
 import minijax_stage3 as s3
 import minijax_stage4 as s4
+from minijax.runtime import compilation
+from minijax_stage2 import Primitive
+from minijax_stage3 import Jaxpr, JaxprEqn
+from minijax_stage3.lowering import lowering_rules, mlir_type
 from minijax_stage4 import tape
 
 
@@ -157,22 +164,61 @@ def of_size(size, function):
     return lambda n, lib: function(n) if lib is minijax else function(n, size=size)
 
 
-class _JaxOfConstants:
-    """JAX, whose compiled functions take their arguments for constants.
+# A constant that is written into a program.
+written_p = Primitive("written")
+
+
+@functools.partial(lowering_rules.__setitem__, written_p)
+def _lower_written(b, out_avals, *, data):
+    elements = f'"0x{data.hex()}"'
+    if out_avals[0].dtype == bool:
+        elements = str(np.frombuffer(data, bool).reshape(out_avals[0].shape).tolist()).lower()
+    return b.emit(f"stablehlo.constant dense<{elements}> : {mlir_type(out_avals[0])}", *out_avals)
+
+
+def _with_constants_written(jaxpr, consts):
+    """Like `compilation.without_uniform`, for constants of any numbers."""
+    equations, kept = [], []
+    for number, const in enumerate(consts):
+        var = jaxpr.invars[number]
+        if isinstance(const, np.ndarray | minijax.Array) and _is_written(var.aval):
+            data = np.asarray(const, var.aval.dtype).tobytes()
+            equations.append(JaxprEqn(written_p, [], [var], {"data": data}))
+        else:
+            kept.append(number)
+    invars = [jaxpr.invars[number] for number in kept] + jaxpr.invars[len(consts) :]
+    return Jaxpr([], invars, [*equations, *jaxpr.eqns], jaxpr.outvars), kept
+
+
+def _is_written(aval):
+    return 0 < aval.size < 10_000 and (aval.dtype.kind in "biufc" or aval.dtype == jnp.bfloat16)
+
+
+class _OfConstants:
+    """A library whose compiled functions take their arguments for constants.
 
     XLA evaluates such programs of a few numbers as it compiles them. This takes a fraction of the
     time that machine code of the same operations takes.
     """
 
+    def __init__(self, library):
+        self._library = library
+
     def __getattr__(self, name):
-        return getattr(jax, name)
+        return getattr(self._library, name)
 
-    @staticmethod
-    def jit(function):
-        return lambda *args: jax.jit(lambda: function(*args))()
+    def jit(self, function):
+        def of_constants(*args):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(compilation, "without_uniform", _with_constants_written)
+                return self._library.jit(lambda: function(*args))()
+
+        return of_constants
 
 
-jax_of_constants = _JaxOfConstants()
+jax_of_constants = _OfConstants(jax)
+# At night ours are machine code, as for users.
+minijax_of_constants = minijax if IS_NIGHT else _OfConstants(minijax)
 
 
 def results_at_once(programs, numpy, library, *args):
@@ -196,7 +242,7 @@ def results_at_once(programs, numpy, library, *args):
                 structures[i], arrays[i] = structure, leaves
         return arrays
 
-    whole = jax_of_constants if library is jax else library
+    whole = jax_of_constants if library is jax else minijax_of_constants
     computed = whole.jit(everything)(*args)
     return [
         library.tree.unflatten(structures[i], computed[i])

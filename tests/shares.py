@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+IS_NIGHT = os.environ.get("TESTS_SESSION") == "nightly"
+
 
 def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
     """The cases as parameters of a test, of which all but every `count`-th are run at night."""
@@ -21,8 +23,7 @@ def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
 
 def examples(at_every_change: int, at_night: int) -> Callable[[Any], Any]:
     """How many examples hypothesis draws for a test."""
-    is_night = os.environ.get("TESTS_SESSION") == "nightly"
-    return settings(deadline=None, max_examples=at_night if is_night else at_every_change)
+    return settings(deadline=None, max_examples=at_night if IS_NIGHT else at_every_change)
 
 
 def one_part_in(count: int, families: Mapping[str, Sequence[Any]]) -> list[Any]:

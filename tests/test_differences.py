@@ -7,7 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, jax_of_constants, refused
+from libraries import (
+    assert_all_same_results,
+    jax_of_constants,
+    minijax_of_constants,
+    refused,
+)
 from shares import one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
@@ -198,7 +203,7 @@ DTYPES = "int8 uint8 uint64 bfloat16 float16 float32 complex64"
 @pytest.mark.parametrize("dtype", one_in(3, DTYPES.split()))
 def test_of_every_dtype(dtype):
     values = np.array([1, 1, 2, 1]).astype(getattr(mnp, dtype).dtype)
-    ours = in_one_program(FUNCTIONS, mnp, minijax, values)
+    ours = in_one_program(FUNCTIONS, mnp, minijax_of_constants, values)
     assert_alike_all(ours, in_one_program(FUNCTIONS, jnp, jax_of_constants, values))
     with jax.enable_x64(False), minijax.enable_x64(False):
         ours = types(FUNCTIONS, mnp, minijax, values)
@@ -207,14 +212,14 @@ def test_of_every_dtype(dtype):
 
 def test_along_an_axis():
     batch = np.array([[1.0, 0.5, -0.25, 2.0], [0.5, -1.0, 1.0, 0.25]])
-    ours = along_an_axis(FUNCTIONS, mnp, minijax, batch)
+    ours = along_an_axis(FUNCTIONS, mnp, minijax_of_constants, batch)
     assert_alike_all(ours, along_an_axis(FUNCTIONS, jnp, jax_of_constants, batch))
 
 
 @pytest.mark.parametrize("turn", [1.0, 1.0 + 0.5j], ids=["real", "complex"])
 def test_derivatives(turn):
     values = np.array([0.5, 1.0, -0.25, 0.75]) * turn
-    ours = derivatives(FUNCTIONS, mnp, minijax, values)
+    ours = derivatives(FUNCTIONS, mnp, minijax_of_constants, values)
     assert_alike_all(ours, derivatives(FUNCTIONS, jnp, jax_of_constants, values))
 
 

@@ -57,6 +57,9 @@ for module, names in {PRIVATE}.items():
     found = importlib.import_module(f"jax._src.{{module}}")
     print(module, *[name for name in names.split() if not hasattr(found, name)])
 
+from jax._src.numpy import lax_numpy  # as an attribute, too
+from jax._src import flattree
+print(lax_numpy is importlib.import_module("jax._src.numpy.lax_numpy"))
 from jax._src import api_util, config, core, dtypes, public_test_util, tree_util, util
 from jax._src.numpy.util import promote_dtypes_complex, promote_dtypes_inexact
 print(re.match(r"[0-9.]+$", jax.lib.__version__) is not None)

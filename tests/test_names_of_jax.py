@@ -1,5 +1,8 @@
 """Smaller names of JAX, held against JAX's: levels of effort, effects, checks, stacks of names."""
 
+import importlib
+import io
+
 import jax
 import jax.debug
 import jax.errors
@@ -465,6 +468,77 @@ def like(j):
     return [(x.shape, x.dtype, x.weak_type, x.sharding is None) for x in [*found, *traced]]
 
 
+def infinite_inits(j):
+    n, infinity = j.numpy.arange(6, dtype="int32"), np.inf
+    return [
+        j.lax.reduce_window(n, -infinity, j.lax.max, (2,), (2,), "VALID").tolist(),
+        j.lax.reduce_window(n, infinity, j.lax.min, (2,), (2,), "VALID").tolist(),
+        int(j.lax.reduce(n, np.float32(-infinity), j.lax.max, (0,))),
+    ]
+
+
+def equal_cotangents_of_integers(j):
+    cotangent = j.jit(lambda n: j.vjp(lambda n: n * 2.0, n)[1](1.0)[0])(1)
+    return bool(cotangent == cotangent)
+
+
+def loaded_bfloat16(j):
+    file = io.BytesIO()
+    j.numpy.save(file, j.numpy.array([1.5, 2.0], "bfloat16"))
+    file.seek(0)
+    loaded = j.numpy.load(file)
+    return isinstance(loaded, j.Array), loaded.dtype, loaded.astype("float32").tolist()
+
+
+def what_rules_are_given(j):
+    """The implementation of a primitive is called on tracers, and rules are given tuples."""
+    library = j.__name__
+    ad, batching, core = (
+        importlib.import_module(f"{library}.{name}")
+        for name in ("interpreters.ad", "interpreters.batching", "extend.core")
+    )
+    given = []
+
+    def rule(values, others):
+        given.append((type(values), type(others)))
+        return j.numpy.add(*values), (others[0] if isinstance(others[0], int) else values[0])
+
+    p = core.Primitive("p")
+    p.def_impl(j.numpy.add)
+    p.def_abstract_eval(lambda x, y: x)
+    ad.primitive_jvps[p] = batching.primitive_batchers[p] = rule
+    j.jvp(p.bind, (X, X), (X, X))
+    j.vmap(p.bind)(j.numpy.ones(2), j.numpy.ones(2))
+    jaxpr = j.make_jaxpr(lambda x: p.impl(j.numpy.sin(x), x))(X)
+    return given, [eqn.primitive.name for eqn in jaxpr.eqns]
+
+
+def function_of_a_custom_call(j):
+    f = j.custom_jvp(j.numpy.sin)
+    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
+    (eqn,) = j.make_jaxpr(f)(X).eqns
+    params = eqn.primitive.get_bind_params(eqn.params)
+    (out,) = eqn.primitive.bind(X, **params)
+    return np.allclose(out, params["subfuns"][0].call_wrapped(X)[0])
+
+
+def products_of_floats_of_a_byte(j):
+    """Products of float8 and wider operands, or in a wider dtype, and their derivatives."""
+    e4, e5, f32 = (np.full((2, 2), 0.5, j.numpy.dtype(d)) for d in EIGHT_BITS)
+    numbers = (((1,), (0,)), ((), ()))
+
+    def product(x, y):
+        return j.lax.dot_general(x, y, numbers, preferred_element_type=np.float32)
+
+    pairs = (e4, e4), (e4, e5), (e4, f32), (f32, e5)
+    found = [product(*pair) for pair in pairs]
+    for x, y in pairs:
+        found += j.grad(lambda x, y: product(x, y).sum(), (0, 1))(x, y)
+    found.append(j.lax.dot_general(e4, f32, numbers))
+    return [(x.dtype, x.astype("float32").tolist()) for x in found]
+
+
+EIGHT_BITS = "float8_e4m3fn", "float8_e5m2", "float32"
 SPEC = "(lambda P: {})(j.sharding.PartitionSpec)"
 ONE_LINERS = [
     *map(SPEC.format, ["P('a') == ('a',)", "('a',) == P('a')", "P('a') == P('a')", "P() == ()",
@@ -478,7 +552,9 @@ ONE_LINERS = [
     "str(j.typeof(X).manual_axis_type)",
     "j.errors.JaxRuntimeError('abc').error_code",
     *(f"{function.__name__}(j)" for function in (
-        failing_call, in_shard_map, user_context, closed_jaxpr, removed, like,
+        failing_call, in_shard_map, user_context, closed_jaxpr, removed, like, infinite_inits,
+        equal_cotangents_of_integers, loaded_bfloat16, what_rules_are_given,
+        function_of_a_custom_call, products_of_floats_of_a_byte,
     )),
 ]  # fmt: skip
 

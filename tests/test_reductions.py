@@ -7,7 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, jax_of_constants, refused
+from libraries import (
+    assert_all_same_results,
+    jax_of_constants,
+    minijax_of_constants,
+    refused,
+)
 from shares import one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
@@ -303,7 +308,7 @@ DTYPES = "bool int8 uint8 uint64 bfloat16 float16 complex64"
 def test_of_every_dtype(dtype):
     functions = OF_COMPLEX if dtype == "complex64" else FUNCTIONS
     values = (abs(i) if dtype.startswith("u") else i)[:, 1:].astype(getattr(mnp, dtype).dtype)
-    ours = in_one_program(functions, mnp, minijax, values)
+    ours = in_one_program(functions, mnp, minijax_of_constants, values)
     assert_alike_all(ours, in_one_program(functions, jnp, jax_of_constants, values))
     with jax.enable_x64(False), minijax.enable_x64(False):
         ours = types(functions, mnp, minijax, values)
@@ -313,7 +318,7 @@ def test_of_every_dtype(dtype):
 @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 2), (2, 1, 3)], ids=str)
 def test_of_every_shape(shape):
     values = np.cos(np.arange(np.prod(shape, dtype=int), dtype=np.float32)).reshape(shape)
-    ours = in_one_program(FUNCTIONS, mnp, minijax, values)
+    ours = in_one_program(FUNCTIONS, mnp, minijax_of_constants, values)
     assert_alike_all(ours, in_one_program(FUNCTIONS, jnp, jax_of_constants, values))
 
 
@@ -326,7 +331,7 @@ def test_of_numbers(x64):
 
 
 def test_along_an_axis():
-    ours = along_an_axis(FUNCTIONS, mnp, minijax, holes)
+    ours = along_an_axis(FUNCTIONS, mnp, minijax_of_constants, holes)
     assert_alike_all(ours, along_an_axis(FUNCTIONS, jnp, jax_of_constants, holes))
 
 
@@ -344,11 +349,11 @@ ties = np.array([[2.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0], [-1.0, 3.0, 3.0, -1
     ids=["numbers, ties, zeros and NaN", "one column"],
 )
 def test_derivatives(functions, points):
-    ours = derivatives(functions, mnp, minijax, *points)
+    ours = derivatives(functions, mnp, minijax_of_constants, *points)
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, *points))
 
 
 def test_derivatives_of_complex_numbers():
     functions = of_one_array(SMOOTH, ALONG)
-    ours = derivatives(functions, mnp, minijax, z.astype(complex))
+    ours = derivatives(functions, mnp, minijax_of_constants, z.astype(complex))
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, z.astype(complex)))

@@ -7,7 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, jax_of_constants, of_size, refused
+from libraries import (
+    assert_all_same_results,
+    jax_of_constants,
+    minijax_of_constants,
+    of_size,
+    refused,
+)
 from shares import one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
@@ -200,7 +206,7 @@ DTYPES = "bool int8 uint8 uint64 bfloat16 float16 float64 complex64"
 def test_of_every_dtype(dtype):
     functions = FUNCTIONS + (OF_REALS if dtype not in ("bool", "complex64") else [])
     values = i.astype(np.int8 if dtype == "uint8" else int).astype(getattr(mnp, dtype).dtype)
-    ours = in_one_program(functions, mnp, minijax, values)
+    ours = in_one_program(functions, mnp, minijax_of_constants, values)
     assert_alike_all(ours, in_one_program(functions, jnp, jax_of_constants, values))
     with jax.enable_x64(False), minijax.enable_x64(False):
         ours = types(functions, mnp, minijax, values)
@@ -211,19 +217,19 @@ def test_of_every_dtype(dtype):
 def test_of_every_shape(shape):
     functions = [f for f in FUNCTIONS if len(shape) < 3] or WITH_DERIVATIVES
     values = np.cos(np.arange(np.prod(shape), dtype=np.float32)).reshape(shape)
-    ours = in_one_program(functions, mnp, minijax, values)
+    ours = in_one_program(functions, mnp, minijax_of_constants, values)
     assert_alike_all(ours, in_one_program(functions, jnp, jax_of_constants, values))
 
 
 def test_along_an_axis():
     batch = np.stack([x, x[::-1, ::-1]])
     functions = FUNCTIONS + OF_REALS[2:]
-    ours = along_an_axis(functions, mnp, minijax, batch)
+    ours = along_an_axis(functions, mnp, minijax_of_constants, batch)
     assert_alike_all(ours, along_an_axis(functions, jnp, jax_of_constants, batch))
 
 
 @pytest.mark.parametrize("values", [i.astype(float), i + 1j * i[::-1]], ids=["real", "complex"])
 def test_derivatives(values):
     functions = [*WITH_DERIVATIVES, lambda n, x: n.sort_complex(x)]
-    ours = derivatives(functions, mnp, minijax, values)
+    ours = derivatives(functions, mnp, minijax_of_constants, values)
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, values))

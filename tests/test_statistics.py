@@ -7,7 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, jax_of_constants, refused
+from libraries import (
+    assert_all_same_results,
+    jax_of_constants,
+    minijax_of_constants,
+    refused,
+)
 from shares import one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
@@ -227,7 +232,7 @@ DTYPES = "bool int8 uint8 bfloat16 float16 float64 complex64"
 def test_of_every_dtype(dtype):
     functions = WITH_DERIVATIVES + (OF_REALS + WITHOUT if dtype != "complex64" else [])
     values = np.abs(i).astype(getattr(mnp, dtype).dtype)
-    ours = in_one_program(functions, mnp, minijax, values)
+    ours = in_one_program(functions, mnp, minijax_of_constants, values)
     assert_alike_all(ours, in_one_program(functions, jnp, jax_of_constants, values))
     with jax.enable_x64(False), minijax.enable_x64(False):
         ours = types(functions, mnp, minijax, values)
@@ -236,7 +241,7 @@ def test_of_every_dtype(dtype):
 
 def test_along_an_axis():
     batch, functions = np.stack([x, x[::-1] ** 2]), WITH_DERIVATIVES + OF_REALS + WITHOUT
-    ours = along_an_axis(functions, mnp, minijax, batch)
+    ours = along_an_axis(functions, mnp, minijax_of_constants, batch)
     assert_alike_all(ours, along_an_axis(functions, jnp, jax_of_constants, batch))
 
 
@@ -247,12 +252,12 @@ def test_derivatives():
         (WITH_DERIVATIVES + OF_REALS, [*whole, holes.astype(float)]),
         ([lambda n, x: n.corrcoef(x)], whole),
     ]:
-        ours = derivatives(functions, mnp, minijax, *values)
+        ours = derivatives(functions, mnp, minijax_of_constants, *values)
         assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, *values))
 
 
 def test_derivatives_of_complex_numbers():
-    ours = derivatives(WITH_DERIVATIVES, mnp, minijax, z.astype(complex))
+    ours = derivatives(WITH_DERIVATIVES, mnp, minijax_of_constants, z.astype(complex))
     assert_alike_all(ours, derivatives(WITH_DERIVATIVES, jnp, jax_of_constants, z.astype(complex)))
 
 
@@ -263,5 +268,5 @@ def test_derivatives_by_weights_and_shares():
         lambda n, w: n.quantile(x, w / 3, axis=0),
         lambda n, w: n.histogram(x[0], n.asarray([-3.0, 0.0, 5.0]), weights=w)[0],
     ]
-    ours = derivatives(functions, mnp, minijax, weights.astype(float))
+    ours = derivatives(functions, mnp, minijax_of_constants, weights.astype(float))
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, weights.astype(float)))

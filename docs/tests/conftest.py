@@ -16,6 +16,7 @@ from visits import SITE, WIDE, Handler, Visit
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
+    "--js-flags=--liftoff-only",  # compile Python's WebAssembly quickly: no cell runs for long
 ]  # fmt: skip
 
 

@@ -2,14 +2,29 @@
 
 import pytest
 from playwright.sync_api import expect
-from visits import SITE
+from visits import SITE, WIDE, Visit
 
 CHAPTER = "learn/stage1/interpreters/"
 
 
+@pytest.fixture(scope="module")
+def tab(browser, address):
+    """One tab, since to start Python takes longer than most tests."""
+    tab = Visit(browser, address, WIDE, "light")
+    tab.open(CHAPTER)
+    yield tab
+    tab.context.close()
+
+
 @pytest.fixture
-def page(visit):
-    return visit().open(CHAPTER)
+def page(tab):
+    """The chapter, with the Python that the tests before started; then all cells are reset."""
+    yield tab.page
+    for button in tab.page.get_by_role("button", name="Reset").all():
+        if button.is_enabled():
+            button.click()
+    problems, tab.problems[:] = list(tab.problems), []
+    assert problems == []
 
 
 def cell(page, kind=".cell"):
@@ -37,29 +52,26 @@ def solution(page, name):
 
 
 def test_cells_print_what_was_recorded(visit):
-    """All cells of stage 1, each page from its last cell: those above run first."""
+    """All cells of stage 1, each page from its last cell: those above run first.
+
+    The first run fetches Python, and nothing before it.
+    """
     tab = visit()
+    fetched = []
+    tab.page.on("request", lambda request: fetched.append(request.url))
     chapters = sorted((SITE / "learn/stage1").glob("*/index.html"))
     for chapter in chapters:
+        fetched.clear()
         page = tab.open(f"learn/stage1/{chapter.parent.name}/")
         cells = page.locator(".cell:not(.exercise)")
         if not cells.count():
             continue
+        assert [url for url in fetched if "pyodide" in url or "codemirror" in url] == []
         recorded = cells.locator(".cell-output").all_inner_texts()
         press(cells.last, "Run")
         expect(cells.last.locator(".cell-status")).to_contain_text("Ran in")
+        assert any("pyodide" in url for url in fetched)
         assert cells.locator(".cell-output").all_inner_texts() == recorded
-
-
-def test_python_is_fetched_by_the_first_run(visit):
-    tab = visit()
-    fetched = []
-    tab.page.on("request", lambda request: fetched.append(request.url))
-    box, status, _ = cell(tab.open(CHAPTER))
-    assert [url for url in fetched if "pyodide" in url or "codemirror" in url] == []
-    press(box, "Run")
-    expect(status).to_contain_text("Ran in")
-    assert any("pyodide" in url for url in fetched)
 
 
 def test_edited_cell_runs_breaks_and_is_reset(page):
@@ -140,7 +152,8 @@ def test_what_was_written_and_solved_is_remembered(visit):
 
 
 def test_cells_are_used_by_keyboard_alone(page):
-    box, _, output = cell(page)
+    box = page.locator(".cell:not(.exercise)").last  # no other test has opened its editor
+    output = box.locator(".cell-output")
     box.get_by_role("button", name="Edit").focus()
     page.keyboard.press("Enter")
     expect(box.locator(".cm-content")).to_be_focused()

@@ -15,14 +15,12 @@ TOO_WIDE = """() => {
     .map(e => `<${e.tagName.toLowerCase()} class="${e.className}"> ${e.textContent.slice(0, 50)}`)
 }"""
 
-# The code blocks that must be scrolled sideways; those in folded blocks, once opened.
-CUT_OFF = """() => {
-  document.querySelectorAll("details").forEach(each => each.open = true)
-  return [...document.querySelectorAll("pre code, pre")]
+# The code blocks that must be scrolled sideways.
+CUT_OFF = """() =>
+  [...document.querySelectorAll("pre code, pre")]
     .filter(each => each.scrollWidth > each.clientWidth + 1)
     .filter(each => getComputedStyle(each).overflowX !== "visible")
-    .map(each => each.textContent.slice(0, 200))
-}"""
+    .map(each => each.textContent.slice(0, 200))"""
 
 # The lines that begin with a fence: its block has not become code.
 FENCES = r"""() => document.querySelector("main").innerText.match(/^\s*```.*$/gm) ?? []"""
@@ -31,6 +29,14 @@ FENCES = r"""() => document.querySelector("main").innerText.match(/^\s*```.*$/gm
 EMPTY = """() => [...document.querySelectorAll(".language-text.highlight")]
   .filter(each => each.innerText.trim() === "")
   .map(each => each.previousElementSibling?.innerText.slice(-100) ?? "")"""
+
+# Before the page is there, so that it is laid out once.
+NO_TRANSITIONS = """
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync("* { transition: none !important }")
+  document.adoptedStyleSheets = [sheet]"""
+
+UNFOLD = """() => document.querySelectorAll("details").forEach(each => each.open = true)"""
 
 # Text whose contrast with what is behind it is below 4 to 1.
 FAINT = """() => {
@@ -75,6 +81,7 @@ FAINT = """() => {
 def tab(browser, address):
     """One tab for all pages, since opening one takes longer than opening a page."""
     tab = Visit(browser, address, WIDE, "light")
+    tab.context.add_init_script(NO_TRANSITIONS)
     yield tab
     tab.context.close()
 
@@ -87,16 +94,19 @@ def test_there_are_pages():
 def test_page(path, tab):
     """Nothing fails, code fits, text can be read in both schemes, a narrow window is enough."""
     tab.problems.clear()
-    page = tab.open(path)
-    page.add_style_tag(content="* { transition: none !important }")
+    page = tab.open(f"{path}/" if path else "")
     found = {"not rendered": page.evaluate(FENCES), "without output": page.evaluate(EMPTY)}
-    found["cut off"] = page.evaluate(CUT_OFF)
-    for scheme in ("default", "slate"):
-        page.evaluate("scheme => document.body.dataset.mdColorScheme = scheme", scheme)
-        found[f"faint in {scheme}"] = page.evaluate(FAINT)
-    page.set_viewport_size(NARROW)
-    found["too wide"] = page.evaluate(TOO_WIDE)
-    page.set_viewport_size(WIDE)
+    page.evaluate(UNFOLD)
+    # First as wide as the window is now: each change lays the page out anew.
+    for size in sorted((WIDE, NARROW), key=lambda size: size != page.viewport_size):
+        page.set_viewport_size(size)
+        if size == NARROW:
+            found["too wide"] = page.evaluate(TOO_WIDE)
+            continue
+        found["cut off"] = page.evaluate(CUT_OFF)
+        for scheme in ("default", "slate"):
+            page.evaluate("scheme => document.body.dataset.mdColorScheme = scheme", scheme)
+            found[f"faint in {scheme}"] = page.evaluate(FAINT)
     found["failed"] = list(tab.problems)
     problems = [f"{what}: {each}" for what, them in found.items() for each in them]
     assert problems == []
@@ -112,7 +122,7 @@ def test_scheme_is_the_preferred_one_until_it_is_changed(preferred, scheme, visi
 
 
 def test_search_finds_einsum_first(visit):
-    page = visit().open("")
+    page = visit().open("searched/")
     page.keyboard.press("/")
     page.keyboard.type("einsum", delay=20)
     first = page.locator(".md-search-result__item").first

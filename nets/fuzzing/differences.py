@@ -384,8 +384,37 @@ DELIBERATE = [
         under(where_we_raise("^ConcretizationTypeError: "), "shard_map"),
     ),
     Deliberate(
+        "`scatter_add` and its like put several updates into a scalar; JAX's program is invalid.",
+        where_jax_raises("Expected instruction to have shape equal to"),
+    ),
+    Deliberate(
+        "A mean of nothing is NaN, and so is its derivative; JAX's is 0 in some programs.",
+        called_with("value", r"jnp\.nanmean", lambda a, *args, **kwargs: np.size(a) == 0),
+    ),
+    Deliberate(
+        "Where Pochhammer's symbol overflows 16 bits its slope is infinite; JAX's may be NaN.",
+        called_with(
+            "value", r"jax\.scipy\.special\.poch", lambda x, m: np.asarray(x).dtype.itemsize == 2
+        ),
+    ),
+    Deliberate(
+        "Decompositions refuse floats of 16 bits in matrices of no elements, too.",
+        under(where_we_raise(r"^TypeError: \w+: found .*; the dtypes it takes are"), "shard_map"),
+    ),
+    Deliberate(
         "A mesh may be set while a function is traced.",
-        where_jax_raises("^ValueError: `set_mesh` can only be used outside"),
+        where_jax_raises(
+            "^ValueError: `set_mesh` can only be used outside", kinds=("accepted", "class")
+        ),
+    ),
+    Deliberate(
+        "The cotangent of what varies in `shard_map` may be the same on all devices.",
+        under(where_jax_raises("unexpected JAX type .* for argument to VJP function"), "shard_map"),
+    ),
+    Deliberate(
+        "A named tuple is exported under a name that is registered for it; JAX's exports are not "
+        "serialized here.",
+        under(where_we_raise("^ValueError: export: the results have a "), "exported"),
     ),
     Deliberate(
         "A program that was exported without its derivatives says so by one class of errors.",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -371,6 +372,18 @@ def test_the_command_line(settings, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["program", "--jax_count=many"])
     with pytest.raises(ValueError, match="the flag --jax_count has to be an int, found 'many'"):
         settings.parse_flags_with_absl()
+
+
+def test_absl_may_read_its_flags_after_the_command_line(settings, monkeypatch):
+    class Flags(list):
+        is_parsed = list.__len__
+        __call__ = list.extend
+
+    monkeypatch.setitem(sys.modules, "absl.flags", SimpleNamespace(FLAGS=Flags()))
+    monkeypatch.setattr(sys, "argv", ["program", "--other"])
+    settings.parse_flags_with_absl()
+    settings.parse_flags_with_absl()
+    assert sys.modules["absl.flags"].FLAGS == ["program"]
 
 
 @pytest.mark.cpu_only

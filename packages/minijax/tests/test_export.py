@@ -27,6 +27,7 @@ from minijax import (
     jit,
     lax,
     make_jaxpr,
+    random,
     vmap,
 )
 from minijax.exporting.format import pack, unpack
@@ -119,6 +120,12 @@ class TestRoundTrip:
             for x, y in zip(found, expected, strict=True):
                 assert (type(x), x.dtype) == (Array, y.dtype)
                 np.testing.assert_array_equal(x, y)
+
+    def test_keys_among_the_constants(self):
+        key = random.key(3)
+        returned, drawn = round_trip(lambda x: (key, random.normal(key, (2,)) + x), 1.0).call(1.0)
+        assert returned == key
+        np.testing.assert_allclose(drawn, random.normal(key, (2,)) + 1.0, rtol=1e-5)
 
     def test_numbers_arrive_to_the_last_bit(self):
         numbers = np.array([0.1, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1 / 3, 1e308])

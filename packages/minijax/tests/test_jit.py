@@ -530,3 +530,19 @@ def test_a_hundred_functions_within_each_other(transformed):
     for _ in range(100):
         nested = within(nested)
     assert transformed(nested) == transformed(lambda x: flat(x) + 100 * x)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float16"])
+def test_narrow_floats_are_compared_as_floats(dtype):
+    # As unsigned numbers, constants among them ended the process in LLVM.
+    x = jnp.array([-1.0, 2.0, jnp.nan], dtype)
+    text = jit(lambda x: (x != x, x < 0)).lower(x).as_text()
+    assert text.count(", FLOAT") == 2
+    assert jnp.isnan(x).tolist() == [False, False, True]
+    assert (x < 0).tolist() == [True, False, False]
+
+
+def test_constant_booleans_are_added():
+    """XLA evaluates this while it compiles, by other rules than those of its machine code."""
+    yes = jnp.full(2, True)
+    assert jit(lambda: jnp.full(2, True) + jnp.full(2, True))().tolist() == (yes + yes).tolist()

@@ -9,6 +9,7 @@ from rows import for_each
 import minijax
 import minijax.numpy as jnp
 from minijax import Array, ShapeDtypeStruct, enable_x64, eval_shape, grad, jit, make_jaxpr, stages
+from minijax.errors import JaxRuntimeError
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import ClosedJaxpr, typecheck_jaxpr
 
@@ -152,7 +153,7 @@ class TestCompiled:
         lowered = jit(lambda x: x + 1).lower(X)
         compiled = lowered.compile(compiler_options={"xla_cpu_enable_fast_math": True})
         assert compiled(X).tolist() == [1.0, 2.0, 3.0]
-        with pytest.raises(ValueError, match=r"does not accept compiler_options"):
+        with pytest.raises(JaxRuntimeError, match=r"does not accept compiler_options"):
             lowered.compile(compiler_options={"xla_no_such_option": True})
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax_stage2 import ShapedArray
 from minijax_stage2 import primitives as p
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
 
@@ -28,12 +29,24 @@ def elementwise(operation: str) -> Rule:
     return rule
 
 
+def _add(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
+    # XLA adds constant booleans modulo 2.
+    operation = "or" if out_avals[0].dtype == np.bool_ else "add"
+    return elementwise(operation)(b, out_avals, x, y)
+
+
+def comparison_type(dtype: np.dtype[Any]) -> str:
+    """How StableHLO compares numbers of a dtype; float0, in its text booleans, is unsigned."""
+    if is_inexact(dtype):
+        return "FLOAT"
+    return "SIGNED" if dtype.name.startswith("int") else "UNSIGNED"
+
+
 def comparison(direction: str) -> Rule:
     def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
         (out,) = out_avals
         x, y = b.spread(x, out.shape), b.spread(y, out.shape)
-        dtype = x.aval.dtype[0] if x.aval.dtype.names else x.aval.dtype
-        kind = {"b": "UNSIGNED", "u": "UNSIGNED", "i": "SIGNED"}.get(dtype.kind, "FLOAT")
+        kind = comparison_type(x.aval.dtype)
         types = signature([x, y], out_avals)
         return b.emit(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
 
@@ -46,7 +59,7 @@ lowering_rules[p.cos_p] = elementwise("cosine")
 lowering_rules[p.exp_p] = elementwise("exponential")
 lowering_rules[p.log_p] = elementwise("log")
 
-lowering_rules[p.add_p] = elementwise("add")
+lowering_rules[p.add_p] = _add
 lowering_rules[p.sub_p] = elementwise("subtract")
 lowering_rules[p.mul_p] = elementwise("multiply")
 lowering_rules[p.div_p] = elementwise("divide")

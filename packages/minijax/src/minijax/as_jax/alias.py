@@ -223,7 +223,12 @@ class _FinderOfAbsent(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         root, _, rest = fullname.partition(".")
-        return spec_of_absent(fullname, f"jax.{rest}") if root == "minijax" else None
+        if root != "minijax":
+            return None
+        private = _ELSEWHERE.get(f"jax._src.{rest}")  # as in `from jax._src.numpy import x`
+        if private is not None:
+            return ModuleSpec(fullname, _Loader(private))
+        return spec_of_absent(fullname, f"jax.{rest}")
 
 
 class _Loader(Loader):

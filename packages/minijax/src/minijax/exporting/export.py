@@ -30,6 +30,7 @@ from minijax.exporting.format import (
     tree_to_json,
     unpack,
 )
+from minijax.lax.key_arrays import random_unwrap, random_wrap_p
 from minijax.runtime import traced as runtime
 from minijax.runtime.ahead_of_time import Traced, known_platforms
 from minijax.runtime.compilation import Compilation, CompileOptions
@@ -38,6 +39,7 @@ from minijax.runtime.inspection import has_addresses
 from minijax.runtime.jit import jit
 from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.staging import struct_of
+from minijax.settings.key_types import implementation_of, is_key_type
 from minijax.shardings.context import get_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
@@ -51,7 +53,7 @@ from minijax_stage2.shaped_array import float0
 from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
-from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, backend
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var, backend
 from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from minijax_stage3.jit import jit_p
 
@@ -510,10 +512,17 @@ def _trace_vjp(name: str, closed: ClosedJaxpr, shardings: AbstractShardings) -> 
 
 def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
     """The same program with its constants in its text instead of passed as arguments."""
-    eqns = [
-        JaxprEqn(constant_p, [], [var], {"value": np.asarray(x, var.aval.dtype)})
-        for var, x in zip(jaxpr.constvars, consts, strict=True)
-    ]
+    eqns: list[JaxprEqn] = []
+    for var, x in zip(jaxpr.constvars, consts, strict=True):
+        of_array = var
+        if is_key_type(var.aval.dtype):
+            x = random_unwrap(x)
+            of_array = Var(typeof(x))
+        value = np.asarray(x, of_array.aval.dtype)
+        eqns.append(JaxprEqn(constant_p, [], [of_array], {"value": value}))
+        if of_array is not var:
+            kind = {"impl": implementation_of(var.aval.dtype)}
+            eqns.append(JaxprEqn(random_wrap_p, [of_array], [var], kind))
     return Jaxpr([], jaxpr.invars, [*eqns, *jaxpr.eqns], jaxpr.outvars)
 
 

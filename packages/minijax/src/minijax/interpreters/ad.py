@@ -35,7 +35,7 @@ def _jvp_to_ours(primitive: Primitive, rule: Rule) -> Rule:
     def ours(
         primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
-        outs, out_tangents = rule(primals, tangents, **params)
+        outs, out_tangents = rule(tuple(primals), tuple(tangents), **params)
         return as_list(primitive, outs), as_list(primitive, out_tangents)
 
     return ours

@@ -41,7 +41,7 @@ def _told(what: Callable[[int], tuple[Any, ...]]) -> RulesByJAX:
         def ours(
             axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
         ) -> tuple[list[Any], list[Any]]:
-            outs, out_dims = rule(*what(axis_size), values, dims, **params)
+            outs, out_dims = rule(*what(axis_size), tuple(values), tuple(dims), **params)
             return as_list(primitive, outs), _dims(primitive, out_dims, outs)
 
         return ours

@@ -14,7 +14,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers
-from minijax_stage2.promotion import as_weak_as, result_type
+from minijax_stage2.promotion import as_weak_as, is_inexact, result_type
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 HOW = ("precision", "preferred_element_type", "out_sharding")
@@ -59,6 +59,28 @@ def _strong_if_they_differ(lhs: Any, rhs: Any) -> tuple[Any, Any]:
     )
 
 
+def _bytes_widened(lhs: Any, rhs: Any, preferred_element_type: Any) -> tuple[Any, Any]:
+    """Operands, of which floats of a byte are converted to a dtype in which they are multiplied.
+
+    That is the dtype of the other operand, or of the sums. They are not promoted otherwise, and a
+    derivative multiplies them by cotangents of a wider dtype.
+    """
+    dtypes = [typeof(lhs).dtype, typeof(rhs).dtype]
+    wide = [dtype for dtype in dtypes if not _is_float_of_a_byte(dtype)]
+    if preferred_element_type is not None:
+        wide.append(dtype_of_numbers("dot_general", preferred_element_type))
+    if all(dtype in wide for dtype in dtypes) or not wide or not is_inexact(wide[0]):
+        return lhs, rhs
+    return (
+        convert_element_type(lhs, wide[0]) if _is_float_of_a_byte(dtypes[0]) else lhs,
+        convert_element_type(rhs, wide[0]) if _is_float_of_a_byte(dtypes[1]) else rhs,
+    )
+
+
+def _is_float_of_a_byte(dtype: np.dtype[Any]) -> bool:
+    return dtype.itemsize == 1 and is_inexact(dtype)
+
+
 def _weak_if_both_are(out: Any, lhs: Any, rhs: Any) -> Any:
     """The product, weak if its operands are, unless another dtype was requested."""
     a, b = typeof(lhs), typeof(rhs)
@@ -99,6 +121,7 @@ def dot_general(
     >>> lax.dot_general(x, y, (contracting, batch)).shape
     (5, 2, 4)
     """
+    lhs, rhs = _bytes_widened(lhs, rhs, preferred_element_type)
     lhs, rhs = _strong_if_they_differ(lhs, rhs)
     how = options("dot_general", precision, preferred_element_type, lhs, rhs)
     out = stage2.dot_general(lhs, rhs, dimension_numbers, **how)
@@ -129,6 +152,7 @@ def dot(
         if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2 and a.shape[-1] == b.shape[0]):
             raise TypeError(f"dot: takes vectors and matrices that fit together, found {a} and {b}")
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
+    lhs, rhs = _bytes_widened(lhs, rhs, preferred_element_type)
     lhs, rhs = _strong_if_they_differ(lhs, rhs)
     how = options("dot", precision, preferred_element_type, lhs, rhs)
     out = stage2.dot_general(lhs, rhs, dimension_numbers, **how)

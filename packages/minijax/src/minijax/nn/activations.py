@@ -21,7 +21,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
-from minijax_stage2.promotion import is_inexact, to_inexact
+from minijax_stage2.promotion import is_inexact, promote, to_inexact
 
 Axes = int | Sequence[int] | None
 
@@ -112,6 +112,7 @@ def mish(x: ArrayLike) -> Array:
     >>> nn.mish(jnp.array([-5.0, 0.0, 5.0])).round(2)
     Array([-0.03,  0.  ,  5.  ], dtype=float32)
     """
+    x, _ = promote(x, 0)  # as softplus has it
     x = to_inexact(x)
     if typeof(x).dtype.kind == "c":
         return jnp.multiply(x, tanh(softplus(x)))

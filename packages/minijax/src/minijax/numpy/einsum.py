@@ -236,8 +236,9 @@ def _left_to_right(count: int) -> Path:
 
 @functools.lru_cache(1024)
 def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path:
-    """The contraction in pairs with the fewest operations, ties broken by the smallest products.
+    """The contraction in pairs with the fewest operations.
 
+    Of several the one with the smallest products, and of these the leftmost pairs first.
     The best way to a product of some operands is best for each of its two factors: so the ways to
     larger products are made of those to smaller ones.
     """
@@ -264,14 +265,14 @@ def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path
                 both = kept[part] | kept[rest]
                 work = math.prod([size_of[c] for c in both]) * (2 if both - kept[operands] else 1)
                 done = best[part][0] + best[rest][0], best[part][1] + best[rest][1]
-                found.append((work + done[0], room + done[1], part))
+                found.append((work + done[0], room + done[1], -part))
             part = (part - 1) & operands
         best[operands] = min(found)
 
     path, places = [], [1 << i for i in range(count)]
 
     def contract(operands: int) -> None:
-        part = best[operands][2]
+        part = -best[operands][2]
         if part:
             for factor in (part, operands ^ part):
                 contract(factor)

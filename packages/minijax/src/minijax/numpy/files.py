@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.errors.argument_errors import checking_arguments
 from minijax.runtime.array import Array, array
-from minijax.runtime.dtypes import DTypeLike
+from minijax.runtime.dtypes import DTypeLike, bfloat16
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2.shaped_array import dtype_of_numbers, is_value
 from minijax_stage2.shown import shown
@@ -35,6 +35,8 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
     Array([0, 1, 2], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
+    if isinstance(found, np.ndarray) and found.dtype == "V2":  # as numpy's files have bfloat16
+        found = found.view(bfloat16)
     return array(found) if isinstance(found, np.ndarray) and is_value(found) else found
 
 

@@ -88,6 +88,8 @@ def _def_impl(primitive: Primitive, impl: Rule) -> Rule:
         return as_list(primitive, impl(*operands, **params))
 
     impl_rules[primitive] = evaluators[primitive] = evaluate
+    of_instance: Any = primitive
+    of_instance.impl = impl  # which programs call on tracers, too, to see its operations
     return impl
 
 

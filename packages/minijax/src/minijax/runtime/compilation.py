@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from minijax import xla
-from minijax.errors.classes import CompileError
+from minijax.errors.classes import CompileError, JaxRuntimeError
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.executor import Executor, donation_of, executor, is_one, known_program
@@ -169,7 +169,7 @@ class Compilation:
             reason = str(error.args[0])
             if not any(name in reason for name in options):
                 raise
-            raise ValueError(
+            raise JaxRuntimeError(
                 f"jit of `{self.name}`: XLA does not accept compiler_options={options}: {reason}"
             ) from None
 

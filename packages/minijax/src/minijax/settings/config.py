@@ -286,6 +286,7 @@ class Config:
 
         `--jax_disable_jit` and `--nojax_disable_jit` switch a setting on and off; others get their
         value from `--jax_platforms=cpu`, or from the next argument. Other arguments are left alone.
+        Flags of absl, if the program has imported it, may be read afterwards.
 
         Raises:
             ValueError: a value cannot be read.
@@ -305,6 +306,9 @@ class Config:
             elif not separator:
                 text = next(arguments, "")
             option.update_from_text(f"the flag --{flag}", text)
+        flags = getattr(sys.modules.get("absl.flags"), "FLAGS", None)
+        if flags is not None and not flags.is_parsed():
+            flags(sys.argv[:1])
 
     @property
     def x64_enabled(self) -> bool:

@@ -7,10 +7,13 @@ library by others, `square` for instance, has none here.
 import typing as _typing
 
 import minijax.numpy.references as _references
+from minijax.core import ClosedJaxpr as _ClosedJaxpr
+from minijax.core import jaxpr_as_fun as _jaxpr_as_fun
 from minijax.extend.core.call_primitives import (
     create_call_primitive,
     register_call_primitive_rules,
 )
+from minijax.extend.linear_util import wrap_init as _wrap_init
 from minijax.lax.composites import inlined as _inlined
 from minijax.lax.primitive_names import primitive_named as _primitive_named
 from minijax.random.primitives import (
@@ -49,6 +52,23 @@ def _swap(
 ) -> _typing.Any:
     _whole("swap_p", transforms)
     return _references.swap(ref, None, value)
+
+
+def _bind_params_with_function(params: dict[str, _typing.Any]) -> dict[str, _typing.Any]:
+    """The parameters, with the function that has the derivative as the first of `subfuns`."""
+    function = _wrap_init(_jaxpr_as_fun(_ClosedJaxpr(params["jaxpr"], [])))
+    return {**params, "subfuns": (function,)}
+
+
+def _bind_without_function(
+    *args: _typing.Any, subfuns: _typing.Any = (), **params: _typing.Any
+) -> _typing.Any:
+    return _typing.cast(_typing.Any, _Primitive).bind(custom_jvp_call_p, *args, **params)
+
+
+_custom_call: _typing.Any = custom_jvp_call_p
+_custom_call.get_bind_params = _bind_params_with_function
+_custom_call.bind = _bind_without_function
 
 
 # References are resolved as a function is traced: programs have no equations of these.

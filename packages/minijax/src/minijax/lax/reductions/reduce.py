@@ -39,6 +39,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim, move_batch_dim, of_mapped_axis, vmap_flat
 from minijax_stage3 import Jaxpr, Var, eval_jaxpr
@@ -179,9 +180,13 @@ def reduce(
     axes = canonical_axes("reduce", tuple(dimensions), avals[0].ndim)
     if axes != tuple(dimensions):
         raise ValueError(f"reduce: dimensions must not be negative, found {tuple(dimensions)}")
-    check_inits("reduce", avals, [typeof(x) for x in inits])
     jaxpr = stage_computation("reduce", computation, avals, tree)
-    known = _KNOWN.get(str(operation_of(jaxpr)))
+    operation_name = str(operation_of(jaxpr))
+    known = _KNOWN.get(operation_name)
+    inits = [
+        finite_init(operation_name, init, aval) for init, aval in zip(inits, avals, strict=True)
+    ]
+    check_inits("reduce", avals, [typeof(x) for x in inits])
     if known is not None:
         reduction, neutral, combine = known
         out = reduction(xs[0], axes)
@@ -200,6 +205,17 @@ def reduce(
 def is_number(x: Any, number: Any) -> bool:
     """Return True if `x` is known to be that number."""
     return not isinstance(x, Tracer) and bool(np.asarray(x) == number)
+
+
+def finite_init(operation_name: str, init: Any, aval: ShapedArray) -> Any:
+    """The initial value of a reduction; infinity, of integers, is their least or greatest number.
+
+    It changes neither a maximum nor a minimum, so programs write -inf and inf for any dtype.
+    """
+    infinity = {"max": -np.inf, "min": np.inf}.get(operation_name)
+    if infinity is None or is_inexact(aval.dtype) or not is_number(init, infinity):
+        return init
+    return np.asarray(_KNOWN[operation_name][1](aval.dtype), aval.dtype)
 
 
 def check_inits(caller: str, avals: Avals, inits: Avals, exact: bool = False) -> None:

@@ -14,6 +14,7 @@ from minijax.lax.indexing.slice_pad_concatenate import pad, slice
 from minijax.lax.reductions.reduce import (
     check_inits,
     declare_computation,
+    finite_init,
     halves,
     is_number,
     vectorised,
@@ -159,12 +160,16 @@ def reduce_window(
             f"found {init_tree.described}"
         )
     avals = [typeof(x) for x in xs]
+    jaxpr = stage_computation("reduce_window", computation, avals, tree)
+    operation_name = str(operation_of(jaxpr))
+    inits = [
+        finite_init(operation_name, init, aval) for init, aval in zip(inits, avals, strict=True)
+    ]
     check_inits("reduce_window", avals, [typeof(x) for x in inits])
     window = _window(
         avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
-    jaxpr = stage_computation("reduce_window", computation, avals, tree)
-    known = _KNOWN.get(str(operation_of(jaxpr)))
+    known = _KNOWN.get(operation_name)
     if known and is_number(inits[0], known[1](avals[0].dtype)):
         return tree_unflatten(tree, [known[0](xs[0], **window)])
     check_inits("reduce_window", avals, [typeof(x) for x in inits], exact=True)
