@@ -71,7 +71,7 @@ class Stage:
 
 
 STAGES = (
-    Stage("stage1", "minijax-stage1", (), "deriv(lambda x: mul(x, x))(3.0) == 6.0"),
+    Stage("stage1", "minijax-stage1", (), "derivative(lambda x: mul(x, x), 3.0) == 6.0"),
     Stage("stage2", "minijax-stage2", ("numpy",), "jvp(sin, (0.0,), (1.0,)) == (0.0, 1.0)"),
     Stage(
         "stage3",
@@ -80,9 +80,10 @@ STAGES = (
         "jit(lambda x: -x)(2.0) == -2.0",
     ),
     Stage("stage4", "minijax-stage4", (), "grad(lambda x: x * x)(3.0) == 6.0"),
+    Stage("watch", "minijax-watch", (), "str(Recording(1)) == 'no steps'"),
     Stage("minijax", "minijax", (), "jit(grad(lambda x: x * x))(3.0) == 6.0"),
 )
-LIBRARY = STAGES[-1]
+WATCH, LIBRARY = STAGES[-2:]
 
 
 def up_to(stage: Stage) -> tuple[Stage, ...]:
@@ -218,7 +219,7 @@ def docs(session: nox.Session) -> None:
 def study(session: nox.Session) -> None:
     """Leaves functions of a stage for you to write, and says how far you are; `-- stage1`."""
     name, *options = session.posargs or [""]
-    chosen = {each.name: each for each in STAGES[:-1]}.get(name)
+    chosen = {each.name: each for each in up_to(WATCH)[:-1]}.get(name)
     if chosen is None:
         session.error("say which stage: ./noxw -s study -- stage1 (or stage2, stage3, stage4)")
     install(session, chosen, *group("test"))
@@ -262,10 +263,23 @@ def tests_of(stage: Stage) -> str:
         install(session, stage, *group("long-test" if stage is LIBRARY else "test"))
         session.run("pytest", "-q", ENVIRONMENT_TEST, env=expected_distributions(stage))
         run_tests_of(session, stage)
+        if stage is WATCH:
+            test_watch_beside_stage_1(session)
 
     run.__doc__ = f"Tests {stage.dist}, in an environment that has only what it needs."
     nox.session(name=name)(run)
     return name
+
+
+def test_watch_beside_stage_1(session: nox.Session) -> None:
+    """Watches stage 1 where no other stage can be imported."""
+    (site_packages,) = Path(session.virtualenv.location).glob("[Ll]ib/**/site-packages")
+    sources = [PACKAGES / name / "src" for name in ("stage1", "watch")]
+    paths = os.pathsep.join(str(path.absolute()) for path in (*sources, site_packages))
+    # Without `site`, which `-S` leaves out, what is installed to be edited is not found.
+    options = "-S", "-m", "pytest", "-q", "--noconftest", "--import-mode=importlib"
+    test = "packages/watch/tests/test_stage1.py"
+    session.run("python", *options, test, env={"PYTHONPATH": paths})
 
 
 TESTS = [tests_of(stage) for stage in STAGES]

@@ -23,7 +23,13 @@ PACKAGES = {
     "minijax_stage2": ROOT / "packages/stage2/src/minijax_stage2",
     "minijax_stage3": ROOT / "packages/stage3/src/minijax_stage3",
     "minijax_stage4": ROOT / "packages/stage4/src/minijax_stage4",
+    "minijax_watch": ROOT / "packages/watch/src/minijax_watch",
     "minijax": ROOT / "packages/minijax/src/minijax",
+}
+# Packages by the links of the rows in the table of stages.
+OF_THE_README = {
+    **{str(number): f"minijax_stage{number}" for number in range(1, 5)},
+    "watch": "minijax_watch",
 }
 BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
@@ -93,12 +99,12 @@ def table() -> Iterable[tuple[str, Count]]:
 
 def readme(text: str, rows: dict[str, Count]) -> str:
     """README.md with the numbers of `rows` in its table of stages."""
-    for number in range(1, 5):
-        code = rows[f"minijax_stage{number}"].code
-        row = rf"(?m)^(\| \[{number}\](?:[^|]*\|){{3}}) [\d,]+ \|"
+    for label, package in OF_THE_README.items():
+        code = rows[package].code
+        row = rf"(?m)^(\| \[{label}\](?:[^|]*\|){{3}}) [\d,]+ \|"
         text, found = re.subn(row, rf"\1 {round(code, -1):,} |", text)
         if found != 1:
-            sys.exit(f"lines: README.md has no row for stage {number} with a number of code lines")
+            sys.exit(f"lines: README.md has no row for {package} with a number of code lines")
     return text
 
 

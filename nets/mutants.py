@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("stage1", "stage2", "stage3", "stage4", "minijax")
+PACKAGES = ("stage1", "stage2", "stage3", "stage4", "watch", "minijax")
 TIMEOUT = 1800.0  # seconds for a file of tests: a broken loop need not end
 ON_EIGHT_DEVICES = {
     "MINIJAX_NUM_CPU_DEVICES": "8",

@@ -5,8 +5,8 @@
     ./noxw -s study -- stage1 --start-over
     .nox/study/bin/python -m study stage1      the same, started sooner
 
-Each step is a function without its body. Read the chapter it names, write the function, and run the
-same command again.
+Each step is a function without its body, or a rule that is not there. Read the chapter it names,
+write it, and run the same command again.
 """
 
 import argparse

@@ -14,12 +14,14 @@ STAGES = ("stage1", "stage2", "stage3", "stage4")
 
 @dataclass(frozen=True)
 class Step:
-    """A function to write."""
+    """Functions or rules to write."""
 
     number: int
     law: str  # what holds once it is written
     file: str
-    names: tuple[str, ...]  # of functions in the file, `Class.method` for methods
+    # Functions of the file, `Class.method` for methods; or the beginnings of statements at its top,
+    # such as `defjvp(p.sin_p`, which give a primitive its rule.
+    names: tuple[str, ...]
     hint: str
     chapter: str  # of the tutorial
     # Names of tests, `file.py::test` or `file.py::test[case]`, that fail without the function, and
@@ -57,18 +59,28 @@ def folder_of_tests(stage: str) -> Path:
 
 
 def blanked(text: str, step: Step) -> str:
-    """A program in which the functions of a step have no bodies but their docstrings."""
+    """A program without the rules of a step, and with only the docstrings of its functions."""
     lines = text.splitlines(keepends=True)
-    functions = [(definition(ast.parse(text), name), name) for name in step.names]
-    for function, name in sorted(functions, key=lambda each: -each[0].lineno):  # the last one first
-        body = function.body[1:] if ast.get_docstring(function) else function.body
-        start = body[0].lineno if body else function.end_lineno + 1
-        margin = " " * function.body[0].col_offset
-        lines[start - 1 : function.end_lineno] = [
-            f"{margin}# Step {step}.\n",
-            f"{margin}{blank(step, name)}\n",
-        ]
+    found = [(definition(ast.parse(text), name), name) for name in step.names]
+    for node, name in sorted(found, key=lambda each: -each[0].lineno):  # the last one first
+        start, margin, instead = node.lineno, "", f"# Write `{name}` ... here."
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            start = body[0].lineno if body else node.end_lineno + 1
+            margin, instead = " " * node.body[0].col_offset, blank(step, name)
+        lines[start - 1 : node.end_lineno] = [f"{margin}# Step {step}.\n", f"{margin}{instead}\n"]
     return "".join(lines)
+
+
+def is_blank(text: str, step: Step, name: str) -> bool:
+    """Return True if a program has nothing yet of what a step names."""
+    if is_rule(name):
+        return not any(line.startswith(name) for line in text.splitlines())
+    return blank(step, name) in text
+
+
+def is_rule(name: str) -> bool:
+    return "(" in name or "[" in name
 
 
 def blank(step: Step, name: str) -> str:
@@ -76,8 +88,11 @@ def blank(step: Step, name: str) -> str:
     return f'raise NotImplementedError("step {step.number}: write `{name}`")'
 
 
-def definition(tree: ast.AST, name: str) -> ast.FunctionDef:
-    """The function of a name, the last one where it is overloaded."""
+def definition(tree: ast.AST, name: str) -> ast.stmt:
+    """The statement of a rule, or the function of a name, the last one where it is overloaded."""
+    if is_rule(name):
+        (rule,) = (node for node in tree.body if ast.unparse(node).startswith(name))
+        return rule
     for part in name.split("."):
         found = [
             node

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.steps import Step, blank, blanked, folder_of_tests, package_of, steps_of
+from study.steps import Step, blanked, folder_of_tests, is_blank, package_of, steps_of
 
 SETTINGS = """\
 [pytest]
@@ -66,9 +66,9 @@ class Workbook:
         return outcomes
 
     def blanks_of(self, step: Step) -> list[str]:
-        """The functions of a step that are as they were made."""
+        """What is still to be written of a step."""
         text = (self.package / step.file).read_text(encoding="utf-8")
-        return [name for name in step.names if blank(step, name) in text]
+        return [name for name in step.names if is_blank(text, step, name)]
 
     def failures(self, tests: Collection[str], seconds: float = 120) -> dict[str, str]:
         """The tests that fail, and what they say."""

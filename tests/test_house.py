@@ -14,11 +14,28 @@ from pathlib import Path
 
 from tables import for_each
 
+from benchmarks.lines import total
+
 ROOT = Path(__file__).parents[1]
 STAGES = ["minijax_stage1", "minijax_stage2", "minijax_stage3", "minijax_stage4"]
-PACKAGES = [*STAGES, "minijax"]
+PACKAGES = [*STAGES, "minijax_watch", "minijax"]
 DISTRIBUTIONS = [package.replace("_", "-") for package in PACKAGES]
 ADDS = {"minijax_stage2": {"numpy"}, "minijax_stage3": {"jaxlib"}, "minijax": {"ml_dtypes"}}
+# The packages that one needs, the stages below those included.
+BUILDS_ON = {
+    "minijax_stage2": ["minijax_stage1"],
+    "minijax_stage3": ["minijax_stage2"],
+    "minijax_stage4": ["minijax_stage3"],
+    "minijax_watch": ["minijax_stage1"],  # and watches later stages where they are
+    "minijax": ["minijax_stage4", "minijax_watch"],
+}
+# A stage is read in an afternoon: at most so many code lines.
+MOST_LINES = {
+    "minijax_stage1": 240,
+    "minijax_stage2": 2231,
+    "minijax_stage3": 1562,
+    "minijax_stage4": 1195,
+}
 EXTRAS = {
     "minijax": {"jax-cuda13-pjrt", "jax-cuda13-plugin", "minijax-compiled", "rich", "tensorstore"}
 }  # imported where they are needed, or where they are
@@ -90,9 +107,7 @@ def test_a_distribution_requires_its_sibling_and_what_it_adds(package):
         name, pin = re.match(r"([\w-]+)(.*)", requirement).groups()
         (siblings if name in DISTRIBUTIONS else others).add(name)
         assert name not in DISTRIBUTIONS or pin == "=={version}"
-    before = DISTRIBUTIONS[: PACKAGES.index(package)]
-    assert siblings <= set(before)
-    assert not before or before[-1] in siblings
+    assert siblings == {name.replace("_", "-") for name in BUILDS_ON.get(package, ())}
     assert others == ADDS.get(package, set())
     optional = settings["project"].get("optional-dependencies", {}).values()
     extras = {re.match(r"[\w-]+", each).group() for group in optional for each in group}
@@ -115,6 +130,11 @@ def test_all_have_one_version():
 @every_package
 def test_types_are_for_users_too(package):
     assert (sources(package)[0].parents[0] / "py.typed").exists()
+
+
+@for_each("package", STAGES)
+def test_a_stage_is_short(package):
+    assert total(sources(package)).code <= MOST_LINES[package]
 
 
 # 2. A stage imports, never copies.

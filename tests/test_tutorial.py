@@ -1,4 +1,4 @@
-"""The tutorial shows every code line of the stages, each in one place."""
+"""The tutorial shows every code line of the stages, and of what watches them, each in one place."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "docs/hooks"))
 
 import source  # noqa: E402
 
-STAGES = ["stage1", "stage2", "stage3", "stage4"]
+STAGES = ["stage1", "stage2", "stage3", "stage4", "watch"]
 PAGES = sorted((ROOT / "docs/learn").rglob("*.md"))
 
 

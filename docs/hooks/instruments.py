@@ -14,8 +14,8 @@ from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (
-    "packages/stage1/src/minijax_stage1/stepper.html",
-    "packages/stage3/src/minijax_stage3/jaxpr.html",
+    "packages/watch/src/minijax_watch/stepper.html",
+    "packages/watch/src/minijax_watch/jaxpr.html",
     "packages/minijax/src/minijax/explaining/explanation.html",
 )
 DEFINITIONS = {Path(source).stem: (ROOT / source).read_text("utf-8").strip() for source in SOURCES}

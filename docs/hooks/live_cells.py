@@ -1,7 +1,8 @@
 """mkdocs hook: live cells, blocks of the first stage that the reader can edit and run.
 
 They run in the browser's own Python, Pyodide, which docs/assets/cells/ loads when it is first
-needed, with the files that this hook puts beside it: the first stage, and the runner of cells.
+needed, with the files that this hook puts beside it: the first stage, what watches it, and the
+runner of cells.
 Without JavaScript they are blocks like all others.
 """
 
@@ -19,7 +20,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "packages/stage1/src/minijax_stage1"
+PACKAGES = [ROOT / f"packages/{name}/src/minijax_{name}" for name in ("stage1", "watch")]
 RUNNER = ROOT / "docs/assets/cells/cell_runner.py"
 
 
@@ -51,12 +52,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def python_files() -> dict[str, str]:
     """The files of the Python that runs live cells: path, text."""
-    package = {
-        f"{PACKAGE.name}/{path.relative_to(PACKAGE).as_posix()}": path.read_text("utf-8")
-        for path in sorted(PACKAGE.rglob("*"))
+    packages = {
+        f"{package.name}/{path.relative_to(package).as_posix()}": path.read_text("utf-8")
+        for package in PACKAGES
+        for path in sorted(package.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
-    return {**package, RUNNER.name: RUNNER.read_text("utf-8")}
+    return {**packages, RUNNER.name: RUNNER.read_text("utf-8")}
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

@@ -20,7 +20,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-CHAPTER = re.compile(r"learn/(?:(stage\d)/)?(?!index)\w+\.md")
+CHAPTER = re.compile(r"learn/(?:(stage\d|watch)/)?(?!index)\w+\.md")
 
 
 def is_chapter(file: File) -> bool:
@@ -75,8 +75,9 @@ def notebook(page: str, markdown: str) -> dict[str, Any]:
 def requirements(page: str) -> str:
     """What must be installed to run a chapter."""
     stage = CHAPTER.fullmatch(page)[1]
-    last = int(stage[-1]) if stage else 4
+    last = int(stage[-1]) if stage and stage != "watch" else 4
     packages = [f"./packages/stage{number}" for number in range(1, last + 1)]
+    packages.append("./packages/watch")
     if stage is None:
         packages.append("./packages/minijax")
     return (

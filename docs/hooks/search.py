@@ -26,7 +26,7 @@ TERMS = {
     "learn/stage1/staging/": "staging",
     "learn/stage1/dead_code/": "dead code elimination, dce",
     "learn/stage1/errors/": "leaked tracer, leak",
-    "learn/stage1/recording/": "recorder, stepper",
+    "learn/watch/recording/": "recorder, stepper",
     "learn/stage2/types/": "abstract value, aval, weak type",
     "learn/stage2/traces/": "trace, rule",
     "learn/stage2/promotion/": "dtype promotion, type promotion, broadcasting",

@@ -4,7 +4,7 @@ from playwright.sync_api import expect
 
 
 def test_stepper_is_driven_by_buttons_and_keys(visit):
-    page = visit().open("learn/stage1/recording/")
+    page = visit().open("learn/watch/recording/")
     stepper = page.locator("minijax-stepper").first
     count = stepper.locator("output")
     start = count.text_content()
@@ -25,7 +25,7 @@ def test_stepper_is_driven_by_buttons_and_keys(visit):
 
 
 def test_recording_of_an_edited_program_can_be_stepped_through(visit):
-    page = visit().open("learn/stage1/recording/")
+    page = visit().open("learn/watch/recording/")
     cell = page.locator(".cell[data-prints=html]").first
     before = cell.locator("minijax-stepper output").text_content()
     cell.get_by_role("button", name="Edit").click()
@@ -41,7 +41,7 @@ def test_recording_of_an_edited_program_can_be_stepped_through(visit):
 
 
 def test_pointing_at_a_variable_shows_its_definition_and_uses(visit):
-    page = visit().open("learn/stage3/watching/")
+    page = visit().open("learn/watch/programs/")
     jaxpr = page.locator("minijax-jaxpr").first
     variable = jaxpr.locator("[data-var]").first
     name = variable.get_attribute("data-var")

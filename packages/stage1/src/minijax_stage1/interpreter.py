@@ -176,4 +176,5 @@ def user_line() -> str:
     frame = sys._getframe(1)
     while frame.f_back and dirname(frame.f_code.co_filename) == dirname(__file__):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno} (in {frame.f_code.co_name})"
+    code = frame.f_code
+    return f"{code.co_filename}:{frame.f_lineno} (in {code.co_name})"

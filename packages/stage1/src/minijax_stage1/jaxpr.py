@@ -49,8 +49,7 @@ class Jaxpr:
         for equation in self.equations:
             args = ", ".join(map(show, equation.args))
             lines.append(f"  {show(equation.var)} = {equation.op}({args})")
-        lines.append(show(self.return_val))
-        return "\n".join(lines)
+        return "\n".join([*lines, show(self.return_val)])
 
 
 def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:

@@ -70,7 +70,8 @@ class PagePrinter(Printer):
         note = f"{name}:{var.aval}, "
         note += "an input" if eqn is None else f"a result of {eqn.primitive}"
         if eqn is not None and eqn.source is not None:
-            note += f", {place_of(eqn.source.file, eqn.source.line)}  {eqn.source.text}"
+            place = place_of(eqn.source.file, eqn.source.line)
+            note += f", {place}  {eqn.source.text}"
         note = html.escape(note.strip())
         tag = f'<span data-var="{name}" data-note="{note}" tabindex="0">'
         return self.mark(name, tag)
