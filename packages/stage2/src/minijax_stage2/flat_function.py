@@ -1,8 +1,7 @@
 """Functions of pytrees as functions of flat lists, as interpreters need them."""
 
-import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
 from minijax_stage2.shaped_array import is_value, typeof_named
@@ -16,24 +15,6 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Decorator: `functools.wraps(fun)`, without attributes of types that no function may have."""
-    kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}
-    kept = [
-        name
-        for name in functools.WRAPPER_ASSIGNMENTS
-        if isinstance(getattr(fun, name, None), kinds.get(name, object))
-    ]
-
-    def decorate(wrapper: Function) -> Function:
-        functools.update_wrapper(wrapper, fun, kept)
-        return wrapper
-
-    return decorate
-
 
 class FlatFunction:
     """`fun` with its arguments and its result flattened.
@@ -46,7 +27,7 @@ class FlatFunction:
             the pair of that tuple and the dict of its keyword arguments.
 
     Raises:
-        TypeError: `fun` is not a function, or `in_tree` not a structure.
+        TypeError: `fun` is not a function.
 
     >>> leaves, tree = tree_flatten(({"x": 1.0, "y": 2.0},))
     >>> total = FlatFunction(lambda point: [point["x"] + point["y"]], tree)
@@ -56,8 +37,6 @@ class FlatFunction:
 
     def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
         require_function("FlatFunction", fun)
-        if not isinstance(in_tree, PyTreeDef):
-            raise TypeError(f"FlatFunction: in_tree must be a PyTreeDef, found {shown(in_tree)}")
         self.fun = fun
         self.in_tree = in_tree
         self.has_kwargs = has_kwargs

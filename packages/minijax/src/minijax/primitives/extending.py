@@ -31,17 +31,18 @@ from minijax_stage2 import (
     Zero,
     current_trace,
     draw_stack,
+    flat_function,
     impl_rules,
     jvp_rules,
     trace_stack,
     typeof,
     vmap_rules,
 )
-from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import aval_rules
-from minijax_stage2.shown import counted
+from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Rules
+from minijax_stage2.tree import PyTreeDef
 from minijax_stage2.vmap import move_batch_dim, vmap_flat
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import (
@@ -124,6 +125,15 @@ def min_dim(d1: int, d2: int) -> int:
     2
     """
     return min(operator.index(d1), operator.index(d2))
+
+
+class FlatFunction(flat_function.FlatFunction):
+    __doc__ = flat_function.FlatFunction.__doc__
+
+    def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
+        if not isinstance(in_tree, PyTreeDef):
+            raise TypeError(f"FlatFunction: in_tree must be a PyTreeDef, found {shown(in_tree)}")
+        super().__init__(fun, in_tree, has_kwargs)
 
 
 @checking_arguments
