@@ -350,12 +350,12 @@ BAD_CALLS = [
     (
         lambda: tree_flatten(cyclic),
         ValueError,
-        "a tree nested 100000 deep: does it contain itself?",
+        "a tree nested 100000 deep probably contains itself",
     ),
     (
         lambda: tree_flatten_with_path(cyclic),
         ValueError,
-        "a tree nested 100000 deep: does it contain itself?",
+        "a tree nested 100000 deep probably contains itself",
     ),
     (
         lambda: tree_map(add, {"w": [(1, 2)]}, {"w": [(1, 2)]}, {"w": [[1, 2]]}),

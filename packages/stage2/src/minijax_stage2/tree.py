@@ -267,7 +267,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
             levels.append(siblings)
             siblings = iter(children)
             if len(levels) > MAX_DEPTH:
-                raise ValueError(f"a tree nested {MAX_DEPTH} deep: does it contain itself?")
+                raise ValueError(f"a tree nested {MAX_DEPTH} deep probably contains itself")
             break
         else:
             siblings = levels.pop()
