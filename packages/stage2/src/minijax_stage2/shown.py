@@ -4,42 +4,21 @@ from typing import Any
 
 from minijax_stage1 import Boxed
 
-_LENGTH = 60
 _IRREGULAR = {"axis": "axes", "entry": "entries", "leaf": "leaves"}
 
 
-def shown(x: Any, length: int = _LENGTH) -> str:
+def shown(x: Any, length: int = 60) -> str:
     """A value as messages show it, cut to `length` with dots.
 
     >>> shown({"a": "word" * 20}, 20)
     "{'a': 'wordwordwo..."
     """
     try:
-        text = " ".join(repr(_with_types(x)).split())
+        is_tracer = isinstance(x, Boxed) and hasattr(x, "aval")
+        text = " ".join((str(x.aval) if is_tracer else repr(x)).split())
     except Exception:  # from a user's class
         text = f"<{type(x).__name__}>"
     return text if len(text) <= length else text[: length - 3] + "..."
-
-
-class _Type:
-    """A placeholder for a tracer, which shows only its type."""
-
-    def __init__(self, aval: Any):
-        self.aval = aval
-
-    def __repr__(self) -> str:
-        return str(self.aval)
-
-
-def _with_types(x: Any, depth: int = 3) -> Any:
-    """Lists, tuples and dicts with tracers replaced by their types."""
-    if isinstance(x, Boxed) and hasattr(x, "aval"):
-        return _Type(x.aval)
-    if depth and type(x) in (list, tuple):
-        return type(x)(_with_types(item, depth - 1) for item in x)
-    if depth and type(x) is dict:
-        return {key: _with_types(item, depth - 1) for key, item in x.items()}
-    return x
 
 
 def counted(number: int, noun: str) -> str:
