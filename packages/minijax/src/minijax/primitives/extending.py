@@ -131,6 +131,7 @@ class FlatFunction(flat_function.FlatFunction):
     __doc__ = flat_function.FlatFunction.__doc__
 
     def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
+        flat_function.require_function("FlatFunction", fun)
         if not isinstance(in_tree, PyTreeDef):
             raise TypeError(f"FlatFunction: in_tree must be a PyTreeDef, found {shown(in_tree)}")
         super().__init__(fun, in_tree, has_kwargs)
