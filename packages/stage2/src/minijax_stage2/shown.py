@@ -14,11 +14,31 @@ def shown(x: Any, length: int = 60) -> str:
     "{'a': 'wordwordwo..."
     """
     try:
-        is_tracer = isinstance(x, Boxed) and hasattr(x, "aval")
-        text = " ".join((str(x.aval) if is_tracer else repr(x)).split())
+        text = " ".join(repr(_with_types(x)).split())
     except Exception:  # from a user's class
         text = f"<{type(x).__name__}>"
     return text if len(text) <= length else text[: length - 3] + "..."
+
+
+class _Type:
+    """A placeholder for a tracer, which shows only its type."""
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return str(self.aval)
+
+
+def _with_types(x: Any, depth: int = 3) -> Any:
+    """Lists, tuples and dicts with tracers replaced by their types."""
+    if isinstance(x, Boxed) and hasattr(x, "aval"):
+        return _Type(x.aval)
+    if depth and type(x) in (list, tuple):
+        return type(x)(_with_types(item, depth - 1) for item in x)
+    if depth and type(x) is dict:
+        return {key: _with_types(item, depth - 1) for key, item in x.items()}
+    return x
 
 
 def counted(number: int, noun: str) -> str:

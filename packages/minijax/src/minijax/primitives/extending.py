@@ -128,7 +128,23 @@ def min_dim(d1: int, d2: int) -> int:
 
 
 class FlatFunction(flat_function.FlatFunction):
-    __doc__ = flat_function.FlatFunction.__doc__
+    """A function with its arguments and its result flattened, as interpreters need it.
+
+    The structure of the result, `out_tree`, is known once the function has been called.
+
+    Arguments:
+        fun: function of pytrees.
+        in_tree: structure of the tuple of its positional arguments; or, with `has_kwargs`, of
+            the pair of that tuple and the dict of its keyword arguments.
+
+    Raises:
+        TypeError: `fun` is not a function, or `in_tree` not a structure.
+
+    >>> leaves, tree = minijax.tree.flatten(({"x": 1.0, "y": 2.0},))
+    >>> total = FlatFunction(lambda point: [point["x"] + point["y"]], tree)
+    >>> total(*leaves), total.out_tree
+    ([3.0], PyTreeDef([*]))
+    """
 
     def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
         flat_function.require_function("FlatFunction", fun)

@@ -731,7 +731,12 @@ def jacfwd(
            [0., 1.],
            [4., 0.]], dtype=float32)
     """
-    return _jacobian("jacfwd", stage2.jacfwd, fun, argnums, has_aux, holomorphic)
+
+    def transformation(fun: Function, argnums: Argnums) -> Function:
+        # a partial function has no attributes of types that no function may have
+        return stage2.jacfwd(functools.partial(fun) if callable(fun) else fun, argnums)
+
+    return _jacobian("jacfwd", transformation, fun, argnums, has_aux, holomorphic)
 
 
 @overload
