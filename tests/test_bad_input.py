@@ -291,7 +291,7 @@ TABLE = {
     "trees": [
         (lambda: tree_unflatten(tree_structure([1, 2]), [1]), ValueError, "expected 2 leaves, found 1"),
         (lambda: tree_map(add, [1, (2, 3)], [1, 2]), ValueError, r"\[1\]"),
-        (lambda: tree_flatten({1: 1, "a": 2}), ValueError, "cannot be sorted: 1 .int., 'a' .str."),
+        (lambda: tree_flatten({1: 1, "a": 2}), ValueError, r"cannot be sorted: \[1, 'a'\]"),
     ],
     "stage 1": [
         (lambda: s1.add("a", 1.0), TypeError, "argument 0 of add: expected a float or an int, found 'a' of type str"),

@@ -422,10 +422,15 @@ def one_level(lib, tree):
     return lib.tree_util.flatten_one_level(tree), registry.flatten_one_level(tree)
 
 
+def with_paths(lib, tree):
+    pairs, _ = lib.tree_util.default_registry.flatten_with_path(tree)
+    return [([(type(key).__name__, str(key)) for key in path], leaf) for path, leaf in pairs]
+
+
 ORDERED = collections.OrderedDict(b=1, a=(2,))
 
 
-@pytest.mark.parametrize("call", [walked, written, one_level])
+@pytest.mark.parametrize("call", [walked, written, one_level, with_paths])
 def test_structures_are_walked_written_and_opened(call):
     trees = [{"b": (1, 2), "a": [3, None]}, (1,), [1, (2,)], None]
     if call is not written:  # which is for containers of Python only

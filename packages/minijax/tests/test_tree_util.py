@@ -176,7 +176,9 @@ def test_keys_of_registered_classes():
         explain_mismatch(Span([1], 2), Span((1,), 2))
         == "at .start: expected list of 1, found tuple of 1"
     )
-    assert explain_mismatch([Config(1)], [Config(2)]).startswith("at [0]: expected Config with aux")
+    assert explain_mismatch([Config(1)], [Config(2)]).startswith(
+        "at [0]: expected Config of 0 with"
+    )
 
 
 def test_keys_print_as_in_jax():
@@ -223,6 +225,50 @@ def test_a_prefix_becomes_the_full_tree(prefix, inner):
 def test_a_structure_is_the_tuple_of_its_children(items):
     treedefs = [tree_structure(item) for item in items]
     assert treedef_tuple(treedefs) == tree_structure(tuple(items))
+    assert tree_structure(tuple(items)).children() == treedefs
+
+
+@given(trees)
+def test_nodes_are_counted(tree):
+    treedef = tree_structure(tree)
+    assert treedef.num_nodes == 1 + sum(child.num_nodes for child in treedef.children())
+    assert treedef.num_leaves == 1 or treedef.node_data() is not None
+
+
+@given(trees, trees)
+def test_composition_puts_one_structure_at_the_leaves_of_another(outer, inner):
+    composed = tree_map(lambda _: inner, outer)
+    assert tree_structure(outer).compose(tree_structure(inner)) == tree_structure(composed)
+
+
+def test_dicts_that_keep_their_order_or_have_defaults_are_nodes():
+    assert tree_leaves(OrderedDict(b=1, a=2)) == [1, 2]
+    assert tree_map(str, defaultdict(list, b=1, a=2))["new"] == []
+    with pytest.raises(ValueError, match=r"at rest\[0\]: expected OrderedDict of 2 with aux data"):
+        tree_map(operator.add, OrderedDict(a=1, b=2), OrderedDict(b=1, a=2))
+    with pytest.raises(ValueError, match=r"\(<class 'list'>, \('a',\)\), found defaultdict of 1"):
+        tree_map(operator.add, defaultdict(list, a=1), defaultdict(int, a=1))
+
+
+def test_a_class_that_checks_its_children_has_paths_of_indices_in_messages():
+    """Its keys are unknown where there is only a structure: no example of it can be made."""
+
+    class Positive:
+        def __init__(self, x):
+            if not x > 0:
+                raise ValueError
+            self.x = x
+
+    register_pytree_with_keys(
+        Positive, lambda node: ([(GetAttrKey("x"), node.x)], None), lambda _, xs: Positive(*xs)
+    )
+    assert keystr(tree_leaves_with_path(Positive(1))[0][0]) == ".x"
+    structure = tree_structure([(0,)])
+    assert explain_mismatch(structure, [(Positive(1),)]).startswith("at [0][0]: expected a leaf")
+    with_list = tree_structure(Positive(1)).compose(structure)
+    assert explain_mismatch(with_list, tree_structure(Positive(1))).startswith(
+        "at [<flat index 0>]"
+    )
 
 
 def test_folds():
@@ -289,6 +335,11 @@ def test_functions_with_and_without_keys():
             lambda: register_static(list),
             ValueError,
             "<class 'list'> is already registered as a tree node",
+        ),
+        (
+            lambda: minijax.tree_util.register_pytree_node(7, tuple, tuple),
+            TypeError,
+            "only a class can be registered as a tree node, got 7",
         ),
         (
             lambda: register_dataclass(Late, data_fields=["x"]),

@@ -1,7 +1,7 @@
 """Forward mode: what holds for the derivative of every function."""
 
 import math
-from collections import OrderedDict, namedtuple
+from collections import namedtuple
 from dataclasses import dataclass
 from functools import partial
 
@@ -121,13 +121,13 @@ def test_trees_in_and_out():
     def f(point, layers, nothing):
         assert nothing is None
         out = layers[0].weight @ point.x + layers[0].bias
-        return OrderedDict(z=out, nested=({"y": point.y}, [None, 2.0 * layers[0].bias]))
+        return {"z": out, "nested": ({"y": point.y}, [None, 2.0 * layers[0].bias])}
 
     w, x = np.arange(6.0).reshape(2, 3), np.array([1.0, 0.0, 2.0])
     primals = (Point(x, 3.0), [Layer(w, np.ones(2))], None)
     tangents = (Point(np.ones(3), 4.0), [Layer(np.zeros((2, 3)), np.array([5.0, 6.0]))], None)
     out, tangent = jvp(f, primals, tangents)
-    assert type(out) is type(tangent) is OrderedDict
+    assert type(out) is type(tangent) is dict
     np.testing.assert_array_equal(out["z"], w @ x + 1.0)
     np.testing.assert_array_equal(tangent["z"], w @ np.ones(3) + [5.0, 6.0])
     assert (out["nested"][0], tangent["nested"][0]) == ({"y": 3.0}, {"y": 4.0})

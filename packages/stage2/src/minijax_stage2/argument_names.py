@@ -17,20 +17,14 @@ def argument_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) ->
 
 def positional_names(fun: Callable[..., Any], count: int) -> list[str]:
     """The names that `fun` gives to its first `count` positional arguments."""
-    names: list[str] = []
-    for name, parameter in _parameters(fun):
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            names += [f"{name}[{i}]" for i in range(count - len(names))]
-        elif parameter.kind in _POSITIONAL:
-            names.append(name)
-    return [*names, *(f"args[{i}]" for i in range(len(names), count))][:count]
-
-
-_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-
-
-def _parameters(fun: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
     try:
-        return list(inspect.signature(fun).parameters.items())
+        parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):  # builtins may have no signature
-        return []
+        parameters = []
+    names: list[str] = []
+    for each in parameters:
+        if each.kind is each.VAR_POSITIONAL:
+            names += [f"{each.name}[{i}]" for i in range(count - len(names))]
+        elif each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD):
+            names.append(each.name)
+    return [*names, *(f"args[{i}]" for i in range(len(names), count))][:count]

@@ -1,38 +1,13 @@
 """Functions of pytrees as functions of flat lists, as interpreters need them."""
 
-import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
 from minijax_stage2.shaped_array import is_value, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
-from minijax_stage2.tree import (
-    PyTreeDef,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Decorator: `functools.wraps(fun)`, without attributes of types that no function may have."""
-    kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}
-    kept = [
-        name
-        for name in functools.WRAPPER_ASSIGNMENTS
-        if isinstance(getattr(fun, name, None), kinds.get(name, object))
-    ]
-
-    def decorate(wrapper: Function) -> Function:
-        functools.update_wrapper(wrapper, fun, kept)
-        return wrapper
-
-    return decorate
+from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
 
 
 class FlatFunction:
@@ -45,9 +20,6 @@ class FlatFunction:
         in_tree: structure of the tuple of its positional arguments; or, with `has_kwargs`, of
             the pair of that tuple and the dict of its keyword arguments.
 
-    Raises:
-        TypeError: `fun` is not a function, or `in_tree` not a structure.
-
     >>> leaves, tree = tree_flatten(({"x": 1.0, "y": 2.0},))
     >>> total = FlatFunction(lambda point: [point["x"] + point["y"]], tree)
     >>> total(*leaves), total.out_tree
@@ -55,16 +27,13 @@ class FlatFunction:
     """
 
     def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
-        require_function("FlatFunction", fun)
-        if not isinstance(in_tree, PyTreeDef):
-            raise TypeError(f"FlatFunction: in_tree must be a PyTreeDef, found {shown(in_tree)}")
         self.fun = fun
         self.in_tree = in_tree
         self.has_kwargs = has_kwargs
         self.out_tree: PyTreeDef
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        args = tree_unflatten(self.in_tree, leaves)
+        args = self.in_tree.unflatten(leaves)
         args, kwargs = args if self.has_kwargs else (args, {})
         outs, self.out_tree = flatten_result(self.fun, self.fun(*args, **kwargs))
         return outs

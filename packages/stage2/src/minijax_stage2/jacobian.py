@@ -1,13 +1,14 @@
 """Jacobians by forward mode: one directional derivative per input, all at once."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError
-from minijax_stage2.flat_function import FlatFunction, wraps
+from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.functions import reshape
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import as_weak_as, is_inexact

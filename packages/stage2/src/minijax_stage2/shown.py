@@ -4,11 +4,10 @@ from typing import Any
 
 from minijax_stage1 import Boxed
 
-_LENGTH = 60
 _IRREGULAR = {"axis": "axes", "entry": "entries", "leaf": "leaves"}
 
 
-def shown(x: Any, length: int = _LENGTH) -> str:
+def shown(x: Any, length: int = 60) -> str:
     """A value as messages show it, cut to `length` with dots.
 
     >>> shown({"a": "word" * 20}, 20)

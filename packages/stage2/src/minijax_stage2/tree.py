@@ -5,19 +5,17 @@ flat lists of arrays; these functions flatten the user's containers before, and 
 afterwards. Names and results are those of `jax.tree_util`.
 """
 
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.shown import counted
+from minijax_stage2.shown import counted, shown
 
 MAX_DEPTH = 100_000  # a deeper tree is assumed to contain itself
 
-
-KeyPath = tuple[Any, ...]  # the path from the root to a leaf: keys, in source form
+KeyPath = tuple[Any, ...]  # the path from the root to a leaf: keys, whose text is source code
 
 
 def keystr(keys: KeyPath) -> str:
@@ -30,28 +28,19 @@ def keystr(keys: KeyPath) -> str:
     return "".join(map(str, keys))
 
 
-@dataclass(frozen=True, eq=False)
-class NodeType:
-    """Flattening and unflattening of the nodes of one type.
+class NodeType(NamedTuple):
+    """Flattening and unflattening of the nodes of one class.
 
     Arguments:
-        type: the class.
         flatten: `flatten(node) -> (children, aux_data)`. `aux_data` is part of the structure, so it
             should be comparable and hashable.
         unflatten: `unflatten(aux_data, children) -> node`.
         keys: `keys(aux_data, num_children) -> the children's keys`, whose text appears in paths.
     """
 
-    type: type[Any]
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, tuple[Any, ...]], Any]
-    keys: Callable[[Any, int], Iterable[Any]] = lambda _, n: _texts("[<flat index {}>]", range(n))
-
-    def flatten_with_keys(self, node: Any) -> tuple[list[tuple[Any, Any]], Any]:
-        """Like `flatten`, with a key beside each child."""
-        children, aux_data = self.flatten(node)
-        children = tuple(children)
-        return list(zip(self.keys(aux_data, len(children)), children, strict=True)), aux_data
+    keys: Callable[[Any, int], Iterable[Any]]
 
 
 registry: dict[type[Any], NodeType] = {}
@@ -63,46 +52,31 @@ def find_node_type(cls: type[Any]) -> NodeType | None:
     A subclass of a registered class is a leaf until it is registered itself. Namedtuples are nodes
     without registration: tuples with `_fields`.
     """
-    node_type = registry.get(cls)
-    if node_type is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+    if cls not in registry and issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return _namedtuple_node(cls)
-    return node_type
+    return registry.get(cls)
 
 
 @cache
 def _namedtuple_node(cls: Any) -> NodeType:
-    return NodeType(
-        cls,
-        flatten=lambda node: (node, None),
-        unflatten=lambda _, children: cls(*children),
-        keys=lambda _, n: _texts(".{}", cls._fields),
-    )
+    keys = [f".{field}" for field in cls._fields]
+    return NodeType(lambda x: (x, None), lambda _, children: cls(*children), lambda *_: keys)
 
 
 def node_type_of(cls: type[Any]) -> NodeType:
-    """Return the node type of class `cls`; ValueError: its instances are leaves."""
-    node_type = find_node_type(cls)
-    if node_type is None:
-        raise ValueError(f"{cls!r} is not registered as a tree node")
-    return node_type
+    """Return the node type of class `cls`; KeyError: its instances are leaves."""
+    return find_node_type(cls) or registry[cls]
 
 
-def register(node_type: NodeType) -> None:
-    """Make the instances of a class inner nodes of trees."""
-    if not isinstance(node_type.type, type):
-        raise TypeError(f"only a class can be registered as a tree node, got {node_type.type!r}")
-    if node_type.type in registry:
-        raise ValueError(
-            f"{node_type.type!r} is already registered as a tree node; a type is registered "
-            "once, before its first use in a tree"
-        )
-    registry[node_type.type] = node_type
+def _flat_keys(aux_data: Any, num_children: int) -> list[str]:
+    return [f"[<flat index {i}>]" for i in range(num_children)]
 
 
 def register_pytree_node(
     nodetype: type[Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten_func: Callable[[Any, tuple[Any, ...]], Any],
+    keys: Callable[[Any, int], Iterable[Any]] = _flat_keys,
 ) -> None:
     """Make the instances of a class inner nodes of trees.
 
@@ -112,6 +86,8 @@ def register_pytree_node(
             is not a child: it is compared when structures are, and should be hashable.
         unflatten_func: `unflatten_func(aux_data, children) -> node`, the inverse. The
             children may be any objects, so it should not check or convert them.
+        keys: `keys(aux_data, num_children) -> the children's keys`: what to write after a node to
+            reach each child, as in `node.x`.
 
     Raises:
         ValueError: the class is already registered.
@@ -123,58 +99,34 @@ def register_pytree_node(
     >>> tree_leaves([Point(1, 2), 3])
     [1, 2, 3]
     """
-    register(NodeType(nodetype, flatten_func, unflatten_func))
+    if nodetype in registry:
+        raise ValueError(f"{nodetype!r} is already registered as a tree node; register it once")
+    registry[nodetype] = NodeType(flatten_func, unflatten_func, keys)
 
 
-def _texts(form: str, keys: Iterable[Any]) -> Iterable[str]:
-    return map(form.format, keys)
+def _index_keys(aux_data: Any, num_children: int) -> list[str]:
+    return [f"[{i}]" for i in range(num_children)]
 
 
-def _sequence_keys(aux_data: Any, num_children: int) -> Iterable[str]:
-    return _texts("[{}]", range(num_children))
+def _dict_keys(keys: tuple[Any, ...], num_children: int) -> list[str]:
+    return [f"[{key!r}]" for key in keys]
 
 
-def _dict_keys(keys: Iterable[Any], num_children: int) -> Iterable[str]:
-    return _texts("[{!r}]", keys)
-
-
-def _flatten_dict(node: dict[Any, Any]) -> tuple[Iterable[Any], tuple[Any, ...]]:
+def _flatten_dict(node: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
     try:
         keys = tuple(sorted(node))
     except TypeError:
-        shown = ", ".join(f"{key!r} ({type(key).__name__})" for key in list(node)[:8])
         raise ValueError(
-            "a dict in a tree is flattened in the order of its sorted keys, but these cannot "
-            f"be sorted: {shown}{', ...' if len(node) > 8 else ''}. Use keys of one type, or "
-            "an OrderedDict, which keeps the order of insertion."
+            "a dict in a tree is flattened in the order of its sorted keys, but these cannot be "
+            f"sorted: {shown(list(node))}. Use keys of one type."
         ) from None
     return [node[key] for key in keys], keys
 
 
-def _flatten_defaultdict(node: defaultdict[Any, Any]) -> tuple[Iterable[Any], Any]:
-    values, keys = _flatten_dict(node)
-    return values, (node.default_factory, keys)
-
-
-for container in (
-    NodeType(type(None), lambda _: ((), None), lambda _, children: None),
-    NodeType(list, lambda x: (x, None), lambda _, children: list(children), _sequence_keys),
-    NodeType(tuple, lambda x: (x, None), lambda _, children: children, _sequence_keys),
-    NodeType(dict, _flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _dict_keys),  # noqa: B905
-    NodeType(
-        OrderedDict,
-        lambda node: (node.values(), tuple(node)),
-        lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
-        _dict_keys,
-    ),
-    NodeType(
-        defaultdict,
-        _flatten_defaultdict,
-        lambda data, children: defaultdict(data[0], zip(data[1], children, strict=True)),
-        lambda data, n: _dict_keys(data[1], n),
-    ),
-):
-    register(container)
+register_pytree_node(type(None), lambda _: ((), None), lambda _, children: None)
+register_pytree_node(tuple, lambda x: (x, None), lambda _, children: children, _index_keys)
+register_pytree_node(list, lambda x: (x, None), lambda _, children: list(children), _index_keys)
+register_pytree_node(dict, _flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _dict_keys)  # noqa: B905
 
 
 # An inner node is (class, aux_data, number of children); a leaf is None.
@@ -185,9 +137,9 @@ Node = tuple[type[Any], Any, int]
 class PyTreeDef:
     """The structure of a tree: everything but the leaves. Immutable, hashable, comparable.
 
-    Its nodes are in post-order: children come before their parent, and each node records how many
-    of the finished subtrees to its left are its children. So nothing here recurses, and comparing
-    structures means comparing tuples.
+    Its nodes are in pre-order: a parent comes before its children, and records how many of the
+    subtrees that follow are its children. So nothing here recurses, and comparing structures means
+    comparing tuples.
 
     >>> tree_structure({"b": [1, 2], "a": 3})
     PyTreeDef({'a': *, 'b': [*, *]})
@@ -198,11 +150,6 @@ class PyTreeDef:
     @property
     def num_leaves(self) -> int:
         return self.nodes.count(None)
-
-    @property
-    def num_nodes(self) -> int:
-        """The number of nodes, inner nodes and leaves together."""
-        return len(self.nodes)
 
     def __hash__(self) -> int:
         try:
@@ -226,20 +173,30 @@ class PyTreeDef:
                 f"tree_unflatten: expected {counted(self.num_leaves, 'leaf')}, found "
                 f"{len(leaves)}, for the structure {self.described}"
             )
-        return self._build(leaves, lambda cls, *parts: node_type_of(cls).unflatten(*parts))
+        return self._build(leaves, lambda cls, data, xs: node_type_of(cls).unflatten(data, xs))
 
     def _build(self, leaves: Sequence[Any], make: Callable[[type[Any], Any, Any], Any]) -> Any:
         """Replace leaf by leaf, and each node by `make(class, aux_data, children)`."""
-        remaining = iter(leaves)
-        built: list[Any] = []
-        for node in self.nodes:
+        remaining = reversed(leaves)
+        built: list[Any] = []  # the subtrees that stand behind, the next one last
+        for node in reversed(self.nodes):
             if node is None:
                 built.append(next(remaining))
             else:
                 cls, aux_data, num_children = node
-                first = len(built) - num_children
-                built[first:] = [make(cls, aux_data, tuple(built[first:]))]
+                children = tuple(built[: -num_children - 1 : -1])
+                built[len(built) - num_children :] = [make(cls, aux_data, children)]
         return built[0]
+
+    def paths(self) -> Iterator[KeyPath]:
+        """Yield the path to each node."""
+        pending: list[KeyPath] = [()]
+        for node in self.nodes:
+            path = pending.pop()
+            yield path
+            if node is not None:
+                keys = node_type_of(node[0]).keys(*node[1:])
+                pending += [(*path, key) for key in keys][::-1]
 
     def flatten_up_to(self, tree: Any, name: str = "tree") -> list[Any]:
         """Return the subtrees of `tree`, called `name` in errors, at the leaves of this structure.
@@ -247,53 +204,12 @@ class PyTreeDef:
         Raises:
             TreeMismatchError: this structure is not a prefix of `tree`; the message says where.
         """
-        subtrees: list[Any] = []
-        pending = [tree]
-        for node in reversed(self.nodes):
-            x = pending.pop()
-            if node is None:
-                subtrees.append(x)
-                continue
-            cls, expected_data, num_children = node
-            if type(x) is cls:
-                children, aux_data = node_type_of(cls).flatten(x)
-                children = tuple(children)
-                same_data = aux_data is expected_data or aux_data == expected_data
-                if same_data and len(children) == num_children:
-                    pending.extend(children)
-                    continue
-            mismatch = explain_mismatch(self, tree, name=name, prefix=True)
-            raise TreeMismatchError(
-                f"trees differ in structure {mismatch}. Bring both to one structure, or have "
-                "is_leaf stop above what differs."
-            )
-        return subtrees[::-1]
-
-    def children(self) -> list["PyTreeDef"]:
-        """Return the structures of the root's children, none for a leaf."""
-        found: list[PyTreeDef] = []
-        end = len(self.nodes) - 1
-        for _ in range(self.nodes[-1][2] if self.nodes[-1] else 0):
-            start, missing = end, 1
-            while missing:
-                start -= 1
-                node = self.nodes[start]
-                missing += node[2] - 1 if node else -1
-            found.append(PyTreeDef(self.nodes[start:end]))
-            end = start
-        return found[::-1]
-
-    def node_data(self) -> tuple[type[Any], Any] | None:
-        """Return the root's type and aux_data (a dict's: its list of keys); None for a leaf."""
-        if self.nodes[-1] is None:
-            return None
-        cls, aux_data, _ = self.nodes[-1]
-        return cls, list(aux_data) if cls is dict else aux_data
-
-    def compose(self, inner_treedef: "PyTreeDef") -> "PyTreeDef":
-        """Return this structure with `inner_treedef` in place of each leaf."""
-        inner = inner_treedef.nodes
-        return PyTreeDef(tuple(x for n in self.nodes for x in (inner if n is None else (n,))))
+        leaves = iter([node is None for node in self.nodes])
+        subtrees, found = tree_flatten(tree, is_leaf=lambda _: next(leaves, True))
+        if found != self:
+            mismatch = explain_mismatch(self, found, name=name)
+            raise TreeMismatchError(f"trees differ in structure {mismatch}. Give both the same.")
+        return subtrees
 
 
 def _repr_node(cls: type[Any], aux_data: Any, children: tuple[str, ...]) -> str:
@@ -305,10 +221,8 @@ def _repr_node(cls: type[Any], aux_data: Any, children: tuple[str, ...]) -> str:
     if cls is list:
         return f"[{inside}]"
     if cls is dict:
-        pairs = zip(aux_data, children, strict=True)
-        return "{" + ", ".join(f"{key!r}: {child}" for key, child in pairs) + "}"
-    is_namedtuple = issubclass(cls, tuple) and cls not in registry
-    name = f"namedtuple[{cls.__name__}]" if is_namedtuple else f"{cls.__name__}[{aux_data}]"
+        return "{" + ", ".join(map("{!r}: {}".format, aux_data, children)) + "}"
+    name = f"{cls.__name__}[{aux_data}]" if cls in registry else f"namedtuple[{cls.__name__}]"
     return f"CustomNode({name}, [{inside}])"
 
 
@@ -334,34 +248,30 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
     """
     leaves: list[Any] = []
     nodes: list[Node | None] = []
-    parents: list[tuple[Iterator[Any], Node | None]] = []
     siblings: Iterator[Any] = iter((tree,))
-    parent: Node | None = None
-    while True:
+    levels = [iter(())]  # the siblings still to come on the levels above
+    while levels:
         for x in siblings:
-            node_type = registry.get(type(x))
-            if node_type is None and isinstance(x, tuple):
-                node_type = find_node_type(type(x))
-            if (is_leaf is not None and is_leaf(x)) or node_type is None:
+            node_type = None
+            if is_leaf is None or not is_leaf(x):
+                node_type = registry.get(type(x))
+                if node_type is None and isinstance(x, tuple):
+                    node_type = find_node_type(type(x))
+            if node_type is None:
                 leaves.append(x)
                 nodes.append(None)
                 continue
             children, aux_data = node_type.flatten(x)
             children = tuple(children)
-            parents.append((siblings, parent))
-            siblings, parent = iter(children), (node_type.type, aux_data, len(children))
+            nodes.append((type(x), aux_data, len(children)))
+            levels.append(siblings)
+            siblings = iter(children)
+            if len(levels) > MAX_DEPTH:
+                raise ValueError(f"a tree nested {MAX_DEPTH} deep probably contains itself")
             break
-        else:  # all siblings are done, so their parent is
-            if parent is None:
-                return leaves, PyTreeDef(tuple(nodes))
-            nodes.append(parent)
-            siblings, parent = parents.pop()
-            continue
-        if len(parents) > MAX_DEPTH:
-            raise ValueError(
-                f"a tree may be nested {MAX_DEPTH} deep at most; this {type(tree).__name__} is "
-                "deeper, probably because it contains itself"
-            )
+        else:
+            siblings = levels.pop()
+    return leaves, PyTreeDef(tuple(nodes))
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
@@ -456,17 +366,10 @@ def tree_flatten_with_path(
     >>> [(keystr(path), leaf) for path, leaf in pairs]
     [("['w'][0]", 1), ("['w'][1]", 2)]
     """
-    treedef = tree_structure(tree, is_leaf)
-    found: list[tuple[KeyPath, Any]] = []
-    pending: list[tuple[KeyPath, Any]] = [((), tree)]
-    for node in reversed(treedef.nodes):
-        path, x = pending.pop()
-        if node is None:
-            found.append((path, x))
-        else:
-            pairs, _ = node_type_of(node[0]).flatten_with_keys(x)
-            pending += [((*path, key), child) for key, child in pairs]
-    return found[::-1], treedef
+    leaves, treedef = tree_flatten(tree, is_leaf)
+    nodes = zip(treedef.paths(), treedef.nodes, strict=True)
+    paths = [path for path, node in nodes if node is None]
+    return list(zip(paths, leaves, strict=True)), treedef
 
 
 def broadcast_prefix(
@@ -491,8 +394,6 @@ def broadcast_prefix(
     >>> broadcast_prefix((0, None), ([1, 2], {"a": 3}), is_leaf=lambda x: x is None)
     [0, 0, None]
     """
-    if is_leaf is not None and is_leaf(prefix_tree):
-        return [prefix_tree] * len(tree_leaves(full_tree))
     prefix_leaves, prefix_treedef = tree_flatten(prefix_tree, is_leaf)
     subtrees = prefix_treedef.flatten_up_to(full_tree, name)
     pairs = zip(prefix_leaves, subtrees, strict=True)
@@ -513,30 +414,27 @@ def display_tree(tree: Any) -> str:
                 Leaf: 2
                 Leaf: 3
     """
+    leaves, treedef = tree_flatten(tree)
+    remaining = iter(leaves)
     lines = []
-    pending = [(tree, "")]
-    while pending:
-        x, indent = pending.pop()
-        node_type = find_node_type(type(x))
-        if node_type is None:
-            value = str(x).replace("\n", f"\n{indent}      ")  # arrays have lines of their own
-            lines.append(f"{indent}Leaf: {value}")
-            continue
-        children, aux_data = node_type.flatten(x)
-        shown = list(aux_data) if type(x) is dict else aux_data
-        lines.append(f"{indent}{type(x).__name__}: {shown}")
-        pending += [(child, indent + "    ") for child in reversed(tuple(children))]
+    for path, node in zip(treedef.paths(), treedef.nodes, strict=True):
+        indent = "    " * len(path)
+        if node is None:
+            # an array may have several lines
+            lines.append(f"{indent}Leaf: {next(remaining)}".replace("\n", f"\n{indent}      "))
+        else:
+            data = list(node[1]) if node[0] is dict else node[1]
+            lines.append(f"{indent}{node[0].__name__}: {data}")
     return "\n".join(lines)
 
 
-def explain_mismatch(expected: Any, found: Any, *, name: str = "", prefix: bool = False) -> str:
+def explain_mismatch(expected: Any, found: Any, *, name: str = "") -> str:
     """Say where two trees first differ in structure, and show both nodes.
 
     Arguments:
         expected: a tree, or a `PyTreeDef`.
         found: a tree, or a `PyTreeDef`.
         name: the name of the root in the path, such as the name of an argument.
-        prefix: allow any subtree in place of a leaf of `expected`.
 
     Returns:
         One line for an error message; empty if the structures agree.
@@ -544,64 +442,24 @@ def explain_mismatch(expected: Any, found: Any, *, name: str = "", prefix: bool 
     >>> explain_mismatch({"w": [(1, 2)]}, {"w": [[3, 4]]}, name="params")
     "at params['w'][0]: expected tuple of 2, found list of 2"
     """
-    pending: list[tuple[KeyPath, Any, Any]] = [((), expected, found)]
-    while pending:
-        path, a, b = pending.pop()
-        (node_a, pairs_a), (node_b, pairs_b) = _expand(a), _expand(b)
-        if node_a is None and (prefix or node_b is None):
+    a, b = (x if isinstance(x, PyTreeDef) else tree_structure(x) for x in (expected, found))
+    for path, node_a, node_b in zip(a.paths(), a.nodes, b.nodes):  # noqa: B905
+        if node_a == node_b:
             continue
-        if node_a is None or node_b is None or node_a != node_b:
-            where = name + keystr(path) or "the root"
-            return f"at {where}: {_difference(node_a, a, node_b, b)}"
-        keyed = pairs_a if isinstance(found, PyTreeDef) else pairs_b  # values know their keys best
-        pending += [
-            ((*path, key), child_a, child_b)
-            for (key, _), (_, child_a), (_, child_b) in zip(keyed, pairs_a, pairs_b, strict=True)
-        ][::-1]
+        where = name + keystr(path) or "the root"
+        if node_a and node_b and node_a[0] is node_b[0] is dict:
+            missing = shown([key for key in node_a[1] if key not in node_b[1]])
+            unexpected = shown([key for key in node_b[1] if key not in node_a[1]])
+            return f"at {where}: Dict key mismatch: missing {missing}, unexpected {unexpected}"
+        return f"at {where}: expected {_describe(node_a)}, found {_describe(node_b)}"
     return ""
 
 
-def _expand(x: Any) -> tuple[Node | None, list[tuple[Any, Any]]]:
-    """Return the root of a tree or of a structure, and its children with their keys."""
-    if isinstance(x, PyTreeDef):
-        root = x.nodes[-1]
-        keys = node_type_of(root[0]).keys(*root[1:]) if root else ()
-        return root, list(zip(keys, x.children(), strict=True))
-    node_type = find_node_type(type(x))
-    if node_type is None:
-        return None, []
-    pairs, aux_data = node_type.flatten_with_keys(x)
-    return (node_type.type, aux_data, len(pairs)), pairs
-
-
-def _difference(node_a: Node | None, a: Any, node_b: Node | None, b: Any) -> str:
-    class_a, class_b = (node and node[0] for node in (node_a, node_b))
-    if node_a and node_b and class_a is class_b is dict:
-        missing = [key for key in node_a[1] if key not in node_b[1]]
-        unexpected = [key for key in node_b[1] if key not in node_a[1]]
-        parts = [f"missing {_few(missing)}"] * bool(missing)
-        parts += [f"unexpected {_few(unexpected)}"] * bool(unexpected)
-        return f"Dict key mismatch: {', '.join(parts)}"
-    names = [cls.__name__ for cls in (class_a, class_b) if cls]
-    qualified = class_a is not class_b and len(names) == 2 and names[0] == names[1]
-    expected, found = _describe(node_a, a, qualified), _describe(node_b, b, qualified)
-    return f"expected {expected}, found {found}"
-
-
-def _describe(node: Node | None, x: Any, qualified: bool) -> str:
+def _describe(node: Node | None) -> str:
     if node is None:
-        return "a leaf" if isinstance(x, PyTreeDef) else f"a leaf of type {type(x).__name__}"
+        return "a leaf"
     cls, aux_data, num_children = node
-    name = f"{cls.__module__}.{cls.__qualname__}" if qualified else cls.__name__
     if cls is type(None):
         return "None (a node without leaves)"
-    if cls is dict or cls is OrderedDict:
-        return f"{name} with keys {_few(aux_data)}"
-    size = f" of {num_children}" if num_children or cls in (list, tuple) else ""
-    data = "" if aux_data is None or aux_data == () else f" with aux data {aux_data!r}"
-    return name + size + data
-
-
-def _few(keys: Sequence[Any]) -> str:
-    shown = [repr(key) for key in keys[:8]] + ["..."] * (len(keys) > 8)
-    return f"[{', '.join(shown)}]"
+    data = "" if aux_data is None else f" with aux data {aux_data!r}"
+    return f"{cls.__qualname__} of {num_children}{data}"

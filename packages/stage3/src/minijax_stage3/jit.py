@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minijax_stage2 import Primitive, Tracer, bind
 from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import FlatFunction, require_function, wraps
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of
@@ -61,7 +61,7 @@ class JittedFunction:
         if key in self._traced:
             return self._traced[key], leaves
 
-        @wraps(self._fun)
+        @functools.wraps(self._fun)
         def with_static(*args: Any, **kwargs: Any) -> Any:
             return self._fun(*(static.get(i, x) for i, x in enumerate(args)), **kwargs)
 

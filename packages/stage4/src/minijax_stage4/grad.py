@@ -7,7 +7,7 @@ from typing import Any
 from minijax_stage2 import Zero, full_like, typeof
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError
-from minijax_stage2.flat_function import FlatFunction, require_function, wraps
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import ShapedArray
 from minijax_stage2.shown import counted
@@ -80,7 +80,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
     """
     chosen = ChosenArguments("grad", fun, argnums)
 
-    @wraps(fun)
+    @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         inputs, of_inputs = chosen.split(args, kwargs)
         chosen.require_inexact(inputs)
@@ -114,7 +114,7 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
     """
     of_both = value_and_grad(fun, argnums)
 
-    @wraps(fun)
+    @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         return of_both(*args, **kwargs)[1]
 
@@ -137,7 +137,7 @@ def require_scalar(expected: str, out: Any, remedy: str) -> ShapedArray:
     leaves, tree = tree_flatten(out)
     if out is None:
         raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")
-    if len(leaves) != 1 or tree.num_nodes != 1:
+    if len(leaves) != 1 or tree.nodes != (None,):
         raise NonScalarGradientError(
             f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree.described}. "
             f"{remedy}"

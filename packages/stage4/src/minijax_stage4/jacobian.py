@@ -1,11 +1,11 @@
 """Jacobians by reverse mode, and Hessians by both."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
 from minijax_stage2.argnums import ChosenArguments
-from minijax_stage2.flat_function import wraps
 from minijax_stage2.jacobian import require_inexact_results, standard_basis
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import Zero, instantiate

@@ -10,9 +10,10 @@ from minijax.primitives.attributed_calls import attributed_call, staged_call
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.frontend_attributes import attributes_in_context
 from minijax.runtime.named_scope import record_scopes
+from minijax.runtime.wrapping import wraps
 from minijax.shardings.memory import Space
 from minijax_stage2 import bind, tree_leaves
-from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.shown import shown
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 

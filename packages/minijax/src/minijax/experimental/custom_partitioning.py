@@ -24,6 +24,7 @@ from minijax.runtime.inspection import PartitionedModule
 from minijax.runtime.partitioning import sharding_of_division
 from minijax.runtime.sharding_text import on_each_device
 from minijax.runtime.staging import ShapeDtypeStruct
+from minijax.runtime.wrapping import wraps
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
@@ -36,7 +37,7 @@ from minijax.shardings.sharding_rule import (
     rule_of_text,
 )
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves
-from minijax_stage2.flat_function import FlatFunction, wraps
+from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import Jaxpr

@@ -19,8 +19,9 @@ from minijax.runtime.frontend_attributes import (
     checked_attributes,
 )
 from minijax.runtime.named_scope import record_scopes
+from minijax.runtime.wrapping import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
-from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import xla
+from minijax.pytrees import structures
 from minijax.settings.key_types import no_numbers
 from minijax.shardings.mesh import AbstractMesh, AxisType
 from minijax.shardings.partition_spec import PartitionSpec
@@ -323,11 +324,11 @@ def tree_to_json(treedef: PyTreeDef, role: str) -> Any:
     Raises:
         ValueError: a class in it is not registered, or a dict has keys that JSON does not support.
     """
-    node = treedef.node_data()
+    node = structures.node_data(treedef)
     if node is None:
         return "*"
     cls, aux_data = node
-    children = [tree_to_json(child, role) for child in treedef.children()]
+    children = [tree_to_json(child, role) for child in structures.children(treedef)]
     if cls is type(None):
         return None
     if cls in (tuple, list):

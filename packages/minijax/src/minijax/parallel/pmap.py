@@ -22,13 +22,14 @@ from minijax.runtime.current import is_evaluating
 from minijax.runtime.jit import jit
 from minijax.runtime.make_array import join_local, local_part
 from minijax.runtime.static_arguments import StaticArguments
+from minijax.runtime.wrapping import wraps
 from minijax.shardings.mesh import Device, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, SingleDeviceSharding
 from minijax_stage2 import tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError
-from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.source import name_of

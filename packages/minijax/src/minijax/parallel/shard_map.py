@@ -14,13 +14,14 @@ from minijax.primitives.varying import vma_of
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.refs import Ref, values_of, write_all
+from minijax.runtime.wrapping import wraps
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import Infer, PartitionSpec
 from minijax.shardings.types import division_of
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.flat_function import FlatFunction, require_function, wraps
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import (

@@ -31,17 +31,18 @@ from minijax_stage2 import (
     Zero,
     current_trace,
     draw_stack,
+    flat_function,
     impl_rules,
     jvp_rules,
     trace_stack,
     typeof,
     vmap_rules,
 )
-from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import aval_rules
-from minijax_stage2.shown import counted
+from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Rules
+from minijax_stage2.tree import PyTreeDef
 from minijax_stage2.vmap import move_batch_dim, vmap_flat
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import (
@@ -124,6 +125,32 @@ def min_dim(d1: int, d2: int) -> int:
     2
     """
     return min(operator.index(d1), operator.index(d2))
+
+
+class FlatFunction(flat_function.FlatFunction):
+    """A function with its arguments and its result flattened, as interpreters need it.
+
+    The structure of the result, `out_tree`, is known once the function has been called.
+
+    Arguments:
+        fun: function of pytrees.
+        in_tree: structure of the tuple of its positional arguments; or, with `has_kwargs`, of
+            the pair of that tuple and the dict of its keyword arguments.
+
+    Raises:
+        TypeError: `fun` is not a function, or `in_tree` not a structure.
+
+    >>> leaves, tree = minijax.tree.flatten(({"x": 1.0, "y": 2.0},))
+    >>> total = FlatFunction(lambda point: [point["x"] + point["y"]], tree)
+    >>> total(*leaves), total.out_tree
+    ([3.0], PyTreeDef([*]))
+    """
+
+    def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
+        flat_function.require_function("FlatFunction", fun)
+        if not isinstance(in_tree, PyTreeDef):
+            raise TypeError(f"FlatFunction: in_tree must be a PyTreeDef, found {shown(in_tree)}")
+        super().__init__(fun, in_tree, has_kwargs)
 
 
 @checking_arguments

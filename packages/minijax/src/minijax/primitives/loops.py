@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.errors.classes import CarryTypeError
+from minijax.pytrees import structures
 from minijax.runtime.array import Array
 from minijax.runtime.partitioning import (
     PartitionedProgram,
@@ -114,7 +115,7 @@ def stage_with_carry(
         if out_tree != in_tree:
             if counts:
                 caller = "fori_loop"
-                in_tree, out_tree = (tree.children()[-1] for tree in (in_tree, out_tree))
+                in_tree, out_tree = (structures.children(tree)[-1] for tree in (in_tree, out_tree))
             raise CarryTypeError(
                 f"{caller}: `{name_of(fun)}` must return a carry of the structure that it is "
                 f"given: {explain_mismatch(in_tree, out_tree, name='carry')}. Return the tree that "

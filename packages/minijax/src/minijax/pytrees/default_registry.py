@@ -3,8 +3,8 @@
 from typing import Any
 
 from minijax.pytrees import tree_util
-from minijax.pytrees.tree_util import PyTreeDef, register_pytree_node
-from minijax_stage2.tree import IsLeaf, KeyPath, tree_flatten, tree_flatten_with_path
+from minijax.pytrees.tree_util import KeyPath, PyTreeDef, register_pytree_node
+from minijax_stage2.tree import IsLeaf
 
 
 class PyTreeRegistry:
@@ -22,13 +22,13 @@ class PyTreeRegistry:
 
     def flatten(self, tree: Any, leaf_predicate: IsLeaf | None = None) -> tuple[Any, PyTreeDef]:
         """As `tree_flatten`."""
-        return tree_flatten(tree, leaf_predicate)
+        return tree_util.tree_flatten(tree, leaf_predicate)
 
     def flatten_with_path(
         self, tree: Any, leaf_predicate: IsLeaf | None = None
     ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
         """As `tree_flatten_with_path`."""
-        return tree_flatten_with_path(tree, leaf_predicate)
+        return tree_util.tree_flatten_with_path(tree, leaf_predicate)
 
     def flatten_one_level(self, tree: Any) -> tuple[Any, Any] | None:
         """As `tree_util.flatten_one_level`; None for a leaf."""

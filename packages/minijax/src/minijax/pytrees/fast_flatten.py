@@ -25,11 +25,11 @@ def fast_registry() -> Any:
     if len(_mirrored) < len(registry):
         with _mirroring:
             # of a copy, since other threads may register more
-            for node in [node for cls, node in registry.copy().items() if cls not in _mirrored]:
-                _in_cpp().register_node(
-                    node.type, getattr(node.flatten, "unchecked", node.flatten), node.unflatten
-                )
-                _mirrored.add(node.type)
+            for cls, node in registry.copy().items():
+                if cls not in _mirrored:
+                    flatten = getattr(node.flatten, "unchecked", node.flatten)
+                    _in_cpp().register_node(cls, flatten, node.unflatten)
+                    _mirrored.add(cls)
     return _in_cpp()
 
 

@@ -3,12 +3,11 @@
 The paths of stage 2 are strings; programs that use paths need their keys and indices.
 """
 
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from minijax_stage2.tree import NodeType, find_node_type, registry
+from minijax_stage2.tree import node_type_of, registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,52 +68,45 @@ class FlattenedIndexKey:
 
 FlattenWithKeys = Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]
 
+# `flatten_with_keys(node) -> (pairs of key and child, aux_data)` of classes that define keys.
+keyed_classes: dict[type[Any], FlattenWithKeys] = {}
 
-@dataclass(frozen=True, eq=False)
-class KeyedNodeType(NodeType):
-    """The type of nodes that define keys for their children.
 
-    Arguments:
-        keyed: `keyed(node) -> (pairs of key and child, aux_data)`.
+def children_with_keys(node: Any) -> list[tuple[Any, Any]]:
+    """The children of a node, each with its key."""
+    cls = type(node)
+    if cls in keyed_classes:
+        return [(key, child) for key, child in keyed_classes[cls](node)[0]]
+    found, aux_data = node_type_of(cls).flatten(node)
+    children = tuple(found)
+    return list(zip(_keys(cls, aux_data, len(children)), children, strict=True))
+
+
+def _keys(cls: Any, aux_data: Any, num_children: int) -> Iterable[Any]:
+    if cls is list or cls is tuple:
+        return map(SequenceKey, range(num_children))
+    if cls is dict:
+        return map(DictKey, aux_data)
+    if cls not in registry:  # a namedtuple
+        return map(GetAttrKey, cls._fields)
+    keys = registry[cls].keys(aux_data, num_children)
+    # of a class that was registered in stage 2 there are only texts
+    return [FlattenedIndexKey(i) if isinstance(key, str) else key for i, key in enumerate(keys)]
+
+
+def keys_by_example(unflatten: Callable[..., Any], flatten_with_keys: FlattenWithKeys) -> Any:
+    """The function `keys` of a node type: makes a node of placeholders, and asks it for its keys.
+
+    Messages need it where only the structure of a tree is known.
     """
 
-    keyed: FlattenWithKeys | None = None
+    def keys(aux_data: Any, num_children: int) -> list[Any]:
+        try:
+            pairs, _ = flatten_with_keys(unflatten(aux_data, (object(),) * num_children))
+            found = [key for key, _ in pairs]
+        except Exception:  # of a class that checks its children
+            found = []
+        is_whole = len(found) == num_children
+        return found if is_whole else [*map(FlattenedIndexKey, range(num_children))]
 
-    def flatten_with_keys(self, node: Any) -> tuple[list[tuple[Any, Any]], Any]:
-        if self.keyed is None:
-            return super().flatten_with_keys(node)
-        pairs, aux_data = self.keyed(node)
-        return [(key, child) for key, child in pairs], aux_data
-
-
-def _in_sequence(node: Any, aux_data: Any) -> Iterable[Any]:
-    return map(SequenceKey, range(len(node)))
-
-
-def _in_dict(node: Any, keys: Any) -> Iterable[Any]:
-    return map(DictKey, keys)
-
-
-# The keys of the children of nodes that stage 2 knows, by class; of what aux_data they have.
-_KEYS: dict[type[Any], Callable[[Any, Any], Iterable[Any]]] = {
-    list: _in_sequence,
-    tuple: _in_sequence,
-    dict: _in_dict,
-    OrderedDict: _in_dict,
-    defaultdict: lambda node, aux_data: map(DictKey, aux_data[1]),
-}
-
-
-def children_with_keys(node_type: NodeType, node: Any) -> list[tuple[Any, Any]]:
-    """The children of a node, each with its key."""
-    pairs, aux_data = node_type.flatten_with_keys(node)
-    cls = node_type.type
-    if cls in _KEYS:
-        keys = _KEYS[cls](node, aux_data)
-    elif find_node_type(cls) is not registry.get(cls):
-        keys = map(GetAttrKey, cls._fields)  # of a namedtuple
-    elif isinstance(node_type, KeyedNodeType) and node_type.keyed is not None:
-        return pairs
-    else:  # stage 2 has texts where nothing is known
-        keys = [FlattenedIndexKey(i) if isinstance(k, str) else k for i, (k, _) in enumerate(pairs)]
-    return [(key, child) for key, (_, child) in zip(keys, pairs, strict=True)]
+    return keys

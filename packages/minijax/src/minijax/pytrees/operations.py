@@ -12,6 +12,7 @@ from minijax.pytrees.keys import (
     SequenceKey,
     children_with_keys,
 )
+from minijax.pytrees.structures import compose
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import (
@@ -21,7 +22,6 @@ from minijax_stage2.tree import (
     broadcast_prefix,
     explain_mismatch,
     find_node_type,
-    node_type_of,
     tree_flatten,
     tree_leaves,
     tree_structure,
@@ -84,14 +84,13 @@ def tree_flatten_with_path(
     treedef = tree_structure(tree, is_leaf)
     found: list[tuple[KeyPath, Any]] = []
     pending: list[tuple[KeyPath, Any]] = [((), tree)]
-    for node in reversed(treedef.nodes):
+    for node in treedef.nodes:
         path, x = pending.pop()
         if node is None:
             found.append((path, x))
         else:
-            pairs = children_with_keys(node_type_of(node[0]), x)
-            pending += [((*path, key), child) for key, child in pairs]
-    return found[::-1], treedef
+            pending += [((*path, key), child) for key, child in reversed(children_with_keys(x))]
+    return found, treedef
 
 
 def _asked_with_path(is_leaf: Callable[[KeyPath, Any], bool]) -> IsLeaf:
@@ -101,10 +100,8 @@ def _asked_with_path(is_leaf: Callable[[KeyPath, Any], bool]) -> IsLeaf:
     def is_leaf_here(node: Any) -> bool:
         path = pending.pop()
         is_leaf_of_tree = is_leaf(path, node)
-        node_type = find_node_type(type(node))
-        if node_type is not None and not is_leaf_of_tree:
-            pairs = children_with_keys(node_type, node)
-            pending.extend((*path, key) for key, _ in reversed(pairs))
+        if find_node_type(type(node)) is not None and not is_leaf_of_tree:
+            pending.extend((*path, key) for key, _ in reversed(children_with_keys(node)))
         return is_leaf_of_tree
 
     return is_leaf_here
@@ -254,7 +251,7 @@ def tree_transpose(
             )
         inner_treedef = tree_structure(first[0])
     leaves, treedef = tree_flatten(pytree_to_transpose)
-    expected = outer_treedef.compose(inner_treedef)
+    expected = compose(outer_treedef, inner_treedef)
     if treedef != expected:
         mismatch = explain_mismatch(expected, pytree_to_transpose, name="pytree_to_transpose")
         raise TreeMismatchError(
@@ -279,7 +276,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         if not isinstance(item, PyTreeDef):
             raise TypeError(f"treedef_tuple: expected PyTreeDefs, found {shown(item)}")
     nodes = [node for item in items for node in item.nodes]
-    return PyTreeDef((*nodes, (tuple, None, len(items))))
+    return PyTreeDef(((tuple, None, len(items)), *nodes))
 
 
 @hiding_frames

@@ -1,13 +1,21 @@
 """Registering classes as containers, in all of JAX's ways."""
 
 import dataclasses
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from minijax.errors.tracebacks import hiding_frames
-from minijax.pytrees.keys import FlattenWithKeys, GetAttrKey, KeyedNodeType
+from minijax.pytrees.keys import (
+    DictKey,
+    FlattenedIndexKey,
+    FlattenWithKeys,
+    GetAttrKey,
+    keyed_classes,
+    keys_by_example,
+)
+from minijax_stage2 import tree
 from minijax_stage2.shown import shown
-from minijax_stage2.tree import NodeType, register
 
 Flatten = Callable[[Any], tuple[Iterable[Any], Any]]
 Unflatten = Callable[[Any, tuple[Any, ...]], Any]
@@ -45,7 +53,23 @@ def register_pytree_node(
     [1, 2, 3]
     """
     flatten = _checked(nodetype, flatten_func)
-    register(KeyedNodeType(nodetype, flatten, unflatten_func, keyed=flatten_with_keys_func))
+    if flatten_with_keys_func is None:
+        _register(nodetype, flatten, unflatten_func)
+    else:
+        keys = keys_by_example(unflatten_func, flatten_with_keys_func)
+        _register(nodetype, flatten, unflatten_func, keys)
+        keyed_classes[nodetype] = flatten_with_keys_func
+
+
+def _register(
+    nodetype: type[Any],
+    flatten: Flatten,
+    unflatten: Unflatten,
+    keys: Callable[[Any, int], Iterable[Any]] = lambda _, n: map(FlattenedIndexKey, range(n)),
+) -> None:
+    if not isinstance(nodetype, type):
+        raise TypeError(f"only a class can be registered as a tree node, got {nodetype!r}")
+    tree.register_pytree_node(nodetype, flatten, unflatten, keys)
 
 
 def _checked(nodetype: type[Any], flatten: Flatten) -> Flatten:
@@ -254,7 +278,7 @@ def register_dataclass(
             **dict(zip(data, children, strict=True)), **dict(zip(meta, aux_data, strict=True))
         )
 
-    register(NodeType(nodetype, flatten, unflatten, keys=lambda _, n: map(GetAttrKey, data)))
+    _register(nodetype, flatten, unflatten, lambda *_: map(GetAttrKey, data))
     return nodetype
 
 
@@ -276,5 +300,26 @@ def register_static(cls: Class) -> Class:
     >>> minijax.tree.leaves({"length": 3.0, "unit": Unit("m")})
     [3.0]
     """
-    register(NodeType(cls, lambda node: ([], node), lambda node, _: node))
+    _register(cls, lambda node: ([], node), lambda node, _: node)
     return cls
+
+
+_register(
+    OrderedDict,
+    lambda node: (node.values(), tuple(node)),
+    lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
+    lambda keys, _: map(DictKey, keys),
+)
+
+
+def _flatten_defaultdict(node: defaultdict[Any, Any]) -> tuple[Iterable[Any], Any]:
+    values, keys = tree.registry[dict].flatten(node)
+    return values, (node.default_factory, keys)
+
+
+_register(
+    defaultdict,
+    _flatten_defaultdict,
+    lambda data, children: defaultdict(data[0], zip(data[1], children, strict=True)),
+    lambda data, _: map(DictKey, data[1]),
+)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax.pytrees import structures
 from minijax.pytrees.keys import (
     DictKey,
     FlattenedIndexKey,
@@ -36,7 +37,7 @@ from minijax.pytrees.registration import (
     register_static,
 )
 from minijax_stage2 import tree
-from minijax_stage2.tree import KeyPath, PyTreeDef, node_type_of, registry
+from minijax_stage2.tree import KeyPath, PyTreeDef, registry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -114,7 +115,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     >>> minijax.tree_util.treedef_is_leaf(tree_structure([1.0, 2.0]))
     False
     """
-    return treedef.num_nodes == 1
+    return len(treedef.nodes) == 1
 
 
 @hiding_frames
@@ -125,7 +126,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     >>> [child.num_leaves for child in minijax.tree_util.treedef_children(structure)]
     [1, 2]
     """
-    return treedef.children()
+    return structures.children(treedef)
 
 
 def is_tree_node(typ: type) -> bool:
@@ -169,9 +170,10 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Any, Any]:
     if tree is None:
         return (), None
     cls = type(tree)
-    node_type = node_type_of(cls)
-    aux_data = node_type.flatten(tree)[1] if cls in registry else cls  # a namedtuple
-    return tuple(children_with_keys(node_type, tree)), aux_data
+    if not is_tree_node(cls):
+        raise ValueError(f"{cls!r} is not registered as a tree node")
+    aux_data = registry[cls].flatten(tree)[1] if cls in registry else cls  # a namedtuple
+    return tuple(children_with_keys(tree)), aux_data
 
 
 @hiding_frames

@@ -10,9 +10,10 @@ from weakref import WeakKeyDictionary
 
 from minijax import xla
 from minijax.errors.classes import CompileError, JaxRuntimeError
+from minijax.pytrees import structures
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.executor import Executor, donation_of, executor, is_one, known_program
+from minijax.runtime.executor import Executor, donation_of, executor, known_program
 from minijax.runtime.lowering import recorded_lower
 from minijax.runtime.partitioning import (
     NOWHERE,
@@ -337,7 +338,7 @@ class ExecutorOnDevices:
         if known is not None:
             return known
         execute, unflatten = executable.execute, self.unflatten
-        if is_one(self.out_tree):
+        if structures.is_one_leaf(self.out_tree):
             (aval,) = out_avals
             return lambda buffers: make(execute(buffers)[0], aval)
         return lambda buffers: unflatten(map(make, execute(buffers), out_avals))

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from minijax import xla
+from minijax.pytrees import structures
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime import calls
 from minijax.runtime.array import Array, PlacedArray
@@ -33,7 +34,7 @@ def executor(
     known = known_program(compiled.executable, out_avals, out_tree, make, const_buffers)
     if known is not None:
         return known
-    if is_one(out_tree) and not consts:
+    if structures.is_one_leaf(out_tree) and not consts:
         return xla.executor_of_one(compiled.executable, make, out_avals[0])
 
     unflatten = fast_unflatten(out_tree)
@@ -42,11 +43,6 @@ def executor(
         return unflatten(map(make, execute([*const_buffers, *buffers]), out_avals))
 
     return execute_to_tree
-
-
-def is_one(tree: PyTreeDef) -> bool:
-    """Return True for the structure of a single leaf."""
-    return bool(tree.num_nodes == 1 == tree.num_leaves)
 
 
 def known_program(
@@ -70,8 +66,8 @@ def known_program(
         return None
     program: Executor = calls.compiled.Program(
         executable.launch, executable.handlers, out_avals,
-        None if is_one(out_tree) else fast_unflatten(out_tree), consts, executable.failure,
-        executable.collect_garbage, make is PlacedArray,
+        None if structures.is_one_leaf(out_tree) else fast_unflatten(out_tree), consts,
+        executable.failure, executable.collect_garbage, make is PlacedArray,
     )  # fmt: skip
     return program
 

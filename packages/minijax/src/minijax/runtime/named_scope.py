@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.frontend_attributes import attributes_in_context
+from minijax.runtime.wrapping import wraps
 from minijax.settings.reusable_contexts import reusable_context
 from minijax.settings.tracers import interpreter_of_library
 from minijax_stage1 import current_interpreter
-from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.shown import shown
 from minijax_stage2.source import Source, name_of
 from minijax_stage3.staging import JaxprTrace

@@ -18,13 +18,14 @@ from minijax.runtime.refs import (
     with_outer_refs,
 )
 from minijax.runtime.static_arguments import StaticArguments
+from minijax.runtime.wrapping import wraps
 from minijax.settings.printed_types import dtype_name
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import as_sharding
 from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
 from minijax_stage2 import ShapedArray, Tracer, tree_map, typeof
-from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.shaped_array import aval_rules, check_shape, dtype_of_numbers
 from minijax_stage2.shown import shown
 from minijax_stage3 import ClosedJaxpr

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
-from minijax_stage2.flat_function import wraps
+from minijax.runtime.wrapping import wraps
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
 

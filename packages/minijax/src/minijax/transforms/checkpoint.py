@@ -35,6 +35,7 @@ from minijax.runtime.refs import (
     with_outer_refs,
     write_all,
 )
+from minijax.runtime.wrapping import wraps
 from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, name_p
 from minijax.transforms.custom_derivatives.logs import log_from_program
 from minijax.transforms.saved_values import save_eqns, save_in_call, saving_rules
@@ -46,7 +47,7 @@ from minijax_stage2 import (
     tree_map,
 )
 from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import FlatFunction, require_function, wraps
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import (

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax.pytrees import structures
 from minijax_stage2 import Zero, current_trace
 from minijax_stage2.jvp import JVPTracer
 from minijax_stage2.shown import counted, shown
@@ -58,15 +59,15 @@ def flags_of(role: str, given: Any, tree: PyTreeDef) -> list[bool]:
     if type(given) is bool:
         return [given] * tree.num_leaves
     parts, structure = tree_flatten(given, is_leaf=lambda x: x is not given)
-    if structure.node_data() is None:
+    if structures.is_one_leaf(structure):
         raise TypeError(f"{role} must be True, False or a tree of them, found {shown(given)}")
-    children = tree.children() if tree.node_data() else []
-    if len(parts) != len(children):
+    below = structures.children(tree)
+    if len(parts) != len(below):
         raise ValueError(
             f"{role} must be a prefix of the primals: {shown(given)} has "
-            f"{counted(len(parts), 'part')}, and what it is for, {tree}, has {len(children)}"
+            f"{counted(len(parts), 'part')}, and what it is for, {tree}, has {len(below)}"
         )
-    pairs = zip(parts, children, strict=True)
+    pairs = zip(parts, below, strict=True)
     return [flag for part, child in pairs for flag in flags_of(role, part, child)]
 
 
@@ -80,11 +81,11 @@ def _has_tangent(x: Any) -> bool:
 
 
 def _in_plain_tree(tree: PyTreeDef, flags: Sequence[bool]) -> Any:
-    node = tree.node_data()
+    node = structures.node_data(tree)
     if node is None:
         return flags[0]
     parts, begin = [], 0
-    for child in tree.children():
+    for child in structures.children(tree):
         parts.append(_in_plain_tree(child, flags[begin : begin + child.num_leaves]))
         begin += child.num_leaves
     if node[0] is dict:

@@ -22,6 +22,7 @@ from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.refs import Ref, passing, require_no_refs, split_refs, values_of, write_all
+from minijax.runtime.wrapping import wraps
 from minijax.settings.config import Switch
 from minijax.settings.printed_types import printed_type
 from minijax.shardings.resharding import divided_as
@@ -38,7 +39,7 @@ from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.argnums import ChosenArguments
-from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import float0
@@ -730,7 +731,12 @@ def jacfwd(
            [0., 1.],
            [4., 0.]], dtype=float32)
     """
-    return _jacobian("jacfwd", stage2.jacfwd, fun, argnums, has_aux, holomorphic)
+
+    def transformation(fun: Function, argnums: Argnums) -> Function:
+        # a partial function has no attributes of types that no function may have
+        return stage2.jacfwd(functools.partial(fun) if callable(fun) else fun, argnums)
+
+    return _jacobian("jacfwd", transformation, fun, argnums, has_aux, holomorphic)
 
 
 @overload

@@ -1,10 +1,10 @@
 """Pytrees."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from minijax.tree_util import *  # noqa: F403
-from minijax_stage2.tree import broadcast_prefix, explain_mismatch, registry
+from minijax_stage2.tree import registry, tree_structure
 
 
 class _RegistryEntry(NamedTuple):
@@ -33,15 +33,16 @@ def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: Any = None
 ) -> list[Callable[[str], ValueError]]:
     """The error of a tree that is no prefix of another, as a function of a name; or none."""
-    try:
-        broadcast_prefix(prefix_tree, full_tree, is_leaf)
-    except ValueError:
-        return [
-            lambda name: ValueError(
-                explain_mismatch(prefix_tree, full_tree, name=name, prefix=True)
-            )
-        ]
-    return []
+    structure = tree_structure(prefix_tree, is_leaf)
+
+    def error(name: str) -> ValueError | None:
+        try:
+            structure.flatten_up_to(full_tree, name)
+        except ValueError as raised:
+            return ValueError(str(raised))
+        return None
+
+    return [cast(Any, error)] if error("") else []
 
 
 __all__ = ["_registry", "prefix_errors"]

@@ -18,9 +18,10 @@ from minijax.experimental.checkify.error import (
 from minijax.primitives.interpreters import Trace
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.wrapping import wraps
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, tree_flatten, tree_unflatten, typeof
-from minijax_stage2.flat_function import FlatFunction, require_function, wraps
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shown import shown
 from minijax_stage2.source import on_behalf_of, user_source
 from minijax_stage3 import Jaxpr, eval_jaxpr

@@ -13,10 +13,11 @@ import numpy as np
 from minijax.parallel.shard_map import shard_map
 from minijax.parallel.shard_map_primitive import shard_map_p
 from minijax.runtime.staging import ShapeDtypeStruct, make_jaxpr
+from minijax.runtime.wrapping import wraps
 from minijax.shardings.sharding import NamedSharding
 from minijax.transforms.transformations import vjp as vjp_of
 from minijax_stage2 import Primitive, ShapedArray, tree_flatten, tree_map, tree_unflatten, typeof
-from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.flat_function import require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage3 import Jaxpr, JaxprEqn, Var

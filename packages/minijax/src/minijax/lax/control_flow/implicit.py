@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from minijax.errors.classes import TreeMismatchError
 from minijax.primitives.loops import Avals, stage_body
+from minijax.pytrees import structures
 from minijax_stage2 import explain_mismatch
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.source import name_of
@@ -42,13 +43,13 @@ def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTr
     """
     if not has_aux:
         return out_tree
-    node = out_tree.node_data()
-    if node is None or node[0] is not tuple or len(out_tree.children()) != 2:
+    node = structures.node_data(out_tree)
+    if node is None or node[0] is not tuple or len(structures.children(out_tree)) != 2:
         raise ValueError(
             f"{what} `{name_of(fun)}` must return a pair, the solution and what else is to be "
             f"known, because of has_aux=True; found {out_tree.described}"
         )
-    return out_tree.children()[0]
+    return structures.children(out_tree)[0]
 
 
 def check_structure(what: str, fun: Any, name: str, expected: PyTreeDef, found: PyTreeDef) -> None:

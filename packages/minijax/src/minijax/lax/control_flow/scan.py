@@ -14,6 +14,7 @@ from minijax.lax.control_flow.scan_primitive import scan_p
 from minijax.lax.control_flow.while_loop import repeat_while
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.primitives.loops import hoist_invariant, stage_body, stage_with_carry
+from minijax.pytrees import structures
 from minijax.pytrees.operations import treedef_tuple
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -177,13 +178,13 @@ def _scan_alone(
 
 def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the two results of the body."""
-    node = out_tree.node_data()
-    if node is None or node[0] not in (tuple, list) or len(out_tree.children()) != 2:
+    node, parts = structures.node_data(out_tree), structures.children(out_tree)
+    if node is None or node[0] not in (tuple, list) or len(parts) != 2:
         raise TypeError(
             f"scan: `{name_of(f)}` must return a pair, the next carry and an element of the "
             f"results (or None); found {out_tree.described}"
         )
-    return out_tree.children()
+    return parts
 
 
 def _length(f: Any, xs: Any, length: Any) -> int:

@@ -113,10 +113,10 @@ def _repeat_alone(
     )
     condition = FlatFunction(cond_fun, in_tree)
     closed_cond = stage_body(condition, [typeof(x) for x in init], "while_loop", cond_fun, names)
-    if condition.out_tree.num_nodes != 1 or [
+    if len(condition.out_tree.nodes) != 1 or [
         plain_type(a).strip_weak_type() for a in closed_cond.out_avals
     ] != [ShapedArray((), np.bool_)]:
-        is_leaf = condition.out_tree.num_nodes == 1 and closed_cond.out_avals
+        is_leaf = len(condition.out_tree.nodes) == 1 and closed_cond.out_avals
         found = closed_cond.out_avals[0] if is_leaf else condition.out_tree
         raise TypeError(
             f"while_loop: `{name_of(cond_fun)}` must return one boolean scalar, found {found}. "

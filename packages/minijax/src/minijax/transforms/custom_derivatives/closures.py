@@ -7,9 +7,10 @@ from typing import Any
 from minijax.errors.classes import TreeMismatchError
 from minijax.primitives.loops import stage_body
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.wrapping import wraps
 from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
 from minijax_stage2 import ShapedArray, Tracer, explain_mismatch, typeof
-from minijax_stage2.flat_function import FlatFunction, require_function, wraps
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from minijax.errors.classes import TreeMismatchError, UnexpectedTracerError
+from minijax.pytrees import structures
 from minijax.runtime.refs import split_refs
 from minijax.transforms.custom_derivatives.call import Call, CustomFunction, P, R
 from minijax.transforms.custom_derivatives.custom_jvp import jvp_rule_of
@@ -252,16 +253,14 @@ def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
 
     One leaf, or None, can stand for any subtree.
     """
-    if tree.num_nodes == 1 and tree.num_leaves == 1:
+    if structures.is_one_leaf(tree):
         leaves.append(result)
         return True
     parts, found = tree_flatten(result, is_leaf=lambda x: x is not result)
-    if result is None or found.node_data() is None:
+    if result is None or structures.is_one_leaf(found):
         leaves += [result] * tree.num_leaves
         return True
-    children = tree.children()
-    return (
-        found.node_data() == tree.node_data()
-        and len(parts) == len(children)
-        and all(_fill(child, part, leaves) for child, part in zip(children, parts, strict=True))
+    return found.nodes[0] == tree.nodes[0] and all(
+        _fill(child, part, leaves)
+        for child, part in zip(structures.children(tree), parts, strict=True)
     )
