@@ -31,7 +31,7 @@ from minijax.runtime.slow_compiles import noticed_when_slow
 from minijax.settings.config import config
 from minijax.settings.debugging import logging_time
 from minijax.settings.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, COMPILED, record_event
-from minijax_stage3 import backend, executable
+from minijax_stage3 import backend
 from minijax_stage3.backend import Aval, Device, Executable, Options
 
 _FORMAT = b"minijax compiled program 1\n"
@@ -372,6 +372,3 @@ def reset_cache() -> None:
     """Forget the state of directories, as in a fresh process. No file is deleted."""
     _warned.clear()
     _sizes.clear()
-
-
-executable.compilers.append(compile_or_load)
