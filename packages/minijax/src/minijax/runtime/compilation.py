@@ -32,7 +32,7 @@ from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import PyTreeDef
-from minijax_stage3 import Jaxpr, backend
+from minijax_stage3 import Jaxpr
 from minijax_stage3.array import new_buffer, to_buffer
 from minijax_stage3.executable import CompiledJaxpr, device_type
 from minijax_stage3.jit_rules import smaller_jaxpr
@@ -143,7 +143,7 @@ class Compilation:
 
     def text(self) -> str:
         """The StableHLO module for one device, whose first arguments are the constants."""
-        module = Module(self.platform or backend.platform(), self._argument_attributes())
+        module = Module(self.platform or xla.platform_of(), self._argument_attributes())
         return recorded_lower(self.jaxpr, f"jit_{self.name}", module)
 
     def compiled(self, text: str | None = None) -> CompiledJaxpr:
@@ -153,7 +153,7 @@ class Compilation:
             text: its module, where it is written already.
         """
         options = self.compiler_options
-        require_platform(self.name, self.platform or backend.platform(), backend.platform())
+        require_platform(self.name, self.platform or xla.platform_of(), xla.platform_of())
         key = (tuple(self.donated), options) if self.donated or options else ()
         return compile_jaxpr(
             self.jaxpr, self.name, lambda *_: text or self.text(), key, self._compile

@@ -145,12 +145,12 @@ def _attributed(declared: Sequence[str], attributes: Mapping[int, str]) -> list[
 
 def platform_of(b: FunctionBuilder) -> str:
     """The platform that a function is written for; in a program of a stage, the default one."""
-    return b.module.platform if isinstance(b.module, Module) else xla.platform_of(())
+    return b.module.platform if isinstance(b.module, Module) else xla.platform_of()
 
 
 def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
     """The StableHLO module of a program, by default for the platform of the default device."""
-    module = module or Module(xla.platform_of(()))
+    module = module or Module(xla.platform_of())
     module.add_function(in_order(jaxpr), "main", "public")
     return module.text(symbol(name))
 
