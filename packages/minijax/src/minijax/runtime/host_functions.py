@@ -50,7 +50,10 @@ def call_text(
         TypeError: it is the program of a stage's `jit`.
     """
     if not isinstance(b.module, Module):
-        raise TypeError("jit of a stage calls no Python functions; use minijax.jit")
+        raise TypeError(
+            "the `jit` of a stage calls no Python functions, as callbacks and debug.print do; use "
+            "minijax.jit"
+        )
     names = ", ".join(x.name for x in operands)
     is_on_first = isinstance(b.module, PartitionedModule) and not on_each_device.get()
     where = f", sdy.sharding = {on_first_device(b.module, len(out_avals))}" if is_on_first else ""
