@@ -41,7 +41,7 @@ class Array(ArrayOperators):
         for x in args:  # a subclass may have its own way
             evaluate = getattr(type(x), "evaluate_primitive", Array.evaluate_primitive)
             if evaluate is not Array.evaluate_primitive:
-                return evaluate(x, primitive, args, params)  # type: ignore[no-any-return]
+                return evaluate(x, primitive, args, params)
         if primitive.higher_order:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
         return call(compile_primitive(primitive, tuple(map(typeof, args)), params), args)

@@ -135,7 +135,7 @@ def forget_client() -> None:
 
 
 def get_backend() -> _Backend:
-    """What is made once per process, at the first use."""
+    """Return what is made once per process, at the first use."""
     global _backend
     if _backend is None:
         with _opening:
