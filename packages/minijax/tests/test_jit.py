@@ -17,8 +17,9 @@ from rows import for_each
 import minijax
 import minijax.numpy as jnp
 from minijax import Array, enable_x64, grad, jit, jvp, make_jaxpr, vmap, xla
+from minijax.runtime import compiled
 from minijax.runtime.compilation import Compilation
-from minijax_stage3 import backend, executable
+from minijax_stage3 import backend
 
 X = np.arange(3.0)
 
@@ -37,13 +38,13 @@ def counted(f):
 def compilations(monkeypatch):
     """The programs that XLA has been given, in order, and the options."""
     seen = []
-    compile_ = executable.compilers[-1]
+    compile_ = compiled.compile_or_load
 
     def counting(text, out_avals, options):
         seen.append((text, dict(options)))
         return compile_(text, out_avals, options)
 
-    monkeypatch.setattr(executable, "compilers", [counting])
+    monkeypatch.setattr(compiled, "compile_or_load", counting)
     return seen
 
 

@@ -8,7 +8,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.primitives.dependence import cotangent_ins, tangent_outs, unknown_outs
-from minijax_stage3 import executable
+from minijax.runtime import compiled
 from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
@@ -72,19 +72,21 @@ class TestWhateverTheLength:
         assert len(short) == len(long)
 
     def test_the_gradient_is_compiled_once(self, loop, monkeypatch):
-        compiled = []
-        compile_text = executable.compilers[-1]
+        texts = []
+        compile_text = compiled.compile_or_load
         monkeypatch.setattr(
-            executable,
-            "compilers",
-            [lambda *args: compiled.append(args) or compile_text(*args)],
+            compiled,
+            "compile_or_load",
+            lambda text, *args, **options: (
+                texts.append(text) or compile_text(text, *args, **options)
+            ),
         )
         for count, length in enumerate((2, 500), 1):
             f = minijax.jit(minijax.grad(loop(length, cell)))
             f(jnp.asarray(W), jnp.asarray(X))
             f(jnp.asarray(2 * W), jnp.asarray(X))
-            texts = [text for text, *_ in compiled if "stablehlo.while" in text]
-            assert len(texts) == f._cache_size() * count == count
+            loops = [text for text in texts if "stablehlo.while" in text]
+            assert len(loops) == f._cache_size() * count == count
 
 
 def loops_in(jaxpr):

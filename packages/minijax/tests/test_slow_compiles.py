@@ -7,9 +7,8 @@ import warnings
 
 import pytest
 
-from minijax import config, jit
+from minijax import config, jit, xla
 from minijax.runtime import slow_compiles
-from minijax_stage3 import backend
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def slow_xla(monkeypatch, notices):
     """Compiling keeps the process busy, and ends when so many notices have come."""
 
     def slowly(awaited):
-        compile_ = backend.compile
+        compile_ = xla.compile
 
         def compile(*args):
             until = time.monotonic() + 30
@@ -48,7 +47,7 @@ def slow_xla(monkeypatch, notices):
                     assert time.monotonic() < until
             return compile_(*args)
 
-        monkeypatch.setattr(backend, "compile", compile)
+        monkeypatch.setattr(xla, "compile", compile)
 
     with config.override(enable_compilation_cache=False):  # what is kept is not compiled
         yield slowly

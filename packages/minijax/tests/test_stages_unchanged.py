@@ -169,3 +169,26 @@ for table, rules in zip(tables, before):
     assert all(table[primitive] is rule for primitive, rule in rules.items())
 """
     run(count)
+
+
+def test_the_jit_of_a_stage_compiles_functions_of_the_library():
+    """It has its own lowering and compiler, which lack what only the library's know."""
+    run("""
+import numpy as np
+import minijax, minijax.numpy as jnp
+from minijax_stage3 import array, jit
+symmetric = np.array([[2.0, 1.0], [1.0, 2.0]])
+assert np.allclose(jit(lambda x: jnp.linalg.eigh(x)[0])(symmetric), [1, 3])  # by LAPACK
+key = minijax.random.key(0, impl="rbg")
+expected = minijax.random.bits(key, (2,)).tolist()
+assert jit(lambda key: minijax.random.bits(key, (2,)))(key).tolist() == expected
+of_platform = lambda x: minijax.lax.platform_dependent(x, cpu=jnp.negative, default=jnp.sin)
+assert jit(of_platform)(2.0).item() == -2.0
+assert type(array(1.0) + jnp.ones(2)) is type(jnp.ones(2))
+try:
+    jit(lambda x: minijax.debug.print("{}", x))(1.0)
+except TypeError as error:
+    assert "use minijax.jit" in str(error)
+else:
+    raise SystemExit("a stage knows no callbacks")
+""")

@@ -1,5 +1,6 @@
 """What the library asks of jaxlib: buffers are shared, programs kept, neighbours notice nothing."""
 
+import os
 import textwrap
 
 import numpy as np
@@ -9,6 +10,7 @@ from rows import for_each
 
 from minijax import xla
 from minijax_stage3 import backend
+from minijax_stage3.errors import CompileError
 
 NATIVE_DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -67,6 +69,84 @@ def test_devices():
     assert xla.default_device() is xla.devices()[0]
     assert xla.jaxlib_version()[0].isdigit()
     assert isinstance(xla.default_device(), xla.device_class())
+
+
+def test_options_reach_xla():
+    text = elementwise("stablehlo.exponential", 8)
+    x = np.linspace(-1, 1, 8, dtype=np.float32)
+    program = xla.compile(text, [aval_of(x)], {"xla_cpu_enable_fast_math": True})
+    np.testing.assert_allclose(backend.get(program.execute([put(x)])[0]), np.exp(x), rtol=1e-5)
+    with pytest.raises(CompileError, match=r"XLA cannot compile this program: .*xla_no_such_flag"):
+        xla.compile(text, [aval_of(x)], {"xla_no_such_flag": 1})
+
+
+def test_the_kind_of_client_is_chosen_before_the_first_use():
+    in_fresh_process("""
+        from minijax import xla
+        from minijax.xla.client_options import set_client_option
+        set_client_option("asynchronous", True)
+        set_client_option("asynchronous", False)
+        set_client_option("asynchronous", True)
+        xla.client()
+        set_client_option("asynchronous", True)
+        try:
+            set_client_option("asynchronous", False)
+        except RuntimeError as error:
+            assert "computing has begun, with asynchronous=True; choose before" in str(error), error
+        else:
+            raise SystemExit("too late, and no error")
+        """)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@for_each("asynchronous", [False, True])
+def test_a_forked_child_may_read_and_exit_but_not_compute(asynchronous):
+    # XLA alone hangs or crashes here: in the child's use of threads it has not, or as it exits.
+    out = in_fresh_process(
+        "import os, sys, warnings\nwarnings.simplefilter('ignore')\n"
+        + USE_EVERYTHING
+        + f"""
+from minijax.xla.client_options import set_client_option
+set_client_option("asynchronous", {asynchronous})
+alive = use_everything()
+pid = os.fork()
+if pid == 0:
+    assert (b.get(alive[0]) == np.arange(4)).all()
+    try:
+        b.get_backend()
+    except RuntimeError as error:
+        assert "spawn" in str(error)
+        sys.exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+use_everything()
+print("parent goes on")
+"""
+    )
+    assert out == "parent goes on\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_child_forked_before_the_first_use_computes():
+    in_fresh_process(
+        "import os, sys, warnings\nwarnings.simplefilter('ignore')\n"
+        + USE_EVERYTHING
+        + """
+pid = os.fork()
+alive = use_everything()
+if pid != 0:
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+    )
+
+
+def test_a_client_that_a_stage_opened_serves_the_library():
+    in_fresh_process("""
+        from minijax_stage3 import array, backend
+        x = array(1.0)
+        import minijax
+        assert minijax.jit(lambda x: x + 1)(x) == 2
+        assert minijax.devices() == backend.get_backend().client.devices()
+        """)
 
 
 def test_analyses():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minijax_stage2 import exp, jvp, reduce_sum, sin, vmap
-from minijax_stage3 import executable, jit, jit_p, make_jaxpr, typecheck_jaxpr
+from minijax_stage3 import backend, jit, jit_p, make_jaxpr, typecheck_jaxpr
 from minijax_stage4 import grad, hessian, jacrev, linearize, value_and_grad, vjp
 
 x3 = np.array([0.5, 1.0, 2.0])
@@ -17,13 +17,13 @@ x3 = np.array([0.5, 1.0, 2.0])
 def compiled(monkeypatch):
     """The programs that XLA has compiled since the test began."""
     texts = []
-    compile_text = executable.compilers[-1]
+    compile_text = backend.compile
 
     def counting(text, *args, **kwargs):
         texts.append(text)
         return compile_text(text, *args, **kwargs)
 
-    monkeypatch.setattr(executable, "compilers", [counting])
+    monkeypatch.setattr(backend, "compile", counting)
     return texts
 
 

@@ -30,7 +30,6 @@ from minijax import (
     tree_util,
     typing,
 )
-from minijax.callbacks import ordered_effects as _order
 from minijax.callbacks.io_callback import effects_barrier
 from minijax.callbacks.pure_callback import pure_callback
 from minijax.checks import key_reuse as _key_reuse

@@ -38,10 +38,13 @@ class Array(ArrayOperators):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """Evaluate a primitive on the device, if one of its operands is there."""
+        for x in args:  # a subclass may have its own way
+            evaluate = getattr(type(x), "evaluate_primitive", Array.evaluate_primitive)
+            if evaluate is not Array.evaluate_primitive:
+                return evaluate(x, primitive, args, params)
         if primitive.higher_order:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
-        compiled = compile_primitive(primitive, tuple(map(typeof, args)), params)
-        return call(compiled, args, array_type_of(args))
+        return call(compile_primitive(primitive, tuple(map(typeof, args)), params), args)
 
     @property
     def weak_type(self) -> bool:
@@ -187,21 +190,7 @@ def new_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:
     return backend.put(x, aval)
 
 
-def array_type_of(args: Sequence[Any]) -> type[Array]:
-    """The class of Arrays of a result computed from `args`.
-
-    That is their class; of several classes, the most derived.
-    """
-    found = Array
-    for x in args:
-        if type(x) is not found and issubclass(type(x), found):
-            found = type(x)
-    return found
-
-
-def call(
-    compiled: CompiledJaxpr, args: Sequence[Any], array_type: type[Array] = Array
-) -> list[Array]:
+def call(compiled: CompiledJaxpr, args: Sequence[Any]) -> list[Array]:
     """Execute a compiled jaxpr on arrays or numbers of the types that it was compiled for."""
     buffers = list(map(to_buffer, args, compiled.in_avals))
-    return list(map(array_type, compiled.execute(buffers), compiled.out_avals))
+    return list(map(Array, compiled.execute(buffers), compiled.out_avals))

@@ -14,10 +14,9 @@ import importlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -27,7 +26,6 @@ from minijax_stage3.errors import CompileError, ExecutionError, execution_error
 Client: TypeAlias = Any
 Device: TypeAlias = Any
 Buffer: TypeAlias = Any  # an array on a device, as jaxlib holds it; used through this module only
-Options: TypeAlias = Mapping[str, bool | int | float | str]  # XLA flags and their values
 
 
 class Aval(Protocol):
@@ -81,19 +79,12 @@ class _Backend:
     device: Device
     device_list: Any
     sharding: Any
-    xla_flags: str  # the environment's, as XLA read them
-    flags: Options  # for all programs
 
-    def compile_options(self, options: Options) -> Any:
+    def compile_options(self) -> Any:
         compile_options = self.jaxlib.CompileOptions()
         compile_options.num_replicas = compile_options.num_partitions = 1
         numbers = np.array([[self.device.id]], np.int32)
         compile_options.device_assignment = self.jaxlib.DeviceAssignment.create(numbers)
-        flags = {**self.flags, **options}
-        for name in ("optimization_level", "memory_fitting_level"):  # which are not flags
-            if name in flags:
-                setattr(compile_options.executable_build_options, name, flags.pop(name))
-        compile_options.env_option_overrides = list(flags.items())
         return compile_options
 
     def result_handler(self, aval: Aval) -> Any:
@@ -104,32 +95,58 @@ class _Backend:
             return make(aval, self.sharding, True)
 
 
-_backend: _Backend | None = None
-_client_options: dict[str, Any] = {"asynchronous": False}
-_opening = threading.Lock()
-_forked = False
+def cpu_client() -> Client:
+    """A client for the CPU, which executes in the calling thread; large operations use all cores.
 
-
-def cpu_client(**options: Any) -> tuple[Client, Options]:
-    """A client for the CPU, and XLA's flags for its programs.
-
-    A synchronous client executes in the calling thread, though large operations use all cores. An
-    asynchronous one has a queue, which lets Python run ahead, but makes small operations far
+    An asynchronous one has a queue, which lets Python run ahead, but makes small operations far
     slower.
     """
-    return import_module("jaxlib.xla_client").make_cpu_client(**options), {}
+    return import_module("jaxlib.xla_client").make_cpu_client(asynchronous=False)
 
 
-# Functions that make the client; the last one is used.
-client_makers: list[Callable[..., tuple[Client, Options]]] = [cpu_client]
+_backend: _Backend | None = None
+_make_client: Callable[[], Client] = cpu_client
+_opening = threading.Lock()
 
 
-def _open(**options: Any) -> _Backend:
-    """Import jaxlib and make a client."""
-    xla_flags = os.environ.get("XLA_FLAGS", "")
+def choose_client(make: Callable[[], Client]) -> None:
+    """Let `make` open the client of this process, instead of `cpu_client`.
+
+    Raises:
+        RuntimeError: a client has been chosen or opened already.
+    """
+    global _make_client
+    with _opening:
+        if has_client() or _make_client is not cpu_client:
+            raise RuntimeError("choose_client: XLA's client is chosen once, before its first use")
+        _make_client = make
+
+
+def has_client() -> bool:
+    """Return True if the client is open."""
+    return _backend is not None
+
+
+def forget_client() -> None:
+    """Return to the state before the first use, as in the child of a fork."""
+    global _backend, _make_client, _opening
+    _backend, _make_client = None, cpu_client
+    _opening = threading.Lock()  # another thread of the parent may hold the old one
+
+
+def get_backend() -> _Backend:
+    """Return what is made once per process, at the first use."""
+    global _backend
+    if _backend is None:
+        with _opening:
+            if _backend is None:
+                _backend = _open(_make_client())
+    return _backend
+
+
+def _open(client: Client) -> _Backend:
     jaxlib: Any = import_module("jaxlib._jax")
     xla_client = import_module("jaxlib.xla_client")
-    client, flags = client_makers[-1](**options)
     device = client.local_devices()[0]
     device_list = xla_client.DeviceList((device,))
     whole = xla_client.HloSharding.replicate()
@@ -146,70 +163,7 @@ def _open(**options: Any) -> _Backend:
 
     sharding = OnDevice(device_list, whole, memory_kind=None)
     sharding.device = device
-    return _Backend(jaxlib, client, device, device_list, sharding, xla_flags, flags)
-
-
-def get_backend() -> _Backend:
-    global _backend
-    if _backend is None:
-        with _opening:
-            if _forked:
-                raise RuntimeError(
-                    "XLA was in use when this process was forked, and does not work in the child: "
-                    "start processes by `spawn` or `forkserver`, or fork before the first use"
-                )
-            if _backend is None:
-                _backend = _open(**_client_options)
-    return _backend
-
-
-def platform() -> str:
-    """The platform of the default device: "cpu", "cuda"."""
-    return platform_of(get_backend().device)
-
-
-def platform_of(device: Device) -> str:
-    """The platform of a device; the devices of "cuda" and of "rocm" call themselves "gpu"."""
-    client = device.client
-    return str(getattr(client, "_raw_platform", client.platform))
-
-
-def has_client() -> bool:
-    """Return True if the client exists, so that its options are settled."""
-    return _backend is not None
-
-
-def client_options() -> dict[str, Any]:
-    """The arguments of jaxlib's client for the CPU."""
-    return dict(_client_options)
-
-
-def set_client_option(name: str, value: Any) -> None:
-    """Choose an argument of jaxlib's client, such as `asynchronous`.
-
-    Raises:
-        RuntimeError: a client with another value exists already.
-    """
-    with _opening:
-        if _backend is not None and _client_options.get(name) != value:
-            raise RuntimeError(
-                f"computing has begun, with {name}={_client_options.get(name)!r}; choose before "
-                "the first array"
-            )
-        _client_options[name] = value
-
-
-def _after_fork_in_child() -> None:
-    """Drop the client: XLA's threads stay in the parent, and waiting for them would hang."""
-    global _backend, _forked, _opening
-    _opening = threading.Lock()  # another thread of the parent may hold the old one
-    if _backend is not None:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_backend.client))  # never to be torn down
-        _backend, _forked = None, True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    return _Backend(jaxlib, client, device, device_list, sharding)
 
 
 def put(x: Any, aval: Aval) -> Buffer:
@@ -237,22 +191,13 @@ def get(buffer: Buffer) -> np.ndarray[Any, Any]:
         array: np.ndarray[Any, Any] = read()[0]
         array.flags.writeable = False
         return array
-    try:
+    try:  # jaxlib before 0.11.2
         return np.asarray(memoryview(buffer))
     except BufferError:  # dtypes that the buffer protocol has no letter for, such as bfloat16
-        return _copy_through_dlpack(buffer)
-
-
-def _copy_through_dlpack(buffer: Buffer) -> np.ndarray[Any, Any]:
-    buffer.block_until_ready()
-    capsule = get_backend().jaxlib.buffer_to_dlpack_managed_tensor(buffer, None)
-    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    capsule_pointer = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
-    # The first field of the struct in the capsule is the address of the elements.
-    address = ctypes.c_void_p.from_address(capsule_pointer(capsule, b"dltensor"))
-    nbytes = buffer.on_device_size_in_bytes()
-    elements = ctypes.string_at(address, nbytes) if nbytes else b""
-    return np.ndarray(buffer.aval.shape, buffer.aval.dtype, buffer=elements)
+        buffer.block_until_ready()
+        address, nbytes = buffer.unsafe_buffer_pointer(), buffer.on_device_size_in_bytes()
+        elements = ctypes.string_at(address, nbytes) if nbytes else b""
+        return np.ndarray(buffer.aval.shape, buffer.aval.dtype, buffer=elements)
 
 
 class Executable:
@@ -292,31 +237,23 @@ class Executable:
         return "\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
 
-def compile(
-    text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
-) -> Executable:
+def compile(text: str, out_avals: Sequence[Aval]) -> Executable:
     """Compile a program for the default device.
 
     Arguments:
         text: a StableHLO module whose public function is `main`.
         out_avals: the type of each result, as the text declares them.
-        options: XLA flags for this program alone, such as `{"xla_cpu_enable_fast_math": True}`.
 
     Raises:
-        CompileError: XLA rejects the text or an option.
+        CompileError: XLA rejects the text.
     """
-    return Executable(load(text, text, options), out_avals)
-
-
-def load(module: Any, text: str, options: Options, **given: Any) -> Any:
-    """Compile a module, as text or otherwise; CompileError: XLA rejects it."""
     backend = get_backend()
     try:
-        return backend.client.compile_and_load(
-            module,
+        loaded = backend.client.compile_and_load(
+            text,
             executable_devices=backend.device_list,
-            compile_options=backend.compile_options(options),
-            **given,
+            compile_options=backend.compile_options(),
         )
     except RuntimeError as error:
         raise CompileError(str(error), text) from error
+    return Executable(loaded, out_avals)

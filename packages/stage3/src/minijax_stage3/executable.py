@@ -1,9 +1,7 @@
 """Compiled jaxprs, and the caches that ensure that each is compiled only once."""
 
-from collections.abc import Callable, Mapping, Sequence
-from threading import RLock
-from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,20 +23,23 @@ def device_type(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(aval.shape, np.bool_ if aval.dtype == float0 else aval.dtype[0])
 
 
-# Functions that compile the text of a module; the last one is used.
-compilers: list[Callable[..., backend.Executable]] = [backend.compile]
-
-
 class CompiledJaxpr:
-    """A jaxpr compiled by XLA for the default device."""
+    """A jaxpr compiled by XLA for the default device.
+
+    Arguments:
+        jaxpr: the program.
+        text: its module.
+        compile: function from the text and the types of results on the device to an executable.
+    """
 
     __slots__ = ("executable", "execute", "in_avals", "out_avals")
 
-    def __init__(self, jaxpr: Jaxpr, text: str, options: Mapping[str, Any] = MappingProxyType({})):
+    def __init__(
+        self, jaxpr: Jaxpr, text: str, compile: Callable[..., backend.Executable] | None = None
+    ) -> None:
         self.in_avals: list[ShapedArray] = jaxpr.in_avals
         self.out_avals: list[ShapedArray] = jaxpr.out_avals
-        device_types = [device_type(aval) for aval in self.out_avals]
-        self.executable = compilers[-1](text, device_types, options)
+        self.executable = (compile or backend.compile)(text, list(map(device_type, self.out_avals)))
         self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
 
     def as_text(self) -> str:
@@ -46,36 +47,15 @@ class CompiledJaxpr:
         return self.executable.hlo_text()
 
 
-T = TypeVar("T")
+_compiled: "WeakKeyDictionary[Jaxpr, CompiledJaxpr]" = WeakKeyDictionary()
 
 
-class Once(Generic[T]):
-    """A lazy value that is made only once, in whichever thread needs it first.
-
-    A thread that needs the value while making it does not wait for itself.
-    """
-
-    __slots__ = ("__weakref__", "lock", "value")
-
-    def __init__(self) -> None:
-        self.lock = RLock()
-
-    def get(self, make: Callable[[], T]) -> T:
-        with self.lock:
-            if not hasattr(self, "value"):
-                self.value = make()
-            return self.value
-
-
-_compiled: "WeakKeyDictionary[Jaxpr, Once[CompiledJaxpr]]" = WeakKeyDictionary()
-
-
-def compile_jaxpr(
-    jaxpr: Jaxpr, name: str, lower: Callable[..., str] = lower_to_module
-) -> CompiledJaxpr:
+def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
     """Compile `jaxpr` once; the executable lives as long as the jaxpr."""
-    once = _compiled.setdefault(jaxpr, Once())
-    return once.get(lambda: CompiledJaxpr(jaxpr, lower(jaxpr, name, platform=backend.platform())))
+    compiled = _compiled.get(jaxpr)
+    if compiled is None:
+        compiled = _compiled[jaxpr] = CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name))
+    return compiled
 
 
 @once_for_types
@@ -84,7 +64,7 @@ def compile_primitive(
 ) -> CompiledJaxpr:
     """Compile a program of one primitive, for eager operations."""
     jaxpr = jaxpr_of_primitive(primitive, in_avals, params)
-    return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name, platform=backend.platform()))
+    return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name))
 
 
 def jaxpr_of_primitive(

@@ -15,7 +15,6 @@ from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
-from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_jaxpr
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.lowering import lower_to_module
@@ -106,7 +105,7 @@ class Lowered(NamedTuple):
 
     def as_text(self) -> str:
         """The StableHLO module. Constants that the function closes over are its first arguments."""
-        return lower_to_module(self.jaxpr, self.name, platform=backend.platform())
+        return lower_to_module(self.jaxpr, self.name)
 
     def compile(self) -> CompiledJaxpr:
         """The module compiled by XLA, whose `as_text` is optimized HLO."""

@@ -14,7 +14,7 @@ from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis, vmap_flat
 from minijax_stage3.abstract_eval import abstract_eval_rules, require_accepted
-from minijax_stage3.array import Array, array_type_of, call
+from minijax_stage3.array import Array, call
 from minijax_stage3.dce import dce_jaxpr, dce_rules
 from minijax_stage3.executable import compile_jaxpr
 from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, consts_as_invars, eval_jaxpr
@@ -38,7 +38,7 @@ def cached_by_jaxpr(transform: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _evaluate(*args: Any, jaxpr: Jaxpr, name: str) -> list[Array]:
-    return call(compile_jaxpr(jaxpr, f"jit_{name}"), args, array_type_of(args))
+    return call(compile_jaxpr(jaxpr, f"jit_{name}"), args)
 
 
 impl_rules[jit_p] = _evaluate

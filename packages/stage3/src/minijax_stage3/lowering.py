@@ -5,28 +5,25 @@ user's file and line as its location.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from types import MappingProxyType
+from collections.abc import Sequence
+from functools import lru_cache, singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import Shape, float0, short_dtype
-from minijax_stage2.source import Source
 from minijax_stage2.trace import Rules
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 
 lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 
-# The MLIR types of what is not an array, for later packages.
-opaque_types: dict[ShapedArray, str] = {}
-
 
 @lru_cache(maxsize=16_384)
 def mlir_type(aval: ShapedArray) -> str:
     """The MLIR type of an array.
+
+    Subclasses of `ShapedArray` may have one of their own in `type_text`.
 
     Raises:
         TypeError: the device does not support such arrays.
@@ -34,8 +31,12 @@ def mlir_type(aval: ShapedArray) -> str:
     >>> mlir_type(ShapedArray((2, 3), "float32"))
     'tensor<2x3xf32>'
     """
-    if aval in opaque_types:
-        return opaque_types[aval]
+    return type_text(aval)
+
+
+@singledispatch
+def type_text(aval: ShapedArray) -> str:
+    """The MLIR type of a type of this class."""
     if aval.size * max(aval.dtype.itemsize, 1) >= 2**63:  # XLA would abort the process
         raise TypeError(f"{aval} is too large: the bytes of an array have to be less than 2**63")
     sizes = "".join(f"{size}x" for size in aval.shape)
@@ -91,18 +92,21 @@ class Value(NamedTuple):
 
 
 class ModuleBuilder:
-    """Collects the functions of a module, one per jaxpr, however often it is called.
+    """Collects the functions of a module, one per jaxpr, however often it is called."""
 
-    Arguments:
-        platform: the devices that it is for: "cpu", "cuda". Rules may differ between them.
-    """
-
-    def __init__(self, platform: str = "cpu") -> None:
-        self.platform = platform
+    def __init__(self) -> None:
         self.functions: list[str] = []
         self.names: dict[Any, str] = {}
-        self.locations: dict[tuple[int, int, str], str] = {}
-        self.attributes = ""  # of the module, as MLIR writes them
+        self.locations: dict[Any, str] = {}
+
+    def function(self) -> "FunctionBuilder":
+        """The builder of a new function."""
+        return FunctionBuilder(self)
+
+    def add_function(self, jaxpr: Jaxpr, name: str, visibility: str) -> None:
+        function = self.function()
+        params = function.parameters(jaxpr)
+        function.finish(name, visibility, params, function.lower_jaxpr(jaxpr, params))
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> str:
         """The name of the private function that computes `jaxpr`."""
@@ -111,56 +115,19 @@ class ModuleBuilder:
             self.add_function(jaxpr, self.names[jaxpr], "private")
         return self.names[jaxpr]
 
-    def written_function(
-        self, name: str, in_avals: tuple[ShapedArray, ...], outs: Callable[..., Sequence[Value]]
-    ) -> str:
-        """The name of a private function whose lines `outs(builder, *params)` writes.
-
-        It is written once per name and parameter types.
-        """
-        key = name, in_avals
-        if key not in self.names:
-            self.names[key] = f"{symbol(name)}_{len(self.names)}"
-            params = [Value(f"%arg{number}", aval) for number, aval in enumerate(in_avals)]
-            builder = FunctionBuilder(self)
-            builder.finish(self.names[key], "private", params, outs(builder, *params))
-        return self.names[key]
-
-    def after_equation(
-        self, b: "FunctionBuilder", eqn: JaxprEqn, outs: Sequence[Value]
-    ) -> Sequence[Value]:
-        """The results of an equation, of which a later package may write more."""
-        return outs
-
-    def location(self, source: Source | None, primitive: Primitive) -> str:
-        """The MLIR location of a place in the user's program, computed once each."""
+    def location(self, eqn: JaxprEqn) -> str:
+        """The MLIR location of an equation's place in the user's program, computed once each."""
+        source = eqn.source
         if source is None:
             return "loc(unknown)"
-        name = f"{source.scope}/{primitive}" if source.scope else ""
-        place = id(source.code), source.offset, name
+        place = id(source.code), source.offset
         if place not in self.locations:
-            file = _UNSAFE.sub(_escape, source.file)
-            line = f'"{file}":{source.line}:1'
-            name = _UNSAFE.sub(_escape, name)
-            self.locations[place] = f'loc("{name}"({line}))' if name else f"loc({line})"
+            self.locations[place] = f"loc({quoted(source.file)}:{source.line}:1)"
         return self.locations[place]
 
-    def add_function(
-        self,
-        jaxpr: Jaxpr,
-        name: str,
-        visibility: str,
-        attributes: Mapping[int, str] = MappingProxyType({}),
-        out_attributes: Mapping[int, str] = MappingProxyType({}),
-    ) -> None:
-        builder = FunctionBuilder(self)
-        params = builder.parameters(jaxpr)
-        outs = builder.lower_jaxpr(jaxpr, params)
-        builder.finish(name, visibility, params, outs, attributes, out_attributes)
-
-
-# Rules of a later package that treat further dtypes, and leave the others to `lowering_rules`.
-extended_rules: dict[Primitive, Callable[..., Any]] = {}
+    def text(self, name: str) -> str:
+        """The text of the module, whose name is a symbol."""
+        return "\n".join([f"module @{name} {{", *self.functions, "}", ""])
 
 
 class FunctionBuilder:
@@ -176,7 +143,6 @@ class FunctionBuilder:
         self.module = module
         self.lines: list[str] = []
         self.count = 0
-        self.known: dict[str, int] = {}  # indices of which lowering knows the value, by name
         self.location = "loc(unknown)"
         self.indent = "    "
 
@@ -192,28 +158,19 @@ class FunctionBuilder:
         return outs
 
     def finish(
-        self,
-        name: str,
-        visibility: str,
-        params: Sequence[Value],
-        outs: Sequence[Value],
-        attributes: Mapping[int, str] = MappingProxyType({}),
-        out_attributes: Mapping[int, str] = MappingProxyType({}),
+        self, name: str, visibility: str, params: Sequence[Value], outs: Sequence[Value]
     ) -> None:
         """Add the function of these lines to the module."""
-        declared = ", ".join(
-            f"{x.name}: {mlir_type(x.aval)} {attributes.get(n, '')}".rstrip()
-            for n, x in enumerate(params)
-        )
-        types = [mlir_type(value.aval) for value in outs]
-        names = ", ".join(value.name for value in outs)
+        declared = [f"{x.name}: {mlir_type(x.aval)}" for x in params]
+        types = [mlir_type(x.aval) for x in outs]
+        names = ", ".join(x.name for x in outs)
         result = f"    return {names} : {', '.join(types)}" if outs else "    return"
-        returned = ", ".join(
-            f"{out_type} {out_attributes.get(number, '')}".rstrip()
-            for number, out_type in enumerate(types)
-        )
-        head = f"  func.func {visibility} @{name}({declared}) -> ({returned}) {{"
+        head = f"  {self.head(name, visibility, declared, types)} {{"
         self.module.functions.append("\n".join([head, *self.lines, result, "  }"]))
+
+    def head(self, name: str, visibility: str, params: Sequence[str], outs: Sequence[str]) -> str:
+        """The declaration of the function, from those of its parameters and results."""
+        return f"func.func {visibility} @{name}({', '.join(params)}) -> ({', '.join(outs)})"
 
     def fresh_name(self) -> str:
         self.count += 1
@@ -255,41 +212,25 @@ class FunctionBuilder:
             return values[atom]
 
         for eqn in jaxpr.eqns:
-            self.location = self.module.location(eqn.source, eqn.primitive)
-            operands = [read(atom) for atom in eqn.invars]
-            outs = self.module.after_equation(self, eqn, self.lower_eqn(eqn, operands))
+            self.location = self.module.location(eqn)
+            outs = self.lower_eqn(eqn, [read(atom) for atom in eqn.invars])
             values.update(zip(eqn.outvars, outs, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
-    def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-        out_avals = [var.aval for var in eqn.outvars]
-        rule = extended_rules.get(eqn.primitive) or lowering_rules[eqn.primitive]
-        return rule(self, out_avals, *operands, **eqn.params)  # type: ignore[no-any-return]
+    def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
+        """Write an equation by the rule of its primitive, and return its results."""
+        rule = lowering_rules[eqn.primitive]
+        outs: Sequence[Value] = rule(
+            self, [var.aval for var in eqn.outvars], *operands, **eqn.params
+        )
+        return outs
 
 
-# Passes over the jaxpr of a module, from first to last, before it is written.
-passes: list[Callable[[Jaxpr], Jaxpr]] = []
-
-
-def lower_to_module(
-    jaxpr: Jaxpr,
-    name: str,
-    attributes: Mapping[int, str] = MappingProxyType({}),
-    out_attributes: Mapping[int, str] = MappingProxyType({}),
-    module: ModuleBuilder | None = None,
-    platform: str = "cpu",
-) -> str:
-    """The StableHLO module whose function `main` computes `jaxpr`; constants come first.
-
-    `attributes` are MLIR attributes of arguments, by their number, and `out_attributes` those of
-    results. `module` may hold other functions already; otherwise it is made for `platform`.
-    """
-    module = module or ModuleBuilder(platform)
-    for transform in passes:
-        jaxpr = transform(jaxpr)
-    module.add_function(jaxpr, "main", "public", attributes, out_attributes)
-    head = f"module @{symbol(name)} {module.attributes}".rstrip()
-    return "\n".join([f"{head} {{", *module.functions, "}", ""])
+def lower_to_module(jaxpr: Jaxpr, name: str) -> str:
+    """The StableHLO module whose function `main` computes `jaxpr`; constants come first."""
+    module = ModuleBuilder()
+    module.add_function(jaxpr, "main", "public")
+    return module.text(symbol(name))
 
 
 def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> str:
@@ -307,9 +248,13 @@ def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> st
 _UNSAFE = re.compile(r'[\\"\n\ud800-\udfff]')  # UTF-8 cannot encode surrogates
 
 
-def _escape(match: re.Match[str]) -> str:
-    """A character, escaped for an MLIR string."""
-    return f"\\{ord(match[0]):02x}" if match[0] < "\ud800" else "?"
+def quoted(text: str) -> str:
+    """`text` as an MLIR string."""
+
+    def escaped(match: re.Match[str]) -> str:
+        return f"\\{ord(match[0]):02x}" if match[0] < "\ud800" else "?"
+
+    return f'"{_UNSAFE.sub(escaped, text)}"'
 
 
 def symbol(name: str) -> str:

@@ -184,16 +184,8 @@ def _lower(
     *operands: Value,
     branches: Branches,
 ) -> list[Value]:
-    """Lower each branch to a function, which the regions of `if` or `case` call.
-
-    If the choice is known, only that branch is lowered.
-    """
+    """Lower each branch to a function, which the regions of `if` or `case` call."""
     names = ", ".join(x.name for x in operands)
-    if which.name in b.known:
-        function = b.module.private_function(branches[b.known[which.name]], "branch")
-        return b.emit(
-            f"func.call @{function}({names}) : {signature(operands, out_avals)}", *out_avals
-        )
     types = ", ".join(map(mlir_type, out_avals))
 
     def region(branch: Jaxpr) -> str:

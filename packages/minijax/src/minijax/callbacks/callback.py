@@ -14,6 +14,7 @@ from minijax.primitives.varying import MeshAxis, index_text, manual_along_all
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import to_array
 from minijax.runtime.host_functions import NumberedFunction, call_text
+from minijax.runtime.ordered_effects import TOKEN
 from minijax.runtime.sharding_text import mesh_of_devices
 from minijax.settings.number_types import set_number_types
 from minijax.shardings.mesh import AbstractMesh
@@ -33,7 +34,6 @@ from minijax_stage3.array import new_buffer
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 Avals = tuple[ShapedArray, ...]
-TOKEN = ShapedArray((), np.bool_)  # the type of what says that one call comes after another
 
 
 class Callback:

@@ -2,8 +2,8 @@
 
 from minijax.lax.control_flow.program_cache import kept_programs
 from minijax.primitives.loops import clear_loops
+from minijax.runtime.compiled import compile_primitive
 from minijax.runtime.jit import clear_jitted
-from minijax_stage3.executable import compile_primitive
 
 
 def clear_caches() -> None:

@@ -21,6 +21,7 @@ from minijax.primitives.loops import call_text, stage_body
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
 from minijax.runtime.inspection import PartitionedModule
+from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import sharding_of_division
 from minijax.runtime.sharding_text import on_each_device
 from minijax.runtime.staging import ShapeDtypeStruct
@@ -41,7 +42,7 @@ from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import Jaxpr
-from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module, mlir_type, signature
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import abstractify
 
 custom_partitioning_p = Primitive("custom_partitioning", higher_order=True)
@@ -272,7 +273,7 @@ class _Division:
         inside = PartitionedModule(module.platform, module.num_devices, mesh)
         token = on_each_device.set(True)
         try:
-            text = lower_to_module(closed.jaxpr, "part", module=inside)
+            text = lower(closed.jaxpr, "part", inside)
         finally:
             on_each_device.reset(token)
         return (

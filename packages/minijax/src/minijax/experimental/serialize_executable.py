@@ -237,7 +237,7 @@ def _routines_and_code(compiled: Compiled) -> tuple[str, bytes]:
         options = dict(compilation.compiler_options)
         if program is None:
             types = [device_type(aval) for aval in compiled.out_avals]
-            executable = backend.compile(text, types, options)
+            executable = xla.compile(text, types, options)
         else:
             executable = xla.compile_partitioned(text, program.devices, options)
     try:

@@ -12,12 +12,12 @@ from minijax.primitives.sharding_rules import as_operands
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.frontend_attributes import (
-    AttributedModule,
     Attributes,
     as_attributes,
     attributes_in_context,
     checked_attributes,
 )
+from minijax.runtime.lowering import Module
 from minijax.runtime.named_scope import record_scopes
 from minijax.runtime.wrapping import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
@@ -118,7 +118,7 @@ def _attached(x: Any, attributes: Attributes) -> Any:
 def _lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, attributes: Attributes
 ) -> list[Value]:
-    if isinstance(b.module, AttributedModule):
+    if isinstance(b.module, Module):
         b.module.attribute(b, [x], attributes)
     return [x]
 

@@ -11,6 +11,7 @@ from minijax.lax.sharding import sharding_constraint_p
 from minijax.primitives.array_constants import lower_array
 from minijax.primitives.declare_program import declare_program
 from minijax.runtime.inspection import PartitionedModule
+from minijax.runtime.lowering import platform_of
 from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax.runtime.sharding_text import declared_mesh, on_each_device
 from minijax.shardings.sharding import NamedSharding
@@ -126,7 +127,7 @@ def _lower(
     program: PortableProgram,
 ) -> list[Value]:
     """Put the functions of the program into the module, under new names, and a call."""
-    platform = b.module.platform
+    platform = platform_of(b)
     if platform not in program.modules and not program.any_platform:
         raise ValueError(
             f"the exported `{program.name}` has platforms={[*program.modules]}, and is called "

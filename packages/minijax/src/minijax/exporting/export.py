@@ -53,7 +53,7 @@ from minijax_stage2.shaped_array import float0
 from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
-from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var, backend
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from minijax_stage3.jit import jit_p
 
@@ -71,7 +71,7 @@ def default_export_platform() -> str:
     >>> minijax.export.default_export_platform() in ("cpu", "cuda")
     True
     """
-    return backend.platform()
+    return xla.platform_of()
 
 
 foreign_calls = (ffi_call_p, effectful_ffi_call_p)
@@ -158,7 +158,7 @@ class Exported:
 
         Each platform has its own: this is that for the default platform, or else for the first.
         """
-        return self.program.module(backend.platform())
+        return self.program.module(xla.platform_of())
 
     @property
     def calling_convention_version(self) -> int:
@@ -225,7 +225,7 @@ class Exported:
 
     def mlir_module(self) -> str:
         """`mlir_module_serialized` as text; `program.text(platform)` is that for any platform."""
-        return self.program.text(backend.platform())
+        return self.program.text(xla.platform_of())
 
     def has_vjp(self) -> bool:
         """Return True if the program can be differentiated in reverse mode."""

@@ -21,6 +21,7 @@ from minijax.callbacks.pure_callback import pure_callback
 from minijax.extend.lowering import LoweringRuleContext, ModuleContext
 from minijax.primitives.array_constants import array_text
 from minijax.primitives.decomposition import lower_by, results_of
+from minijax.runtime.lowering import Module, platform_of
 from minijax.shardings.mesh import Mesh
 from minijax.xla.client import pytree_registry_of
 from minijax.xla.mlir import dialect, mlir_context
@@ -31,7 +32,6 @@ from minijax_stage3 import Jaxpr, lowering_rules
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import (
     FunctionBuilder,
-    ModuleBuilder,
     element_type,
     mlir_type,
     signature,
@@ -282,7 +282,7 @@ def _append(module: Any, functions: Sequence[str]) -> list[Any]:
 
 def _call(ctx: ModuleContext, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     """Write a function of the constants and arguments of a jaxpr, and a call of it."""
-    builder = ModuleBuilder(ctx.platforms[0])
+    builder = Module(ctx.platforms[0])
     builder.add_function(consts_as_invars(jaxpr), "main", "private")
     prefix = f"part{len(ctx.module.body.operations)}_"
     _append(ctx.module, _renamed(builder.functions, prefix))
@@ -391,10 +391,10 @@ def _by_platform(
     def ours(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Operand, **params: Any
     ) -> list[Operand]:
-        rule = by_platform.get(b.module.platform, otherwise)
+        rule = by_platform.get(platform_of(b), otherwise)
         if rule is None:
             raise NotImplementedError(
-                f"the primitive `{prim}` has no lowering rule for {b.module.platform}: it has one "
+                f"the primitive `{prim}` has no lowering rule for {platform_of(b)}: it has one "
                 f"for {', '.join(by_platform)}"
             )
         return rule(b, out_avals, *operands, **params)
@@ -415,7 +415,7 @@ def _through_bindings(prim: Primitive, rule: LoweringRule) -> LoweringRule:
         b.module.names[object()] = name
         with make_ir_context(), _ir().Location.unknown():
             module = _ir().Module.create()
-            context = ModuleContext(module, (b.module.platform,))
+            context = ModuleContext(module, (platform_of(b),))
             in_avals = [x.aval for x in operands]
             types = [aval_to_ir_type(context, aval) for aval in in_avals]
             out_types = [aval_to_ir_type(context, aval) for aval in out_avals]

@@ -5,13 +5,11 @@ from typing import Any
 import numpy as np
 
 from minijax.primitives.methods import as_result
-from minijax.runtime.array import Array
+from minijax.runtime.compiled import call, compile_primitive
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.xla.client import client_class
 from minijax_stage2 import Primitive, typeof
-from minijax_stage3.array import call
-from minijax_stage3.executable import compile_primitive
 
 Backend = client_class()
 
@@ -38,7 +36,7 @@ def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
         MissingRuleError: it has no lowering rule.
     """
     in_avals = tuple(map(typeof, args))
-    return as_result(prim, list(call(compile_primitive(prim, in_avals, params), args, Array)))
+    return as_result(prim, list(call(compile_primitive(prim, in_avals, params), args)))
 
 
 __all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]

@@ -16,6 +16,7 @@ from minijax.lax.shapes.creation import full, full_like
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.array import Array
+from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax.runtime.sharding_text import undivided
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -105,7 +106,7 @@ def _lower_fft(
     fft_type: FftType,
     fft_lengths: Shape,
 ) -> list[Value]:
-    if b.module.platform == "cpu":  # whose XLA rejects the layouts that its partitioner makes
+    if platform_of(b) == "cpu":  # whose XLA rejects the layouts that its partitioner makes
         x = undivided(b, x)
     return b.emit(
         f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {list(fft_lengths)} "

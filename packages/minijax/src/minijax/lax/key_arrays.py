@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import by_batch, require_whole
+from minijax.runtime.lowering import own_lowering_rules
 from minijax.settings.key_types import Implementation, implementation_of, is_key_type
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1
@@ -15,7 +16,6 @@ from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3.lowering import (
     FunctionBuilder,
     Value,
-    extended_rules,
     lowering_rules,
     mlir_type,
     signature,
@@ -182,9 +182,9 @@ def _lower_comparison(direction: str, of_numbers: Any, meeting: str) -> Any:
 
 
 for _each in (broadcast_in_dim_p, reshape_p, transpose_p):
-    extended_rules[_each] = by_halves(lowering_rules[_each])
-extended_rules[eq_p] = _lower_comparison("EQ", lowering_rules[eq_p], "and")
-extended_rules[ne_p] = _lower_comparison("NE", lowering_rules[ne_p], "or")
+    own_lowering_rules[_each] = by_halves(lowering_rules[_each])
+own_lowering_rules[eq_p] = _lower_comparison("EQ", lowering_rules[eq_p], "and")
+own_lowering_rules[ne_p] = _lower_comparison("NE", lowering_rules[ne_p], "or")
 
 
 def _vmap_first(primitive: Primitive) -> Any:

@@ -121,7 +121,7 @@ def _lower_sort(
     is_stable: bool,
     num_keys: int,
 ) -> list[Value]:
-    inside = FunctionBuilder(b.module)
+    inside = b.module.function()
     inside.count, inside.indent, inside.location = b.count, b.indent + "  ", b.location
     scalars = [ShapedArray((), x.aval.dtype) for x in operands for _ in range(2)]
     params = [Value(inside.fresh_name(), aval) for aval in scalars]

@@ -96,7 +96,7 @@ def _lower(
         ]
         return f"[{', '.join(texts)}]"
 
-    inside = FunctionBuilder(b.module)
+    inside = b.module.function()
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
     with _on_each_device(manual.mesh.abstract_mesh if is_open else None):

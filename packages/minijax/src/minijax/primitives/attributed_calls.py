@@ -21,7 +21,8 @@ from minijax.primitives.declare_program import declare_program
 from minijax.primitives.decomposition import calls
 from minijax.primitives.loops import call_text, stage_body
 from minijax.runtime.conversion import to_array
-from minijax.runtime.frontend_attributes import AttributedModule, Attributes
+from minijax.runtime.frontend_attributes import Attributes
+from minijax.runtime.lowering import Module
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction
@@ -55,7 +56,7 @@ def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
         of_linear: Attributes,
     ) -> list[Value]:
         outs = call_text(b, jaxpr, name, args)
-        if isinstance(b.module, AttributedModule):
+        if isinstance(b.module, Module):
             b.module.attribute(b, outs, attributes)
         return outs if finish is None else finish(b, outs)
 

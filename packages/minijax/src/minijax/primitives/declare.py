@@ -21,6 +21,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.primitives.decomposition import decompositions, results_of, type_on_device
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.compiled import call, compile_primitive
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import LibraryDialect, Settings, set_number_types
 from minijax.settings.promotion import promote
@@ -46,8 +47,6 @@ from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.abstract_eval import arithmetic
-from minijax_stage3.array import call
-from minijax_stage3.executable import compile_primitive
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.lowering_rules import elementwise as lower_elementwise
 from minijax_stage3.staging import trace_to_jaxpr
@@ -156,7 +155,7 @@ def declare(
 def _through_xla(primitive: Primitive) -> Rule:
     def evaluate(*operands: Any, **params: Any) -> list[Any]:
         in_avals = tuple(map(typeof, operands))
-        return list(call(compile_primitive(primitive, in_avals, params), operands, Array))
+        return list(call(compile_primitive(primitive, in_avals, params), operands))
 
     return evaluate
 

@@ -11,6 +11,7 @@ from typing import Any
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.loops import evaluate_compiled
 from minijax.primitives.regions import host_calls
+from minijax.runtime.ordered_effects import order_rules
 from minijax.shardings.types import sharding_rules
 from minijax_stage2 import Primitive, defzero, impl_rules, jvp_rules, vmap_rules
 from minijax_stage3 import abstract_eval_rules, lowering_rules
@@ -20,11 +21,6 @@ from minijax_stage4.partial_eval import partial_eval_rules
 from minijax_stage4.transpose import transpose_rules
 
 Rule = Callable[..., Any]
-
-# `rule(with_token, eqn, token, following) -> eqns`: the equations that do what `eqn` does after
-# whatever returned `token`, and return `following`. `with_token` makes a program that takes and
-# returns a token, last. None: nothing says in which order its effects come.
-order_rules = ProgramRules("ordered effects", "order_rules")
 
 # `rule(keys_of, count, **params)`: the uses of keys among `count` operands, as `keys_of` finds them
 # in a program. None: its programs use no keys.

@@ -14,7 +14,6 @@ from minijax.primitives import declare as declaring
 from minijax.primitives.declare_program import (
     declare_program,
     key_rules,
-    order_rules,
     step_rules,
 )
 from minijax.primitives.decomposition import leading_batch, lower_by, types_by
@@ -24,6 +23,7 @@ from minijax.primitives.methods import set_methods
 from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.ordered_effects import order_rules
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import (
     Primitive,

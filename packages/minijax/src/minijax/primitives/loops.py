@@ -9,7 +9,8 @@ import numpy as np
 
 from minijax.errors.classes import CarryTypeError
 from minijax.pytrees import structures
-from minijax.runtime.array import Array
+from minijax.runtime.compiled import call, compile_text
+from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import (
     PartitionedProgram,
     Places,
@@ -30,12 +31,11 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var, backend
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax_stage3.abstract_eval import abstract_eval
-from minijax_stage3.array import call
 from minijax_stage3.executable import CompiledJaxpr
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.lowering import FunctionBuilder, Value, lower_to_module, mlir_type, signature
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import partition
 
@@ -202,7 +202,7 @@ def evaluate_compiled(
         invars = [Var(aval) for aval in in_avals]
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
         jaxpr = Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, params)], outvars)
-        text = lower_to_module(jaxpr, primitive.name, platform=backend.platform())
+        text = lower(jaxpr, primitive.name)
         program = LoweredProgram(text, jaxpr, primitive.name, out_shardings(**params))
         return program.evaluate(args)
 
@@ -238,7 +238,7 @@ class LoweredProgram:
     def evaluate(self, args: Sequence[Any]) -> list[Any]:
         """The results, where the operands lie."""
         program = self.compile_at(places_of(args))
-        return list(call(self.compile(), args, Array) if program is None else program(args))
+        return list(call(self.compile(), args) if program is None else program(args))
 
 
 @lru_cache(maxsize=512)
@@ -246,7 +246,7 @@ def compile_once(
     text: str, in_avals: tuple[ShapedArray, ...], out_avals: tuple[ShapedArray, ...]
 ) -> CompiledJaxpr:
     """Compile a text, unless it is cached."""
-    return CompiledJaxpr(Jaxpr([], list(map(Var, in_avals)), [], list(map(Var, out_avals))), text)
+    return compile_text(Jaxpr([], list(map(Var, in_avals)), [], list(map(Var, out_avals))), text)
 
 
 @lru_cache(maxsize=512)

@@ -128,7 +128,7 @@ def operation_of(jaxpr: Jaxpr) -> Primitive | None:
 
 def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
     """A computation as a region of the operation that is written next."""
-    inside = FunctionBuilder(b.module)
+    inside = b.module.function()
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
     outs = inside.lower_jaxpr(jaxpr, params)

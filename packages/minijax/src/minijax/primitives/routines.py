@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minijax import xla
+from minijax.runtime.lowering import Module, platform_of
 from minijax_stage2 import ShapedArray
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
@@ -52,7 +54,7 @@ def call(
     Raises:
         NotImplementedError: there is none for this platform.
     """
-    platform = b.module.platform
+    platform = platform_of(b)
     if platform not in by_platform:
         raise NotImplementedError(
             f"{caller} has no routine for the platform {platform!r}; there is one for "
@@ -60,6 +62,8 @@ def call(
             f"device_put(x, minijax.devices({next(iter(by_platform))!r})[0])."
         )
     routine = by_platform[platform]
+    if not isinstance(b.module, Module):  # the stages do not look for routines in programs
+        xla.register_routines(f"@{routine.name}", platform)
     config = ", ".join(f"{name} = {_attribute(x)}" for name, x in routine.attributes.items())
     several = len(out_avals) > 1
     aliases = ", ".join(

@@ -261,7 +261,7 @@ def manual_along_all(
     others = [name for name in mesh.axis_names if name not in mesh.manual_axes]
     if not others:
         return list(write(b, operands))
-    inside = FunctionBuilder(b.module)
+    inside = b.module.function()
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), x.aval) for x in operands]
     outs = write(inside, params)

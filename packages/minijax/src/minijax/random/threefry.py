@@ -86,7 +86,13 @@ def _lower_hash(b: FunctionBuilder, out_avals: Avals, *operands: Value) -> list[
         return _Words(b, shape).rounds(*(b.spread(x, shape) for x in operands))
 
     avals = tuple(x.aval for x in operands)
-    name = b.module.written_function(f"threefry2x32_{out_avals[0]}", avals, write)
+    module, key = b.module, (threefry2x32_p, avals)
+    if key not in module.names:
+        module.names[key] = f"threefry2x32_{len(module.names)}"
+        function = module.function()
+        params = [Value(f"%arg{number}", aval) for number, aval in enumerate(avals)]
+        function.finish(module.names[key], "private", params, write(function, *params))
+    name = module.names[key]
     names = ", ".join(x.name for x in operands)
     return b.emit(
         f"func.call @{name}({names}) : {signature(list(operands), out_avals)}", *out_avals

@@ -95,6 +95,12 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     # --8<-- [end:array]
 
+    def evaluate_primitive(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        """Evaluate a primitive on the devices that hold its operands."""
+        return hooks.evaluations[-1](primitive, args, params)
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers as a read-only numpy array, without a copy if memory can be shared.
 
@@ -614,12 +620,6 @@ class PlacedArray(Array):
         return type(self)(xla.put_parts(on_device, where, parts, self.committed), self.aval)
 
     __copy__ = copy
-
-    def evaluate_primitive(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
-        """Evaluate a primitive on the devices that hold its operands."""
-        return hooks.evaluations_of_placed[-1](primitive, args, params)
 
     @property
     def buffer(self) -> backend.Buffer:

@@ -6,15 +6,15 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from minijax import xla
 from minijax.errors.classes import CompileError, JaxRuntimeError
 from minijax.pytrees import structures
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.compiled import compile_jaxpr, compile_text
 from minijax.runtime.executor import Executor, donation_of, executor, known_program
-from minijax.runtime.lowering import recorded_lower
+from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.partitioning import (
     NOWHERE,
     PartitionedProgram,
@@ -33,9 +33,9 @@ from minijax_stage2 import ShapedArray, tree_leaves
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import PyTreeDef
-from minijax_stage3 import Jaxpr, backend
+from minijax_stage3 import Jaxpr
 from minijax_stage3.array import new_buffer, to_buffer
-from minijax_stage3.executable import CompiledJaxpr, Once, compile_jaxpr, device_type
+from minijax_stage3.executable import CompiledJaxpr, device_type
 from minijax_stage3.jit_rules import smaller_jaxpr
 
 
@@ -144,9 +144,8 @@ class Compilation:
 
     def text(self) -> str:
         """The StableHLO module for one device, whose first arguments are the constants."""
-        platform = self.platform or backend.platform()
-        attributes = self._argument_attributes()
-        return recorded_lower(self.jaxpr, f"jit_{self.name}", attributes, platform=platform)
+        module = Module(self.platform or xla.platform_of(), self._argument_attributes())
+        return recorded_lower(self.jaxpr, f"jit_{self.name}", module)
 
     def compiled(self, text: str | None = None) -> CompiledJaxpr:
         """The program for the default device, shared by all with the same program and options.
@@ -155,17 +154,16 @@ class Compilation:
             text: its module, where it is written already.
         """
         options = self.compiler_options
-        require_platform(self.name, self.platform or backend.platform(), backend.platform())
-        if not self.donated and not options:
-            return compile_jaxpr(self.jaxpr, self.name, lambda *_, **__: text or self.text())
-        programs = _compiled.setdefault(self.jaxpr, {})
-        once = programs.setdefault((tuple(self.donated), options), Once())
-        return once.get(lambda: self._compile(text or self.text()))
+        require_platform(self.name, self.platform or xla.platform_of(), xla.platform_of())
+        key = (tuple(self.donated), options) if self.donated or options else ()
+        return compile_jaxpr(
+            self.jaxpr, self.name, lambda *_: text or self.text(), key, self._compile
+        )
 
-    def _compile(self, text: str) -> CompiledJaxpr:
+    def _compile(self, jaxpr: Jaxpr, text: str) -> CompiledJaxpr:
         options = dict(self.compiler_options)
         try:
-            return CompiledJaxpr(self.jaxpr, text, options)
+            return compile_text(jaxpr, text, options)
         except CompileError as error:
             reason = str(error.args[0])
             if not any(name in reason for name in options):
@@ -342,9 +340,6 @@ class ExecutorOnDevices:
             (aval,) = out_avals
             return lambda buffers: make(execute(buffers)[0], aval)
         return lambda buffers: unflatten(map(make, execute(buffers), out_avals))
-
-
-_compiled: WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]] = WeakKeyDictionary()
 
 
 def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:

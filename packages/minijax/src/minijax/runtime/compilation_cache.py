@@ -31,8 +31,8 @@ from minijax.runtime.slow_compiles import noticed_when_slow
 from minijax.settings.config import config
 from minijax.settings.debugging import logging_time
 from minijax.settings.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, COMPILED, record_event
-from minijax_stage3 import backend, executable
-from minijax_stage3.backend import Aval, Device, Executable, Options
+from minijax.xla.compile_options import Options
+from minijax_stage3.backend import Aval, Device, Executable
 
 _FORMAT = b"minijax compiled program 1\n"
 _SUFFIX = ".minijax"
@@ -54,7 +54,7 @@ _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and w
 def compile_or_load(
     text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
 ) -> Executable:
-    """Compile as `backend.compile` does the first time; later, load the result from disk.
+    """Compile as `xla.compile` does the first time; later, load the result from disk.
 
     A program that calls Python functions is never kept: they belong to this process.
     """
@@ -63,7 +63,7 @@ def compile_or_load(
 
 
 def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> Executable:
-    xla.register_routines(text, backend.platform())  # whether it is compiled or loaded
+    xla.register_routines(text, xla.platform_of())  # whether it is compiled or loaded
     if xla.calls_python(text):
         functions, text = functions_called(text)
         return _kept(
@@ -77,7 +77,7 @@ def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> 
         text,
         options,
         (),
-        lambda: backend.compile(text, out_avals, options),
+        lambda: xla.compile(text, out_avals, options),
         lambda data: xla.deserialize(data, out_avals, options),
     )
 
@@ -372,6 +372,3 @@ def reset_cache() -> None:
     """Forget the state of directories, as in a fresh process. No file is deleted."""
     _warned.clear()
     _sizes.clear()
-
-
-executable.compilers.append(compile_or_load)

@@ -18,8 +18,8 @@ from minijax.runtime.tokens import Token
 from minijax.settings.config import Option, config
 from minijax.settings.key_types import is_key_type
 from minijax.settings.reusable_contexts import reusable_context
+from minijax.xla.client_options import set_client_option
 from minijax_stage2 import tree_leaves, tree_map
-from minijax_stage3 import backend
 
 Tree = TypeVar("Tree")
 
@@ -31,11 +31,11 @@ class _ClientOption(Option):
         super().__init__(name, kind, default, f"{doc} To be chosen before the first array is made.")
         self.argument = argument
         if self.value != default:
-            backend.set_client_option(argument, self.value)
+            set_client_option(argument, self.value)
 
     def update(self, value: Any) -> None:
         value = self._checked(value)
-        backend.set_client_option(self.argument, None if value == -1 else value)
+        set_client_option(self.argument, None if value == -1 else value)
         super().update(value)
 
     @contextmanager

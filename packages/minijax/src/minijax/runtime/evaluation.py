@@ -17,10 +17,10 @@ from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import hooks
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, of_library
+from minijax.runtime.compiled import call, compile_primitive
 from minijax.runtime.partitioning import (
     evaluate_jaxpr,
     evaluate_partitioned,
-    has_shardings,
     places_of,
 )
 from minijax.settings.config import Switch
@@ -41,8 +41,6 @@ from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, impl_rules, shaped_array, tree_map, typeof
 from minijax_stage2.shaped_array import Dialect, aval_rules
 from minijax_stage2.trace import EvalTrace
-from minijax_stage3.array import call
-from minijax_stage3.executable import compile_primitive
 from minijax_stage3.jit import jit_p
 
 
@@ -151,7 +149,7 @@ class DeviceTrace(EvalTrace):
             require_execution(primitive)
         types = [*map(type, args)]
         is_placed = Switch.used or PlacedArray in types or UncommittedArray in types
-        if primitive is jit_p and (is_placed or has_shardings(params["jaxpr"])):
+        if primitive is jit_p:
             outs = evaluate_jaxpr(params["jaxpr"], f"jit_{params['name']}", args)
         elif primitive.higher_order:
             outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]
@@ -162,7 +160,7 @@ class DeviceTrace(EvalTrace):
             elif is_placed:
                 outs = evaluate_partitioned(primitive, args, in_avals, params, places_of(args))
             else:
-                outs = call(compile_primitive(primitive, in_avals, params), args, Array)
+                outs = call(compile_primitive(primitive, in_avals, params), args)
         if Switch.used:
             for check in hooks.after_primitive:
                 check(primitive, args, params, outs)
@@ -170,7 +168,7 @@ class DeviceTrace(EvalTrace):
 
 
 device_trace = DeviceTrace()
-hooks.evaluations_of_placed.append(device_trace.process)
+hooks.evaluations.append(device_trace.process)
 
 
 class library_evaluation:

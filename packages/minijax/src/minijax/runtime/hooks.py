@@ -9,9 +9,9 @@ from typing import Any
 
 from minijax_stage2 import Primitive
 
-# How a primitive is evaluated whose operands do not all lie on the default device: the last of
-# these, called with the primitive, operands and parameters.
-evaluations_of_placed: list[Callable[[Primitive, Sequence[Any], dict[str, Any]], list[Any]]] = []
+# How a primitive of Arrays is evaluated, even in a function of a stage: the last of these, called
+# with the primitive, operands and parameters.
+evaluations: list[Callable[[Primitive, Sequence[Any], dict[str, Any]], list[Any]]] = []
 # How an Array that is divided among several processes gets another sharding: the last of these.
 moves_of_placed: list[Callable[[Any, Any, Any], Any]] = []
 # A value with a sharding constraint: the last of these, called with the value and the sharding.

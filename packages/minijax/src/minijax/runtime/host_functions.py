@@ -7,6 +7,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from minijax import xla
+from minijax.runtime.inspection import PartitionedModule
+from minijax.runtime.lowering import Module
 from minijax.runtime.sharding_text import everywhere, on_each_device, on_first_device
 from minijax_stage2 import ShapedArray
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
@@ -43,9 +45,17 @@ def call_text(
 
     In a program for several devices the first one calls it; or each of them, in a part that each
     runs by itself.
+
+    Raises:
+        TypeError: it is the program of a stage's `jit`.
     """
+    if not isinstance(b.module, Module):
+        raise TypeError(
+            "the `jit` of a stage calls no Python functions, as callbacks and debug.print do; use "
+            "minijax.jit"
+        )
     names = ", ".join(x.name for x in operands)
-    is_on_first = bool(b.module.attributes) and not on_each_device.get()
+    is_on_first = isinstance(b.module, PartitionedModule) and not on_each_device.get()
     where = f", sdy.sharding = {on_first_device(b.module, len(out_avals))}" if is_on_first else ""
     outs = b.emit(
         f"stablehlo.custom_call @{xla.call_target(b.module.platform)}({names}) "

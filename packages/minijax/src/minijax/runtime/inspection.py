@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax import xla
-from minijax.runtime.frontend_attributes import AttributedModule
+from minijax.runtime.lowering import Function, Module
 from minijax.runtime.sharding_text import constrained
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.types import of_types, sharded_type, sharding_of_type
 from minijax_stage3 import JaxprEqn
-from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.lowering import Value
 
 ShardingCallback = Callable[[Sharding], None]
 
@@ -34,7 +34,7 @@ class Inspection:
         self.address = xla.inspection_address(self.told)
 
 
-class PartitionedModule(AttributedModule):
+class PartitionedModule(Module):
     """A module for several devices, and what is to be found out as it is compiled.
 
     Arguments:
@@ -48,16 +48,29 @@ class PartitionedModule(AttributedModule):
         self.num_devices = num_devices
         self.mesh = mesh
         self.kept: list[xla.Partitioner] = []  # which have to live until it is compiled
-        self.attributes = (
-            f"attributes {{mhlo.num_partitions = {num_devices} : i32, mhlo.num_replicas = 1 : i32}}"
-        )
         self.inspections: list[Inspection] = []
 
-    def after_equation(
-        self, b: FunctionBuilder, eqn: JaxprEqn, outs: Sequence[Value]
-    ) -> Sequence[Value]:
-        """The results of an equation, divided as their types say."""
-        outs = super().after_equation(b, eqn, outs)
+    def function(self) -> "PartitionedFunction":
+        return PartitionedFunction(self)
+
+    def text(self, name: str) -> str:
+        return super().text(
+            f"{name} attributes {{mhlo.num_partitions = {self.num_devices} : i32, "
+            "mhlo.num_replicas = 1 : i32}"
+        )
+
+    def inspection(self, callback: ShardingCallback, ndim: int) -> str:
+        """The MLIR string that has XLA tell `callback` of a sharding."""
+        self.inspections.append(Inspection(callback, ndim))
+        return '"' + "".join(f"\\{byte:02X}" for byte in self.inspections[-1].address) + '"'
+
+
+class PartitionedFunction(Function):
+    """Writes a function of a module for several devices."""
+
+    def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
+        """The results of an equation, sharded as their types say."""
+        outs = super().lower_eqn(eqn, operands)
         avals = [var.aval for var in eqn.outvars]
         found = map(sharded_type, [*[x.aval for x in eqn.invars], *avals])
         mesh = next((aval.mesh for aval in found if aval), None)
@@ -65,16 +78,11 @@ class PartitionedModule(AttributedModule):
             return outs
         is_open = bool(mesh.auto_axes)  # which the compiler may use, too
         return [
-            constrained(b, out, NamedSharding(mesh, sharding_of_type(aval).spec), is_open)
+            constrained(self, out, NamedSharding(mesh, sharding_of_type(aval).spec), is_open)
             if aval.ndim and not eqn.primitive.higher_order
             else out
             for out, aval in zip(outs, avals, strict=True)
         ]
-
-    def inspection(self, callback: ShardingCallback, ndim: int) -> str:
-        """The MLIR string that has XLA tell `callback` of a sharding."""
-        self.inspections.append(Inspection(callback, ndim))
-        return '"' + "".join(f"\\{byte:02X}" for byte in self.inspections[-1].address) + '"'
 
 
 def has_addresses(text: str) -> bool:

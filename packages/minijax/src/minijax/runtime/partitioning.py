@@ -18,9 +18,10 @@ from minijax.errors.classes import CompileError
 from minijax.runtime import hooks
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
 from minijax.runtime.compilation_cache import compile_or_load_partitioned
+from minijax.runtime.compiled import call, compile_jaxpr, compile_primitive
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
-from minijax.runtime.lowering import recorded_lower
+from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.sharding_text import argument, joined
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
@@ -37,10 +38,7 @@ from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shown import counted
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
 from minijax_stage3.abstract_eval import once_for_types
-from minijax_stage3.array import call
 from minijax_stage3.executable import (
-    compile_jaxpr,
-    compile_primitive,
     device_type,
     jaxpr_of_primitive,
 )
@@ -272,7 +270,7 @@ class PartitionedProgram:
         attributes: Mapping[int, str],
     ) -> str:
         if self.num_devices == 1:
-            return recorded_lower(jaxpr, name, attributes, platform=self.platform)
+            return recorded_lower(jaxpr, name, Module(self.platform, attributes))
         mesh = self.meshes[0] if self.meshes else None
         if mesh is None and self.devices:
             mesh = _plain_mesh(self.devices)
@@ -282,14 +280,15 @@ class PartitionedProgram:
         for number, (sharding, aval) in enumerate(zip(in_shardings, jaxpr.in_avals, strict=True)):
             if isinstance(sharding, NamedSharding):
                 told[number] = joined(told.get(number), argument(module, sharding, aval.ndim))
-        returned = {
+        module.argument_attributes = told
+        module.result_attributes = {
             number: argument(module, sharding, aval.ndim)
             for number, (sharding, aval) in enumerate(
                 zip(out_shardings, jaxpr.out_avals, strict=True)
             )
             if isinstance(sharding, NamedSharding)
         }
-        return recorded_lower(jaxpr, name, told, returned, module)
+        return recorded_lower(jaxpr, name, module)
 
     def _completed(
         self,
@@ -505,7 +504,7 @@ def evaluate_partitioned(
 ) -> list[Any]:
     """Evaluate a primitive where its operands lie."""
     if not is_elsewhere(where):
-        return list(call(compile_primitive(primitive, in_avals, params), args, Array))
+        return list(call(compile_primitive(primitive, in_avals, params), args))
     return _programs_for(where)(primitive, in_avals, params)(args)
 
 
@@ -523,7 +522,7 @@ def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
             programs[where] = program_at(jaxpr, name, where)
         if (program := programs[where]) is not None:
             return list(program(args))
-    return list(call(compile_jaxpr(jaxpr, name), args, Array))
+    return list(call(compile_jaxpr(jaxpr, name), args))
 
 
 def program_at(

@@ -12,7 +12,7 @@ from minijax_stage2.shaped_array import Shape, float0
 from minijax_stage3 import abstract_eval_rules, backend
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import new_buffer
-from minijax_stage3.lowering import opaque_types
+from minijax_stage3.lowering import type_text
 from minijax_stage4.cond import cond_p
 
 _TOKEN = np.dtype([("Tok", np.bool_)])  # on the device, a token is an empty array of booleans
@@ -97,8 +97,12 @@ def _the_type() -> AbstractToken:
     return aval
 
 
+@type_text.register
+def _(aval: AbstractToken) -> str:
+    return "!stablehlo.token"
+
+
 abstract_token = _the_type()
-opaque_types[abstract_token] = "!stablehlo.token"
 
 
 class Token(Stage3Array):

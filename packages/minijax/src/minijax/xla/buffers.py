@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax_stage3.backend import Buffer, Device, get_backend, platform_of
+from minijax.xla.client import platform_of
+from minijax_stage3.backend import Buffer, Device, get_backend
 
 
 def is_ready(buffer: Buffer) -> bool:
@@ -56,7 +57,7 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
 def dlpack_device(buffer: Buffer) -> tuple[int, int]:
     """DLPack's code for the buffer's device: the type, 1 for a CPU, 2 for CUDA, and the number."""
     device = buffer._sharding.device
-    kind = platform_of(device)
+    kind = platform_of((device,))
     if kind not in _DLPACK_TYPES:
         raise BufferError(f"DLPack has no code for devices of the kind {kind!r}")
     return (_DLPACK_TYPES[kind], 0 if kind == "cpu" else int(device.local_hardware_id))

@@ -7,9 +7,10 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 from minijax.xla.buffers import block
+from minijax.xla.compile_options import Options, options_with
 from minijax.xla.mlir import parsed
-from minijax_stage3.backend import Aval, Buffer, Executable, Options, get_backend, load
-from minijax_stage3.errors import ExecutionError
+from minijax_stage3.backend import Aval, Buffer, Executable, get_backend
+from minijax_stage3.errors import CompileError, ExecutionError
 
 HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
 
@@ -63,6 +64,20 @@ class CallingExecutable(Calling):
         self._raised = raised
 
 
+def load(module: Any, text: str, options: Options, **given: Any) -> Any:
+    """Compile a module, as text or otherwise; CompileError: XLA rejects it."""
+    backend = get_backend()
+    try:
+        return backend.client.compile_and_load(
+            module,
+            executable_devices=backend.device_list,
+            compile_options=options_with(options),
+            **given,
+        )
+    except RuntimeError as error:
+        raise CompileError(str(error), text) from error
+
+
 def compile_calling(
     text: str,
     functions: Sequence[HostFunction],
@@ -95,7 +110,7 @@ def deserialize_calling(
     """
     backend, raised = get_backend(), list[BaseException]()
     loaded = load_with_functions(
-        backend.client, data, backend.device_list, backend.compile_options(options),
+        backend.client, data, backend.device_list, options_with(options),
         remembering(functions, raised),
     )  # fmt: skip
     return CallingExecutable(loaded, out_avals, raised=raised)

@@ -1,9 +1,10 @@
 """The client of XLA: its kind, devices and registries."""
 
+import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from minijax_stage3 import backend
 from minijax_stage3.backend import Client, Device, get_backend, import_module
 
 
@@ -20,9 +21,13 @@ def client() -> Client:
     return get_backend().client
 
 
-def platform_of(devices: Sequence[Device]) -> str:
-    """The platform of the devices of a program, or of the default device if there are none."""
-    return backend.platform_of(devices[0]) if devices else backend.platform()
+def platform_of(devices: Sequence[Device] = ()) -> str:
+    """The platform of the devices of a program, "cpu" or "cuda"; by default of the default device.
+
+    The devices of "cuda" and of "rocm" call themselves "gpu".
+    """
+    client = devices[0].client if devices else get_backend().client
+    return str(getattr(client, "_raw_platform", client.platform))
 
 
 def local_devices() -> list[Device]:
@@ -67,9 +72,10 @@ def fingerprint(devices: Sequence[Device] = ()) -> tuple[str, ...]:
     return (jaxlib_version(), version, str(topology.fingerprint()))
 
 
+@cache
 def xla_flags() -> str:
-    """Return the value that XLA read from the environment variable XLA_FLAGS."""
-    return get_backend().xla_flags
+    """Return the value of the environment variable XLA_FLAGS, which XLA reads only once."""
+    return os.environ.get("XLA_FLAGS", "")
 
 
 def process_index() -> int:

@@ -5,7 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage3.backend import import_module
+from minijax_stage3.backend import get_backend, import_module
+
+Options = Mapping[str, bool | int | float | str]  # XLA flags and their values
+
+# The flags of all programs for the platform of the default device.
+flags_of_platform: dict[str, bool | int | float | str] = {}
+
+
+def options_with(options: Options) -> Any:
+    """The options of a compilation for the default device, with flags of XLA."""
+    compile_options = get_backend().compile_options()
+    flags = {**flags_of_platform, **options}
+    for name in ("optimization_level", "memory_fitting_level"):  # which are not flags
+        if name in flags:
+            setattr(compile_options.executable_build_options, name, flags.pop(name))
+    compile_options.env_option_overrides = list(flags.items())
+    return compile_options
 
 
 def compile_options(
@@ -42,4 +58,4 @@ def compile_options(
     return made
 
 
-__all__ = ["compile_options"]
+__all__ = ["Options", "compile_options"]

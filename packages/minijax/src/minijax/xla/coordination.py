@@ -14,7 +14,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minijax_stage3.backend import has_client, import_module, set_client_option
+from minijax.xla.client_options import set_client_option
+from minijax_stage3.backend import has_client, import_module
 
 # How long a client waits for the service beyond the service's own timeout, which names the
 # processes that are missing.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.xla.callbacks import Calling, HostFunction, load_with_functions, remembering
+from minijax.xla.compile_options import Options, options_with
 from minijax.xla.coordination import coordination
 from minijax.xla.mlir import parsed
 from minijax_stage3.backend import (
@@ -15,7 +16,6 @@ from minijax_stage3.backend import (
     Buffer,
     Device,
     Executable,
-    Options,
     get,
     get_backend,
     import_module,
@@ -318,7 +318,7 @@ def deserialize_partitioned(
 
 def _partitioning(devices: tuple[Device, ...], options: Options) -> Any:
     """The options of a compilation for several devices."""
-    compile_options = get_backend().compile_options(options)
+    compile_options = options_with(options)
     compile_options.num_partitions = len(devices)
     build = compile_options.executable_build_options
     build.use_spmd_partitioning = build.use_shardy_partitioner = True

@@ -13,6 +13,9 @@ from typing import Any
 
 from minijax.errors.classes import PlatformError
 from minijax.settings.config import Option, config
+from minijax.xla.client import platform_of, xla_flags
+from minijax.xla.client_options import client_options
+from minijax.xla.compile_options import Options, flags_of_platform
 from minijax.xla.plugins import (
     CUDA,
     UnavailableError,
@@ -24,7 +27,7 @@ from minijax.xla.plugins import (
 )
 from minijax_stage2.shown import shown
 from minijax_stage3 import backend
-from minijax_stage3.backend import Client, Device, Options, get_backend
+from minijax_stage3.backend import Client, Device, get_backend
 
 _CPU = "cpu"
 _GPU = "gpu"  # as devices of CUDA call themselves
@@ -64,7 +67,7 @@ class _Platforms(_ForTheProcess):
 
     def _agrees(self, value: Any) -> bool:
         names = list(map(_expanded, _split(value)))
-        return not names or names[0] == backend.platform()
+        return not names or names[0] == platform_of()
 
 
 def _split(names: str | None) -> list[str]:
@@ -153,15 +156,26 @@ _clients: dict[str, Client] = {}
 _opening = threading.RLock()
 
 
-def _keep_clients_after_fork() -> None:
-    """In a child of a fork, never tear down clients: XLA's threads stay in the parent."""
-    for client in _clients.values():
+def _after_fork_in_child() -> None:
+    """Drop the clients: XLA's threads stay in the parent, and waiting for them would hang."""
+    is_open = backend.has_client()
+    clients = [*_clients.values(), *([get_backend().client] if is_open else [])]
+    for client in clients:  # never to be torn down
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
     _clients.clear()
+    backend.forget_client()
+    backend.choose_client(_refuse if is_open else open_default_client)
+
+
+def _refuse() -> Client:
+    raise RuntimeError(
+        "XLA was in use when this process was forked, and does not work in the child: start "
+        "processes by `spawn` or `forkserver`, or fork before the first use"
+    )
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_keep_clients_after_fork)
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def open_client(platform: str, options: Mapping[str, Any]) -> tuple[Client, Options]:
@@ -178,7 +192,7 @@ def open_client(platform: str, options: Mapping[str, Any]) -> tuple[Client, Opti
         UnavailableError: there are no such devices.
     """
     if platform == _CPU:
-        return backend.cpu_client(**options)
+        return backend.import_module("jaxlib.xla_client").make_cpu_client(**options), {}
     if platform == CUDA and not has_nvidia_device() and CUDA not in _asked_for():
         raise UnavailableError(
             nvidia_devices(), "MINIJAX_PLATFORMS=cuda looks for one in spite of that."
@@ -221,16 +235,17 @@ def _asked_for() -> list[str]:
     return list(map(_expanded, _split(_settings["platforms"].value)))
 
 
-def open_default_client(**options: Any) -> tuple[Client, Options]:
+def open_default_client() -> Client:
     """Open the client of the default platform.
 
     Raises:
         PlatformError: none of the platforms that `config.platforms` names has devices.
     """
     failures = {}
+    xla_flags()  # which are read now
     for platform in _wanted():
         try:
-            client, flags = open_client(platform, options)
+            client, flags = open_client(platform, client_options())
         except UnavailableError as error:
             failures[platform] = error
         else:
@@ -243,7 +258,8 @@ def open_default_client(**options: Any) -> tuple[Client, Options]:
                         stacklevel=2,
                     )
             _clients[platform] = client
-            return client, flags
+            flags_of_platform.update(flags)
+            return client
     reasons = "".join(f"\n  {name}: {each.reason}" for name, each in failures.items())
     remedies = " ".join(dict.fromkeys(each.remedy for each in failures.values()))
     raise PlatformError(
@@ -253,7 +269,8 @@ def open_default_client(**options: Any) -> tuple[Client, Options]:
     )
 
 
-backend.client_makers.append(open_default_client)
+if not backend.has_client():  # else a stage has opened one, for the CPU
+    backend.choose_client(open_default_client)
 
 
 def platform() -> str:
@@ -284,7 +301,7 @@ def client_of(name: Any = None) -> Client:
     with _opening:
         if platform not in _clients:
             try:
-                _clients[platform], _ = open_client(platform, backend.client_options())
+                _clients[platform], _ = open_client(platform, client_options())
             except UnavailableError as error:
                 raise _no_devices(name, error.reason, error.remedy) from error
         return _clients[platform]
@@ -313,7 +330,7 @@ def is_the_only(devices: tuple[Device, ...]) -> bool:
 
     Where a GPU computes there is the CPU, too.
     """
-    if len(devices) > 1 or len(_clients) > 1 or backend.platform() != _CPU:
+    if len(devices) > 1 or len(_clients) > 1 or platform_of() != _CPU:
         return False
     return bool(list(devices) == client_of().devices())
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from minijax.xla.callbacks import Calling
+from minijax.xla.callbacks import Calling, load
+from minijax.xla.compile_options import Options, options_with
 from minijax.xla.mlir import mlir_context
-from minijax_stage3.backend import Aval, Buffer, Executable, Options, get_backend
+from minijax_stage3.backend import Aval, Buffer, Executable, get_backend
 
 # The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
 _LIST_OF_ABILITIES = re.compile(rb"(?:[+-][\w.-]++,){16,}+[+-][\w.-]++")
@@ -71,6 +72,17 @@ def memory_analysis(executable: Executable) -> dict[str, int]:
     return {name: getattr(stats, name) for name in names}
 
 
+def compile(
+    text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+) -> Executable:
+    """Compile a program for the default device, as the stage does, with flags of XLA.
+
+    Raises:
+        CompileError: XLA rejects the text or an option.
+    """
+    return Executable(load(text, text, options), out_avals)
+
+
 def serialize(executable: Executable, with_functions: bool = False) -> bytes:
     """The compiled program, for `deserialize` in a process of the same `fingerprint`.
 
@@ -103,9 +115,7 @@ def deserialize(
         RuntimeError: XLA does not recognize the data.
     """
     backend = get_backend()
-    loaded = backend.client.deserialize_executable(
-        data, backend.device_list, backend.compile_options(options)
-    )
+    loaded = backend.client.deserialize_executable(data, backend.device_list, options_with(options))
     return Executable(loaded, out_avals)
 
 

@@ -22,16 +22,15 @@ from minijax.pytrees.fast_flatten import fast_flatten, fast_unflatten
 from minijax.runtime.array import Array
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.executor import Executor, executor
+from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import Places, has_shardings, places_of
 from minijax.settings.config import Switch, config
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.tree import tree_structure
-from minijax_stage3 import backend
 from minijax_stage3.array import to_buffer
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.lowering import lower_to_module
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -172,7 +171,7 @@ def _trace(
         return None, False
     is_reusable = all(id(x) in contents.arrays for x in _known_elsewhere(consts))
     jaxpr = consts_as_invars(closed.jaxpr)
-    text = lower_to_module(jaxpr, name, platform=backend.platform())
+    text = lower(jaxpr, name)
     program = LoweredProgram(text, jaxpr, name)
     if not where.is_given and not has_shardings(jaxpr):
         return executor(program.compile(), consts, f.out_tree), is_reusable

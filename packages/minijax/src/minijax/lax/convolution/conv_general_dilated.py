@@ -36,6 +36,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
+from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax.shardings.types import Axes, Division, division_of, sharded_type
@@ -285,7 +286,7 @@ def _lower_convolution(
         )
         return found
 
-    if out_avals[0].dtype.kind == "c" and b.module.platform != "cpu":
+    if out_avals[0].dtype.kind == "c" and platform_of(b) != "cpu":
         return [_of_complex(b, convolution, lhs, rhs, out_avals[0])]
     return [convolution(lhs, rhs, out_avals[0])]
 

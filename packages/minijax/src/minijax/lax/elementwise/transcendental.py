@@ -24,12 +24,13 @@ from minijax.lax.elementwise.complex_numbers import complex, imag, real
 from minijax.lax.elementwise.selection import where
 from minijax.primitives.declare import Rule, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.lowering import own_lowering_rules
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray
 from minijax_stage2.primitives import cos_p, sin_p
 from minijax_stage3 import lowering_rules
-from minijax_stage3.lowering import FunctionBuilder, Value, extended_rules
+from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4 import stop_gradient
 
 
@@ -302,10 +303,10 @@ def _exact_on_imaginary_axis(rule: Rule, value: Callable[[Any], Any]) -> Rule:
     return lower
 
 
-extended_rules[sin_p] = _exact_on_imaginary_axis(
+own_lowering_rules[sin_p] = _exact_on_imaginary_axis(
     lowering_rules[sin_p], lambda z: complex(real(z), sinh(imag(z)))
 )
-extended_rules[cos_p] = _exact_on_imaginary_axis(
+own_lowering_rules[cos_p] = _exact_on_imaginary_axis(
     lowering_rules[cos_p], lambda z: complex(cosh(imag(z)), real(z))
 )
 

@@ -31,6 +31,7 @@ from minijax.primitives.decomposition import leading_batch, lower_by
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, neg, typeof
 from minijax_stage2.tangent import instantiate
@@ -175,7 +176,7 @@ def _lower_permutation(
     """A loop over the row swaps, each for all examples at once; a kernel on a GPU."""
     (out,) = out_avals
     *lead, count = pivots.aval.shape
-    if b.module.platform == "cuda" and out.dtype == np.int32:
+    if platform_of(b) == "cuda" and out.dtype == np.int32:
         kernel = Routine("cu_lu_pivots_to_permutation")
         name = "lu_pivots_to_permutation"
         return routines.call(b, name, [pivots], out_avals, len(lead), cuda=kernel)

@@ -35,6 +35,7 @@ from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import ArrayLike
+from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
 from minijax_stage2.tangent import instantiate
@@ -167,7 +168,7 @@ def _lower_svd(
     compute_uv: bool,
     algorithm: SvdAlgorithm = SvdAlgorithm.DEFAULT,
 ) -> list[Value]:
-    if b.module.platform == "cuda":
+    if platform_of(b) == "cuda":
         return _lower_on_cuda(b, out_avals, x, full_matrices, compute_uv)
     *lead, m, n = x.aval.shape
     square = [ShapedArray((*lead, size, size), x.aval.dtype) for size in (m, n)]

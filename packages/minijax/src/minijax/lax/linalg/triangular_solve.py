@@ -24,6 +24,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, bind1, neg, typeof
@@ -117,7 +118,7 @@ def _lower_triangular_solve(
     """
     if conjugate_a and not transpose_a:
         a = _conjugate(builder, a)
-    if builder.module.platform == "cpu" and lapack.has_routines(a.aval.dtype):
+    if platform_of(builder) == "cpu" and lapack.has_routines(a.aval.dtype):
         trsm = lapack.routine(
             "trsm",
             a,

@@ -18,6 +18,7 @@ from minijax.primitives.decomposition import leading_batch
 from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
@@ -99,7 +100,7 @@ def _lower(
             cpu=Routine("tridiagonal_solve_perturbed_ffi"),
             cuda=Routine("cu_tridiagonal_solve_perturbed"),
         )
-    if builder.module.platform == "cuda":
+    if platform_of(builder) == "cuda":
         gtsv2 = Routine("cusparse_gtsv2_ffi")
         return routines.call(builder, name, operands, out_avals, batch, in_place={3: 0}, cuda=gtsv2)
     outs = [*(x.aval for x in operands), routines.info_type(b.aval.shape[:-2])]

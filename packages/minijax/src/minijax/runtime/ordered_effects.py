@@ -9,13 +9,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minijax.callbacks.callback import TOKEN
-from minijax.primitives.declare_program import order_rules
-from minijax_stage2 import Primitive
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, lowering
+from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.dce import has_effects
-from minijax_stage3.jaxpr import Atom
+from minijax_stage3.jaxpr import Atom, ProgramRules
 from minijax_stage3.jit_rules import cached_by_jaxpr
+
+TOKEN = ShapedArray((), np.bool_)  # the type of a token
+
+# `rule(with_token, eqn, token, following) -> eqns`: the equations that do what `eqn` does after
+# whatever returned `token`, and return `following`. `with_token` makes a program that takes and
+# returns a token, last. None: its effects are unordered.
+order_rules = ProgramRules("ordered effects", "order_rules")
 
 
 # --8<-- [start:order]
@@ -58,6 +63,3 @@ def _rule_of(primitive: Primitive) -> Callable[..., list[JaxprEqn]]:
             "and nothing says in which order. Call Python before or after it"
         )
     return rule
-
-
-lowering.passes.append(in_order)
