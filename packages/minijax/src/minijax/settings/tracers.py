@@ -108,9 +108,15 @@ def _text(x: Any) -> str:
     return f"JVPTracer(primal={x.primal}, tangent={x.tangent})"
 
 
+# By class of a stage: the subclass that the library uses in its place.
+own_interpreters: dict[type[Any], type[Any]] = {}
+
+
 @cache
 def of_library(cls: Any) -> Any:
-    """The subclass of a tracer class that also derives from `Tracer`."""
+    """The subclass that the library uses: of a tracer class, one that derives from `Tracer`."""
+    if cls in own_interpreters:
+        return own_interpreters[cls]
     if issubclass(cls, Tracer):
         return cls
     names = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
