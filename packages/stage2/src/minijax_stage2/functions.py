@@ -27,8 +27,8 @@ from minijax_stage2.promotion import (
 from minijax_stage2.shaped_array import (
     Shape,
     ShapedArray,
+    dialect,
     dtype_of_numbers,
-    number_types,
     python_scalars,
     typeof,
 )
@@ -179,7 +179,7 @@ def full_like(x: Array, value: Any) -> Array:
     if aval.weak_type:
         return broadcast_to(cast(value, aval), aval.shape)
     if type(value) in python_scalars:
-        value = number_types().scalar(value, aval.dtype)
+        value = dialect().scalar(value, aval.dtype)
     if not hasattr(value, "aval"):
         value = np.asarray(value, aval.dtype)[()]
     return broadcast_to(value, aval.shape)

@@ -11,8 +11,8 @@ from minijax_stage2.functions import full_like
 from minijax_stage2.promotion import cast, is_inexact
 from minijax_stage2.shaped_array import (
     ShapedArray,
+    dialect,
     float0,
-    number_types,
     python_scalars,
     typeof,
     typeof_named,
@@ -57,6 +57,7 @@ class JVPTrace(Trace):
     """
 
     transformation = "jvp"
+    tracer = JVPTracer
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -73,7 +74,7 @@ class JVPTrace(Trace):
     def box(self, primal: Any, tangent: Any) -> Any:
         if type(tangent) is Zero:
             return primal
-        return number_types().tracer_class(JVPTracer)(self, primal, tangent)
+        return self.tracer(self, primal, tangent)
 
     def unbox(self, values: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """The primals of values, and their tangents."""
@@ -93,7 +94,7 @@ def jvp_flat(
     >>> jvp_flat(lambda x, y: [x * y], [3.0, 2.0], [1.0, Zero.like(2.0)], "product")
     ([6.0], [2.0])
     """
-    trace = JVPTrace(name)
+    trace = dialect().interpreter(JVPTrace)(name)
     with trace.run():
         outs = f(*(trace.box(x, t) for x, t in zip(primals, tangents, strict=True)))
     return trace.unbox(outs)

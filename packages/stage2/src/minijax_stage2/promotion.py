@@ -1,8 +1,6 @@
 """Promotion of operands to one dtype and shape, before a primitive sees them.
 
-The dtypes form JAX's lattice: of several kinds (boolean, integer, real, complex) the highest wins,
-and only operands of that kind decide the width. Python numbers are weak: they contribute a kind,
-never a width.
+Which dtype that is, the dialect in force decides.
 """
 
 from collections.abc import Sequence
@@ -14,18 +12,17 @@ import numpy as np
 from minijax_stage2.errors import ShapeMismatchError
 from minijax_stage2.primitives import broadcast_in_dim_p, convert_element_type_p
 from minijax_stage2.shaped_array import (
-    NO_NUMBER,
-    NumberTypes,
+    Dialect,
     Shape,
     ShapedArray,
+    dialect,
     kind_of,
-    number_types,
     python_scalars,
     typeof,
 )
 from minijax_stage2.trace import bind1
 
-_BOOL, _INTEGER, _REAL, _COMPLEX = range(4)
+_REAL = 2
 
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
@@ -35,48 +32,14 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 
 def result_type(*avals: ShapedArray) -> ShapedArray:
     """The promoted dtype of operands of these types, as a scalar type, weak if all are."""
-    numbers = number_types()
-    if numbers.checks_meeting:
-        numbers.check_meeting(*[ShapedArray((), aval.dtype, aval.weak_type) for aval in avals])
-    return _result_type(numbers, *avals)
+    return _result_type(dialect(), *avals)
 
 
 @lru_cache(maxsize=4096)
-def _result_type(numbers: NumberTypes, *avals: ShapedArray) -> ShapedArray:
-    kind = max(kind_of(aval.dtype) for aval in avals)
-    strong = [aval.dtype for aval in avals if not aval.weak_type]
-    deciding = [dtype for dtype in strong if kind_of(dtype) == kind]
-    if kind == NO_NUMBER and len({aval.dtype for aval in avals}) > 1:
-        found = " and ".join(map(str, avals))
-        raise TypeError(f"{found} do not meet: elements of one of them are not numbers")
-    if not strong:
-        return numbers.weak[kind]
-    numbers.require_path(avals)
-    if kind == _COMPLEX:  # real operands count for the width
-        deciding = [_complex_of(dtype) for dtype in strong if kind_of(dtype) >= _REAL]
-    joined = _join(deciding) if deciding else None
-    if joined is None or kind_of(joined) != kind:
-        # Only numbers are of that kind; or these are integers that only a float can hold.
-        kind = kind if joined is None else _REAL
-        return ShapedArray((), numbers.default[kind], weak_type=numbers.weak_arrays)
-    if len({aval.dtype for aval in avals}) == 1:
-        return ShapedArray((), joined)  # where it is not in use, too, since nothing is promoted
-    return ShapedArray((), numbers.of_joined[joined])
-
-
-def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    is_wide = dtype == np.float64 or dtype == np.complex128
-    return np.dtype(np.complex128 if is_wide else np.complex64)
-
-
-def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The narrowest dtype that holds all of these dtypes of one kind."""
-    if len(set(dtypes)) == 1:
-        return dtypes[0]
-    try:
-        return np.result_type(*dtypes)
-    except TypeError:  # two different narrow floats
-        return np.dtype(np.float64 if np.dtype(np.float64) in dtypes else np.float32)
+def _result_type(dialect: Dialect, *avals: ShapedArray) -> ShapedArray:
+    if len({aval.dtype for aval in avals}) == 1 and not all(aval.weak_type for aval in avals):
+        return ShapedArray((), avals[0].dtype)  # nothing is promoted
+    return dialect.result_type(*avals)
 
 
 @lru_cache(maxsize=4096)
@@ -102,10 +65,8 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
 
     With `inexact`, that dtype is real or complex, so numbers that no integer dtype holds are fine.
     """
-    numbers, avals = number_types(), [typeof(x) for x in operands]
-    if numbers.checks_meeting:
-        numbers.check_meeting(*avals)
-    targets = _meeting_types(numbers, inexact, *avals)
+    avals = [typeof(x) for x in operands]
+    targets = _promoted_types(dialect(), inexact, *avals)
     if targets is None:
         return list(operands)
     return [
@@ -124,18 +85,18 @@ def _converted(x: Any, target: ShapedArray, avals: Sequence[ShapedArray]) -> Any
 
 
 @lru_cache(maxsize=16_384)
-def _meeting_types(
-    numbers: NumberTypes, inexact: bool, *avals: ShapedArray
+def _promoted_types(
+    dialect: Dialect, inexact: bool, *avals: ShapedArray
 ) -> list[ShapedArray | None] | None:
     """Return the type to which to convert each operand; None if it has it already."""
-    meeting = _result_type(numbers, *avals)
+    common = _result_type(dialect, *avals)
     if inexact:
-        meeting = inexact_type(meeting)
+        common = inexact_type(common)
     # Scalars stay scalars; the shapes are in order, for messages.
     shape = broadcast_shapes(*dict.fromkeys(aval.shape for aval in avals if aval.shape))
     targets: list[ShapedArray | None] = []
     for aval in avals:
-        target = ShapedArray(shape if aval.shape else (), meeting.dtype, meeting.weak_type)
+        target = ShapedArray(shape if aval.shape else (), common.dtype, common.weak_type)
         is_there = aval.shape == target.shape and aval.dtype == target.dtype
         targets.append(None if is_there else target)
     return targets if any(targets) else None
@@ -147,20 +108,20 @@ def cast(x: Any, target: ShapedArray) -> Any:
     if typeof(x).dtype == dtype:
         return x
     if type(x) in python_scalars and not dtype.names:
-        kind, numbers = kind_of(dtype), number_types()
+        kind, numbers = kind_of(dtype), dialect()
         stays = target.weak_type or type(x) is not bool or not numbers.weak_arrays
         is_there = kind >= _REAL or x == x  # NaN is not an integer
         if stays and dtype == numbers.default[kind] and is_there:
             return python_scalars[kind](x)
         return numbers.scalar(x, dtype)
-    if target.weak_type and number_types().weak_arrays:
+    if target.weak_type and dialect().weak_arrays:
         return bind1(convert_element_type_p, x, new_dtype=dtype, weak_type=True)
     return bind1(convert_element_type_p, x, new_dtype=dtype)
 
 
 def as_weak_as(aval: ShapedArray, x: Any) -> Any:
-    """`x`, of the dtype of `aval`, weak if that is: see `NumberTypes.weak_arrays`."""
-    if not aval.weak_type or typeof(x).weak_type or not number_types().weak_arrays:
+    """`x`, of the dtype of `aval`, weak if that is: see `Dialect.weak_arrays`."""
+    if not aval.weak_type or typeof(x).weak_type or not dialect().weak_arrays:
         return x
     return bind1(convert_element_type_p, x, new_dtype=aval.dtype, weak_type=True)
 

@@ -171,6 +171,42 @@ def kind_of(dtype: np.dtype[Any]) -> int:
     return kind
 
 
+def promoted(avals: Sequence[ShapedArray]) -> tuple[int, np.dtype[Any] | None]:
+    """The kind of promoted operands, and their dtype; None if it is that of Python's numbers.
+
+    The dtypes form JAX's lattice: of several kinds the highest wins, and only operands of that kind
+    decide the width. Python numbers are weak: they contribute a kind, never a width.
+    """
+    kind = max(kind_of(aval.dtype) for aval in avals)
+    strong = [aval.dtype for aval in avals if not aval.weak_type]
+    if kind == NO_NUMBER and len({aval.dtype for aval in avals}) > 1:
+        found = " and ".join(map(str, avals))
+        raise TypeError(f"{found} do not promote: elements of one of them are not numbers")
+    if kind == _COMPLEX:  # real operands count for the width
+        deciding = [_complex_of(dtype) for dtype in strong if kind_of(dtype) >= _REAL]
+    else:
+        deciding = [dtype for dtype in strong if kind_of(dtype) == kind]
+    joined = _join(deciding) if deciding else None
+    if joined is not None and kind_of(joined) != kind:  # integers that only a float can hold
+        return _REAL, None
+    return kind, joined
+
+
+def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    is_wide = dtype == np.float64 or dtype == np.complex128
+    return np.dtype(np.complex128 if is_wide else np.complex64)
+
+
+def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+    """The narrowest dtype that holds all of these dtypes of one kind."""
+    if len(set(dtypes)) == 1:
+        return dtypes[0]
+    try:
+        return np.result_type(*dtypes)
+    except TypeError:  # two different narrow floats
+        return np.dtype(np.float64 if np.dtype(np.float64) in dtypes else np.float32)
+
+
 def check_shape(caller: str, shape: Shape) -> None:
     """Raise an error if `shape` is not a tuple of sizes."""
     if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
@@ -183,11 +219,7 @@ def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
     Raises:
         TypeError: it is none, or one of strings, dates or objects.
     """
-    found = parse_dtype(caller, dtype)
-    numeric = number_types().requested(caller, dtype, found)
-    if numeric is None:
-        raise TypeError(f"{caller}: expected a dtype of numbers, found {found}")
-    return numeric
+    return dialect().dtype_of(caller, dtype)
 
 
 def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
@@ -213,53 +245,54 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
 
 
-class NumberTypes:
-    """The types of numbers without an explicit width, Python's above all.
+class Dialect:
+    """What numbers mean to the running code, and which interpreters it gets.
+
+    This one is numpy's; a library puts its own in force while its functions run.
 
     Attributes:
         default: the dtype of each kind of numbers: boolean, integer, real, complex.
         weak: the type of a Python number of each kind; a boolean has no width to be weak about.
-        of_dtype: the dtype in memory for each dtype; None if it does not hold numbers.
-        of_joined: the dtype of results for the smallest one that holds operands of other dtypes.
+        dtypes: the dtype in memory for each dtype; None if it does not hold numbers.
         weak_arrays: whether arrays may be weak like the numbers that they were made from.
     """
 
-    wide = "use a float"  # in place of an int of too many bits
-    checks_meeting = False  # whether `check_meeting` has anything to say
+    weak_arrays = False
 
-    def __init__(self, bits: int, weak_arrays: bool):
+    def __init__(self, bits: int = 64):
         names = "bool", f"int{bits}", f"float{bits}", f"complex{2 * bits}"
         self.bits = bits
         self.default = [np.dtype(name) for name in names]
         self.weak = [ShapedArray((), dtype, weak_type=dtype != np.bool_) for dtype in self.default]
-        self.of_dtype = self.of_joined = _InMemory()
-        self.weak_arrays = weak_arrays
+        self.dtypes = _InMemory()
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
-    def tracer_class(self, cls: type[Any]) -> type[Any]:
-        """The class to use for tracers of class `cls`: a subclass, if tracers can do more."""
+    def interpreter(self, cls: type[Any]) -> type[Any]:
+        """The class to use for interpreters of class `cls`: that class, or a subclass."""
         return cls
 
-    def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> "np.dtype[Any] | None":
-        """Return the dtype to use if `given`, a dtype or its name, is requested from `caller`."""
-        return self.of_dtype[dtype]
+    def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
+        """The dtype of numbers that is meant by `given`, a dtype or its name."""
+        found = parse_dtype(caller, given)
+        dtype = self.dtypes[found]
+        if dtype is None:
+            raise TypeError(f"{caller}: expected a dtype of numbers, found {found}")
+        return dtype
 
-    def require_path(self, avals: Sequence[ShapedArray]) -> None:
-        """Raise an error if these dtypes have no implicit promotion."""
-
-    def check_meeting(self, *avals: ShapedArray) -> None:
-        """Raise an error if something forbids promoting these to one dtype and shape."""
+    def result_type(self, *avals: ShapedArray) -> ShapedArray:
+        """The promoted dtype of operands of these types, as a scalar type, weak if all are."""
+        kind, dtype = promoted(avals)
+        if dtype is None:  # Python numbers decide
+            are_weak = self.weak_arrays or all(aval.weak_type for aval in avals)
+            return self.weak[kind] if are_weak else self.weak[kind].strip_weak_type()
+        return ShapedArray((), self.dtypes[dtype])
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""
         return dtype.type(x)
 
-    def remedy_for(self, x: Any) -> str:
+    def remedy(self, x: Any) -> str:
         """Advice about `x`, which is not an array; it begins with a space, if there is any."""
-        if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
-            return " It belongs to JAX itself: numpy.asarray(x) makes it an array."
-        if isinstance(x, np.ma.MaskedArray):
-            return " Its mask would be lost: x.filled(number) makes it an array."
         if hasattr(type(x), "__array__") or isinstance(x, memoryview):
             return " numpy.asarray(x) makes it an array."
         if isinstance(x, Sequence) and not isinstance(x, str | bytes):
@@ -273,13 +306,13 @@ class NumberTypes:
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
             return self.weak[_INTEGER]
-        raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; {self.wide}")
+        raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; use a float")
 
     def of_numpy(self, x: Any) -> ShapedArray:
         key = x.shape, x.dtype
         aval = self._of_numpy.get(key)
         if aval is None:
-            dtype = self.of_dtype[x.dtype]
+            dtype = self.dtypes[x.dtype]
             if dtype is None:
                 raise TypeError(
                     f"expected an array of numbers, found dtype {x.dtype} in {shown(x)}"
@@ -299,24 +332,22 @@ class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
         return numeric
 
 
-numpys_types = NumberTypes(64, weak_arrays=False)
+numpys_dialect = Dialect()
+dialect_in_force: ContextVar[Dialect] = ContextVar("dialect", default=numpys_dialect)
 
-# The number types of the running code; a later package has its own.
-types_in_force: ContextVar[NumberTypes] = ContextVar("number_types", default=numpys_types)
-
-number_types: Callable[[], NumberTypes] = types_in_force.get
+dialect: Callable[[], Dialect] = dialect_in_force.get
 
 
 def _of_numpy(x: Any) -> ShapedArray:
-    return number_types().of_numpy(x)
+    return dialect().of_numpy(x)
 
 
 # Functions that find the type of a value, by its class; values of these classes are leaves.
 aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
-    bool: lambda x: number_types().weak[_BOOL],
-    int: lambda x: number_types().of_int(x),
-    float: lambda x: number_types().weak[_REAL],
-    complex: lambda x: number_types().weak[_COMPLEX],
+    bool: lambda x: dialect().weak[_BOOL],
+    int: lambda x: dialect().of_int(x),
+    float: lambda x: dialect().weak[_REAL],
+    complex: lambda x: dialect().weak[_COMPLEX],
     np.ndarray: _of_numpy,
     **dict.fromkeys(np.sctypeDict.values(), _of_numpy),  # numpy's scalars
 }
@@ -357,7 +388,7 @@ def typeof(x: Any) -> ShapedArray:
         raise stage1_error(x.interpreter)
     raise TypeError(
         f"expected an array or a number, found {shown(x)} of type {type(x).__name__}."
-        f"{number_types().remedy_for(x)}"
+        f"{dialect().remedy(x)}"
     )
 
 

@@ -9,7 +9,7 @@ from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError, TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import broadcast_in_dim, moveaxis
-from minijax_stage2.shaped_array import ShapedArray, number_types, typeof, typeof_named
+from minijax_stage2.shaped_array import ShapedArray, dialect, typeof, typeof_named
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.trace import Primitive, Rules, Trace, bind
@@ -53,6 +53,7 @@ class BatchTrace(Trace):
     """
 
     transformation = "vmap"
+    tracer = BatchTracer
 
     def __init__(self, axis_size: int, f: Any = None, of_axis: Any = None):
         super().__init__(f)
@@ -77,7 +78,7 @@ class BatchTrace(Trace):
     def box(self, value: Any, dim: BatchDim) -> Any:
         if dim is None:
             return value
-        return number_types().tracer_class(BatchTracer)(self, value, dim)
+        return self.tracer(self, value, dim)
 
     def unbox(self, args: Iterable[Any]) -> tuple[list[Any], list[BatchDim]]:
         """The arrays that hold the examples of values, and their batch axes."""
@@ -106,7 +107,7 @@ def vmap_flat(
     >>> vmap_flat(lambda x, y: [x * y], [np.arange(3.0), 2.0], [0, None], 3, "double")
     ([array([0., 2., 4.])], [0])
     """
-    trace = BatchTrace(axis_size, name, of_axis)
+    trace = dialect().interpreter(BatchTrace)(axis_size, name, of_axis)
     with trace.run():
         outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
     return trace.unbox(outs)

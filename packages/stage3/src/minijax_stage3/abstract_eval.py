@@ -9,7 +9,7 @@ import numpy as np
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2 import primitives as p
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape, number_types
+from minijax_stage2.shaped_array import Shape, dialect
 from minijax_stage2.shown import counted
 from minijax_stage2.trace import Rules
 
@@ -31,7 +31,7 @@ def once_for_types(function: Function) -> Function:
     ) -> Any:
         if primitive.higher_order:  # which a cache would keep alive
             return function(primitive, in_avals, params)
-        key = number_types(), primitive, in_avals, tuple(params.items())
+        key = dialect(), primitive, in_avals, tuple(params.items())
         try:
             result = known.get(key)
         except TypeError:  # a parameter is not hashable
@@ -139,7 +139,7 @@ def _rearranged(x: ShapedArray, shape: Shape) -> ShapedArray:
 
 def _may_be_weak(shape: Shape) -> bool:
     """Return True if types of this shape can be weak: in numpy only those of scalars."""
-    return not shape or number_types().weak_arrays
+    return not shape or dialect().weak_arrays
 
 
 def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:

@@ -11,7 +11,7 @@ from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, typeof
 from minijax_stage2.functions import astype
 from minijax_stage2.operators import ArrayOperators
-from minijax_stage2.shaped_array import dtype_of_numbers, float0, number_types, parse_dtype
+from minijax_stage2.shaped_array import dialect, dtype_of_numbers, float0, parse_dtype
 from minijax_stage2.trace import impl_rules
 from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_type
@@ -150,7 +150,7 @@ def array(x: Any, dtype: Any = None) -> Any:
 def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Nested lists of numbers as numpy reads them."""
     found = np.asarray(nested)
-    wanted = number_types().of_dtype[found.dtype if dtype is None else parse_dtype("array", dtype)]
+    wanted = dialect().dtypes[found.dtype if dtype is None else parse_dtype("array", dtype)]
     if wanted is None or wanted == found.dtype or found.dtype.kind not in "biufc":
         return found
     if wanted.kind not in "iu" and found.dtype.kind != "c":

@@ -12,7 +12,7 @@ from minijax_stage2 import Primitive, Tracer, bind
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.functions import ints
-from minijax_stage2.shaped_array import number_types
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
 from minijax_stage3 import backend
@@ -57,7 +57,7 @@ class JittedFunction:
         leaves, in_tree = tree_flatten((args, kwargs))
         names = functools.partial(argument_names, self._fun, args, kwargs)
         in_avals = abstractify("jit", self._fun, names, leaves, types)
-        key = in_tree, tuple(in_avals), self._static_key(static), number_types()
+        key = in_tree, tuple(in_avals), self._static_key(static), dialect()
         if key in self._traced:
             return self._traced[key], leaves
 

@@ -10,7 +10,7 @@ from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, is_value, number_types
+from minijax_stage2.shaped_array import check_shape, dialect, dtype_of_numbers, is_value
 from minijax_stage2.source import is_machinery, name_of, user_source
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
@@ -40,6 +40,8 @@ class JaxprTrace(Trace):
     As the current interpreter it sees all primitives, even those applied to constants only.
     """
 
+    tracer = JaxprTracer
+
     def __init__(self, transformation: str, f: Any = None):
         super().__init__(f)
         self.transformation = transformation
@@ -56,8 +58,7 @@ class JaxprTrace(Trace):
         invars = [Var(aval) for aval in avals]
         self.invars += invars
         source = user_source()
-        tracer = number_types().tracer_class(JaxprTracer)
-        return [tracer(self, var, source) for var in invars]
+        return [self.tracer(self, var, source) for var in invars]
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -67,12 +68,12 @@ class JaxprTrace(Trace):
             atom = self.to_atom(x)
             invars.append(atom)
             in_avals.append(atom.aval)
-        source, tracer = user_source(), number_types().tracer_class(JaxprTracer)
+        source = user_source()
         outvars, outs = [], []
         for aval in abstract_eval(primitive, tuple(in_avals), params):
             var = Var(aval)
             outvars.append(var)
-            outs.append(tracer(self, var, source))
+            outs.append(self.tracer(self, var, source))
         self.eqns.append(JaxprEqn(primitive, invars, outvars, params, source))
         return outs
 
@@ -136,7 +137,7 @@ def trace_to_jaxpr(
     >>> trace_to_jaxpr(lambda x: [sin(x)], [ShapedArray((2,), "float32")], "an example", None)
     { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }
     """
-    trace = JaxprTrace(transformation, name)
+    trace = dialect().interpreter(JaxprTrace)(transformation, name)
     trace.argument_names = argument_names
     with trace.run():
         outs = f(*trace.new_args(in_avals))

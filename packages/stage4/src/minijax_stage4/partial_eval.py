@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray, typeof
-from minijax_stage2.shaped_array import python_scalars
+from minijax_stage2.shaped_array import dialect, python_scalars
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, typecheck_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.dce import has_effects
@@ -146,7 +146,7 @@ def partial_eval(
         A jaxpr from the unknown arguments to the unknown results; all results, with values if
         known; and the values of the jaxpr's constants, the residuals.
     """
-    trace = PartialEvalTrace(name)
+    trace = dialect().interpreter(PartialEvalTrace)(name)
     with trace.run():
         args = [p.const if p.is_known else trace.new_arg(p.aval) for p in in_pvals]
         outs = f(*args)

@@ -17,7 +17,7 @@ from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import int_to_float
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import number_types
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
@@ -58,6 +58,7 @@ class TapeTrace(Trace):
     """Evaluates, and records on a tape how each result depends on its operands."""
 
     transformation = "vjp on a tape"
+    tracer = TapeTracer
     rules = vjp_rules
 
     def __init__(self, f: Any = None):
@@ -67,7 +68,7 @@ class TapeTrace(Trace):
     def box(self, primal: Any, pull_backs: Sequence[tuple[Node, PullBack]] = ()) -> Any:
         self.length += 1
         node = Node(self.length, pull_backs)
-        return number_types().tracer_class(TapeTracer)(self, primal, node)
+        return self.tracer(self, primal, node)
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -206,7 +207,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
     leaves, in_tree = tree_flatten(primals)
     require_function("vjp on a tape", fun)
     flat_fun = FlatFunction(fun, in_tree)
-    trace = TapeTrace(fun)
+    trace = dialect().interpreter(TapeTrace)(fun)
     with trace.run():
         args = [trace.box(x) if is_inexact(typeof(x).dtype) else x for x in leaves]
         outs = flat_fun(*args)

@@ -21,10 +21,10 @@ from minijax.xla.callbacks import callback_error
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import ShapedArray, tree_flatten, tree_leaves
 from minijax_stage2.shaped_array import (
-    NumberTypes,
+    Dialect,
+    dialect,
     is_value,
-    number_types,
-    numpys_types,
+    numpys_dialect,
 )
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, on_behalf_of
@@ -54,7 +54,7 @@ class Callback:
         in_tree: PyTreeDef,
         statics: tuple[tuple[int, Any], ...],
         returns: bool,
-        numbers: NumberTypes,
+        numbers: Dialect,
     ):
         self.caller = caller
         self.fun = fun
@@ -74,7 +74,7 @@ class Callback:
         for position, static in self.statics:
             leaves.insert(position, static)
         args, kwargs = self.in_tree.unflatten(leaves)
-        with set_interpreter(None), on_behalf_of(None), set_number_types(numpys_types):
+        with set_interpreter(None), on_behalf_of(None), set_number_types(numpys_dialect):
             result = self.fun(*args, **kwargs)
         return self._checked(result, out_avals) if self.returns else []
 
@@ -89,7 +89,7 @@ class Callback:
         outs = []
         for number, (leaf, aval) in enumerate(zip(leaves, out_avals, strict=True)):
             out = np.asarray(leaf)
-            dtype = self.numbers.of_dtype[out.dtype]
+            dtype = self.numbers.dtypes[out.dtype]
             if dtype != aval.dtype or out.shape != aval.shape:
                 raise RuntimeError(
                     f"{what} returned an array of dtype {out.dtype} and shape {out.shape} as "
@@ -220,7 +220,7 @@ def callback_of(
             f"{shown(found)} of type {type(found).__name__}; the function can close over it"
         )
     operands = [to_array(x) for x in leaves if is_value(x)]
-    key = caller, fun, in_tree, statics, returns, number_types()
+    key = caller, fun, in_tree, statics, returns, dialect()
     try:
         callback = _callbacks.get(key)
     except TypeError:  # not hashable

@@ -21,7 +21,7 @@ from minijax.runtime.dtypes import (
 from minijax.settings import promotion
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import cast, inexact_dtype, inexact_type, is_inexact
-from minijax_stage2.shaped_array import number_types, parse_dtype
+from minijax_stage2.shaped_array import dialect, parse_dtype
 
 dtype = np.dtype
 
@@ -43,12 +43,12 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 def default_int() -> np.dtype[Any]:
     """The dtype of Python's ints."""
-    return number_types().weak[1].dtype
+    return dialect().weak[1].dtype
 
 
 def default_float() -> np.dtype[Any]:
     """The dtype of Python's floats."""
-    return number_types().weak[2].dtype
+    return dialect().weak[2].dtype
 
 
 def dtype_of_sum(x: Any) -> np.dtype[Any]:

@@ -22,7 +22,7 @@ from minijax.primitives.decomposition import decompositions, results_of, type_on
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import LibraryNumberTypes, Settings, set_number_types
+from minijax.settings.number_types import LibraryDialect, Settings, set_number_types
 from minijax.settings.promotion import promote
 from minijax.shardings.types import ShardingRule, sharding_rules
 from minijax_stage2 import (
@@ -371,7 +371,7 @@ def _lower_chlo(operation: str) -> Rule:
     return rule
 
 
-_NUMBERS_OF_64_BITS = LibraryNumberTypes(Settings(enable_x64=True))
+_NUMBERS_OF_64_BITS = LibraryDialect(Settings(enable_x64=True))
 
 
 def lower_by_primitives(function: Callable[..., Any]) -> Rule:

@@ -19,6 +19,7 @@ from minijax.runtime.partitioning import (
     program_at,
 )
 from minijax.settings.promotion import result_type
+from minijax.settings.tracers import interpreter_of_library
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
 from minijax_stage2.shaped_array import python_scalars
 from minijax_stage2.source import name_of
@@ -44,7 +45,7 @@ Flags = tuple[bool, ...]  # for each value whether it is so
 _NUMBERS = (*python_scalars, np.generic)
 
 
-class BodyTrace(JaxprTrace):
+class BodyTrace(interpreter_of_library(JaxprTrace)):  # type: ignore[misc]
     """Stages a function that is part of another program.
 
     Arrays that it closes over are not literals, not even scalars: a call with other values is the

@@ -14,7 +14,7 @@ import numpy as np
 from minijax.primitives.decomposition import decompositions, results_of
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
-from minijax_stage2.shaped_array import NumberTypes, Shape, number_types
+from minijax_stage2.shaped_array import Dialect, Shape, dialect
 from minijax_stage2.trace import Primitive
 from minijax_stage3 import Jaxpr, Literal
 from minijax_stage3.jaxpr import JaxprEqn, inner_jaxprs
@@ -46,7 +46,7 @@ def stage_computation(
         NotImplementedError: it closes over an array, or calls Python.
     """
     scalars = tuple(ShapedArray((), aval.dtype) for aval in avals)
-    key = scalars, tree, number_types()
+    key = scalars, tree, dialect()
     try:
         staged = _staged.setdefault(computation, {})
     except TypeError:  # what no weak reference can be made to
@@ -165,7 +165,7 @@ def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
 
     def rule(b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any) -> list[Value]:
         in_avals = tuple(x.aval.strip_weak_type() for x in operands)
-        jaxpr = _program(function, number_types(), in_avals, tuple(params.items()))
+        jaxpr = _program(function, dialect(), in_avals, tuple(params.items()))
         name = b.module.private_function(jaxpr, function.__name__.strip("_"))
         names = ", ".join(x.name for x in operands)
         return b.emit(f"func.call @{name}({names}) : {signature(operands, out_avals)}", *out_avals)
@@ -177,7 +177,7 @@ def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
 @lru_cache(maxsize=4096)
 def _program(
     function: Callable[..., Any],
-    numbers: NumberTypes,
+    numbers: Dialect,
     in_avals: tuple[ShapedArray, ...],
     params: tuple[tuple[str, Any], ...],
 ) -> Jaxpr:

@@ -26,7 +26,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers, number_types
+from minijax_stage2.shaped_array import dialect, dtype_of_numbers
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -75,7 +75,7 @@ def uniform_numbers(
     if width != info.bits:
         bits = lax.convert_element_type(bits, words)
     fraction = lax.shift_right_logical(bits, width - info.nmant)
-    one = number_types().scalar(int(np.ones((), dtype).view(words)), words)
+    one = dialect().scalar(int(np.ones((), dtype).view(words)), words)
     numbers = lax.bitcast_convert_type(lax.bitwise_or(fraction, one), dtype)
     numbers = lax.sub(numbers, 1)
     minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)

@@ -17,7 +17,7 @@ from minijax.runtime.evaluation import leaf_types
 from minijax.settings.config import Switch
 from minijax.settings.number_types import settings_in_force
 from minijax_stage1.interpreter import in_context
-from minijax_stage2.shaped_array import numpys_types, types_in_force
+from minijax_stage2.shaped_array import dialect_in_force, numpys_dialect
 from minijax_stage2.tree import find_node_type, registry
 from minijax_stage3.array import to_buffer
 
@@ -41,7 +41,7 @@ if compiled is None or TYPE_CHECKING:
 else:
     Called = compiled.Called
     compiled.configure(
-        Array, PlacedArray, in_context, types_in_force, settings_in_force, numpys_types, Switch,
+        Array, PlacedArray, in_context, dialect_in_force, settings_in_force, numpys_dialect, Switch,
         registry, leaf_types, to_buffer,
     )  # fmt: skip
 

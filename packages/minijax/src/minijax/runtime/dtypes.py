@@ -16,7 +16,7 @@ from minijax.settings.number_types import (
 )
 from minijax_stage2 import float0, typeof
 from minijax_stage2.errors import TypePromotionError
-from minijax_stage2.promotion import result_type as type_where_they_meet
+from minijax_stage2.promotion import result_type as common_type
 from minijax_stage2.shaped_array import (
     ShapedArray,
     dtype_of_numbers,
@@ -137,7 +137,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """
     if allow_extended_dtype is not False:
         require_fit("canonicalize_dtype", "allow_extended_dtype", allow_extended_dtype, bool)
-    found: DType | None = library_number_types().of_dtype[parse_dtype("canonicalize_dtype", dtype)]
+    found: DType | None = library_number_types().dtypes[parse_dtype("canonicalize_dtype", dtype)]
     if found is None:
         raise TypeError(f"canonicalize_dtype: expected a dtype of numbers, found {dtype!r}")
     return found
@@ -200,9 +200,13 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     if not args:
         raise ValueError("result_type: expected at least one array or dtype, found none")
-    with set_number_types(types_here()):
-        meeting = type_where_they_meet(*map(_type_of, args))
-    return (meeting.dtype, meeting.weak_type) if return_weak_type_flag else meeting.dtype
+    numbers = types_here()
+    with set_number_types(numbers):
+        avals = [*map(_type_of, args)]
+        if numbers.checks_operators:
+            numbers.check_dtypes(avals)
+        common = common_type(*avals)
+    return (common.dtype, common.weak_type) if return_weak_type_flag else common.dtype
 
 
 @hiding_frames

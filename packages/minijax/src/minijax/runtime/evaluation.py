@@ -35,18 +35,18 @@ from minijax.settings.number_types import (
     x64,
 )
 from minijax.settings.reusable_contexts import reusable_context
-from minijax.settings.tracers import adopted
+from minijax.settings.tracers import adopted, adopted_traces
 from minijax_stage1 import current_interpreter, interpreter
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, impl_rules, shaped_array, tree_map, typeof
-from minijax_stage2.shaped_array import NumberTypes, aval_rules
+from minijax_stage2.shaped_array import Dialect, aval_rules
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.array import call
 from minijax_stage3.executable import compile_primitive
 from minijax_stage3.jit import jit_p
 
 
-def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
+def _leaf_types(numbers: Dialect) -> dict[type, Callable[[Any], ShapedArray]]:
     """Return the functions that find the types of leaves, by class."""
     of_numpy = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
     weak_bool, _, weak_float, weak_complex = numbers.weak
@@ -60,10 +60,10 @@ def _leaf_types(numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]
     }
 
 
-class _LeafTypes(dict[NumberTypes, dict[type, Callable[[Any], ShapedArray]]]):
+class _LeafTypes(dict[Dialect, dict[type, Callable[[Any], ShapedArray]]]):
     """A cache of functions that find the types of leaves, by number types."""
 
-    def __missing__(self, numbers: NumberTypes) -> dict[type, Callable[[Any], ShapedArray]]:
+    def __missing__(self, numbers: Dialect) -> dict[type, Callable[[Any], ShapedArray]]:
         rules = self[numbers] = _leaf_types(numbers)
         return rules
 
@@ -182,7 +182,7 @@ class library_evaluation:
 
     __slots__ = ("interpreter", "number_types")
 
-    def __init__(self, numbers: NumberTypes | None = None):
+    def __init__(self, numbers: Dialect | None = None):
         self.interpreter = set_interpreter(device_trace)
         self.number_types = set_number_types(numbers or types_here())
 
@@ -212,9 +212,10 @@ def evaluated_by_library(function: Function) -> Function:
         is_inside = current_interpreter() is not interpreter.evaluator
         try:
             if is_inside:
-                if shaped_array.number_types() is not shaped_array.numpys_types:
+                if shaped_array.dialect() is not shaped_array.numpys_dialect:
                     return function(*args, **kwargs)
-                with set_number_types(library_number_types()):  # in a transformation of a stage
+                # In a transformation of a stage.
+                with set_number_types(library_number_types()), adopted_traces():
                     args, kwargs = tree_map(adopted, (args, kwargs))
                     return function(*args, **kwargs)
             with library_evaluation():
@@ -247,7 +248,7 @@ def made_of_operations(function: Function) -> Function:
     @functools.wraps(function)
     def in_function(*args: Any, **kwargs: Any) -> Any:
         numbers = types_in_function()
-        if numbers is shaped_array.number_types():
+        if numbers is shaped_array.dialect():
             return function(*args, **kwargs)
         with set_number_types(numbers):
             return function(*args, **kwargs)

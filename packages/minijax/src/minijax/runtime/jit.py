@@ -58,14 +58,14 @@ from minijax.settings.debugging import (
 )
 from minijax.settings.monitoring import TRACED
 from minijax.settings.number_types import set_number_types, types_here, types_in_function
-from minijax.settings.tracers import adopted
+from minijax.settings.tracers import adopted, adopted_traces
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import current_interpreter
 from minijax_stage2 import ShapedArray, bind, tree_map, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import number_types, numpys_types
+from minijax_stage2.shaped_array import dialect, numpys_dialect
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
@@ -147,19 +147,21 @@ class PjitFunction(PickledByName, Called):
             if Switch.used and (result := self._call_checked(args, kwargs)):
                 return result[0]
             if not evaluating:
-                inside, here = self._inside, number_types()
+                inside, here = self._inside, dialect()
                 if inside is None:
                     return tree_to_arrays(self._bind(args, kwargs))
                 if self.is_users:
                     return self._call_inside(args, kwargs)
                 args, kwargs = with_own_conversions(args, kwargs)
-                is_in_function = here is not numpys_types and here.in_function is here  # type: ignore[attr-defined]
+                is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
                 if is_in_function:
                     return inside(*args, **kwargs)
                 with set_number_types(types_in_function()):
-                    if here is numpys_types:  # in a transformation of a stage
-                        args, kwargs = tree_map(adopted, (args, kwargs))
-                    return inside(*args, **kwargs)
+                    if here is not numpys_dialect:
+                        return inside(*args, **kwargs)
+                    args, kwargs = tree_map(adopted, (args, kwargs))
+                    with adopted_traces():  # in a transformation of a stage
+                        return inside(*args, **kwargs)
             # A call with nothing but Arrays is recognised by their types. Most calls have one
             # argument or two, which is worth not making lists for.
             executors = (
@@ -502,7 +504,7 @@ class PjitFunction(PickledByName, Called):
         except (TypeError, OverflowError):
             names = functools.partial(self._names, args, kwargs)
             in_avals = tuple(abstractify(self.caller, self._fun, names, leaves))
-        return leaves, (fast_tree, in_avals, static, number_types(), mesh_in_context.get())
+        return leaves, (fast_tree, in_avals, static, dialect(), mesh_in_context.get())
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
         """A call inside a transformation, which sees one primitive that holds a program."""
@@ -629,7 +631,7 @@ class PjitFunction(PickledByName, Called):
         leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
         names = functools.partial(self._names, dynamic, dynamic_kwargs)
         in_avals = tuple(abstractify("jit", self._fun, names, leaves, types=True))
-        signature = fast_tree, in_avals, static, number_types(), mesh_in_context.get()
+        signature = fast_tree, in_avals, static, dialect(), mesh_in_context.get()
         traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
         return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))
 

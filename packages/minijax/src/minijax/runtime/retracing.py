@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, ref
 from minijax.runtime.static_arguments import exact_type
 from minijax_stage2 import ShapedArray
 from minijax_stage2.argument_names import argument_names, positional_names
-from minijax_stage2.shaped_array import NumberTypes
+from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import PyTreeDef, tree_leaves
@@ -31,7 +31,7 @@ class Call:
         in_tree: PyTreeDef,
         in_avals: Sequence[ShapedArray],
         static: Any,
-        numbers: NumberTypes,
+        numbers: Dialect,
         mesh: Any,
     ):
         self.in_tree = in_tree

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2 import ShapedArray, Tracer
-from minijax_stage2.shaped_array import NumberTypes
+from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import Array, new_buffer
 from minijax_stage3.jaxpr import Jaxpr
 
 # The structure of the arguments, their types, the static values, what numbers without a dtype
 # become, and the mesh in context: what decides a program.
-Signature = tuple[Any, tuple[ShapedArray, ...], Any, NumberTypes, Any]
+Signature = tuple[Any, tuple[ShapedArray, ...], Any, Dialect, Any]
 
 
 class Traced:

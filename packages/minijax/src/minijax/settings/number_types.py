@@ -9,24 +9,27 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from functools import lru_cache
+from functools import cache, lru_cache, wraps
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.settings.config import Option, config
-from minijax.settings.tracers import of_library
-from minijax_stage2 import ShapedArray, Tracer
+from minijax.settings.tracers import Tracer, interpreter_of_library
+from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.shaped_array import (
-    NumberTypes,
+    Dialect,
+    dialect,
+    dialect_in_force,
+    has_type,
     kind_of,
-    number_types,
-    numpys_types,
+    numpys_dialect,
     parse_dtype,
+    promoted,
     python_scalars,
-    types_in_force,
 )
 from minijax_stage2.source import user_source
 
@@ -58,7 +61,7 @@ _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex6
 wide_number: list[Callable[[Any], Any]] = []
 
 
-class LibraryNumberTypes(NumberTypes):
+class LibraryDialect(Dialect):
     """Number types of 32 bits unless `enable_x64` is set, with weak arrays.
 
     Attributes:
@@ -68,25 +71,19 @@ class LibraryNumberTypes(NumberTypes):
         in_function: the types in a function of the library that is called under these.
     """
 
-    checks_arguments = False
-    tracer_class: Any = staticmethod(of_library)
-    in_function: "LibraryNumberTypes"
+    weak_arrays = True
+    checks_operators = checks_arguments = False
+    interpreter: Any = staticmethod(interpreter_of_library)
+    in_function: "LibraryDialect"
 
     def __init__(self, settings: Settings):
-        super().__init__(64 if settings.enable_x64 else 32, weak_arrays=True)
+        super().__init__(64 if settings.enable_x64 else 32)
         if not settings.enable_x64:
-            if settings.explicit_x64_dtypes == "allow":
-                self.of_joined = copy(self.of_dtype)
-            self.of_dtype.update(_NARROW)
+            self.dtypes.update(_NARROW)
         for long_double, wide in ("gd", "GD"):  # which are the same where a C compiler says so
             if np.dtype(long_double) != np.dtype(wide):
-                self.of_dtype[np.dtype(long_double)] = None
+                self.dtypes[np.dtype(long_double)] = None
         self.settings = settings
-        if not settings.enable_x64:
-            self.wide = (
-                "use a float, or minijax.config.update('enable_x64', True), or the "
-                "environment variable MINIJAX_ENABLE_X64=1, which gives numbers 64 bits"
-            )
         self.in_function = self
         if settings.numpy_dtype_promotion == "strict" or settings.numpy_rank_promotion != "allow":
             self._let_only_users_be_checked()
@@ -97,13 +94,14 @@ class LibraryNumberTypes(NumberTypes):
         So there are three levels: in the user's code, every promotion is checked; in a function
         that it calls, that of the arguments; in functions that those call, none.
         """
-        self.checks_meeting = self.checks_arguments = True
+        check_operators_of_tracers()
+        self.checks_operators = self.checks_arguments = True
         called, inside = copy(self), copy(self)
-        called.checks_meeting = inside.checks_meeting = False
+        called.checks_operators = inside.checks_operators = False
         inside.checks_arguments = False
         self.in_function, called.in_function, inside.in_function = called, inside, inside
 
-    def remedy_for(self, x: Any) -> str:
+    def remedy(self, x: Any) -> str:
         """Advice about `x`, which is not an array; it begins with a space, if there is any."""
         if isinstance(x, np.ma.MaskedArray):
             return (
@@ -115,15 +113,36 @@ class LibraryNumberTypes(NumberTypes):
                 " A matrix keeps two axes whatever is computed with it: numpy.asarray(x) makes it "
                 "an ordinary array."
             )
-        if isinstance(x, list | tuple) and any(isinstance(item, Tracer) for item in x):
+        if isinstance(x, list | tuple) and any(isinstance(item, stage2.Tracer) for item in x):
             return " jnp.array(...) of minijax makes an array of it."
-        return getattr(type(x), "remedy_for_arrays", "") or super().remedy_for(x)
+        if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
+            return " It belongs to JAX itself: numpy.asarray(x) makes it an array."
+        return getattr(type(x), "remedy_for_arrays", "") or super().remedy(x)
 
-    def requested(self, caller: str, given: Any, dtype: np.dtype[Any]) -> Any:
+    def of_int(self, x: int) -> ShapedArray:
+        try:
+            return super().of_int(x)
+        except OverflowError as error:
+            if self.settings.enable_x64:
+                raise
+            raise OverflowError(
+                f"{error}, or minijax.config.update('enable_x64', True), or the environment "
+                "variable MINIJAX_ENABLE_X64=1, which gives numbers 64 bits"
+            ) from None
+
+    def result_type(self, *avals: ShapedArray) -> ShapedArray:
+        """As numpy has it, but narrow floats and integers promote with weak types only."""
+        _, dtype = promoted(avals)
+        self._require_path(avals)
+        if dtype is not None and self.settings.explicit_x64_dtypes == "allow":
+            return ShapedArray((), dtype)
+        return super().result_type(*avals)
+
+    def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
         """The dtype, or that of 32 bits in its place, as `explicit_x64_dtypes` says."""
-        found = self.of_dtype[dtype]
+        found, dtype = super().dtype_of(caller, given), parse_dtype(caller, given)
         is_pythons = any(given is scalar for scalar in python_scalars)
-        if found is None or found.itemsize >= dtype.itemsize or is_pythons:
+        if found.itemsize >= dtype.itemsize or is_pythons:
             return found
         if self.settings.explicit_x64_dtypes == "allow":
             return dtype
@@ -141,7 +160,7 @@ class LibraryNumberTypes(NumberTypes):
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`: ints wrap around, as in arrays."""
         value = self._scalar(x, dtype)
-        return value if self.of_dtype[dtype] == dtype else wide_number[-1](value)
+        return value if self.dtypes[dtype] == dtype else wide_number[-1](value)
 
     def _scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         if dtype.kind in "fc":
@@ -154,7 +173,7 @@ class LibraryNumberTypes(NumberTypes):
         except (TypeError, ValueError) as error:  # of a complex number, or of NaN
             raise type(error)(f"{x} cannot be converted to {dtype}") from None
 
-    def require_path(self, avals: Sequence[ShapedArray]) -> None:
+    def _require_path(self, avals: Sequence[ShapedArray]) -> None:
         """Numbers of less than a byte and floats of a byte promote only with weak types."""
         for alone in avals:
             if alone.dtype.isbuiltin != 2 or alone.dtype.name == "bfloat16" or alone.weak_type:
@@ -201,20 +220,45 @@ class LibraryNumberTypes(NumberTypes):
         warn(f"{found}; those that lack are added in front. numpy_rank_promotion='allow' allows it")
 
 
+_OPERATORS = tuple(
+    f"__{prefix}{name}__"
+    for name in ("add", "sub", "mul", "truediv", "pow", "matmul")
+    for prefix in ("", "r")
+) + tuple(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+@cache
+def check_operators_of_tracers() -> None:
+    """Have operators of tracers check promotion from now on; those of arrays do it always."""
+    for name in _OPERATORS:
+        setattr(Tracer, name, _checked(getattr(stage2.Tracer, name)))
+
+
+def _checked(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    @wraps(operator)
+    def checked(x: Any, y: Any) -> Any:
+        numbers = dialect()
+        if isinstance(numbers, LibraryDialect) and numbers.checks_operators and has_type(y):
+            numbers.check_meeting(typeof(x), typeof(y))
+        return operator(x, y)
+
+    return checked
+
+
 class set_number_types:
     """A context with the library's number types; elsewhere they are numpy's."""
 
     __slots__ = ("chosen", "previous")
 
-    def __init__(self, chosen: NumberTypes):
+    def __init__(self, chosen: Dialect):
         self.chosen = chosen
 
     def __enter__(self) -> None:
-        self.previous = types_in_force.get()
-        types_in_force.set(self.chosen)
+        self.previous = dialect_in_force.get()
+        dialect_in_force.set(self.chosen)
 
     def __exit__(self, *exception: object) -> None:
-        types_in_force.set(self.previous)
+        dialect_in_force.set(self.previous)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -247,19 +291,19 @@ def _require_no_promotion(avals: Sequence[ShapedArray]) -> None:
         )
 
 
-def types_here() -> LibraryNumberTypes:
+def types_here() -> LibraryDialect:
     """The number types of the running code: a function of the library, or the user's."""
-    numbers = number_types()
-    return library_number_types() if numbers is numpys_types else numbers  # type: ignore[return-value]
+    numbers = dialect()
+    return library_number_types() if numbers is numpys_dialect else numbers  # type: ignore[return-value]
 
 
-def types_in_function() -> LibraryNumberTypes:
+def types_in_function() -> LibraryDialect:
     """The number types in a function of the library that is called here."""
     return types_here().in_function
 
 
 # Each with its caches, so that there is one object for each combination of settings.
-_of_settings = lru_cache(maxsize=None)(LibraryNumberTypes)
+_of_settings = lru_cache(maxsize=None)(LibraryDialect)
 
 Overrides = frozenset[tuple[str, Any]]  # names of settings, and the values that a block gives them
 
@@ -286,7 +330,7 @@ _known = {_globally.overrides: _globally}
 _changing = Lock()
 
 
-def library_number_types() -> LibraryNumberTypes:
+def library_number_types() -> LibraryDialect:
     """The number types chosen by the settings."""
     return settings_in_force.get().numbers
 
@@ -306,7 +350,7 @@ def _put_in_force(overrides: Overrides) -> None:
 
 def _tell_what_is_running() -> None:
     """Return the number types of the library, if one of its functions is running."""
-    if number_types() is not numpys_types:
+    if dialect() is not numpys_dialect:
         set_number_types(library_number_types()).__enter__()
 
 

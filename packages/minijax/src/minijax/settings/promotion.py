@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from minijax.settings.number_types import LibraryNumberTypes
+from minijax.settings.number_types import LibraryDialect
 from minijax_stage2 import ShapedArray, astype, promotion, typeof
-from minijax_stage2.shaped_array import number_types
+from minijax_stage2.shaped_array import dialect
 
 if TYPE_CHECKING:
     from minijax.runtime.array import Array
@@ -27,7 +27,7 @@ def promote(*operands: Any, inexact: bool = False) -> list[Array]:
         TypePromotionError: their dtypes differ, and `numpy_dtype_promotion` is "strict".
         ValueError: their ranks differ, and `numpy_rank_promotion` is "raise".
     """
-    if getattr(number_types(), "checks_arguments", False):
+    if getattr(dialect(), "checks_arguments", False):
         require_meeting(*operands)
     return promotion.promote(*operands, inexact=inexact)
 
@@ -53,7 +53,7 @@ def weak_if_all_are(out: Any, *operands: Any) -> Any:
 
 def require_meeting(*operands: Any) -> None:
     """Raise an error if settings forbid promoting these arguments."""
-    numbers = number_types()
+    numbers = dialect()
     if getattr(numbers, "checks_arguments", False):
         numbers.check_meeting(*map(typeof, operands))
 
@@ -76,9 +76,9 @@ def require_one_count(caller: str, leading: Iterable[int]) -> None:
         numbers.check_counts(caller, list(leading))
 
 
-def _checking() -> LibraryNumberTypes | None:
+def _checking() -> LibraryDialect | None:
     """The number types, if they restrict the promotion of arguments."""
-    numbers = number_types()
-    if isinstance(numbers, LibraryNumberTypes) and numbers.checks_arguments:
+    numbers = dialect()
+    if isinstance(numbers, LibraryDialect) and numbers.checks_arguments:
         return numbers
     return None

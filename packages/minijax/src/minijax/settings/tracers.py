@@ -1,15 +1,17 @@
 """The tracers of this library: those of the stages, with the methods of arrays.
 
-A trace gets the class of its tracers from the current number types. Those of this library return a
-subclass that also derives from `Tracer`, which gets its methods from `minijax.numpy`.
+The dialect of this library makes subclasses of the stages' interpreters, whose tracers also derive
+from `Tracer`, which gets its methods from `minijax.numpy`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import minijax_stage2 as stage2
 from minijax.settings.printed_types import type_text
-from minijax_stage2 import typeof
+from minijax_stage2 import current_trace, typeof
 from minijax_stage2.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -121,6 +123,31 @@ def of_library(cls: Any) -> Any:
         return cls
     names = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
     return type(cls.__name__, (Tracer, cls), names)
+
+
+@cache
+def interpreter_of_library(cls: Any) -> Any:
+    """The subclass of an interpreter of a stage whose tracers are those of this library."""
+    names = {"tracer": of_library(cls.tracer), "__module__": cls.__module__, "__doc__": cls.__doc__}
+    return type(cls.__name__, (cls,), names)
+
+
+@contextmanager
+def adopted_traces() -> Iterator[None]:
+    """Within a function of this library, traces of stages that are running box its tracers."""
+    own = [trace for trace in current_trace().stack() if _makes_tracers_of_stage(trace)]
+    for trace in own:
+        trace.tracer = of_library(trace.tracer)
+    try:
+        yield
+    finally:
+        for trace in own:
+            del trace.tracer
+
+
+def _makes_tracers_of_stage(trace: Any) -> bool:
+    cls = getattr(trace, "tracer", None)
+    return cls is not None and not issubclass(cls, Tracer)
 
 
 def adopted(x: Any) -> Any:

@@ -26,7 +26,7 @@ from minijax.runtime.partitioning import Places, has_shardings, places_of
 from minijax.settings.config import Switch, config
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.flat_function import FlatFunction
-from minijax_stage2.shaped_array import number_types
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.tree import tree_structure
 from minijax_stage3 import backend
 from minijax_stage3.array import to_buffer
@@ -125,7 +125,7 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                 leaves, tree = fast_flatten(operands)
                 avals = tuple([x.aval if type(x) is Array else typeof(x) for x in leaves])
                 where = places_of(leaves)
-                rest = function, tree, avals, number_types(), len(args), where
+                rest = function, tree, avals, dialect(), len(args), where
                 key = *rest, *contents.key
                 execute = kept_programs.find(key)
             except Exception:  # contents are unknown, or the function says better what is wrong

@@ -13,12 +13,12 @@ from minijax.lax.elementwise.selection import where
 from minijax.settings.promotion import result_type
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import cast
-from minijax_stage2.shaped_array import number_types
+from minijax_stage2.shaped_array import dialect
 
 
 def index_dtype(*indices: Any) -> ShapedArray:
     """The common type of indices: of 32 bits at least, which hold the size of any axis."""
-    found = result_type(number_types().weak[1], *map(typeof, indices)).strip_weak_type()
+    found = result_type(dialect().weak[1], *map(typeof, indices)).strip_weak_type()
     return found if found.dtype.itemsize >= 4 else ShapedArray((), np.int32)
 
 

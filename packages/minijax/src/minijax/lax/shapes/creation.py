@@ -28,8 +28,8 @@ from minijax_stage2.promotion import as_weak_as
 from minijax_stage2.shaped_array import (
     Shape,
     check_shape,
+    dialect,
     dtype_of_numbers,
-    number_types,
     python_scalars,
 )
 from minijax_stage2.shown import shown
@@ -72,9 +72,7 @@ def full(
         if is_key_type(dtype):
             fill_value = _key_of(fill_value, dtype)
         elif isinstance(fill_value, python_scalars):
-            fill_value = number_types().scalar(
-                fill_value, dtype
-            )  # which staging keeps as a literal
+            fill_value = dialect().scalar(fill_value, dtype)  # which staging keeps as a literal
         else:
             aval = typeof(fill_value)
             if aval.weak_type and aval.dtype.kind == "c" and dtype.kind not in "cb":
