@@ -24,7 +24,7 @@ from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import number_types
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, on_behalf_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import Rules
@@ -194,8 +194,8 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
     Returns:
         For each argument its cotangent or `Zero`; None for those that are defined.
     """
-    backward: BackwardPass = number_types().tracer_class(BackwardPass)()  # or a library's subclass
-    return backward.run(jaxpr, args, cts)
+    in_cts: list[Any] = dialect().interpreter(BackwardPass)().run(jaxpr, args, cts)
+    return in_cts
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
