@@ -15,15 +15,7 @@ from minijax_stage2 import *
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
-from minijax_stage3 import (
-    Jaxpr,
-    JaxprEqn,
-    Var,
-    abstract_eval_rules,
-    dce_jaxpr,
-    eval_jaxpr,
-    lowering_rules,
-)
+from minijax_stage3 import *
 from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.dce import dce_rules
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr

@@ -23,7 +23,6 @@ from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent
-from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, on_behalf_of
 from minijax_stage2.tangent import instantiate, tangent_type
@@ -204,15 +203,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
         primals: arguments, of which only the types matter; anything with a shape and a dtype may
-            replace one. Either all of them and all results are integers, or none is.
+            replace one.
 
     Returns:
-        A function from a cotangent of the result to the tuple of cotangents of the arguments, which
-        are integers if these are.
+        A function from a cotangent of the result to the tuple of cotangents of the arguments.
 
     Raises:
         NonlinearError: when the result is called, `fun` proves not to be linear.
-        TypeError: a cotangent does not match the result, or some but not all are integers.
+        TypeError: a cotangent does not match the result.
 
     >>> import numpy as np
     >>> from minijax_stage2 import reduce_sum
@@ -224,49 +222,21 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     names = lambda: argument_names(fun, primals, {})  # noqa: E731
     in_avals = abstractify("linear_transpose", fun, names, leaves, types=True)
     flat_fun = FlatFunction(fun, in_tree)
-    unknown = list(map(PartialVal.unknown, in_avals))
-    jaxpr, outs, consts = partial_eval(flat_fun, unknown, fun)
+    jaxpr, outs, consts = partial_eval(flat_fun, list(map(PartialVal.unknown, in_avals)), fun)
     program = consts_as_invars(jaxpr)
     undefined = list(map(UndefPrimal, in_avals))
     out_avals = [out.aval for out in outs]
-    type_of_ct = _type_of_cotangents(fun, in_avals, out_avals)
 
     def transposed(consts: Sequence[Any], ct: Any) -> Any:
-        caller = f"transpose of `{name_of(fun)}`"
-        cts = flat_cotangents(caller, flat_fun.out_tree, out_avals, ct, type_of_ct)
-        cts = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
-        in_cts = backward_pass(program, [*consts, *undefined], cts)[len(consts) :]
-        return tree_unflatten(
-            in_tree,
-            [
-                instantiate(Zero(type_of_ct(aval)) if type(ct) is Zero else ct)
-                for aval, ct in zip(in_avals, in_cts, strict=True)
-            ],
-        )
+        cts = flat_cotangents(f"transpose of `{name_of(fun)}`", flat_fun.out_tree, out_avals, ct)
+        given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
+        in_cts = backward_pass(program, [*consts, *undefined], given)[len(consts) :]
+        return tree_unflatten(in_tree, list(map(instantiate, in_cts)))
 
     return partial(transposed, consts)
 
 
-def _type_of_cotangents(
-    fun: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
-) -> Callable[[ShapedArray], ShapedArray]:
-    """The type of cotangents: those of a linear function of integers are integers, too."""
-    kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *out_avals)}
-    if len(kinds) == 2:
-        raise TypeError(
-            f"linear_transpose: arguments and results of `{name_of(fun)}` must all be integers, or "
-            f"all real or complex; found arguments {list(in_avals)}, results {list(out_avals)}"
-        )
-    return (lambda aval: aval) if kinds == {False} else tangent_type
-
-
-def flat_cotangents(
-    caller: str,
-    out_tree: Any,
-    out_avals: Sequence[Any],
-    ct: Any,
-    type_of_ct: Callable[[ShapedArray], ShapedArray] = tangent_type,
-) -> list[Any]:
+def flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
     """The leaves of a cotangent, checked against the results that it belongs to."""
     paths_and_leaves, tree = tree_flatten_with_path(ct)
     if tree != out_tree:
@@ -275,8 +245,6 @@ def flat_cotangents(
             f"{explain_mismatch(out_tree, ct)}. Give a cotangent for each leaf of the result."
         )
     return [
-        check_tangent(
-            caller, f"the result{keystr(path)}", aval, leaf, "cotangent", type_of_ct(aval)
-        )
+        check_tangent(caller, f"the result{keystr(path)}", aval, leaf, "cotangent")
         for aval, (path, leaf) in zip(out_avals, paths_and_leaves, strict=True)
     ]

@@ -38,14 +38,20 @@ from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.argnums import ChosenArguments
-from minijax_stage2.flat_function import require_function, wraps
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.errors import TangentTypeError
+from minijax_stage2.flat_function import FlatFunction, require_function, wraps
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.source import name_of
+from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage2.vmap import BatchTrace
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.staging import abstractify
 from minijax_stage4.jacobian import jacobian_by_rows
+from minijax_stage4.transpose import flat_cotangents
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -499,7 +505,51 @@ def linear_transpose(
     (Array([  1.,  11., 110., 100.], dtype=float32),)
     """
     _require_no_axes("linear_transpose", reduce_axes)
-    return Partial(*_on_arrays(stage4.linear_transpose(fun, *primals)))
+    require_function("linear_transpose", fun)
+    leaves, in_tree = tree_flatten(primals)
+    in_avals = abstractify(
+        "linear_transpose", fun, lambda: argument_names(fun, primals, {}), leaves, types=True
+    )
+    flat_fun = FlatFunction(fun, in_tree)
+    unknown = list(map(stage4.PartialVal.unknown, in_avals))
+    jaxpr, outs, residuals = stage4.partial_eval(flat_fun, unknown, fun)
+    program = consts_as_invars(jaxpr)
+    undefined = list(map(stage4.UndefPrimal, in_avals))
+    kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *(out.aval for out in outs))}
+    if len(kinds) == 2:
+        raise TypeError(
+            f"linear_transpose: arguments and results of `{name_of(fun)}` must all be integers, or "
+            f"all real or complex; found arguments {in_avals}, results {[x.aval for x in outs]}"
+        )
+
+    def transposed(residuals: Sequence[Any], ct: Any) -> Any:
+        caller = f"transpose of `{name_of(fun)}`"
+        cts = _flat_cotangents(caller, flat_fun.out_tree, [out.aval for out in outs], ct)
+        given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
+        in_cts = stage4.backward_pass(program, [*residuals, *undefined], given)[len(residuals) :]
+        zeros = map(stage2.Zero, in_avals)
+        pairs = zip(in_cts, zeros, strict=True)
+        return tree_unflatten(
+            in_tree,
+            [instantiate(zero if type(ct) is stage2.Zero else ct) for ct, zero in pairs],
+        )
+
+    return Partial(*_on_arrays(functools.partial(transposed, residuals)))
+
+
+def _flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
+    """The leaves of a cotangent; those of integers, which stage 4 does not have, are integers."""
+    leaves, tree = tree_flatten(ct)
+    avals = list(map(stage2.typeof, leaves))
+    if tree != out_tree or not avals or any(is_inexact(aval.dtype) for aval in out_avals):
+        return flat_cotangents(caller, out_tree, out_avals, ct)
+    for found, expected in zip(avals, out_avals, strict=True):
+        if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+            raise TangentTypeError(
+                f"{caller}: the cotangent must have the types of the result, {out_avals}; found "
+                f"{avals}"
+            )
+    return leaves
 
 
 def _on_arrays(
