@@ -80,13 +80,6 @@ class ShapedArray:
     def __reduce__(self) -> tuple[Any, ...]:
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
 
-    def __getattr__(self, name: str) -> Any:
-        """An attribute that a later package adds to all types."""
-        if name in type_attributes:
-            return type_attributes[name](self)
-        message = f"{type(self).__name__!r} object has no attribute {name!r}"
-        raise AttributeError(message, name=name, obj=self)
-
     @property
     def ndim(self) -> int:
         return len(self.shape)
@@ -145,10 +138,6 @@ class ShapedArray:
     def before_broadcast(self, x: Any) -> Any:
         """`x`, about to be broadcast to meet a value of this type, converted if it must be."""
         return x
-
-
-# What later packages know of types, by the name of the attribute that holds it.
-type_attributes: dict[str, Callable[[ShapedArray], Any]] = {}
 
 
 def _no_more(aval: ShapedArray, **more: Any) -> NoReturn:
@@ -246,7 +235,7 @@ _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
 
 
 class Dialect:
-    """What numbers mean to the running code, and which interpreters it gets.
+    """The meaning of numbers to the running code, and the classes of its interpreters.
 
     This one is numpy's; a library puts its own in force while its functions run.
 
@@ -293,6 +282,8 @@ class Dialect:
 
     def remedy(self, x: Any) -> str:
         """Advice about `x`, which is not an array; it begins with a space, if there is any."""
+        if isinstance(x, np.ma.MaskedArray):
+            return " Its mask would be lost: x.filled(number) makes it an array."
         if hasattr(type(x), "__array__") or isinstance(x, memoryview):
             return " numpy.asarray(x) makes it an array."
         if isinstance(x, Sequence) and not isinstance(x, str | bytes):

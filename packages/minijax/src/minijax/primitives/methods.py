@@ -15,7 +15,6 @@ from minijax.runtime.named_scope import NameStack
 from minijax.settings.printed_types import plain, type_text
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, impl_rules
-from minijax_stage2.shaped_array import type_attributes
 from minijax_stage2.source import Source
 from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
@@ -170,14 +169,14 @@ def _set_methods_of_jaxprs() -> None:
 
 
 def _set_methods_of_types() -> None:
-    type_attributes["to_tangent_aval"] = lambda aval: partial(tangent_type, aval)
-    type_attributes["to_ct_aval"] = type_attributes["to_tangent_aval"]
-    type_attributes["at_least_vspace"] = type_attributes["to_tangent_aval"]
-    type_attributes["update_weak_type"] = lambda aval: lambda weak: aval.update(weak_type=weak)
-    type_attributes["str_short"] = lambda aval: partial(_short_text, aval)
-    type_attributes["is_high"] = lambda aval: False
-    type_attributes["itemsize"] = lambda aval: aval.dtype.itemsize
-    type_attributes["nbytes"] = lambda aval: aval.dtype.itemsize * aval.size
+    cls: Any = ShapedArray
+    cls.to_tangent_aval = property(lambda aval: partial(tangent_type, aval))
+    cls.to_ct_aval = cls.at_least_vspace = cls.to_tangent_aval
+    cls.update_weak_type = property(lambda aval: lambda weak: aval.update(weak_type=weak))
+    cls.str_short = property(lambda aval: partial(_short_text, aval))
+    cls.is_high = False
+    cls.itemsize = property(lambda aval: aval.dtype.itemsize)
+    cls.nbytes = property(lambda aval: aval.dtype.itemsize * aval.size)
 
 
 def _short_text(aval: ShapedArray, short_dtypes: bool = False, **options: Any) -> str:

@@ -23,7 +23,7 @@ from minijax.shardings.manual_axis_type import ManualAxisType
 from minijax.shardings.mesh import AbstractMesh
 from minijax.shardings.types import calls_programs
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
-from minijax_stage2.shaped_array import Shape, type_attributes
+from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3 import abstract_eval_rules
 from minijax_stage3.abstract_eval import abstract_eval
@@ -196,9 +196,10 @@ def vma_of(aval: ShapedArray) -> AxisNames:
     return aval.vma if isinstance(aval, VaryingArray) else NONE
 
 
-type_attributes["vma"] = vma_of
-type_attributes["manual_axis_type"] = lambda aval: ManualAxisType(varying=vma_of(aval))
-type_attributes["mat"] = type_attributes["manual_axis_type"]
+_type: Any = ShapedArray
+_type.vma = property(lambda aval: NONE)  # those that vary have their own
+_type.mat = property(lambda aval: ManualAxisType(varying=vma_of(aval)))
+_type.manual_axis_type = _type.mat
 
 
 def axis_of_index(aval: ShapedArray) -> MeshAxis | None:

@@ -16,7 +16,7 @@ from minijax.shardings.no_collectives import require_kept
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.shaped_array import Shape, short_dtype, type_attributes, type_makers
+from minijax_stage2.shaped_array import Shape, short_dtype, type_makers
 from minijax_stage3 import Jaxpr, abstract_eval_rules
 
 # The axes of a mesh that divide one axis of an array, and those for each of its axes.
@@ -205,7 +205,8 @@ def sharding_of_type(aval: ShapedArray) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*entries))
 
 
-type_attributes["sharding"] = sharding_of_type
+_type: Any = ShapedArray
+_type.sharding = property(lambda aval: sharding_of_type(aval))  # without a docstring
 
 
 # The meshes on which arrays lie, by the meshes without devices that their types have.
