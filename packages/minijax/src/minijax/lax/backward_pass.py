@@ -1,6 +1,5 @@
 """Transposition of programs whose types say how values are sharded, or vary between devices."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from minijax.lax import collectives
@@ -9,8 +8,7 @@ from minijax.settings.tracers import own_interpreters
 from minijax.shardings import resharding
 from minijax.shardings.types import ShardedArray
 from minijax_stage2 import Zero
-from minijax_stage2.promotion import as_weak_as
-from minijax_stage3 import Jaxpr, JaxprEqn
+from minijax_stage3 import JaxprEqn
 from minijax_stage3.jaxpr import Atom
 from minijax_stage4 import transpose as stage4
 
@@ -18,18 +16,8 @@ from minijax_stage4 import transpose as stage4
 class BackwardPass(stage4.BackwardPass):
     """Gives each cotangent the type of the value that it belongs to.
 
-    Weak values, and those of sharded and varying types, may be converted implicitly; this
-    transposes that.
+    Operands of sharded and varying types may be converted implicitly; this transposes that.
     """
-
-    def run(self, jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        """Return the cotangents, weak where arguments are: a rule may have promoted them."""
-        return [
-            as_weak_as(var.aval, ct)
-            if var.aval.weak_type and ct is not None and type(ct) is not Zero
-            else ct
-            for var, ct in zip(jaxpr.invars, super().run(jaxpr, args, cts), strict=True)
-        ]
 
     def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
         # Programs of higher-order primitives convert values themselves.
@@ -46,7 +34,7 @@ class BackwardPass(stage4.BackwardPass):
                 ct = resharding.cast_cotangent(ct, atom.aval)
             if VaryingArray in classes:
                 ct = collectives.cast_cotangent(ct, atom.aval)
-        super().accumulate(atom, ct)
+            super().accumulate(atom, ct)
 
 
 def _unsharded(x: Any) -> Any:

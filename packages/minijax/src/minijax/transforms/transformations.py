@@ -206,7 +206,7 @@ def _with_gradient(
         inputs, of_inputs = chosen.split(_chosen_to_arrays(chosen.positions, args), kwargs)
         require_differentiable(chosen, inputs, holomorphic, allow_int)
         with_aux = WithAux(of_inputs) if has_aux else None
-        out, f_vjp = stage4.vjp(with_aux or of_inputs, *inputs)
+        out, f_vjp = _vjp(with_aux or of_inputs, *inputs)
         cts = tree_to_arrays(f_vjp(one_like("grad", fun, out, holomorphic)))
         both = tree_to_arrays(out), chosen.one_or_all(cts)
         return (*both, with_aux.aux()) if with_aux else both
@@ -215,6 +215,25 @@ def _with_gradient(
 
 
 # --8<-- [end:grad]
+
+
+def _vjp(fun: Function, *primals: Any) -> tuple[Any, functools.partial[Any]]:
+    """As stage 4's, with weak cotangents of weak arguments: rules may have promoted them."""
+    out, f_vjp = stage4.vjp(fun, *primals)
+    linear = f_vjp.func.linear  # type: ignore[attr-defined]
+    if True not in [aval.weak_type for aval in linear.in_avals]:
+        return out, f_vjp
+
+    def pull_back(residuals: Sequence[Any], ct: Any) -> Any:
+        cts, tree = tree_flatten(f_vjp.func(residuals, ct))
+        weak = [
+            as_weak_as(aval, ct) if is_inexact(aval.dtype) else ct
+            for aval, ct in zip(linear.in_avals, cts, strict=True)
+        ]
+        return tree_unflatten(tree, weak)
+
+    pull_back.linear = linear  # type: ignore[attr-defined]
+    return out, functools.partial(pull_back, *f_vjp.args)
 
 
 def _require_no_axes(caller: str, reduce_axes: Sequence[Hashable]) -> None:
@@ -306,7 +325,7 @@ def vjp(
     with_aux = _with_aux("vjp", fun, has_aux)
     primals = tree_to_arrays(primals)
     noted = NonzeroTangents("vjp", with_aux or fun, in_nzs, primals)
-    out, f_vjp = stage4.vjp(noted, *primals)
+    out, f_vjp = _vjp(noted, *primals)
     on_arrays, residuals = _on_arrays(f_vjp, _without_integers(out))
     jaxpr = f_vjp.func.linear.jaxpr  # type: ignore[attr-defined]
     pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs, jaxpr)
@@ -899,7 +918,7 @@ def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs, of_inputs = chosen.split(args, kwargs)
         require_differentiable(chosen, inputs, holomorphic, allow_int)
-        out, f_vjp = stage4.vjp(of_inputs, *inputs)
+        out, f_vjp = _vjp(of_inputs, *inputs)
         require_results("jacrev", fun, out, holomorphic)
 
         def pull_back(ct: Any) -> Any:
