@@ -16,9 +16,6 @@ Shape = tuple[int, ...]
 # The dtype of tangents of integers and booleans, which cannot change. It holds no bits.
 float0 = np.dtype([("float0", np.void, 0)])
 
-# The dtypes of arrays whose elements are not numbers: structured, with one field of that name.
-no_numbers = {float0}
-
 
 @lru_cache(maxsize=256)
 def short_dtype(dtype: np.dtype[Any]) -> str:
@@ -253,7 +250,7 @@ class Dialect:
         self.bits = bits
         self.default = [np.dtype(name) for name in names]
         self.weak = [ShapedArray((), dtype, weak_type=dtype != np.bool_) for dtype in self.default]
-        self.dtypes = _InMemory()
+        self.dtypes = DTypes()
         self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
     def interpreter(self, cls: type[Any]) -> type[Any]:
@@ -312,12 +309,12 @@ class Dialect:
         return aval
 
 
-class _InMemory(dict[np.dtype[Any], "np.dtype[Any] | None"]):
+class DTypes(dict[np.dtype[Any], "np.dtype[Any] | None"]):
     """A cache of dtypes in the machine's byte order; None for a dtype that is not of numbers."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
         numeric = None
-        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype in no_numbers:
+        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
             numeric = dtype if dtype.isnative else self[np.dtype(dtype.type)]
         self[dtype] = numeric
         return numeric

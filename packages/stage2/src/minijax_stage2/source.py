@@ -7,7 +7,6 @@ are computed only when a message needs them.
 import linecache
 import os
 import sys
-from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType
@@ -73,9 +72,6 @@ class Source:
         return f"{self.file}:{self.line} (in {self.function})"
 
 
-# What a place is recorded by: the last of these.
-recorders: list[Callable[[CodeType, int], Source]] = [Source]
-
 # The line on whose behalf machinery runs, if that is not the running line.
 _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
 
@@ -88,7 +84,7 @@ def user_source() -> Source | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_hidden[frame.f_code.co_filename]:
         frame = frame.f_back
-    return None if frame is None else recorders[-1](frame.f_code, frame.f_lasti)
+    return None if frame is None else Source(frame.f_code, frame.f_lasti)
 
 
 def at_user_line() -> str:

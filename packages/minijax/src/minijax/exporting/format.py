@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import xla
+from minijax.settings.key_types import no_numbers
 from minijax.shardings.mesh import AbstractMesh, AxisType
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import ShapedArray
-from minijax_stage2.shaped_array import no_numbers
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef, find_node_type, tree_structure
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from types import CodeType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -13,8 +14,8 @@ from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.frontend_attributes import attributes_in_context
 from minijax.settings.reusable_contexts import reusable_context
+from minijax.settings.tracers import interpreter_of_library
 from minijax_stage1 import current_interpreter
-from minijax_stage2 import source
 from minijax_stage2.flat_function import require_function, wraps
 from minijax_stage2.shown import shown
 from minijax_stage2.source import Source, name_of
@@ -129,10 +130,27 @@ def parts_opened(parts: Sequence[Part], instead: bool = False) -> Iterator[None]
         _open.reset(token)
 
 
+@cache
 def record_scopes() -> None:
-    """Record names and attributes from now on: it takes time."""
-    if source.recorders[-1] is not ScopedSource:
-        source.recorders.append(ScopedSource)
+    """Have equations record names and attributes from now on: it takes time."""
+    for stage in JaxprTrace, PartialEvalTrace:
+        trace = interpreter_of_library(stage)
+        trace.process = _recording_scopes(trace.process)
+
+
+def _recording_scopes(process: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """`process` of a staging trace, whose new equations have scoped sources."""
+
+    @wraps(process)
+    def process_in_scope(trace: Any, *args: Any) -> list[Any]:
+        before = len(trace.eqns)
+        outs = process(trace, *args)
+        for eqn in trace.eqns[before:]:
+            if type(eqn.source) is Source:
+                eqn.source = ScopedSource(eqn.source.code, eqn.source.offset)
+        return outs
+
+    return process_in_scope
 
 
 @reusable_context

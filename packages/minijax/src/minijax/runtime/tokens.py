@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from minijax.runtime.array import Array
+from minijax.settings.key_types import no_numbers
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage2.shaped_array import Shape, float0, no_numbers
+from minijax_stage2.shaped_array import Shape, float0
 from minijax_stage3 import abstract_eval_rules, backend
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import new_buffer

@@ -15,9 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax_stage2 import ShapedArray
-from minijax_stage2.shaped_array import no_numbers
+from minijax_stage2.shaped_array import float0
 
 _ELEMENTS = {1: np.uint32, 2: np.uint64, 3: np.complex128, 4: np.complex128}  # by words
+
+# The dtypes of arrays whose elements are not numbers: structured, with one field of that name.
+no_numbers: set[np.dtype[Any]] = {float0}
 
 
 class Implementation(NamedTuple):

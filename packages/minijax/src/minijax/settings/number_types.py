@@ -17,11 +17,13 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.settings.config import Option, config
+from minijax.settings.key_types import no_numbers
 from minijax.settings.tracers import Tracer, interpreter_of_library
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.shaped_array import (
     Dialect,
+    DTypes,
     dialect,
     dialect_in_force,
     has_type,
@@ -61,6 +63,15 @@ _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex6
 wide_number: list[Callable[[Any], Any]] = []
 
 
+class _DTypes(DTypes):
+    """Dtypes in memory, those of keys and tokens among them."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+        if dtype in no_numbers:
+            return dtype
+        return super().__missing__(dtype)
+
+
 class LibraryDialect(Dialect):
     """Number types of 32 bits unless `enable_x64` is set, with weak arrays.
 
@@ -78,6 +89,7 @@ class LibraryDialect(Dialect):
 
     def __init__(self, settings: Settings):
         super().__init__(64 if settings.enable_x64 else 32)
+        self.dtypes = _DTypes()
         if not settings.enable_x64:
             self.dtypes.update(_NARROW)
         for long_double, wide in ("gd", "GD"):  # which are the same where a C compiler says so

@@ -38,8 +38,9 @@ from minijax.runtime.array import Array
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.operation import operation
 from minijax.settings.config import Switch
+from minijax.settings.key_types import no_numbers
 from minijax_stage2 import ShapedArray, typeof
-from minijax_stage2.shaped_array import Shape, no_numbers
+from minijax_stage2.shaped_array import Shape
 from minijax_stage3.array import new_buffer
 
 
