@@ -26,6 +26,7 @@ from minijax_stage2 import Primitive, ShapedArray, broadcast_in_dim, eq, select_
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import cond_rules as stage4
+from minijax_stage4.cond import cond_p as cond_of_two
 from minijax_stage4.cond_rules import Branches, Choose
 from minijax_stage4.partial_eval import PartialJaxprs
 
@@ -142,7 +143,7 @@ declare_program(
     dce=stage4.dce_branches,
     **COLUMNS,
 )
-complete(stage4.cond_p, **COLUMNS)
-for _primitive in (cond_p, stage4.cond_p):  # a stage's `cond` may stand in a library's function
+complete(cond_of_two, **COLUMNS)
+for _primitive in (cond_p, cond_of_two):  # a stage's `cond` may stand in a library's function
     varying_program_rules[_primitive] = _varying
     saving_rules[_primitive] = _save
