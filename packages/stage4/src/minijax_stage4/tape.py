@@ -32,10 +32,14 @@ vjp_rules = Rules("the tape", "vjp_rules")
 class Node:
     """A record on the tape: how to propagate the cotangent of a value to its parents."""
 
-    __slots__ = ("pull_backs",)
+    __slots__ = ("number", "pull_backs")
 
-    def __init__(self, pull_backs: Sequence[tuple["Node", PullBack]]):
+    def __init__(self, number: int, pull_backs: Sequence[tuple["Node", PullBack]]):
+        self.number = number
         self.pull_backs = pull_backs
+
+    def __repr__(self) -> str:
+        return f"Node({self.number})"
 
 
 class TapeTracer(PrimalTracer):
@@ -62,7 +66,7 @@ class TapeTrace(Trace):
         self.tape: list[Node] = []
 
     def box(self, primal: Any, pull_backs: Sequence[tuple[Node, PullBack]] = ()) -> Any:
-        self.tape.append(Node(pull_backs))
+        self.tape.append(Node(len(self.tape) + 1, pull_backs))
         return self.tracer(self, primal, self.tape[-1])
 
     def process(
