@@ -6,7 +6,6 @@ another lacks (a tangent, a batch axis, a residual), all branches get it.
 
 # ruff: noqa: F403, F405
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,53 +48,58 @@ def _evaluate(pred: Any, *operands: Any, branches: Branches) -> list[Any]:
 impl_rules[cond_p] = _evaluate
 
 
-def jvp_branches(
-    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
-) -> tuple[list[Any], list[Any]]:
-    nonzero = tuple(type(t) is not Zero for t in tangents[1:])
-    must = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
-    jvps, consts = join_consts([jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches])
-    given = [t for t in tangents[1:] if type(t) is not Zero]
-    pred, *operands = primals
-    results = bind(primitive, pred, *consts, *operands, *given, branches=jvps)
-    count = len(must)
-    zero_avals, _ = partition(must, branches[0].out_avals)
-    zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
-    return results[:count], merge(must, zeros, results[count:])
+def jvp_branches(primitive: Primitive) -> Callable[..., Any]:
+    """The jvp rule of a primitive that chooses among branches."""
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
+    ) -> tuple[list[Any], list[Any]]:
+        nonzero = tuple(type(t) is not Zero for t in tangents[1:])
+        must = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
+        jvps, consts = join_consts([jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches])
+        given = [t for t in tangents[1:] if type(t) is not Zero]
+        pred, *operands = primals
+        results = bind(primitive, pred, *consts, *operands, *given, branches=jvps)
+        count = len(must)
+        zero_avals, _ = partition(must, branches[0].out_avals)
+        zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
+        return results[:count], merge(must, zeros, results[count:])
+
+    return rule
 
 
-jvp_rules[cond_p] = partial(jvp_branches, cond_p)
+jvp_rules[cond_p] = jvp_branches(cond_p)
 
 # `choose(taken, other)`: for each example `taken` if it takes a certain branch, else `other`.
 Choose = Callable[[Any, Any], Any]
 
 
 def vmap_branches(
-    primitive: Primitive,
-    chooser: Callable[[Any, int], Choose],
-    axis_size: int,
-    values: Sequence[Any],
-    dims: Sequence[BatchDim],
-    *,
-    branches: Branches,
-) -> tuple[list[Any], list[BatchDim]]:
-    """Batch each branch; if examples take different branches, compute all of them.
+    primitive: Primitive, chooser: Callable[[Any, int], Choose]
+) -> Callable[..., Any]:
+    """The rule that batches each branch; if examples take different branches, it computes all.
 
     `chooser(pred, number)` returns the `Choose` of that branch for a batch of predicates.
     """
-    (pred, *operands), (pred_dim, *operand_dims) = values, dims
-    if pred_dim is not None:
-        pred = move_batch_dim(pred, axis_size, pred_dim, 0)
-        choices = [chooser(pred, number) for number in range(len(branches))]
-        return _compute_all(choices, axis_size, operands, operand_dims, branches)
-    key = axis_size, tuple(operand_dims)
-    what = of_batch_axis(operands, operand_dims)
-    natural = [vmap_jaxpr(branch, *key, None, what)[2] for branch in branches]
-    batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
-    programs = [vmap_jaxpr(branch, *key, batched, what)[:2] for branch in branches]
-    batches, consts = join_consts(programs)
-    outs = bind(primitive, pred, *consts, *operands, branches=batches)
-    return outs, [0 if b else None for b in batched]
+
+    def rule(
+        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
+    ) -> tuple[list[Any], list[BatchDim]]:
+        (pred, *operands), (pred_dim, *operand_dims) = values, dims
+        if pred_dim is not None:
+            pred = move_batch_dim(pred, axis_size, pred_dim, 0)
+            choices = [chooser(pred, number) for number in range(len(branches))]
+            return _compute_all(choices, axis_size, operands, operand_dims, branches)
+        key = axis_size, tuple(operand_dims)
+        what = of_batch_axis(operands, operand_dims)
+        natural = [vmap_jaxpr(branch, *key, None, what)[2] for branch in branches]
+        batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
+        programs = [vmap_jaxpr(branch, *key, batched, what)[:2] for branch in branches]
+        batches, consts = join_consts(programs)
+        outs = bind(primitive, pred, *consts, *operands, branches=batches)
+        return outs, [0 if b else None for b in batched]
+
+    return rule
 
 
 def _compute_all(
@@ -137,7 +141,7 @@ def _chooser(pred: Any, number: int) -> Choose:
     return choose
 
 
-vmap_rules[cond_p] = partial(vmap_branches, cond_p, _chooser)
+vmap_rules[cond_p] = vmap_branches(cond_p, _chooser)
 
 
 def _abstract_eval(
@@ -234,23 +238,26 @@ def partial_eval_branches(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> Partial
 partial_eval_rules[cond_p] = partial_eval_branches
 
 
-def transpose_branches(
-    primitive: Primitive, cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches
-) -> list[Any]:
-    if isinstance(pred, UndefPrimal):
-        raise nonlinear_in(primitive, [0])
-    linear = tuple(isinstance(x, UndefPrimal) for x in operands)
-    nonzero = tuple(type(ct) is not Zero for ct in cts)
-    must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
-    programs = [transpose_jaxpr(branch, linear, nonzero, must)[:2] for branch in branches]
-    transposes, consts = join_consts(programs)
-    known = [x for x in operands if not isinstance(x, UndefPrimal)]
-    given = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(bind(primitive, pred, *consts, *known, *given, branches=transposes))
-    return [None, *(next(outs) if is_nonzero else None for is_nonzero in must)]
+def transpose_branches(primitive: Primitive) -> Callable[..., Any]:
+    """The transpose rule of a primitive that chooses among branches."""
+
+    def rule(cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches) -> list[Any]:
+        if isinstance(pred, UndefPrimal):
+            raise nonlinear_in(primitive, [0])
+        linear = tuple(isinstance(x, UndefPrimal) for x in operands)
+        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
+        programs = [transpose_jaxpr(branch, linear, nonzero, must)[:2] for branch in branches]
+        transposes, consts = join_consts(programs)
+        known = [x for x in operands if not isinstance(x, UndefPrimal)]
+        given = [ct for ct in cts if type(ct) is not Zero]
+        outs = iter(bind(primitive, pred, *consts, *known, *given, branches=transposes))
+        return [None, *(next(outs) if is_nonzero else None for is_nonzero in must)]
+
+    return rule
 
 
-transpose_rules[cond_p] = partial(transpose_branches, cond_p)
+transpose_rules[cond_p] = transpose_branches(cond_p)
 
 
 def dce_branches(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:

@@ -5,7 +5,6 @@ branches here as well; an int32 is the number of a branch.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -136,9 +135,9 @@ declare_program(
     evaluate=_evaluate,
     abstract_eval=_abstract_eval,
     lower=_lower,
-    vmap=partial(stage4.vmap_branches, cond_p, _chooser),
-    jvp=partial(stage4.jvp_branches, cond_p),
-    transpose=partial(stage4.transpose_branches, cond_p),
+    vmap=stage4.vmap_branches(cond_p, _chooser),
+    jvp=stage4.jvp_branches(cond_p),
+    transpose=stage4.transpose_branches(cond_p),
     partial_eval=stage4.partial_eval_branches,
     dce=stage4.dce_branches,
     **COLUMNS,
