@@ -53,8 +53,10 @@ def save_eqns(eqns: Iterable[JaxprEqn], may_save: MaySave) -> SavedEqns:
             continue
         rule = saving_rules.get(eqn.primitive)
         inner = rule and rule(eqn, may_save)
-        for kept, more in zip(found, inner or ([eqn], [], [eqn]), strict=True):
-            kept.extend(more)
+        first, saved, again = inner or ([eqn], [], [eqn])
+        found.first.extend(first)
+        found.saved.extend(saved)
+        found.again.extend(again)
     return found
 
 

@@ -196,7 +196,9 @@ def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequen
     if not any(said):
         return branches
     wanted = [
-        like and (like.mesh, agreed("cond", column, zip(*map(division_of, column), strict=True)))
+        None
+        if like is None
+        else (like.mesh, agreed("cond", column, zip(*map(division_of, column), strict=True)))
         for like, column in zip(said, columns, strict=True)
     ]
 
