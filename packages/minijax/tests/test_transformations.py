@@ -5,10 +5,12 @@ import pytest
 from rows import for_each
 
 import minijax.numpy as jnp
+import minijax_stage4 as stage4
 from minijax import (
     Array,
     block_until_ready,
     checkpoint,
+    checkpoint_policies,
     core,
     custom_gradient,
     grad,
@@ -28,6 +30,7 @@ from minijax import (
     vmap,
 )
 from minijax.errors import UnexpectedTracerError
+from minijax.experimental import checkify
 
 
 def are_arrays(*results):
@@ -355,3 +358,31 @@ def test_custom_gradient_without_a_function_is_the_decorator():
         return x * x, lambda ct: 10 * ct
 
     assert (square(3.0), grad(square)(3.0)) == (9, 10)
+
+
+def test_a_cond_of_stage_4_in_a_function_of_the_library():
+    """The library's `cond` has a primitive of its own, with rules that stage 4 does not know."""
+
+    def f(x):
+        return stage4.cond(x > 0, lambda x: jnp.log(x), lambda x: x * 2.0, x)
+
+    assert lax.cond_p is not stage4.cond_p
+    np.testing.assert_allclose(vmap(f)(jnp.array([1.0, -1.0])), [0.0, -2.0])
+    keep = checkpoint_policies.everything_saveable
+    for gradient in (grad(f), jit(grad(f)), grad(jit(f)), grad(checkpoint(f, policy=keep))):
+        assert (gradient(2.0), gradient(-2.0)) == (0.5, 2.0)
+    nan_in_branch = jit(lambda x: stage4.cond(x > 0, lambda x: jnp.log(-x), lambda x: x, x))
+    errors = [checkify.checkify(nan_in_branch, checkify.nan_checks)(x)[0] for x in (2.0, -2.0)]
+    assert [error.get() is None for error in errors] == [False, True]
+
+
+def test_the_transpose_of_a_function_of_integers_has_integers():
+    transposed = linear_transpose(lambda x: 2 * jnp.cumsum(x), jnp.arange(3))
+    np.testing.assert_array_equal(transposed(jnp.arange(3))[0], [6, 6, 4])
+    for ct in (jnp.ones(3), jnp.arange(2)):
+        with pytest.raises(TypeError, match="the cotangent must have the types of the result"):
+            transposed(ct)
+    with pytest.raises(TypeError, match="the cotangent must have the tree structure"):
+        transposed((jnp.arange(3),))
+    with pytest.raises(TypeError, match="must all be integers, or all real or complex"):
+        linear_transpose(lambda x: 2.0 * x, jnp.arange(3))

@@ -8,6 +8,7 @@ import pytest
 from minijax_stage2 import (
     ConcretizationTypeError,
     Primitive,
+    bind,
     bind1,
     cos,
     exp,
@@ -132,6 +133,13 @@ def test_arrays_closed_over_become_operands():
 
 
 # Types.
+
+
+def test_a_boolean_chooses_between_two_programs():
+    branches = make_jaxpr(lambda p: cond(p, sin, cos, 1.0))(True).eqns[0].params["branches"]
+    for pred, programs in ((np.int32(1), branches), (True, (*branches, branches[0]))):
+        with pytest.raises(TypeError, match=f"a boolean scalar.*for {len(programs)}$"):
+            jit(lambda pred, programs=programs: bind(cond_p, pred, 1.0, branches=programs))(pred)
 
 
 def test_python_numbers_adapt_to_the_other_branch():

@@ -81,7 +81,7 @@ def test_the_same_kind_of_call_compiles_nothing_new(compiled):
     assert len(compiled) == 6
 
 
-def test_linearize_of_jit_runs_the_waiting_half_only(compiled):
+def test_linearize_of_jit_runs_the_unknown_half_only(compiled):
     _, f_jvp = linearize(jit(lambda x: sin(x) * exp(x)), x3)
     assert len(compiled) == 1
     expected = (np.cos(x3) + np.sin(x3)) * np.exp(x3)

@@ -22,6 +22,7 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
+from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify, name_and_place_of, trace_to_jaxpr
 from minijax_stage4.errors import BranchTypeError
 
@@ -68,21 +69,29 @@ def stage_cond(
     target = _common_avals(functions, closed)
     if any(c.out_avals != target for c in closed):
         closed = [trace_to_jaxpr(casting(f, target), in_avals, "cond", f.fun) for f in functions]
-    branches, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
+    branches, consts = join_consts([(consts_as_invars(c.jaxpr), c.consts) for c in closed])
     return pred, [*consts, *leaves], branches, functions[0].out_tree
 
 
 def join_consts(
     programs: Sequence[tuple[Jaxpr, Sequence[Any]]],
 ) -> tuple[tuple[Jaxpr, ...], list[Any]]:
-    """Turn the constants of all programs into leading arguments of each of them."""
-    branches = []
-    for which, (jaxpr, _) in enumerate(programs):
-        params: list[Var] = []
-        for other, (_, consts) in enumerate(programs):
-            params += jaxpr.constvars if other == which else [Var(typeof(c)) for c in consts]
-        branches.append(Jaxpr([], [*params, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars))
-    return tuple(branches), [const for _, consts in programs for const in consts]
+    """Let each of some programs, whose constants are their first arguments, take those of all."""
+    jaxprs, consts = zip(*programs, strict=True)
+    return take_first_of_all(jaxprs, list(map(len, consts))), [x for row in consts for x in row]
+
+
+def take_first_of_all(jaxprs: Sequence[Jaxpr], counts: Sequence[int]) -> tuple[Jaxpr, ...]:
+    """The programs, each of which also takes the first `counts` arguments of all others."""
+    rows = [jaxpr.invars[:count] for jaxpr, count in zip(jaxprs, counts, strict=True)]
+
+    def taking(which: int, jaxpr: Jaxpr) -> Jaxpr:
+        ignored = [[Var(x.aval) for x in row] for row in rows]
+        params = [x for row in (*ignored[:which], rows[which], *ignored[which + 1 :]) for x in row]
+        invars = [*params, *jaxpr.invars[counts[which] :]]
+        return Jaxpr([], invars, jaxpr.eqns, jaxpr.outvars)
+
+    return tuple(map(taking, range(len(jaxprs)), jaxprs))
 
 
 def _as_predicate(pred: Any) -> Any:

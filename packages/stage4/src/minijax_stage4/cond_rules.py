@@ -1,15 +1,12 @@
 """The rules of `cond`: each interpreter transforms the program of each branch.
 
-The first operand selects the branch: a boolean chooses between two, an int32 is the number of a
-branch.
-
 Branches must keep results of the same types. So if a transformation gives one branch a result that
 another lacks (a tangent, a batch axis, a residual), all branches get it.
 """
 
 # ruff: noqa: F403, F405
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,21 +14,13 @@ from minijax_stage2 import *
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
-from minijax_stage3 import (
-    Jaxpr,
-    JaxprEqn,
-    Var,
-    abstract_eval_rules,
-    dce_jaxpr,
-    eval_jaxpr,
-    lowering_rules,
-)
+from minijax_stage3 import *
 from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.dce import dce_rules
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
-from minijax_stage4.cond import cond_p, join_consts
+from minijax_stage4.cond import cond_p, join_consts, take_first_of_all
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
@@ -39,6 +28,7 @@ from minijax_stage4.partial_eval import (
     merge,
     partial_eval_rules,
     partition,
+    split_call,
 )
 from minijax_stage4.stop_gradient import stop_gradient
 from minijax_stage4.transpose import UndefPrimal, nonlinear_in, transpose_rules
@@ -51,52 +41,69 @@ def _any_of(rows: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
     return tuple(map(any, zip(*rows, strict=True)))
 
 
-def _evaluate(which: Any, *operands: Any, branches: Branches) -> list[Any]:
-    return eval_jaxpr(branches[int(which)], [], *operands)
+def _evaluate(pred: Any, *operands: Any, branches: Branches) -> list[Any]:
+    return eval_jaxpr(branches[int(pred)], [], *operands)
 
 
 impl_rules[cond_p] = _evaluate
 
 
-def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
-) -> tuple[list[Any], list[Any]]:
-    nonzero = tuple(type(t) is not Zero for t in tangents[1:])
-    must = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
-    jvp_branches, consts = join_consts_of(
-        jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches
-    )
-    given = [t for t in tangents[1:] if type(t) is not Zero]
-    which, *operands = primals
-    results = bind(cond_p, which, *consts, *operands, *given, branches=jvp_branches)
-    count = len(must)
-    zero_avals, _ = partition(must, branches[0].out_avals)
-    zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
-    return results[:count], merge(must, zeros, results[count:])
+def jvp_branches(primitive: Primitive) -> Callable[..., Any]:
+    """The jvp rule of a primitive that chooses among branches."""
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
+    ) -> tuple[list[Any], list[Any]]:
+        nonzero = tuple(type(t) is not Zero for t in tangents[1:])
+        must = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
+        jvps, consts = join_consts([jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches])
+        given = [t for t in tangents[1:] if type(t) is not Zero]
+        pred, *operands = primals
+        results = bind(primitive, pred, *consts, *operands, *given, branches=jvps)
+        count = len(must)
+        zero_avals, _ = partition(must, branches[0].out_avals)
+        zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
+        return results[:count], merge(must, zeros, results[count:])
+
+    return rule
 
 
-jvp_rules[cond_p] = _jvp
+jvp_rules[cond_p] = jvp_branches(cond_p)
+
+# `choose(taken, other)`: for each example `taken` if it takes a certain branch, else `other`.
+Choose = Callable[[Any, Any], Any]
 
 
-def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
-) -> tuple[list[Any], list[BatchDim]]:
-    (which, *operands), (which_dim, *operand_dims) = values, dims
-    if which_dim is not None:  # different examples take different branches: all run
-        which = move_batch_dim(which, axis_size, which_dim, 0)
-        return _compute_all(which, axis_size, operands, operand_dims, branches)
-    key = axis_size, tuple(operand_dims)
-    what = of_batch_axis(operands, operand_dims)
-    natural = [vmap_jaxpr(branch, *key, None, what)[2] for branch in branches]
-    batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
-    programs = [vmap_jaxpr(branch, *key, batched, what)[:2] for branch in branches]
-    vmap_branches, consts = join_consts_of(programs)
-    outs = bind(cond_p, which, *consts, *operands, branches=vmap_branches)
-    return outs, [0 if b else None for b in batched]
+def vmap_branches(
+    primitive: Primitive, chooser: Callable[[Any, int], Choose]
+) -> Callable[..., Any]:
+    """The rule that batches each branch; if examples take different branches, it computes all.
+
+    `chooser(pred, number)` returns the `Choose` of that branch for a batch of predicates.
+    """
+
+    def rule(
+        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
+    ) -> tuple[list[Any], list[BatchDim]]:
+        (pred, *operands), (pred_dim, *operand_dims) = values, dims
+        if pred_dim is not None:
+            pred = move_batch_dim(pred, axis_size, pred_dim, 0)
+            choices = [chooser(pred, number) for number in range(len(branches))]
+            return _compute_all(choices, axis_size, operands, operand_dims, branches)
+        key = axis_size, tuple(operand_dims)
+        what = of_batch_axis(operands, operand_dims)
+        natural = [vmap_jaxpr(branch, *key, None, what)[2] for branch in branches]
+        batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
+        programs = [vmap_jaxpr(branch, *key, batched, what)[:2] for branch in branches]
+        batches, consts = join_consts(programs)
+        outs = bind(primitive, pred, *consts, *operands, branches=batches)
+        return outs, [0 if b else None for b in batched]
+
+    return rule
 
 
 def _compute_all(
-    which: Any,
+    choices: Sequence[Choose],
     axis_size: int,
     operands: Sequence[Any],
     dims: Sequence[BatchDim],
@@ -113,127 +120,87 @@ def _compute_all(
         for x, dim, v in zip(operands, dims, varies, strict=True)
     ]
     dims = tuple(0 if v else dim for dim, v in zip(dims, varies, strict=True))
+    what = of_batch_axis(operands, dims)
     results: list[Any] = []
-    for number, branch in enumerate(branches):
-        of_examples = _chooser(which, number)
+    for choose, branch in zip(choices, branches, strict=True):
         batched = (True,) * len(branch.outvars)
-        what = of_batch_axis(operands, dims)
         program, consts, _ = vmap_jaxpr(branch, axis_size, dims, batched, what)
         guarded = [
-            of_examples(x, stop_gradient(x)) if v else x
-            for x, v in zip(operands, varies, strict=True)
+            choose(x, stop_gradient(x)) if v else x for x, v in zip(operands, varies, strict=True)
         ]
         outs = eval_jaxpr(program, [], *consts, *guarded)
-        if number:
-            outs = [of_examples(x, other) for x, other in zip(outs, results, strict=True)]
-        results = outs
+        results = list(map(choose, outs, results)) if results else outs
     return results, [0] * len(results)
 
 
-def _chooser(which: Any, number: int) -> Callable[[Any, Any], Any]:
-    """Return the function that takes one value for examples of branch `number`, else another."""
-    is_boolean = typeof(which).dtype == np.bool_
-    is_taken = which if is_boolean else eq(which, np.int32(number))
-
+def _chooser(pred: Any, number: int) -> Choose:
     def choose(taken: Any, other: Any) -> Any:
-        cases = (taken, other) if is_boolean and number == 0 else (other, taken)
-        return select_n(broadcast_in_dim(is_taken, typeof(taken).shape, (0,)), *cases)
+        cases = (other, taken) if number else (taken, other)
+        return select_n(broadcast_in_dim(pred, typeof(taken).shape, (0,)), *cases)
 
     return choose
 
 
-vmap_rules[cond_p] = _vmap
-
-
-def join_consts_of(
-    programs: Iterable[tuple[Jaxpr, Sequence[Any]]],
-) -> tuple[Branches, list[Any]]:
-    """`join_consts` for programs whose constants are their first arguments."""
-    return join_consts(
-        [
-            (Jaxpr(p.invars[: len(consts)], p.invars[len(consts) :], p.eqns, p.outvars), consts)
-            for p, consts in programs
-        ]
-    )
+vmap_rules[cond_p] = vmap_branches(cond_p, _chooser)
 
 
 def _abstract_eval(
-    which: ShapedArray, *operands: ShapedArray, branches: Branches
+    pred: ShapedArray, *operands: ShapedArray, branches: Branches
 ) -> list[ShapedArray]:
-    if which.shape or not (
-        which.dtype == np.int32 or (which.dtype == np.bool_ and len(branches) == 2)
-    ):
+    if pred.shape or pred.dtype != np.bool_ or len(branches) != 2:
         raise TypeError(
-            "cond: the first operand must be the number of a branch, an int32 scalar, or a boolean "
-            f"where there are two; found {which} for {len(branches)} branches"
+            "cond: the first operand must be a boolean scalar, which chooses between two branches; "
+            f"found {pred} for {len(branches)}"
         )
+    return types_of_branches(operands, branches)
+
+
+def types_of_branches(operands: Sequence[ShapedArray], branches: Branches) -> list[ShapedArray]:
+    """The types of the results; one is weak only if it is weak in every branch."""
     for branch in branches:
         require_accepted("cond: a branch", branch.in_avals, operands)
-    return [_common_aval(avals) for avals in zip(*(b.out_avals for b in branches), strict=True)]
-
-
-def _common_aval(avals: Sequence[ShapedArray]) -> ShapedArray:
-    """The type of a result that is weak only if every branch has it so."""
-    return avals[0] if len(set(avals)) == 1 else avals[0].strip_weak_type()
+    columns = zip(*(branch.out_avals for branch in branches), strict=True)
+    return [avals[0] if len(set(avals)) == 1 else avals[0].strip_weak_type() for avals in columns]
 
 
 def _lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
-    which: Value,
+    pred: Value,
     *operands: Value,
     branches: Branches,
 ) -> list[Value]:
-    """Lower each branch to a function, which the regions of `if` or `case` call."""
+    on_false, on_true = (branch_region(b, branch, operands, out_avals) for branch in branches)
+    types = signature([pred], out_avals)
+    return b.emit(f'"stablehlo.if"({pred.name}) ({on_true}, {on_false}) : {types}', *out_avals)
+
+
+def branch_region(
+    b: FunctionBuilder, branch: Jaxpr, operands: Sequence[Value], out_avals: Sequence[ShapedArray]
+) -> str:
+    """Lower a branch to a function, and return the region that calls it."""
+    function = b.module.private_function(branch, "branch")
+    name, count = b.fresh_name(), len(out_avals)
     names = ", ".join(x.name for x in operands)
+    call = f"func.call @{function}({names}) : {signature(operands, out_avals)}"
+    if not count:
+        return f"{{ {call} stablehlo.return }}"
+    outs = ", ".join(f"{name}#{i}" for i in range(count))
     types = ", ".join(map(mlir_type, out_avals))
-
-    def region(branch: Jaxpr) -> str:
-        function = b.module.private_function(branch, "branch")
-        name = b.fresh_name()
-        count = len(out_avals)
-        outs = ", ".join(f"{name}#{i}" for i in range(count)) if count > 1 else name
-        binder = f"{name}:{count} = " if count else ""
-        type_of_call = signature(operands, out_avals)
-        call = f"{binder}func.call @{function}({names}) : {type_of_call}"
-        returned = f"stablehlo.return {outs} : {types}" if count else "stablehlo.return"
-        return f"{{ {call} {returned} }}"
-
-    regions = list(map(region, branches))
-    operation = "case"
-    if which.aval.dtype == np.bool_:
-        operation, regions = "if", regions[::-1]
-    head, types = f'"stablehlo.{operation}"({which.name})', signature([which], out_avals)
-    return b.emit(f"{head} ({', '.join(regions)}) : {types}", *out_avals)
+    return f"{{ {name}:{count} = {call} stablehlo.return {outs} : {types} }}"
 
 
 abstract_eval_rules[cond_p] = _abstract_eval
 lowering_rules[cond_p] = _lower
 
 
-class _Split(NamedTuple):
-    """Branches split into known and unknown halves, with common residuals."""
-
-    known: Branches
-    unknown: Branches
-    unknown_outs: tuple[bool, ...]
-    residuals: list[ShapedArray]
-
-
-def _split(branches: Branches, unknown_ins: tuple[bool, ...]) -> _Split:
-    unknown_outs = _any_of(split_jaxpr(branch, unknown_ins).unknown_outs for branch in branches)
-    parts = [split_jaxpr(branch, unknown_ins, unknown_outs) for branch in branches]
-    known, unknown, residuals = with_common_residuals(parts)
-    return _Split(known, unknown, unknown_outs, residuals)
-
-
 def with_common_residuals(
     parts: Sequence[PartialJaxprs],
 ) -> tuple[Branches, Branches, list[ShapedArray]]:
     """The known and the unknown halves, which return and take the residuals of all branches."""
-    residuals = [p.unknown.in_avals[: p.num_residuals] for p in parts]
+    residuals = [p.residuals for p in parts]
     known = tuple(_return_all_residuals(p, i, residuals) for i, p in enumerate(parts))
-    unknown = tuple(_take_all_residuals(p, i, residuals) for i, p in enumerate(parts))
+    unknown = take_first_of_all([p.unknown for p in parts], list(map(len, residuals)))
     return known, unknown, [aval for row in residuals for aval in row]
 
 
@@ -256,71 +223,53 @@ def _return_all_residuals(
     ).jaxpr
 
 
-def _take_all_residuals(
-    parts: PartialJaxprs, which: int, residuals: Sequence[Sequence[ShapedArray]]
-) -> Jaxpr:
-    """The unknown half of one branch, which ignores the residuals of the others."""
-    jaxpr, count = parts.unknown, parts.num_residuals
-    rows = [
-        jaxpr.invars[:count] if i == which else [Var(aval) for aval in row]
-        for i, row in enumerate(residuals)
-    ]
-    invars = [*(var for row in rows for var in row), *jaxpr.invars[count:]]
-    return Jaxpr([], invars, jaxpr.eqns, jaxpr.outvars)
-
-
-def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    if unknown_ins[0]:
+def partial_eval_branches(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    is_unknown, *ins = unknown_ins
+    if is_unknown:
         return PartialEqns([], eqn)
-    pred, *operands = eqn.invars
-    split = _split(eqn.params["branches"], tuple(unknown_ins[1:]))
-    known_ins, waiting_ins = partition(unknown_ins[1:], operands)
-    known_outs, waiting_outs = partition(split.unknown_outs, eqn.outvars)
-    residuals = [Var(aval) for aval in split.residuals]
-    known, waiting = {"branches": split.known}, {"branches": split.unknown}
-    return PartialEqns(
-        [JaxprEqn(cond_p, [pred, *known_ins], [*known_outs, *residuals], known, eqn.source)],
-        JaxprEqn(cond_p, [pred, *residuals, *waiting_ins], waiting_outs, waiting, eqn.source),
-    )
+    branches = eqn.params["branches"]
+    unknown_outs = _any_of(split_jaxpr(branch, tuple(ins)).unknown_outs for branch in branches)
+    parts = [split_jaxpr(branch, tuple(ins), unknown_outs) for branch in branches]
+    known, unknown, residuals = with_common_residuals(parts)
+    halves = {"branches": known}, {"branches": unknown}
+    return split_call(eqn, ins, unknown_outs, residuals, *halves)
 
 
-partial_eval_rules[cond_p] = _partial_eval
+partial_eval_rules[cond_p] = partial_eval_branches
 
 
-def _transpose(cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches) -> list[Any]:
-    if isinstance(pred, UndefPrimal):
-        raise nonlinear_in(cond_p, [0])
-    linear = tuple(isinstance(x, UndefPrimal) for x in operands)
-    nonzero = tuple(type(ct) is not Zero for ct in cts)
-    must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
-    programs, consts = join_consts_of(
-        transpose_jaxpr(branch, linear, nonzero, must)[:2] for branch in branches
-    )
-    known = [x for x in operands if not isinstance(x, UndefPrimal)]
-    given = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(bind(cond_p, pred, *consts, *known, *given, branches=programs))
-    return [None, *(next(outs) if is_nonzero else None for is_nonzero in must)]
+def transpose_branches(primitive: Primitive) -> Callable[..., Any]:
+    """The transpose rule of a primitive that chooses among branches."""
+
+    def rule(cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches) -> list[Any]:
+        if isinstance(pred, UndefPrimal):
+            raise nonlinear_in(primitive, [0])
+        linear = tuple(isinstance(x, UndefPrimal) for x in operands)
+        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
+        programs = [transpose_jaxpr(branch, linear, nonzero, must)[:2] for branch in branches]
+        transposes, consts = join_consts(programs)
+        known = [x for x in operands if not isinstance(x, UndefPrimal)]
+        given = [ct for ct in cts if type(ct) is not Zero]
+        outs = iter(bind(primitive, pred, *consts, *known, *given, branches=transposes))
+        return [None, *(next(outs) if is_nonzero else None for is_nonzero in must)]
+
+    return rule
 
 
-transpose_rules[cond_p] = _transpose
+transpose_rules[cond_p] = transpose_branches(cond_p)
 
 
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+def dce_branches(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
     smaller = [dce_jaxpr(branch, used_outs) for branch in eqn.params["branches"]]
-    used_ins = _any_of(used for _, used in smaller)
+    used = [True, *_any_of(used for _, used in smaller)]
     branches = tuple(
-        Jaxpr(
-            [],
-            [var for var, used in zip(branch.invars, used_ins, strict=True) if used],
-            small.eqns,
-            small.outvars,
-        )
+        Jaxpr([], partition(used[1:], branch.invars)[1], small.eqns, small.outvars)
         for branch, (small, _) in zip(eqn.params["branches"], smaller, strict=True)
     )
-    used = [True, *used_ins]
-    invars = [x for x, u in zip(eqn.invars, used, strict=True) if u]
-    outvars = [x for x, u in zip(eqn.outvars, used_outs, strict=True) if u]
-    return used, JaxprEqn(cond_p, invars, outvars, {"branches": branches}, eqn.source)
+    _, invars = partition(used, eqn.invars)
+    _, outvars = partition(used_outs, eqn.outvars)
+    return used, JaxprEqn(eqn.primitive, invars, outvars, {"branches": branches}, eqn.source)
 
 
-dce_rules[cond_p] = _dce
+dce_rules[cond_p] = dce_branches

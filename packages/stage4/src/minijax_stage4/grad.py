@@ -8,7 +8,7 @@ from minijax_stage2 import Zero, full_like, typeof
 from minijax_stage2.argnums import ChosenArguments
 from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.promotion import as_weak_as, is_inexact
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray
 from minijax_stage2.shown import counted
 from minijax_stage2.source import name_of
@@ -28,14 +28,9 @@ def pull_back(linear: LinearProgram, residuals: Sequence[Any], cts: Sequence[Any
     in_cts = backward_pass(program, [*residuals, *undefined], given)
     computed = iter(in_cts[len(residuals) :])
     return [
-        _of_type(aval, next(computed)) if varies else Zero(tangent_type(aval))
+        next(computed) if varies else Zero(tangent_type(aval))
         for varies, aval in zip(linear.varies_in, linear.in_avals, strict=True)
     ]
-
-
-def _of_type(aval: ShapedArray, ct: Any) -> Any:
-    """A cotangent, weak if and only if the argument is."""
-    return ct if type(ct) is Zero else as_weak_as(aval, ct)
 
 
 def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax_stage2 import ShapedArray, Zero, bind
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
+from minijax_stage3 import Jaxpr, JaxprEqn, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
@@ -14,6 +14,7 @@ from minijax_stage4.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
     partition,
+    split_call,
 )
 from minijax_stage4.transpose import UndefPrimal, backward_pass, transpose_rules
 
@@ -25,16 +26,9 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """A call of the known half, and one of the other half on its residuals."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
     parts = split_jaxpr(jaxpr, tuple(unknown_ins))
-    known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
-    known_outs, waiting_outs = partition(parts.unknown_outs, eqn.outvars)
-    outs = parts.known.out_avals
-    residuals = [Var(aval) for aval in outs[len(outs) - parts.num_residuals :]]
     known = {"jaxpr": parts.known, "name": f"known_{name}"}
-    waiting = {"jaxpr": parts.unknown, "name": name}
-    return PartialEqns(
-        [JaxprEqn(jit_p, known_ins, [*known_outs, *residuals], known, eqn.source)],
-        JaxprEqn(jit_p, [*residuals, *waiting_ins], waiting_outs, waiting, eqn.source),
-    )
+    unknown = {"jaxpr": parts.unknown, "name": name}
+    return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, known, unknown)
 
 
 partial_eval_rules[jit_p] = _partial_eval

@@ -45,12 +45,42 @@ partial_eval_rules = ProgramRules("partial evaluation", "partial_eval_rules")
 class PartialEqns(NamedTuple):
     """The two halves of an equation with some unknown operands.
 
-    `known` can run at once. `unknown` has to wait, and may use their results; None if nothing has
-    to.
+    `known` can run at once. `unknown` needs the unknown operands, and may use the results of
+    `known`; None if no result needs them.
     """
 
     known: Sequence[JaxprEqn]
     unknown: JaxprEqn | None
+
+
+def split_call(
+    eqn: JaxprEqn,
+    unknown_ins: Sequence[bool],
+    unknown_outs: Sequence[bool],
+    residuals: Sequence[ShapedArray],
+    known: dict[str, Any],
+    unknown: dict[str, Any],
+) -> PartialEqns:
+    """Split an equation that applies programs to its last operands.
+
+    Arguments:
+        eqn: the equation. Both halves take the operands before those, such as a predicate.
+        unknown_ins: for each operand of the programs whether it is unknown.
+        unknown_outs: for each result whether it is unknown.
+        residuals: types of the residuals: the known half returns them last, the unknown half takes
+            them before its operands.
+        known: the parameters of the known half.
+        unknown: the parameters of the unknown half.
+    """
+    count = len(eqn.invars) - len(unknown_ins)
+    both, operands = eqn.invars[:count], eqn.invars[count:]
+    ins_known, ins_unknown = partition(unknown_ins, operands)
+    outs_known, outs_unknown = partition(unknown_outs, eqn.outvars)
+    kept, primitive = [Var(aval) for aval in residuals], eqn.primitive
+    return PartialEqns(
+        [JaxprEqn(primitive, [*both, *ins_known], [*outs_known, *kept], known, eqn.source)],
+        JaxprEqn(primitive, [*both, *kept, *ins_unknown], outs_unknown, unknown, eqn.source),
+    )
 
 
 _NUMBERS = (*python_scalars, np.generic)
@@ -125,12 +155,12 @@ def partial_eval(
         for out in outs
     ]
     closed = trace.to_jaxpr([out for out in outs if trace.is_unknown(out)])
-    waiting = without_dead_code(closed.jaxpr)
-    used = {*waiting.outvars, *(atom for eqn in waiting.eqns for atom in eqn.invars)}
-    is_used = [var in used for var in waiting.constvars]
-    _, waiting.constvars = partition(is_used, waiting.constvars)
+    unknown = without_dead_code(closed.jaxpr)
+    used = {*unknown.outvars, *(atom for eqn in unknown.eqns for atom in eqn.invars)}
+    is_used = [var in used for var in unknown.constvars]
+    _, unknown.constvars = partition(is_used, unknown.constvars)
     _, residuals = partition(is_used, closed.consts)
-    return waiting, out_pvals, residuals
+    return unknown, out_pvals, residuals
 
 
 def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
@@ -140,7 +170,7 @@ def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
 
 
 class PartialJaxprs(NamedTuple):
-    """A program split into the part that can run at once and the part that has to wait.
+    """A program split into the part that can run at once and the part that needs the unknowns.
 
     `known` takes the known arguments and returns the known results, then the residuals.
     `unknown` takes the residuals, then the unknown arguments, and returns the unknown results.
@@ -150,6 +180,11 @@ class PartialJaxprs(NamedTuple):
     unknown: Jaxpr
     unknown_outs: list[bool]
     num_residuals: int
+
+    @property
+    def residuals(self) -> list[ShapedArray]:
+        """The types of the residuals."""
+        return self.unknown.in_avals[: self.num_residuals]
 
 
 def partial_eval_jaxpr(
@@ -183,11 +218,11 @@ def partial_eval_jaxpr(
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
     # What needs no operands is not worth keeping: both halves compute it.
     unknown_eqns = [*(eqn for eqn in known_eqns if not eqn.invars), *unknown_eqns]
-    waiting = without_dead_code(Jaxpr([], ins_unknown, unknown_eqns, outs_unknown))
-    residuals = free_variables(waiting)
+    later = without_dead_code(Jaxpr([], ins_unknown, unknown_eqns, outs_unknown))
+    residuals = free_variables(later)
     at_once = without_dead_code(Jaxpr([], ins_known, known_eqns, [*outs_known, *residuals]))
-    waiting = Jaxpr([], [*residuals, *ins_unknown], waiting.eqns, waiting.outvars)
-    return PartialJaxprs(at_once, waiting, unknown_outs, len(residuals))
+    later = Jaxpr([], [*residuals, *ins_unknown], later.eqns, later.outvars)
+    return PartialJaxprs(at_once, later, unknown_outs, len(residuals))
 
 
 def free_variables(jaxpr: Jaxpr) -> list[Var]:

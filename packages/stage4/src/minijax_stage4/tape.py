@@ -34,7 +34,7 @@ class Node:
 
     __slots__ = ("number", "pull_backs")
 
-    def __init__(self, number: int, pull_backs: Sequence[tuple["Node", PullBack]] = ()):
+    def __init__(self, number: int, pull_backs: Sequence[tuple["Node", PullBack]]):
         self.number = number
         self.pull_backs = pull_backs
 
@@ -63,12 +63,11 @@ class TapeTrace(Trace):
 
     def __init__(self, f: Any = None):
         super().__init__(f)
-        self.length = 0
+        self.tape: list[Node] = []
 
     def box(self, primal: Any, pull_backs: Sequence[tuple[Node, PullBack]] = ()) -> Any:
-        self.length += 1
-        node = Node(self.length, pull_backs)
-        return self.tracer(self, primal, node)
+        self.tape.append(Node(len(self.tape) + 1, pull_backs))
+        return self.tracer(self, primal, self.tape[-1])
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -90,11 +89,13 @@ class TapeTrace(Trace):
         return isinstance(x, TapeTracer) and x.interpreter is self
 
 
-def play_back(out_nodes: Sequence[Node | None], cts: Sequence[Any]) -> dict[Node, Any]:
-    """Propagate cotangents from results to everything they depend on, in reverse order of the tape.
+def play_back(
+    tape: Sequence[Node], out_nodes: Sequence[Node | None], cts: Sequence[Any]
+) -> dict[Node, Any]:
+    """Propagate cotangents from results to everything they depend on.
 
-    A node is recorded after its parents, so descending numbers are a topological order of the
-    graph.
+    A node is recorded after its parents, so the reverse order of the tape is a topological order of
+    the graph.
     """
     cotangents: dict[Node, Any] = {}
 
@@ -104,21 +105,11 @@ def play_back(out_nodes: Sequence[Node | None], cts: Sequence[Any]) -> dict[Node
     for node, ct in zip(out_nodes, cts, strict=True):
         if node is not None and type(ct) is not Zero:
             accumulate(node, ct)
-    for node in sorted(_ancestors(cotangents), key=lambda node: -node.number):
-        for parent, pull_back in node.pull_backs:
-            accumulate(parent, pull_back(cotangents[node]))
+    for node in reversed(tape):
+        if node in cotangents:
+            for parent, pull_back in node.pull_backs:
+                accumulate(parent, pull_back(cotangents[node]))
     return cotangents
-
-
-def _ancestors(nodes: Any) -> set[Node]:
-    found = set(nodes)
-    pending = list(found)
-    while pending:
-        for parent, _ in pending.pop().pull_backs:
-            if parent not in found:
-                found.add(parent)
-                pending.append(parent)
-    return found
 
 
 def defvjp(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
@@ -218,7 +209,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
 
     def f_vjp(ct: Any) -> Any:
         cts = flat_cotangents(f"vjp of `{name_of(fun)}`", flat_fun.out_tree, out_avals, ct)
-        cotangents = play_back(out_nodes, cts)
+        cotangents = play_back(trace.tape, out_nodes, cts)
         in_cts = [
             cotangents[node] if node in cotangents else Zero.like(x)
             for node, x in zip(in_nodes, leaves, strict=True)

@@ -23,13 +23,13 @@ from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangent
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, on_behalf_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from minijax_stage3 import Jaxpr
-from minijax_stage3.jaxpr import Atom, Literal, consts_as_invars
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal
+from minijax_stage3.jaxpr import Atom, consts_as_invars
 from minijax_stage3.staging import abstractify
 from minijax_stage4.errors import NonlinearError
 from minijax_stage4.partial_eval import PartialVal, partial_eval
@@ -117,17 +117,69 @@ def unspread(ct: Any, aval: ShapedArray) -> Any:
     return ct if typeof(ct).shape == aval.shape else reduce_sum(ct)
 
 
-# By the class of a type: the function that gives a cotangent the type of what it belongs to.
-# Operands of classes other than `ShapedArray` may be converted implicitly; this transposes that.
-cotangent_casts: dict[type[ShapedArray], Callable[[Any, ShapedArray], Any]] = {}
+class BackwardPass:
+    """Transposes a program: first what is known runs forwards, then cotangents flow backwards."""
 
-# By the class of a type: the function that gives a value the type that transpose rules know.
-operand_casts: dict[type[ShapedArray], Callable[[Any], Any]] = {}
+    def __init__(self) -> None:
+        self.values: dict[Atom, Any] = {}
+        self.linear: set[Atom] = set()
+        self.cotangents: dict[Atom, Any] = {}
 
+    def run(self, jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        """The cotangents of the undefined arguments, as `backward_pass` returns them."""
+        for var, arg in zip(jaxpr.invars, args, strict=True):
+            if isinstance(arg, UndefPrimal):
+                self.linear.add(var)
+            else:
+                self.values[var] = arg
 
-def _as_known(x: Any) -> Any:
-    cast = operand_casts.get(type(getattr(x, "aval", None)))  # type: ignore[arg-type]
-    return x if cast is None or isinstance(x, UndefPrimal | Zero) else cast(x)
+        # Forwards: compute what does not depend on the linear arguments.
+        linear_eqns = []
+        for eqn in jaxpr.eqns:
+            if not self.linear.isdisjoint(eqn.invars):
+                self.linear.update(eqn.outvars)
+                linear_eqns.append(eqn)
+            else:
+                with on_behalf_of(eqn.source):
+                    outs = bind(eqn.primitive, *map(self.read, eqn.invars), **eqn.params)
+                self.values.update(zip(eqn.outvars, outs, strict=True))
+
+        # Backwards: from the cotangents of results to those of operands.
+        cotangents = self.cotangents
+        for atom, ct in zip(jaxpr.outvars, cts, strict=True):
+            self.accumulate(atom, ct)
+        for eqn in reversed(linear_eqns):
+            if cotangents.keys().isdisjoint(eqn.outvars):
+                continue
+            out_cts = [
+                Zero(tangent_type(var.aval)) if (ct := cotangents.pop(var, None)) is None else ct
+                for var in eqn.outvars
+            ]
+            with on_behalf_of(eqn.source):
+                in_cts = self.transpose(eqn, out_cts, list(map(self.read, eqn.invars)))
+                for atom, ct in zip(eqn.invars, in_cts, strict=True):
+                    self.accumulate(atom, ct)
+        return [
+            cotangents.get(var, Zero(tangent_type(var.aval))) if var in self.linear else None
+            for var in jaxpr.invars
+        ]
+
+    def read(self, atom: Atom) -> Any:
+        """The value of a variable; a placeholder if it depends on the linear arguments."""
+        if isinstance(atom, Literal):
+            return atom.val
+        return UndefPrimal(atom.aval) if atom in self.linear else self.values[atom]
+
+    def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
+        """The cotangents of the operands of an equation from those of its results."""
+        in_cts: list[Any] = transpose_rules[eqn.primitive](cts, *operands, **eqn.params)
+        return in_cts
+
+    def accumulate(self, atom: Atom, ct: Any) -> None:
+        """Add a cotangent to those that arrived at `atom`."""
+        if atom in self.linear and ct is not None and type(ct) is not Zero:
+            total = self.cotangents.get(atom)
+            self.cotangents[atom] = ct if total is None else add(total, ct)
 
 
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -141,61 +193,8 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
     Returns:
         For each argument its cotangent or `Zero`; None for those that are defined.
     """
-    values: dict[Atom, Any] = {}
-    linear: set[Atom] = set()
-    for var, arg in zip(jaxpr.invars, args, strict=True):
-        if isinstance(arg, UndefPrimal):
-            linear.add(var)
-        else:
-            values[var] = arg
-
-    def read(atom: Atom) -> Any:
-        return atom.val if isinstance(atom, Literal) else values[atom]
-
-    # Forwards: compute what does not depend on the linear arguments.
-    linear_eqns = []
-    for eqn in jaxpr.eqns:
-        if not linear.isdisjoint(eqn.invars):
-            linear.update(eqn.outvars)
-            linear_eqns.append(eqn)
-        else:
-            with on_behalf_of(eqn.source):
-                outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
-            values.update(zip(eqn.outvars, outs, strict=True))
-
-    # Backwards: from the cotangents of results to those of operands.
-    cotangents: dict[Atom, Any] = {}
-
-    def accumulate(atom: Atom, ct: Any) -> None:
-        if atom in linear and ct is not None and type(ct) is not Zero:
-            for cls in (type(typeof(ct)), type(atom.aval)):
-                if cls in cotangent_casts:
-                    ct = cotangent_casts[cls](ct, atom.aval)
-            total = cotangents.get(atom)
-            cotangents[atom] = ct if total is None else add(total, ct)
-
-    for atom, ct in zip(jaxpr.outvars, cts, strict=True):
-        accumulate(atom, ct)
-    for eqn in reversed(linear_eqns):
-        out_cts = [cotangents.pop(var, None) for var in eqn.outvars]
-        if all(ct is None for ct in out_cts):
-            continue
-        out_cts = [
-            Zero(tangent_type(var.aval)) if ct is None else ct
-            for ct, var in zip(out_cts, eqn.outvars, strict=True)
-        ]
-        operands = [UndefPrimal(atom.aval) if atom in linear else read(atom) for atom in eqn.invars]
-        with on_behalf_of(eqn.source):
-            # The programs of a higher-order primitive convert what they use themselves.
-            if not eqn.primitive.higher_order:
-                out_cts, operands = [*map(_as_known, out_cts)], [*map(_as_known, operands)]
-            in_cts = transpose_rules[eqn.primitive](out_cts, *operands, **eqn.params)
-            for atom, ct in zip(eqn.invars, in_cts, strict=True):
-                accumulate(atom, ct)
-    return [
-        cotangents.get(var, Zero(tangent_type(var.aval))) if isinstance(arg, UndefPrimal) else None
-        for var, arg in zip(jaxpr.invars, args, strict=True)
-    ]
+    in_cts: list[Any] = dialect().interpreter(BackwardPass)().run(jaxpr, args, cts)
+    return in_cts
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
@@ -204,15 +203,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
         primals: arguments, of which only the types matter; anything with a shape and a dtype may
-            replace one. Either all of them and all results are integers, or none is.
+            replace one.
 
     Returns:
-        A function from a cotangent of the result to the tuple of cotangents of the arguments, which
-        are integers if these are.
+        A function from a cotangent of the result to the tuple of cotangents of the arguments.
 
     Raises:
         NonlinearError: when the result is called, `fun` proves not to be linear.
-        TypeError: a cotangent does not match the result, or some but not all are integers.
+        TypeError: a cotangent does not match the result.
 
     >>> import numpy as np
     >>> from minijax_stage2 import reduce_sum
@@ -224,49 +222,21 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     names = lambda: argument_names(fun, primals, {})  # noqa: E731
     in_avals = abstractify("linear_transpose", fun, names, leaves, types=True)
     flat_fun = FlatFunction(fun, in_tree)
-    unknown = list(map(PartialVal.unknown, in_avals))
-    jaxpr, outs, consts = partial_eval(flat_fun, unknown, fun)
+    jaxpr, outs, consts = partial_eval(flat_fun, list(map(PartialVal.unknown, in_avals)), fun)
     program = consts_as_invars(jaxpr)
     undefined = list(map(UndefPrimal, in_avals))
     out_avals = [out.aval for out in outs]
-    type_of_ct = _type_of_cotangents(fun, in_avals, out_avals)
 
     def transposed(consts: Sequence[Any], ct: Any) -> Any:
-        caller = f"transpose of `{name_of(fun)}`"
-        cts = flat_cotangents(caller, flat_fun.out_tree, out_avals, ct, type_of_ct)
-        cts = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
-        in_cts = backward_pass(program, [*consts, *undefined], cts)[len(consts) :]
-        return tree_unflatten(
-            in_tree,
-            [
-                instantiate(Zero(type_of_ct(aval)) if type(ct) is Zero else ct)
-                for aval, ct in zip(in_avals, in_cts, strict=True)
-            ],
-        )
+        cts = flat_cotangents(f"transpose of `{name_of(fun)}`", flat_fun.out_tree, out_avals, ct)
+        given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
+        in_cts = backward_pass(program, [*consts, *undefined], given)[len(consts) :]
+        return tree_unflatten(in_tree, list(map(instantiate, in_cts)))
 
     return partial(transposed, consts)
 
 
-def _type_of_cotangents(
-    fun: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
-) -> Callable[[ShapedArray], ShapedArray]:
-    """The type of cotangents: those of a linear function of integers are integers, too."""
-    kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *out_avals)}
-    if len(kinds) == 2:
-        raise TypeError(
-            f"linear_transpose: arguments and results of `{name_of(fun)}` must all be integers, or "
-            f"all real or complex; found arguments {list(in_avals)}, results {list(out_avals)}"
-        )
-    return (lambda aval: aval) if kinds == {False} else tangent_type
-
-
-def flat_cotangents(
-    caller: str,
-    out_tree: Any,
-    out_avals: Sequence[Any],
-    ct: Any,
-    type_of_ct: Callable[[ShapedArray], ShapedArray] = tangent_type,
-) -> list[Any]:
+def flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
     """The leaves of a cotangent, checked against the results that it belongs to."""
     paths_and_leaves, tree = tree_flatten_with_path(ct)
     if tree != out_tree:
@@ -275,8 +245,6 @@ def flat_cotangents(
             f"{explain_mismatch(out_tree, ct)}. Give a cotangent for each leaf of the result."
         )
     return [
-        check_tangent(
-            caller, f"the result{keystr(path)}", aval, leaf, "cotangent", type_of_ct(aval)
-        )
+        check_tangent(caller, f"the result{keystr(path)}", aval, leaf, "cotangent")
         for aval, (path, leaf) in zip(out_avals, paths_and_leaves, strict=True)
     ]

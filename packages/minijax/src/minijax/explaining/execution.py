@@ -18,7 +18,6 @@ from minijax_stage2.tree import PyTreeDef, tree_unflatten
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.printing import Printer
-from minijax_stage4.cond import cond_p
 from minijax_watch.highlighting import TerminalPrinter
 from minijax_watch.recorder import place_of
 from minijax_watch.recording import Level, Rule, Shown, Step
@@ -327,7 +326,7 @@ class Execution:
                 )
                 if _is_call(eqn):
                     pending.append((f"{prefix}{position}.", eqn.params["jaxpr"]))
-                elif eqn.primitive is cond_p:
+                elif eqn.primitive.name == "cond":
                     pending += [(f"{prefix}{position}.", x) for x in eqn.params["branches"]]
         return numbers, places
 
@@ -341,7 +340,7 @@ def _program_of(eqn: JaxprEqn, args: Sequence[Any]) -> tuple[str, Jaxpr, Sequenc
     """The name and the program of a call or a chosen branch, with its operands."""
     if _is_call(eqn):
         return str(eqn.params.get("name", eqn.primitive)), eqn.params["jaxpr"], args
-    if eqn.primitive is cond_p:
+    if eqn.primitive.name == "cond":
         which = int(np.asarray(args[0]))
         return f"branch {which}", eqn.params["branches"][which], args[1:]
     return None

@@ -30,7 +30,6 @@ from minijax.lax.reductions.standard import reduce_max, reduce_min, reduce_sum
 from minijax.primitives.axis_names import axis_of, divided_batch, require_hashable
 from minijax.primitives.loops import Avals
 from minijax.primitives.varying import (
-    VaryingArray,
     axis_of_index,
     linear_in_first,
     mesh_axes_of,
@@ -62,7 +61,7 @@ from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.lowering import Value
-from minijax_stage4.transpose import cotangent_casts, transpose_rules
+from minijax_stage4.transpose import transpose_rules
 
 # What a collective makes of a batch whose first axis holds the examples: a value, and the axis
 # that holds the examples of it, or None where they all share it.
@@ -213,9 +212,6 @@ def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
     ct = pvary(ct, missing)
     indices = [axis.index() for axis in mesh_axes_of(vma_of(typeof(ct)) - vma_of(aval))]
     return bind1(psum_p, ct, *indices) if indices else ct
-
-
-cotangent_casts[VaryingArray] = cast_cotangent
 
 
 def names_of(axis_name: Axis) -> tuple[Hashable, ...]:

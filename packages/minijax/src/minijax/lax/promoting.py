@@ -5,10 +5,10 @@ Users get them from `minijax.lax`, where those of `strict` replace some.
 
 # ruff: noqa: F401, F403
 
+import minijax.lax.backward_pass as _backward_pass
 import minijax.lax.control_flow.scan_rules as _scan_rules
 import minijax.lax.control_flow.while_rules as _while_rules
 import minijax.lax.resharding as _resharding
-import minijax.primitives.jit_and_cond as _jit_and_cond
 import minijax.primitives.sharding_rules_of_stages as _sharding_rules_of_stages
 from minijax.lax.accuracy import *
 from minijax.lax.collectives import *

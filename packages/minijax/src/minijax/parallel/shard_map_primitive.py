@@ -216,7 +216,7 @@ def _chosen(which: Sequence[bool], items: Sequence[Any]) -> list[Any]:
 
 
 class _Residual(NamedTuple):
-    """A value that the program that waits gets from the known one.
+    """A value that the unknown program gets from the known one.
 
     Attributes:
         argument: the number of the known argument that it is, or None.
@@ -230,14 +230,14 @@ class _Residual(NamedTuple):
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """Split the program; a residual is passed as an array of what all devices have of it."""
     params, manual = eqn.params, eqn.params["manual"]
-    known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
-    known_specs, waiting_specs = partition(unknown_ins, params["in_specs"])
+    known_ins, ins_unknown = partition(unknown_ins, eqn.invars)
+    known_specs, unknown_specs = partition(unknown_ins, params["in_specs"])
     with manual.running():
-        known, waiting, unknown_outs, residuals = _split(
+        known, unknown, unknown_outs, residuals = _split(
             params["jaxpr"], manual, tuple(unknown_ins), tuple(known_specs)
         )
-    known_outs, waiting_outs = partition(unknown_outs, eqn.outvars)
-    known_out_specs, waiting_out_specs = partition(unknown_outs, params["out_specs"])
+    known_outs, outs_unknown = partition(unknown_outs, eqn.outvars)
+    known_out_specs, unknown_out_specs = partition(unknown_outs, params["out_specs"])
     made = [residual for residual in residuals if residual.argument is None]
     avals = known.out_avals[len(known_outs) :]
     made_vars = [Var(manual.whole(x, each.spec)) for x, each in zip(avals, made, strict=True)]
@@ -246,13 +246,13 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
         next(rest) if each.argument is None else known_ins[each.argument] for each in residuals
     ]
     out_specs = [*known_out_specs, *[each.spec for each in made]]
-    in_specs = [*[each.spec for each in residuals], *waiting_specs]
+    in_specs = [*[each.spec for each in residuals], *unknown_specs]
     at_once = _params(known, manual, known_specs, out_specs)
-    later = _params(waiting, manual, in_specs, waiting_out_specs)
+    later = _params(unknown, manual, in_specs, unknown_out_specs)
     outs = [*known_outs, *made_vars]
     return PartialEqns(
         [JaxprEqn(shard_map_p, known_ins, outs, at_once, eqn.source)],
-        JaxprEqn(shard_map_p, [*passed, *waiting_ins], waiting_outs, later, eqn.source),
+        JaxprEqn(shard_map_p, [*passed, *ins_unknown], outs_unknown, later, eqn.source),
     )
 
 
@@ -260,7 +260,7 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
 def _split(
     jaxpr: Jaxpr, manual: Manual, unknown_ins: tuple[bool, ...], known_specs: Specs
 ) -> tuple[Jaxpr, Jaxpr, list[bool], list[_Residual]]:
-    """The known program, the one that waits, flags of its results, and the residuals.
+    """The known program, the unknown one, flags of its results, and the residuals.
 
     Those that are arguments of the known program need not be its results. Others that vary get a
     first axis of one element, along which the devices' values are stacked.
@@ -268,7 +268,7 @@ def _split(
     parts = split_jaxpr(jaxpr, unknown_ins)
     count = len(parts.known.outvars) - parts.num_residuals
     known_eqns, known_outs = list(parts.known.eqns), list(parts.known.outvars[:count])
-    waiting_eqns: list[JaxprEqn] = []
+    unknown_eqns: list[JaxprEqn] = []
     params: list[Var] = []
     residuals = []
     for out, param in zip(parts.known.outvars[count:], parts.unknown.invars, strict=False):
@@ -282,16 +282,16 @@ def _split(
             part = out.aval.update((1, *out.aval.shape))
             sent, received = Var(part), Var(part)
             known_eqns.append(_reshape(out, sent))
-            waiting_eqns.append(_reshape(received, param))
+            unknown_eqns.append(_reshape(received, param))
             out, param = sent, received
         residuals.append(_Residual(None, spec))
         known_outs.append(out)
         params.append(param)
     params += parts.unknown.invars[parts.num_residuals :]
     known = Jaxpr([], parts.known.invars, known_eqns, known_outs)
-    waiting_eqns += parts.unknown.eqns
-    waiting = Jaxpr([], params, waiting_eqns, parts.unknown.outvars)
-    return known, waiting, parts.unknown_outs, residuals
+    unknown_eqns += parts.unknown.eqns
+    unknown = Jaxpr([], params, unknown_eqns, parts.unknown.outvars)
+    return known, unknown, parts.unknown_outs, residuals
 
 
 def _reshape(x: Atom, out: Var) -> JaxprEqn:

@@ -61,10 +61,10 @@ def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
         return outs if finish is None else finish(b, outs)
 
     def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-        known, waiting = partial_eval_call(unknown_ins, eqn)
-        assert waiting is not None
-        params = {**waiting.params, "attributes": eqn.params["of_linear"]}
-        linear = JaxprEqn(primitive, waiting.invars, waiting.outvars, params, eqn.source)
+        known, unknown = partial_eval_call(unknown_ins, eqn)
+        assert unknown is not None
+        params = {**unknown.params, "attributes": eqn.params["of_linear"]}
+        linear = JaxprEqn(primitive, unknown.invars, unknown.outvars, params, eqn.source)
         return PartialEqns(known, linear)
 
     def bind_linear(*args: Any, jaxpr: Jaxpr, attributes: Attributes, of_linear: Attributes) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax.primitives.declare_program import complete
 from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags, call_text
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind
@@ -13,8 +14,8 @@ from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.dce import dce_rules
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
-from minijax_stage4.jit_rules import transpose_jaxpr
-from minijax_stage4.partial_eval import PartialEqns, merge, partial_eval_rules, partition
+from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
+from minijax_stage4.partial_eval import PartialEqns, merge, partition, split_call
 from minijax_stage4.transpose import UndefPrimal
 
 WithToken = Callable[[Jaxpr], Jaxpr]
@@ -98,15 +99,9 @@ def transpose_call(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]
 
 def partial_eval_call(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """Two calls by the primitive of a call: of the known half of its program, and of the other."""
-    params = {"jaxpr": eqn.params["jaxpr"], "name": ""}
-    whole = JaxprEqn(jit_p, eqn.invars, eqn.outvars, params, eqn.source)
-    (known,), waiting = partial_eval_rules[jit_p](unknown_ins, whole)
-
-    def call(half: JaxprEqn) -> JaxprEqn:
-        params = {**eqn.params, "jaxpr": half.params["jaxpr"]}
-        return JaxprEqn(eqn.primitive, half.invars, half.outvars, params, eqn.source)
-
-    return PartialEqns([call(known)], call(waiting))
+    parts = split_jaxpr(eqn.params["jaxpr"], tuple(unknown_ins))
+    halves = ({**eqn.params, "jaxpr": half} for half in (parts.known, parts.unknown))
+    return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, *halves)
 
 
 transpose_program = transpose_call(evaluate_program)
@@ -138,3 +133,12 @@ def keys_of_program(
 
 def run_program(args: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> None:
     eval_jaxpr(jaxpr, [], *args)
+
+
+complete(
+    jit_p,
+    dependence=dependence_of_program,
+    order=order_program,
+    keys=keys_of_program,
+    steps=run_program,
+)

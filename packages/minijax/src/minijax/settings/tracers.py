@@ -119,9 +119,15 @@ def of_library(cls: Any) -> Any:
     return type(cls.__name__, (Tracer, cls), names)
 
 
+# By interpreter of a stage: the subclass that the library uses in its place.
+own_interpreters: dict[type[Any], type[Any]] = {}
+
+
 @cache
 def interpreter_of_library(cls: Any) -> Any:
-    """The subclass of an interpreter of a stage whose tracers are those of this library."""
+    """The library's subclass of an interpreter; by default only its tracers are the library's."""
+    if cls in own_interpreters:
+        return own_interpreters[cls]
     names = {"tracer": of_library(cls.tracer), "__module__": cls.__module__, "__doc__": cls.__doc__}
     return type(cls.__name__, (cls,), names)
 

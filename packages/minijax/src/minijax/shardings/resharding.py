@@ -33,7 +33,6 @@ from minijax_stage2 import (
 )
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.source import name_of
-from minijax_stage4.transpose import cotangent_casts, operand_casts
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -76,11 +75,6 @@ def divided_like(x: Any, aval: ShapedArray) -> Any:
     return x if said is None else bind1(reshard_p, x, sharding=sharding_of_type(said))
 
 
-# A sum that was over an axis that is divided need not be in a transpose: how a cotangent is divided
-# is said by the type of the operand that it belongs to.
-operand_casts[ShardedArray] = leave_to_compiler
-
-
 def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent, or a tangent, divided as values of a type are."""
     division, found = division_of(aval), typeof(ct)
@@ -90,9 +84,6 @@ def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
     assert said is not None  # or neither would say anything
     spec = PartitionSpec(*division)
     return bind1(reshard_p, ct, sharding=NamedSharding(said.mesh, spec))
-
-
-cotangent_casts[ShardedArray] = cast_cotangent
 
 
 def divided_as(tangents: Any, primals: Any) -> Any:

@@ -235,12 +235,12 @@ def _unforeseen_truth(b: FunctionBuilder) -> Value:
 class _Halves(NamedTuple):
     """The known half of a program, and the unknown half, which recomputes unsaved values.
 
-    `known` returns the known results and then the saved values. `waiting`, a set of parameters,
+    `known` returns the known results and then the saved values. `unknown`, a set of parameters,
     takes the saved values, then some of the known arguments, then the unknown ones.
     """
 
     known: Jaxpr
-    waiting: dict[str, Any]
+    unknown: dict[str, Any]
     unknown_outs: list[bool]
     from_arguments: list[int]  # which of the known arguments
 
@@ -252,7 +252,7 @@ class _Halves(NamedTuple):
 
 def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
     parts = split_jaxpr(params["jaxpr"], unknown_ins)
-    known, waiting, count = parts.known, parts.unknown, parts.num_residuals
+    known, unknown, count = parts.known, parts.unknown, parts.num_residuals
     outs = known.outvars[: len(known.outvars) - count]
     may_keep = params["policy"] or checkpoint_policies.nothing_saveable
 
@@ -260,25 +260,25 @@ def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
         return may_keep(eqn.primitive, *(x.aval for x in eqn.invars), **eqn.params)
 
     first, saved, again = save_eqns(known.eqns, may_save)
-    # The waiting half binds the residuals as arguments; in the whole they are computed.
-    of_known = dict(zip(waiting.invars[:count], known.outvars[len(outs) :], strict=True))
+    # The unknown half binds the residuals as arguments; in the whole they are computed.
+    of_known = dict(zip(unknown.invars[:count], known.outvars[len(outs) :], strict=True))
 
     def renamed(atom: Any) -> Any:
         return of_known.get(atom, atom)
 
     eqns = [
         JaxprEqn(eqn.primitive, list(map(renamed, eqn.invars)), eqn.outvars, eqn.params, eqn.source)
-        for eqn in waiting.eqns
+        for eqn in unknown.eqns
     ]
-    arguments = [*known.invars, *waiting.invars[count:]]
+    arguments = [*known.invars, *unknown.invars[count:]]
     whole = without_dead_code(
-        Jaxpr([], arguments, [*again, *eqns], list(map(renamed, waiting.outvars)))
+        Jaxpr([], arguments, [*again, *eqns], list(map(renamed, unknown.outvars)))
     )
     used = {*whole.outvars, *(x for eqn in whole.eqns for x in eqn.invars)}
     kept = [x for x in saved if x in used]
     from_arguments = [x for x in known.invars if x in used]
     at_once = without_dead_code(Jaxpr([], known.invars, first, [*outs, *kept]))
-    invars = [*kept, *from_arguments, *waiting.invars[count:]]
+    invars = [*kept, *from_arguments, *unknown.invars[count:]]
     # Where all is kept, there is nothing to hide from XLA, which then works on the whole program.
     costly = {x for eqn in again if eqn.primitive is not name_p for x in eqn.outvars}
     is_costly = any(x in costly for eqn in whole.eqns for x in eqn.outvars)
@@ -293,14 +293,14 @@ def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
 
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     halves = _halves(tuple(unknown_ins), eqn.params)
-    known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
-    known_outs, waiting_outs = partition(halves.unknown_outs, eqn.outvars)
+    known_ins, ins_unknown = partition(unknown_ins, eqn.invars)
+    known_outs, outs_unknown = partition(halves.unknown_outs, eqn.outvars)
     kept = [Var(aval) for aval in halves.known.out_avals[len(known_outs) :]]
-    operands = halves.operands(known_ins, kept, waiting_ins)
+    operands = halves.operands(known_ins, kept, ins_unknown)
     known = {**eqn.params, "jaxpr": halves.known}
     return PartialEqns(
         [JaxprEqn(checkpoint_p, known_ins, [*known_outs, *kept], known, eqn.source)],
-        JaxprEqn(checkpoint_p, operands, waiting_outs, halves.waiting, eqn.source),
+        JaxprEqn(checkpoint_p, operands, outs_unknown, halves.unknown, eqn.source),
     )
 
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from minijax_stage2 import Primitive
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
 from minijax_stage3.dce import has_effects
-from minijax_stage4.cond import cond_p
-from minijax_stage4.cond_rules import with_common_residuals
 from minijax_stage4.partial_eval import PartialJaxprs
 
 MaySave = Callable[[JaxprEqn], bool]
@@ -55,8 +53,10 @@ def save_eqns(eqns: Iterable[JaxprEqn], may_save: MaySave) -> SavedEqns:
             continue
         rule = saving_rules.get(eqn.primitive)
         inner = rule and rule(eqn, may_save)
-        for kept, more in zip(found, inner or ([eqn], [], [eqn]), strict=True):
-            kept.extend(more)
+        first, saved, again = inner or ([eqn], [], [eqn])
+        found.first.extend(first)
+        found.saved.extend(saved)
+        found.again.extend(again)
     return found
 
 
@@ -79,29 +79,9 @@ def save_in_call(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
     parts = save_in_program(eqn.params["jaxpr"], may_save)
     if parts is None:
         return None
-    saved = [Var(aval) for aval in parts.unknown.in_avals[: parts.num_residuals]]
+    saved = [Var(aval) for aval in parts.residuals]
     first, again = ({**eqn.params, "jaxpr": half} for half in (parts.known, parts.unknown))
     return split_eqn(eqn, saved, (first, eqn.invars), (again, [*saved, *eqn.invars]))
 
 
-def _save_in_branches(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
-    branches = eqn.params["branches"]
-    parts = [save_in_program(branch, may_save) for branch in branches]
-    if not any(parts):
-        return None
-    whole = [PartialJaxprs(b, b, [True] * len(b.outvars), 0) for b in branches]
-    first, again, residuals = with_common_residuals(
-        [part or unsplit for part, unsplit in zip(parts, whole, strict=True)]
-    )
-    saved = [Var(aval) for aval in residuals]
-    which, *operands = eqn.invars
-    return split_eqn(
-        eqn,
-        saved,
-        ({"branches": first}, eqn.invars),
-        ({"branches": again}, [which, *saved, *operands]),
-    )
-
-
 saving_rules[jit_p] = save_in_call
-saving_rules[cond_p] = _save_in_branches

@@ -39,14 +39,20 @@ from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.argnums import ChosenArguments
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.errors import TangentTypeError
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import as_weak_as, is_inexact
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.source import name_of
+from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage2.vmap import BatchTrace
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.staging import abstractify
 from minijax_stage4.jacobian import jacobian_by_rows
+from minijax_stage4.transpose import flat_cotangents
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -201,7 +207,7 @@ def _with_gradient(
         inputs, of_inputs = chosen.split(_chosen_to_arrays(chosen.positions, args), kwargs)
         require_differentiable(chosen, inputs, holomorphic, allow_int)
         with_aux = WithAux(of_inputs) if has_aux else None
-        out, f_vjp = stage4.vjp(with_aux or of_inputs, *inputs)
+        out, f_vjp = _vjp(with_aux or of_inputs, *inputs)
         cts = tree_to_arrays(f_vjp(one_like("grad", fun, out, holomorphic)))
         both = tree_to_arrays(out), chosen.one_or_all(cts)
         return (*both, with_aux.aux()) if with_aux else both
@@ -210,6 +216,25 @@ def _with_gradient(
 
 
 # --8<-- [end:grad]
+
+
+def _vjp(fun: Function, *primals: Any) -> tuple[Any, functools.partial[Any]]:
+    """As stage 4's, with weak cotangents of weak arguments: rules may have promoted them."""
+    out, f_vjp = stage4.vjp(fun, *primals)
+    linear = f_vjp.func.linear  # type: ignore[attr-defined]
+    if True not in [aval.weak_type for aval in linear.in_avals]:
+        return out, f_vjp
+
+    def pull_back(residuals: Sequence[Any], ct: Any) -> Any:
+        cts, tree = tree_flatten(f_vjp.func(residuals, ct))
+        weak = [
+            as_weak_as(aval, ct) if is_inexact(aval.dtype) else ct
+            for aval, ct in zip(linear.in_avals, cts, strict=True)
+        ]
+        return tree_unflatten(tree, weak)
+
+    pull_back.linear = linear  # type: ignore[attr-defined]
+    return out, functools.partial(pull_back, *f_vjp.args)
 
 
 def _require_no_axes(caller: str, reduce_axes: Sequence[Hashable]) -> None:
@@ -301,7 +326,7 @@ def vjp(
     with_aux = _with_aux("vjp", fun, has_aux)
     primals = tree_to_arrays(primals)
     noted = NonzeroTangents("vjp", with_aux or fun, in_nzs, primals)
-    out, f_vjp = stage4.vjp(noted, *primals)
+    out, f_vjp = _vjp(noted, *primals)
     on_arrays, residuals = _on_arrays(f_vjp, _without_integers(out))
     jaxpr = f_vjp.func.linear.jaxpr  # type: ignore[attr-defined]
     pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs, jaxpr)
@@ -500,7 +525,51 @@ def linear_transpose(
     (Array([  1.,  11., 110., 100.], dtype=float32),)
     """
     _require_no_axes("linear_transpose", reduce_axes)
-    return Partial(*_on_arrays(stage4.linear_transpose(fun, *primals)))
+    require_function("linear_transpose", fun)
+    leaves, in_tree = tree_flatten(primals)
+    in_avals = abstractify(
+        "linear_transpose", fun, lambda: argument_names(fun, primals, {}), leaves, types=True
+    )
+    flat_fun = FlatFunction(fun, in_tree)
+    unknown = list(map(stage4.PartialVal.unknown, in_avals))
+    jaxpr, outs, residuals = stage4.partial_eval(flat_fun, unknown, fun)
+    program = consts_as_invars(jaxpr)
+    undefined = list(map(stage4.UndefPrimal, in_avals))
+    kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *(out.aval for out in outs))}
+    if len(kinds) == 2:
+        raise TypeError(
+            f"linear_transpose: arguments and results of `{name_of(fun)}` must all be integers, or "
+            f"all real or complex; found arguments {in_avals}, results {[x.aval for x in outs]}"
+        )
+
+    def transposed(residuals: Sequence[Any], ct: Any) -> Any:
+        caller = f"transpose of `{name_of(fun)}`"
+        cts = _flat_cotangents(caller, flat_fun.out_tree, [out.aval for out in outs], ct)
+        given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
+        in_cts = stage4.backward_pass(program, [*residuals, *undefined], given)[len(residuals) :]
+        zeros = map(stage2.Zero, in_avals)
+        pairs = zip(in_cts, zeros, strict=True)
+        return tree_unflatten(
+            in_tree,
+            [instantiate(zero if type(ct) is stage2.Zero else ct) for ct, zero in pairs],
+        )
+
+    return Partial(*_on_arrays(functools.partial(transposed, residuals)))
+
+
+def _flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
+    """The leaves of a cotangent; those of integers, which stage 4 does not have, are integers."""
+    leaves, tree = tree_flatten(ct)
+    avals = list(map(stage2.typeof, leaves))
+    if tree != out_tree or not avals or any(is_inexact(aval.dtype) for aval in out_avals):
+        return flat_cotangents(caller, out_tree, out_avals, ct)
+    for found, expected in zip(avals, out_avals, strict=True):
+        if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+            raise TangentTypeError(
+                f"{caller}: the cotangent must have the types of the result, {out_avals}; found "
+                f"{avals}"
+            )
+    return leaves
 
 
 def _on_arrays(
@@ -855,7 +924,7 @@ def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs, of_inputs = chosen.split(args, kwargs)
         require_differentiable(chosen, inputs, holomorphic, allow_int)
-        out, f_vjp = stage4.vjp(of_inputs, *inputs)
+        out, f_vjp = _vjp(of_inputs, *inputs)
         require_results("jacrev", fun, out, holomorphic)
 
         def pull_back(ct: Any) -> Any:

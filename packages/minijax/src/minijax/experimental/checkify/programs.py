@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import minijax.lax.promoting as lax
+import minijax_stage4 as stage4
 from minijax.experimental.checkify.error import Error, Site, first_of, first_of_mapped, no_code
 from minijax.experimental.checkify.interpreter import (
     CheckTrace,
@@ -15,6 +16,7 @@ from minijax.experimental.checkify.interpreter import (
     error_from,
     without_checks,
 )
+from minijax.lax.control_flow.cond_rules import cond_p
 from minijax.lax.control_flow.scan_primitive import scan_p
 from minijax.lax.control_flow.while_loop import while_p
 from minijax.lax.control_flow.while_rules import OF_SOME_EXAMPLES
@@ -27,7 +29,6 @@ from minijax.transforms.custom_derivatives.rules import custom_call_p
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage3 import Jaxpr, eval_jaxpr, jit_p
 from minijax_stage3.staging import trace_to_jaxpr
-from minijax_stage4.cond import cond_p
 from minijax_stage4.stop_gradient import stop_gradient
 
 Args = Sequence[Any]
@@ -70,11 +71,11 @@ def _numbers(program: Jaxpr, sites: tuple[Site, ...]) -> list[ShapedArray]:
     return program.out_avals[1 : 1 + count] if sites else []
 
 
-def _cond(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+def _cond(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     branches = params["branches"]
     checked = [checked_program(branch, trace.categories) for branch in branches]
     if not any(sites for _, sites in checked):
-        return bind(cond_p, *args, **params)
+        return bind(primitive, *args, **params)
     types = [_numbers(*each) for each in checked]
 
     def of_branch(number: int, *operands: Any) -> list[Any]:
@@ -95,7 +96,7 @@ def _cond(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     programs = tuple(
         _staged(partial(of_branch, number), in_avals) for number in range(len(branches))
     )
-    outs = bind(cond_p, *args, **{**params, "branches": programs})
+    outs = bind(primitive, *args, **{**params, "branches": programs})
     return _kept(trace, outs, tuple(site for _, sites in checked for site in sites))
 
 
@@ -214,7 +215,8 @@ def _staged(program: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray])
 check_rules[jit_p] = partial(_call, jit_p)
 check_rules[checkpoint_p] = partial(_call, checkpoint_p)
 check_rules[custom_call_p] = _custom_call
-check_rules[cond_p] = _cond
+for _primitive in (cond_p, stage4.cond_p):
+    check_rules[_primitive] = partial(_cond, _primitive)
 check_rules[name_p] = _name
 check_rules[scan_p] = _scan
 check_rules[while_p] = _while

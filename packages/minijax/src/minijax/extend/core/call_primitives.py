@@ -33,7 +33,7 @@ from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
-from minijax_stage4.partial_eval import PartialEqns, merge, partition
+from minijax_stage4.partial_eval import PartialEqns, merge, partition, split_call
 
 Values = Sequence[Any]
 
@@ -127,16 +127,8 @@ def register_call_primitive_rules(
 
     def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
         parts = split_jaxpr(eqn.params["call_jaxpr"], tuple(unknown_ins))
-        known_ins, waiting_ins = partition(unknown_ins, eqn.invars)
-        known_outs, waiting_outs = partition(parts.unknown_outs, eqn.outvars)
-        outs = parts.known.out_avals
-        residuals = [Var(aval) for aval in outs[len(outs) - parts.num_residuals :]]
-        known = {**eqn.params, "call_jaxpr": parts.known}
-        waiting = {**eqn.params, "call_jaxpr": parts.unknown}
-        return PartialEqns(
-            [JaxprEqn(prim, known_ins, [*known_outs, *residuals], known, eqn.source)],
-            JaxprEqn(prim, [*residuals, *waiting_ins], waiting_outs, waiting, eqn.source),
-        )
+        halves = ({**eqn.params, "call_jaxpr": half} for half in (parts.known, parts.unknown))
+        return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, *halves)
 
     def lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, call_jaxpr: Jaxpr,

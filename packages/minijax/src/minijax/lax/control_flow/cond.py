@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from minijax.errors.classes import BranchTypeError
+from minijax.lax.control_flow.cond_rules import cond_p
 from minijax.lax.control_flow.disabled_jit import known_number, known_truth
 from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.lax.indexing.indices import as_index
@@ -51,9 +52,10 @@ from minijax_stage2.tree import (
     tree_unflatten,
 )
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
+from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.staging import abstractify, name_and_place_of
-from minijax_stage4.cond import casting, cond_p, join_consts, stage_cond
+from minijax_stage4.cond import casting, join_consts, stage_cond
 from minijax_stage4.partial_eval import merge, partition
 
 
@@ -194,7 +196,9 @@ def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequen
     if not any(said):
         return branches
     wanted = [
-        like and (like.mesh, agreed("cond", column, zip(*map(division_of, column), strict=True)))
+        None
+        if like is None
+        else (like.mesh, agreed("cond", column, zip(*map(division_of, column), strict=True)))
         for like, column in zip(said, columns, strict=True)
     ]
 
@@ -322,7 +326,7 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
     target = _common_types(functions, closed)
     if any(c.out_avals != target for c in closed):
         closed = [stage_body(casting(f, target), in_avals, caller, f.fun, names) for f in functions]
-    programs, consts = join_consts([(c.jaxpr, c.consts) for c in closed])
+    programs, consts = join_consts([(consts_as_invars(c.jaxpr), c.consts) for c in closed])
     program_of = dict(zip(map(id, distinct), programs, strict=True))
     outs = _choose(index, [*consts, *leaves], [program_of[id(f)] for f in branches])
     return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))

@@ -9,15 +9,12 @@ from minijax import xla
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.control_flow.cond import choose
 from minijax.primitives.declare import declare
-from minijax.primitives.loops import call_text
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.default_placement import default_placement
-from minijax.runtime.lowering import Function, own_lowering_rules, platform_of
+from minijax.runtime.lowering import Function, platform_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, impl_rules
 from minijax_stage2.shown import shown
-from minijax_stage3 import Jaxpr, lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value
-from minijax_stage4.cond import cond_p
 
 platform_index_p = Primitive("platform_index")
 
@@ -87,25 +84,6 @@ def _lower(
     if isinstance(b, Function):
         b.known[index.name] = number
     return [index]
-
-
-def _lower_known_branch(
-    b: Function,
-    out_avals: Sequence[ShapedArray],
-    which: Value,
-    *operands: Value,
-    branches: Sequence[Jaxpr],
-) -> Sequence[Value]:
-    """Lower only the branch of a `cond` that is known to be chosen."""
-    if which.name in b.known:
-        return call_text(b, branches[b.known[which.name]], "branch", operands)
-    outs: Sequence[Value] = lowering_rules[cond_p](
-        b, out_avals, which, *operands, branches=branches
-    )
-    return outs
-
-
-own_lowering_rules[cond_p] = _lower_known_branch
 
 
 declare(platform_index_p, abstract_eval=lambda **params: [_INDEX], lower=_lower)

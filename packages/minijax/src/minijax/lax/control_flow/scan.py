@@ -294,7 +294,7 @@ def fori_loop(
             f"lower of type {first} and upper of type {last}, of which one is a tracer"
         )
 
-    def goes_on(carry: Any) -> Any:
+    def cond_fun(carry: Any) -> Any:
         i, end, _ = carry
         return lt(i, end)
 
@@ -304,7 +304,7 @@ def fori_loop(
 
     step.__name__ = name_of(body_fun)
     first_round, end = promote(lower, upper)
-    _, _, out = repeat_while(goes_on, step, (first_round, end, init_val), counts=True)
+    _, _, out = repeat_while(cond_fun, step, (first_round, end, init_val), counts=True)
     return out
 
 

@@ -49,7 +49,7 @@ class _Halves(NamedTuple):
     def operands(
         self, known_ins: Sequence[Any], known_outs: Sequence[Any], unknown_ins: Sequence[Any]
     ) -> list[Any]:
-        """The operands of the scan that waits."""
+        """The operands of the unknown scan."""
         residuals = [
             known_ins[number] if where == "ins" else known_outs[number]
             for where, number in self.sources
@@ -96,18 +96,17 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
     for number, var in enumerate(parts.known.invars):
         if var in same or var in elements:
             places[var] = "ins", number
-    waiting = parts.unknown
     in_residuals, in_consts, in_carry, in_xs = cut(
-        waiting.invars, len(residuals), sum(of_consts), sum(of_carry)
+        parts.unknown.invars, len(residuals), sum(of_consts), sum(of_carry)
     )
     in_stacked, in_constant = partition(constant, in_residuals)
     invars = [*in_constant, *in_consts, *in_carry, *in_stacked, *in_xs]
-    eqns = waiting.eqns
+    eqns = parts.unknown.eqns
     if params["length"] > params["unroll"]:
         eqns = list(map(_in_a_loop_of_its_own, eqns))
     unknown = {
         **params,
-        "jaxpr": Jaxpr([], invars, eqns, waiting.outvars),
+        "jaxpr": Jaxpr([], invars, eqns, parts.unknown.outvars),
         "num_consts": len(in_constant) + len(in_consts),
         "num_carry": len(in_carry),
     }
@@ -150,13 +149,13 @@ def _known_program(
 
 def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     halves = _halves(tuple(unknown_ins), eqn.params)
-    known_ins, waiting_ins = partition(halves.unknown_ins, eqn.invars)
-    known_outs, waiting_outs = partition(halves.unknown_outs, eqn.outvars)
+    known_ins, unknown_ins = partition(halves.unknown_ins, eqn.invars)
+    known_outs, outs_unknown = partition(halves.unknown_outs, eqn.outvars)
     known_outs += [Var(aval) for aval in halves.known.out_avals[len(known_outs) :]]
-    operands = halves.operands(known_ins, known_outs, waiting_ins)
+    operands = halves.operands(known_ins, known_outs, unknown_ins)
     return PartialEqns(
         _equations(halves.known, known_ins, known_outs, eqn.source),
-        JaxprEqn(scan_p, operands, waiting_outs, halves.unknown, eqn.source),
+        JaxprEqn(scan_p, operands, outs_unknown, halves.unknown, eqn.source),
     )
 
 
@@ -181,15 +180,15 @@ def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         return _transpose_linear(cts, args, params)
     # Something is carried that is not linear, such as a counter. It runs ahead.
     halves = _halves(linear, params)
-    known_ins, waiting_ins = partition(halves.unknown_ins, args)
+    known_ins, unknown_ins = partition(halves.unknown_ins, args)
     known_outs = eval_jaxpr(halves.known, [], *known_ins)
-    operands = halves.operands(known_ins, known_outs, waiting_ins)
-    _, waiting_cts = partition(halves.unknown_outs, cts)
-    in_cts = _transpose_linear(waiting_cts, operands, halves.unknown)
+    operands = halves.operands(known_ins, known_outs, unknown_ins)
+    _, out_cts = partition(halves.unknown_outs, cts)
+    in_cts = _transpose_linear(out_cts, operands, halves.unknown)
     num_stacked = halves.constant.count(False)
     consts, carry, xs = split_operands(in_cts, halves.unknown)
-    waiting = [*consts[halves.constant.count(True) :], *carry, *xs[num_stacked:]]
-    return merge(halves.unknown_ins, [None] * len(known_ins), waiting)
+    unknown_cts = [*consts[halves.constant.count(True) :], *carry, *xs[num_stacked:]]
+    return merge(halves.unknown_ins, [None] * len(known_ins), unknown_cts)
 
 
 def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str, Any]) -> list[Any]:

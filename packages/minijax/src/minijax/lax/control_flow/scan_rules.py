@@ -87,7 +87,7 @@ def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) ->
             i = binary("add", i, number(1))
         return [i, *rest]
 
-    def goes_on(state: list[Value]) -> Value:
+    def condition(state: list[Value]) -> Value:
         compared = f"stablehlo.compare LT, {state[0].name}, {number(in_loop).name}"
         types = f"(tensor<i32>, tensor<i32>) -> {mlir_type(ShapedArray((), np.bool_))}"
         return b.emit(f"{compared} : {types}", ShapedArray((), np.bool_))[0]
@@ -96,7 +96,7 @@ def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) ->
     # Results begin with what their type cannot tell from any other array: zeros.
     state = [number(0), *init, *(b.constant(0, aval) for aval in out_avals[num_carry:])]
     if in_loop > rounds:
-        state = while_text(b, state, goes_on, body)
+        state = while_text(b, state, condition, body)
     elif in_loop:
         state = body(state)
     i, *rest = state

@@ -169,8 +169,8 @@ def _vmap(
         )
 
     def becomes_batched(batched: Flags) -> list[bool]:
-        (_, _, (goes_on_dim,)), (_, _, out_dims) = programs_for(batched)
-        return [goes_on_dim is not None or dim is not None for dim in out_dims]
+        (_, _, (cond_dim,)), (_, _, out_dims) = programs_for(batched)
+        return [cond_dim is not None or dim is not None for dim in out_dims]
 
     batched = until_stable(tuple(dim is not None for dim in init_dims), becomes_batched)
     init = [
@@ -178,9 +178,9 @@ def _vmap(
         for x, dim, b in zip(init, init_dims, batched, strict=True)
     ]
     condition, body = programs_for(batched)
-    (cond_program, more_cond, (goes_on_dim,)), (body_program, more_body, _) = condition, body
+    (cond_program, more_cond, (cond_dim,)), (body_program, more_body, _) = condition, body
     of_cond, of_body = [*more_cond, *of_cond], [*more_body, *of_body]
-    if goes_on_dim is not None:
+    if cond_dim is not None:
         if does_io(cond_jaxpr, body_jaxpr):
             refuse_io(
                 "vmap of a while_loop whose examples end after different numbers of iterations"
@@ -214,23 +214,23 @@ def _until_all_end(
     The programs take these first; then the body the constants of the condition, and its own.
     """
 
-    def any_goes_on(*args: Any) -> list[Any]:
+    def any_holds(*args: Any) -> list[Any]:
         return [reduce_or(eval_jaxpr(condition, [], *args)[0], (0,))]
 
     def step(*args: Any) -> list[Any]:
         of_cond, of_body, carry = _split(args, cond_consts, body_consts)
-        (goes_on,) = eval_jaxpr(condition, [], *of_cond, *carry)
+        (holds,) = eval_jaxpr(condition, [], *of_cond, *carry)
         outs = eval_jaxpr(body, [], *of_body, *carry)
-        goes_on = bind1(name_p, goes_on, name=OF_SOME_EXAMPLES)
+        holds = bind1(name_p, holds, name=OF_SOME_EXAMPLES)
         return [
-            select_n(broadcast_in_dim(goes_on, typeof(x).shape, (0,)), x, new)
+            select_n(broadcast_in_dim(holds, typeof(x).shape, (0,)), x, new)
             for x, new in zip(carry, outs, strict=True)
         ]
 
     carry_avals = body.in_avals[body_consts:]
     in_avals = [*condition.in_avals[:cond_consts], *body.in_avals[:body_consts], *carry_avals]
     return (
-        stage_to_jaxpr(any_goes_on, condition.in_avals, "vmap"),
+        stage_to_jaxpr(any_holds, condition.in_avals, "vmap"),
         stage_to_jaxpr(step, in_avals, "vmap"),
     )
 
@@ -355,14 +355,14 @@ def _order(
     cond_consts, body_consts = eqn.params["cond_consts"], eqn.params["body_consts"]
     of_cond, of_body, init = _split(eqn.invars, cond_consts, body_consts)
 
-    def asks(operands: list[Any], goes_on: Var, after: Var) -> JaxprEqn:
+    def asks(operands: list[Any], holds: Var, after: Var) -> JaxprEqn:
         held = {"jaxpr": with_token(condition), "name": "while_condition"}
-        return JaxprEqn(jit_p, operands, [goes_on, after], held, eqn.source)
+        return JaxprEqn(jit_p, operands, [holds, after], held, eqn.source)
 
     first, asked = fresh([following] * 2)
     before = asks([*of_cond, *init, token], first, asked)
     in_cond, in_body, carry, out_carry = map(fresh, (of_cond, of_body, init, body.outvars))
-    was, given, done, goes_on, after = fresh([following] * 5)
+    was, given, done, holds, after = fresh([following] * 5)
     round_params = {"jaxpr": with_token(body), "name": "while_body"}
     one_round = Jaxpr(
         [],
@@ -371,9 +371,9 @@ def _order(
             JaxprEqn(
                 jit_p, [*in_body, *carry, given], [*out_carry, done], round_params, eqn.source
             ),
-            asks([*in_cond, *out_carry, done], goes_on, after),
+            asks([*in_cond, *out_carry, done], holds, after),
         ],
-        [*out_carry, goes_on, after],
+        [*out_carry, holds, after],
     )
     carried = fresh([*init, following, following])
     rounds = loop(

@@ -1,0 +1,48 @@
+"""Transposition of programs whose types say how values are sharded, or vary between devices."""
+
+from typing import Any
+
+from minijax.lax import collectives
+from minijax.primitives.varying import VaryingArray
+from minijax.settings.tracers import own_interpreters
+from minijax.shardings import resharding
+from minijax.shardings.types import ShardedArray
+from minijax_stage2 import Zero
+from minijax_stage3 import JaxprEqn
+from minijax_stage3.jaxpr import Atom
+from minijax_stage4 import transpose as stage4
+
+
+class BackwardPass(stage4.BackwardPass):
+    """Gives each cotangent the type of the value that it belongs to.
+
+    Operands of sharded and varying types may be converted implicitly; this transposes that.
+    """
+
+    def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
+        # Programs of higher-order primitives convert values themselves.
+        if not eqn.primitive.higher_order and ShardedArray in [
+            type(getattr(x, "aval", None)) for x in (*cts, *operands)
+        ]:
+            cts, operands = list(map(_unsharded, cts)), list(map(_unsharded, operands))
+        return super().transpose(eqn, cts, operands)
+
+    def accumulate(self, atom: Atom, ct: Any) -> None:
+        if atom in self.linear and ct is not None and type(ct) is not Zero:
+            classes = type(getattr(ct, "aval", None)), type(atom.aval)
+            if ShardedArray in classes:
+                ct = resharding.cast_cotangent(ct, atom.aval)
+            if VaryingArray in classes:
+                ct = collectives.cast_cotangent(ct, atom.aval)
+            super().accumulate(atom, ct)
+
+
+def _unsharded(x: Any) -> Any:
+    """A value without its sharding: a sum over a sharded axis need not be in a transpose.
+
+    How a cotangent is sharded is determined by the type of the operand that it belongs to.
+    """
+    return x if isinstance(x, stage4.UndefPrimal | Zero) else resharding.leave_to_compiler(x)
+
+
+own_interpreters[stage4.BackwardPass] = BackwardPass
