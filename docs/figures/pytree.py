@@ -1,4 +1,4 @@
-"""A tree, and its structure as a list of nodes in post-order."""
+"""A tree, and its structure as a list of nodes in pre-order."""
 
 from drawing import Drawing
 
@@ -7,9 +7,9 @@ def svg() -> str:
     drawing = Drawing(
         640,
         306,
-        "The tree of a dict with the keys a and b, where b is a list of two leaves. In post-order "
-        "its nodes are three leaves, the list, which takes the last two as its children, and the "
-        "dict, which takes what is left.",
+        "The tree of a dict with the keys a and b, where b is a list of two leaves. In pre-order "
+        "its nodes are the dict, whose children follow, the leaf of a, the list, and the two "
+        "leaves that are its children.",
     )
     drawing.box(250, 16, 130, 36, "dict  a, b", "stage-2")
     a = drawing.box(170, 92, 56, 36, "3.0", radius=18)
@@ -27,15 +27,16 @@ def svg() -> str:
 
     drawing.text((20, 250), "nodes", "small code", anchor="start")
     row = [
-        drawing.box(80, 232, 56, 36, "*", radius=18),
-        drawing.box(150, 232, 56, 36, "*", radius=18),
-        drawing.box(220, 232, 56, 36, "*", radius=18),
-        drawing.box(286, 232, 146, 36, "list, 2 children", "stage-2"),
-        drawing.box(444, 232, 188, 36, "dict a, b, 2 children", "stage-2"),
+        drawing.box(80, 232, 188, 36, "dict a, b, 2 children", "stage-2"),
+        drawing.box(280, 232, 56, 36, "*", radius=18),
+        drawing.box(348, 232, 146, 36, "list, 2 children", "stage-2"),
+        drawing.box(506, 232, 56, 36, "*", radius=18),
+        drawing.box(574, 232, 56, 36, "*", radius=18),
     ]
-    # Each inner node takes the last subtrees before it.
-    for node, first, y in ((row[3], row[1], 280), (row[4], row[0], 292)):
-        start = first.x, first.y + first.height + 4
-        end = node.center[0], node.y + node.height + 2
-        drawing.arrow(start, (start[0], y), (end[0], y), end, style="stage-2")
+    # Each inner node takes the next subtrees after it: an arrow leads to the end of the last.
+    last = row[4]
+    for node, x, y in ((row[2], last.x + 20, 280), (row[0], last.x + 36, 292)):
+        start = node.center[0], node.y + node.height + 2
+        end = x, last.y + last.height + 4
+        drawing.arrow(start, (start[0], y), (x, y), end, style="stage-2")
     return drawing.svg()
