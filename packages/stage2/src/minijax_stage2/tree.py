@@ -443,15 +443,15 @@ def explain_mismatch(expected: Any, found: Any, *, name: str = "") -> str:
     "at params['w'][0]: expected tuple of 2, found list of 2"
     """
     a, b = (x if isinstance(x, PyTreeDef) else tree_structure(x) for x in (expected, found))
-    for path, node_a, node_b in zip(a.paths(), a.nodes, b.nodes):  # noqa: B905
-        if node_a == node_b:
+    for path, x, y in zip(a.paths(), a.nodes, b.nodes):  # noqa: B905
+        if x == y:
             continue
-        where = name + keystr(path) or "the root"
-        if node_a and node_b and node_a[0] is node_b[0] is dict:
-            missing = shown([key for key in node_a[1] if key not in node_b[1]])
-            unexpected = shown([key for key in node_b[1] if key not in node_a[1]])
-            return f"at {where}: Dict key mismatch: missing {missing}, unexpected {unexpected}"
-        return f"at {where}: expected {_describe(node_a)}, found {_describe(node_b)}"
+        where = "at " + (name + keystr(path) or "the root")
+        if x and y and x[0] is y[0] is dict:
+            missing = shown([key for key in x[1] if key not in y[1]])
+            new = shown([key for key in y[1] if key not in x[1]])
+            return f"{where}: Dict key mismatch: missing {missing}, unexpected {new}"
+        return f"{where}: expected {_describe(x)}, found {_describe(y)}"
     return ""
 
 
