@@ -448,9 +448,9 @@ def explain_mismatch(expected: Any, found: Any, *, name: str = "") -> str:
             continue
         where = "at " + (name + keystr(path) or "the root")
         if x and y and x[0] is y[0] is dict:
-            missing = shown([key for key in x[1] if key not in y[1]])
+            gone = shown([key for key in x[1] if key not in y[1]])
             new = shown([key for key in y[1] if key not in x[1]])
-            return f"{where}: Dict key mismatch: missing {missing}, unexpected {new}"
+            return f"{where}: Dict key mismatch: missing {gone}, unexpected {new}"
         return f"{where}: expected {_describe(x)}, found {_describe(y)}"
     return ""
 
