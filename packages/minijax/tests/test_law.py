@@ -76,7 +76,7 @@ UNSTEADY = {"rng_uniform"}  # gives other numbers each time: test_lax.py
 # Nor do these take or give numbers: tests/test_tokens.py.
 OF_TOKENS = {"create_token", "after_all"}
 OF_STAGES = {x for x in vars(stage2_primitives).values() if isinstance(x, Primitive)}
-OF_STAGES |= {stop_gradient_p}  # of which the laws of the stages are
+OF_STAGES |= {cond_p, stop_gradient_p}  # of which the laws of the stages are
 primitives = [
     p
     for p in abstract_eval_rules
