@@ -51,6 +51,7 @@ from minijax.core import (
 )
 from minijax_stage2 import primitives as stage2_primitives
 from minijax_stage4 import stop_gradient_p
+from minijax_stage4.cond import cond_p
 
 F64, F32, C128, C64, I32, U8, BOOL = map(
     np.dtype, ("float64", "float32", "complex128", "complex64", "int32", "uint8", "bool")
