@@ -32,8 +32,8 @@ BUILDS_ON = {
 # A stage is read in an afternoon: at most so many code lines.
 MOST_LINES = {
     "minijax_stage1": 240,
-    "minijax_stage2": 2071,
-    "minijax_stage3": 1464,
+    "minijax_stage2": 2073,
+    "minijax_stage3": 1465,
     "minijax_stage4": 1124,
 }
 EXTRAS = {

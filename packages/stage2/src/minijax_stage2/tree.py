@@ -450,8 +450,10 @@ def explain_mismatch(expected: Any, found: Any, *, name: str = "") -> str:
         if node_a and node_b and node_a[0] is node_b[0] is dict:
             missing = shown([key for key in node_a[1] if key not in node_b[1]])
             unexpected = shown([key for key in node_b[1] if key not in node_a[1]])
-            return f"at {where}: Dict key mismatch: missing {missing}, unexpected {unexpected}"
-        return f"at {where}: expected {_describe(node_a)}, found {_describe(node_b)}"
+            what = f"Dict key mismatch: missing {missing}, unexpected {unexpected}"
+        else:
+            what = f"expected {_describe(node_a)}, found {_describe(node_b)}"
+        return f"at {where}: {what}"
     return ""
 
 
