@@ -136,7 +136,7 @@ TABLE = {
         (lambda: grad(identity)(ones3), TypeError, r"result of `identity` must be one real number, found f64\[3\]. Sum"),
         (lambda: grad(lambda x: (x, x))(1.0), TypeError, "must be one real number, found a pytree of 2 leaves.*Return one of them"),
         (lambda: minijax.grad(lambda x: (x, x))(1.0), TypeError, "must be one real number, found a pytree of 2 leaves.*has_aux=True"),
-        (lambda: grad(lambda x: None)(1.0), TypeError, "must be one real number, found a pytree of 0 leaves"),
+        (lambda: grad(lambda x: None)(1.0), TypeError, "must be one real number, found None"),
         (lambda: grad(lambda x: 1)(1.0), TypeError, r"must be one real number, found i64\[\]"),
         (lambda: grad(square)(3), TypeError, "argument 0 of `square` has type i64.*Convert it to a float"),
         (lambda: grad(square)({"a": 1.0, "b": [2]}), TypeError, r"argument 0\['b'\]\[0\] of `square` has type i64"),
@@ -233,8 +233,8 @@ TABLE = {
     ],
     "functions of arrays": [
         (lambda: sin("a"), TypeError, NOT_ARRAY),
-        (lambda: sin(jax.numpy.ones(2)), TypeError, "It belongs to JAX itself: numpy.asarray"),
-        (lambda: jax.jit(lambda x: sin(x))(1.0), TypeError, "It belongs to JAX itself"),
+        (lambda: sin(jax.numpy.ones(2)), TypeError, r"numpy.asarray\(x\) makes it an array"),
+        (lambda: jax.jit(lambda x: sin(x))(1.0), TypeError, "JitTracer"),
         (lambda: sin(np.array([None])), TypeError, "expected an array of numbers, found dtype object"),
         (lambda: add([1.0], 1.0), TypeError, r"found \[1.0\] of type list.*numpy.array"),
         (lambda: add(ones2, ones3), ValueError, r"Incompatible shapes for broadcasting: \(2,\) and \(3,\)"),
@@ -295,7 +295,7 @@ TABLE = {
     ],
     "stage 1": [
         (lambda: s1.add("a", 1.0), TypeError, "argument 0 of add: expected a float or an int, found 'a' of type str"),
-        (lambda: s1.deriv(sin)(1.0), TypeError, "of stage 1 knows `add` and `mul` on numbers only"),
+        (lambda: s1.derivative(sin, 1.0), TypeError, "of stage 1 knows `add` and `mul` on numbers only"),
         (lambda: s1.jvp(jit(square), 1.0, 1.0), TypeError, "of stage 1 knows `add` and `mul` on numbers only"),
         (lambda: s1.build_jaxpr(square, -1), ValueError, "num_args must be an int of at least 0, found -1"),
         (lambda: s1.eval_jaxpr(s1.build_jaxpr(identity, 1), ()), TypeError, "takes 1 arguments, found 0"),

@@ -81,9 +81,9 @@ def test_options_of_a_program_come_before_the_settings():
 
 
 def test_levels_reach_the_options_of_jaxlib():
-    from minijax_stage3.backend import get_backend
+    from minijax.xla.compile_options import options_with
 
-    build = get_backend().compile_options({"optimization_level": 19}).executable_build_options
+    build = options_with({"optimization_level": 19}).executable_build_options
     assert build.optimization_level == 19
     assert build.memory_fitting_level == 0
 

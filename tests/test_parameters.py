@@ -42,14 +42,6 @@ REASONS = {
     "A class of bases, whose subclasses take what they like.": {
         "jax.experimental.sparse.JAXSparse": "args shape",
     },
-    "Errors are made of their message.": {
-        "jax.errors.ConcretizationTypeError": "tracer context",
-        "jax.errors.NonConcreteBooleanIndexError": "tracer",
-        "jax.errors.TracerArrayConversionError": "tracer",
-        "jax.errors.TracerBoolConversionError": "tracer",
-        "jax.errors.TracerIntegerConversionError": "tracer",
-        "jax.errors.UnexpectedTracerError": "msg",
-    },
     "JAX refuses any value of these but None.": {
         f"jax.numpy.{name}": "out where"
         for name in (

@@ -169,12 +169,14 @@ def test_signals_are_passed_on_and_nothing_is_left(processes, number):
     if number != signal.SIGKILL:  # which lets nobody end what the processes started
         program = program.replace("time", "os.system('sleep 1000'); time")
     mark = f"MARK_OF_TEST={time.monotonic_ns()}"
+    # Whoever runs the tests may ignore the signal, as nohup and shells do, so its default is set.
     launcher = subprocess.Popen(
         command(processes.program(program, MINIMAL), "-n", "2", "--grace", "2"),
         env=environment(**dict([mark.split("=")])),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: number == signal.SIGKILL or signal.signal(number, signal.SIG_DFL),
     )
     processes.running.append(launcher)
     for _ in range(2):

@@ -17,6 +17,7 @@ from rows import for_each
 import minijax
 import minijax.numpy as jnp
 from minijax import Array, enable_x64, grad, jit, jvp, make_jaxpr, vmap, xla
+from minijax.errors import JaxRuntimeError
 from minijax.runtime import compiled
 from minijax.runtime.compilation import Compilation
 from minijax_stage3 import backend
@@ -343,7 +344,7 @@ class TestCompilerOptions:
     def test_what_xla_does_not_know(self):
         f = jit(lambda x: x + 1, compiler_options={"xla_no_such_option": 1})
         with pytest.raises(
-            ValueError, match=r"`<lambda>`: XLA does not accept .*xla_no_such_option"
+            JaxRuntimeError, match=r"`<lambda>`: XLA does not accept .*xla_no_such_option"
         ):
             f(1.0)
         with pytest.raises(TypeError, match=r"compiler_options is a dict"):

@@ -51,6 +51,7 @@ from minijax.core import (
 )
 from minijax_stage2 import primitives as stage2_primitives
 from minijax_stage4 import stop_gradient_p
+from minijax_stage4.cond import cond_p
 
 F64, F32, C128, C64, I32, U8, BOOL = map(
     np.dtype, ("float64", "float32", "complex128", "complex64", "int32", "uint8", "bool")
@@ -76,7 +77,7 @@ UNSTEADY = {"rng_uniform"}  # gives other numbers each time: test_lax.py
 # Nor do these take or give numbers: tests/test_tokens.py.
 OF_TOKENS = {"create_token", "after_all"}
 OF_STAGES = {x for x in vars(stage2_primitives).values() if isinstance(x, Primitive)}
-OF_STAGES |= {stop_gradient_p}  # of which the laws of the stages are
+OF_STAGES |= {cond_p, stop_gradient_p}  # of which the laws of the stages are
 primitives = [
     p
     for p in abstract_eval_rules

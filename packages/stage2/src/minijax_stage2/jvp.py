@@ -94,7 +94,7 @@ def jvp_flat(
     >>> jvp_flat(lambda x, y: [x * y], [3.0, 2.0], [1.0, Zero.like(2.0)], "product")
     ([6.0], [2.0])
     """
-    trace = dialect().interpreter(JVPTrace)(name)
+    trace: JVPTrace = dialect().interpreter(JVPTrace)(name)
     with trace.run():
         outs = f(*(trace.box(x, t) for x, t in zip(primals, tangents, strict=True)))
     return trace.unbox(outs)

@@ -107,7 +107,7 @@ def vmap_flat(
     >>> vmap_flat(lambda x, y: [x * y], [np.arange(3.0), 2.0], [0, None], 3, "double")
     ([array([0., 2., 4.])], [0])
     """
-    trace = dialect().interpreter(BatchTrace)(axis_size, name, of_axis)
+    trace: BatchTrace = dialect().interpreter(BatchTrace)(axis_size, name, of_axis)
     with trace.run():
         outs = f(*(trace.box(x, dim) for x, dim in zip(values, dims, strict=True)))
     return trace.unbox(outs)

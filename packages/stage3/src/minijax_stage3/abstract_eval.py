@@ -56,7 +56,7 @@ def abstract_eval(
     """
     for aval in in_avals:
         if type(aval) is not ShapedArray:
-            return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[no-any-return]
+            return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[attr-defined, no-any-return]
     return abstract_eval_rules[primitive](*in_avals, **params)  # type: ignore[no-any-return]
 
 

@@ -170,7 +170,8 @@ class FunctionBuilder:
 
     def head(self, name: str, visibility: str, params: Sequence[str], outs: Sequence[str]) -> str:
         """The declaration of the function, from those of its parameters and results."""
-        return f"func.func {visibility} @{name}({', '.join(params)}) -> ({', '.join(outs)})"
+        types = f"({', '.join(params)}) -> ({', '.join(outs)})"
+        return f"func.func {visibility} @{name}{types}"
 
     def fresh_name(self) -> str:
         self.count += 1

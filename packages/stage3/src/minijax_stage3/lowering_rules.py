@@ -36,7 +36,7 @@ def _add(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value
 
 
 def comparison_type(dtype: np.dtype[Any]) -> str:
-    """How StableHLO compares numbers of a dtype; float0, in its text booleans, is unsigned."""
+    """The way in which StableHLO compares numbers of a dtype; float0 is a boolean there."""
     if is_inexact(dtype):
         return "FLOAT"
     return "SIGNED" if dtype.name.startswith("int") else "UNSIGNED"

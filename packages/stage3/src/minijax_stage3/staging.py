@@ -137,7 +137,7 @@ def trace_to_jaxpr(
     >>> trace_to_jaxpr(lambda x: [sin(x)], [ShapedArray((2,), "float32")], "an example", None)
     { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }
     """
-    trace = dialect().interpreter(JaxprTrace)(transformation, name)
+    trace: JaxprTrace = dialect().interpreter(JaxprTrace)(transformation, name)
     trace.argument_names = argument_names
     with trace.run():
         outs = f(*trace.new_args(in_avals))

@@ -1,14 +1,14 @@
 """Jaxprs as graphs, in the language of Graphviz's `dot`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minijax_stage3.printing import Printer
 
 if TYPE_CHECKING:
-    from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
+    from minijax_stage3.jaxpr import Atom, JaxprEqn, Var
 
 
-def to_dot(jaxpr: "Jaxpr | ClosedJaxpr") -> str:
+def to_dot(jaxpr: Any) -> str:
     """The graph of a program: equations are boxes, and edges bear the types of values.
 
     A program within an equation is not drawn; draw it by itself.

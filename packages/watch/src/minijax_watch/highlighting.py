@@ -5,14 +5,14 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minijax_stage3.printing import Printer
 from minijax_watch.recorder import place_of
 from minijax_watch.stepper import definition, element
 
 if TYPE_CHECKING:
-    from minijax_stage3.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+    from minijax_stage3.jaxpr import JaxprEqn, Var
 
 _ASSETS = Path(__file__).with_name("jaxpr.html")
 
@@ -90,12 +90,12 @@ def definition_of_jaxprs() -> str:
     return definition(_ASSETS)
 
 
-def in_color(jaxpr: "Jaxpr | ClosedJaxpr") -> str:
+def in_color(jaxpr: Any) -> str:
     """A program as text with colors for a terminal."""
     return "\n".join(TerminalPrinter().jaxpr_lines(getattr(jaxpr, "jaxpr", jaxpr)))
 
 
-def to_html(jaxpr: "Jaxpr | ClosedJaxpr") -> str:
+def to_html(jaxpr: Any) -> str:
     """A program as a part of a page, where a variable shows its definition and uses."""
     printer = PagePrinter()
     text = printer.page_of("\n".join(printer.jaxpr_lines(getattr(jaxpr, "jaxpr", jaxpr))))

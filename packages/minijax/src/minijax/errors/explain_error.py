@@ -2,7 +2,6 @@
 
 import re
 import sys
-from functools import cache
 from pathlib import Path
 from traceback import walk_tb
 
@@ -13,7 +12,6 @@ PAGES = Path(__file__).with_name("pages")
 _WITH_JAXS_NAME = {"XLAError": "JaxRuntimeError"}
 
 
-@cache
 def page_of(cls: type[BaseException]) -> str | None:
     """The name of the page of a class of errors, its own or that of a base class; None: no page."""
     for each in cls.__mro__:
@@ -74,8 +72,11 @@ def explain_error(error: BaseException | type[BaseException] | str | None = None
 
 
 def _page(error: BaseException | type[BaseException] | str) -> Path:
-    cls = error if isinstance(error, type) else type(error)
-    name = error if isinstance(error, str) else page_of(cls) or cls.__name__
+    if isinstance(error, str):
+        name = error
+    else:
+        cls = error if isinstance(error, type) else type(error)
+        name = page_of(cls) or cls.__name__
     page = PAGES / f"{name}.md"
     if name.isidentifier() and page.is_file():
         return page

@@ -99,7 +99,7 @@ def _reshaped(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list
 
 def _split(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[Axes]:
     """For each of the sizes into which an axis is split, the axes of the mesh that divide it."""
-    shape = x.sharding.mesh.shape
+    shape = x.sharding.mesh.shape  # type: ignore[attr-defined]
     left = list(names)
     for size in sizes:
         taken = []

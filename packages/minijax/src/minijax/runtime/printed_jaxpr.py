@@ -195,7 +195,7 @@ def _only_names_an_axis(eqn: JaxprEqn, used: set[int]) -> bool:
 
 def _axes(eqn: JaxprEqn) -> tuple[Any, ...]:
     """The names of the axes of a collective."""
-    return tuple(x.aval.axis.name for x in eqn.invars[1:])
+    return tuple(x.aval.axis.name for x in eqn.invars[1:])  # type: ignore[attr-defined]
 
 
 def printed(eqn: JaxprEqn) -> tuple[str, Params]:
@@ -208,7 +208,7 @@ def printed(eqn: JaxprEqn) -> tuple[str, Params]:
     if name == "custom_call":
         name, its_own = params["rule"].printed
         ordered = dict(sorted({**_custom_call(params), **its_own}.items()))
-    if name == "psum" and any(x.aval.axis.checked for x in eqn.invars[1:]):
+    if name == "psum" and any(x.aval.axis.checked for x in eqn.invars[1:]):  # type: ignore[attr-defined]
         name = "psum_invariant"
         del ordered["axis_index_groups"]
     if "name" in ordered:

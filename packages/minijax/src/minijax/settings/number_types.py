@@ -243,7 +243,7 @@ _OPERATORS = tuple(
 def check_operators_of_tracers() -> None:
     """Have operators of tracers check promotion from now on; those of arrays do it always."""
     for name in _OPERATORS:
-        setattr(Tracer, name, _checked(getattr(stage2.Tracer, name)))
+        setattr(Tracer, name, _checked(getattr(Tracer, name)))
 
 
 def _checked(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -55,7 +55,7 @@ def require_meeting(*operands: Any) -> None:
     """Raise an error if settings forbid promoting these arguments."""
     numbers = dialect()
     if getattr(numbers, "checks_arguments", False):
-        numbers.check_meeting(*map(typeof, operands))
+        numbers.check_meeting(*map(typeof, operands))  # type: ignore[attr-defined]
 
 
 def require_one_dtype(*operands: Any) -> None:

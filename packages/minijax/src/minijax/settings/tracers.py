@@ -135,7 +135,8 @@ def interpreter_of_library(cls: Any) -> Any:
 @contextmanager
 def adopted_traces() -> Iterator[None]:
     """Within a function of this library, traces of stages that are running box its tracers."""
-    own = [trace for trace in current_trace().stack() if _makes_tracers_of_stage(trace)]
+    stack: list[Any] = list(current_trace().stack())
+    own = [trace for trace in stack if _makes_tracers_of_stage(trace)]
     for trace in own:
         trace.tracer = of_library(trace.tracer)
     try:

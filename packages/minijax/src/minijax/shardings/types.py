@@ -110,7 +110,7 @@ class ShardedArray(ShapedArray):
         """The types of the results of a primitive of which the type of an operand says more."""
         for aval in in_avals:
             if type(aval) not in (ShapedArray, ShardedArray):
-                return aval.abstract_eval(primitive, in_avals, params)
+                return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[attr-defined]
         if calls_programs(primitive, params):
             return abstract_eval_rules[primitive](*in_avals, **params)
         mesh = _common_mesh(primitive, in_avals)
@@ -180,7 +180,7 @@ def sharded_type(aval: ShapedArray) -> "ShardedArray | None":
     while not isinstance(aval, ShardedArray):
         if type(aval) is ShapedArray:
             return None
-        aval = aval.plain
+        aval = aval.plain  # type: ignore[attr-defined]
     return aval
 
 
@@ -188,7 +188,7 @@ def with_division(aval: ShapedArray, mesh: AbstractMesh, division: Division) -> 
     """The type with another division, also where a type of another class says more of it."""
     if type(aval) in (ShapedArray, ShardedArray):
         return ShardedArray(unsharded(aval), mesh, division)
-    return aval.with_plain(with_division(aval.plain, mesh, division))
+    return aval.with_plain(with_division(aval.plain, mesh, division))  # type: ignore[attr-defined]
 
 
 def division_of(aval: ShapedArray) -> Division:
