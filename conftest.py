@@ -38,8 +38,8 @@ ENVIRONMENT = {
 }
 
 
-# Each program is one unit for LLVM, which takes a fifth of the time off the compilation of small
-# programs. By night they are compiled in parts, as by default.
+# Each program is one unit for LLVM, which takes some time off the compilation of small programs.
+# By night they are compiled in parts, as by default.
 IN_ONE_PART = "--xla_cpu_parallel_codegen_split_count=1"
 
 

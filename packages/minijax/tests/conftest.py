@@ -6,8 +6,12 @@ import os
 os.environ.setdefault("MINIJAX_ENABLE_COMPILATION_CACHE", "false")
 
 import pytest
+from hypothesis import settings
 
 import minijax
+
+settings.register_profile("library", deadline=None)  # another program may run beside
+settings.load_profile("library")
 
 minijax.config.update("enable_x64", True)  # the laws are tried to many digits
 if "MINIJAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:  # laws are about our programs
