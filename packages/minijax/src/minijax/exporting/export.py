@@ -514,15 +514,15 @@ def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
     """The same program with its constants in its text instead of passed as arguments."""
     eqns: list[JaxprEqn] = []
     for var, x in zip(jaxpr.constvars, consts, strict=True):
-        of_array = var
+        stored = var
         if is_key_type(var.aval.dtype):
             x = random_unwrap(x)
-            of_array = Var(typeof(x))
-        value = np.asarray(x, of_array.aval.dtype)
-        eqns.append(JaxprEqn(constant_p, [], [of_array], {"value": value}))
-        if of_array is not var:
+            stored = Var(typeof(x))
+        value = np.asarray(x, stored.aval.dtype)
+        eqns.append(JaxprEqn(constant_p, [], [stored], {"value": value}))
+        if stored is not var:
             kind = {"impl": implementation_of(var.aval.dtype)}
-            eqns.append(JaxprEqn(random_wrap_p, [of_array], [var], kind))
+            eqns.append(JaxprEqn(random_wrap_p, [stored], [var], kind))
     return Jaxpr([], jaxpr.invars, [*eqns, *jaxpr.eqns], jaxpr.outvars)
 
 

@@ -156,6 +156,6 @@ def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
 
 
 def recorded_lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
-    """`lower`, of which listeners hear how long it took."""
+    """`lower`, with its duration reported to the listeners of `monitoring`."""
     with logging_time(LOWERED, f"jit({name.removeprefix('jit_')})"):
         return lower(jaxpr, name, module)

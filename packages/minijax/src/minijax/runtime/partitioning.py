@@ -276,11 +276,13 @@ class PartitionedProgram:
             mesh = _plain_mesh(self.devices)
         module = PartitionedModule(self.platform, self.num_devices, mesh)
         self.inspections, self.kept = module.inspections, module.kept
-        told = dict(attributes)
+        annotated = dict(attributes)
         for number, (sharding, aval) in enumerate(zip(in_shardings, jaxpr.in_avals, strict=True)):
             if isinstance(sharding, NamedSharding):
-                told[number] = joined(told.get(number), argument(module, sharding, aval.ndim))
-        module.argument_attributes = told
+                annotated[number] = joined(
+                    annotated.get(number), argument(module, sharding, aval.ndim)
+                )
+        module.argument_attributes = annotated
         module.result_attributes = {
             number: argument(module, sharding, aval.ndim)
             for number, (sharding, aval) in enumerate(

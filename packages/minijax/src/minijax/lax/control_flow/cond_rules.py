@@ -81,9 +81,9 @@ def _lower(
 
 
 def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    of_choice, *of_operands = ins
-    outs = [depends(branch, tuple(of_operands)) for branch in params["branches"]]
-    return tuple([of_choice or any(flags) for flags in zip(*outs, strict=True)])
+    which, *operands = ins
+    outs = [depends(branch, tuple(operands)) for branch in params["branches"]]
+    return tuple([which or any(flags) for flags in zip(*outs, strict=True)])
 
 
 def _order(
