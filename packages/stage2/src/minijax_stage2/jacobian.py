@@ -11,7 +11,7 @@ from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.functions import reshape
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.promotion import as_weak_as, is_inexact
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import Zero, instantiate
@@ -74,10 +74,8 @@ def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int
         return [instantiate(t) for t in out_tangents]
 
     blocks = vmap(push_forward, out_axes=-1)(standard_basis(aval))
-    return [
-        as_weak_as(out, reshape(block, out.shape + aval.shape))
-        for out, block in zip(out_avals, blocks, strict=True)
-    ]
+    shapes = [out.shape + aval.shape for out in out_avals]
+    return list(map(reshape, blocks, shapes))
 
 
 def require_inexact_results(caller: str, fun: Any, result: Any) -> None:

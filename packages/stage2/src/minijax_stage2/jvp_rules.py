@@ -4,13 +4,12 @@ In a formula `t` is the tangent of that operand, `out` the result of the primiti
 """
 
 # ruff: noqa: F403, F405
-from typing import Any
 
 from minijax_stage2 import primitives as p
 from minijax_stage2.functions import *
 from minijax_stage2.jvp import defjvp, deflinear, defzero
-from minijax_stage2.promotion import as_weak_as, is_inexact
-from minijax_stage2.shaped_array import typeof
+from minijax_stage2.promotion import is_inexact
+from minijax_stage2.trace import bind1
 
 deflinear(p.neg_p)
 defjvp(p.sin_p, lambda t, out, x: mul(t, cos(x)))
@@ -42,11 +41,14 @@ defjvp(
 )
 
 
-def _converted(t: Any, out: Any, x: Any, *, new_dtype: Any, **weak: bool) -> Any:
-    return as_weak_as(typeof(out), astype(t, new_dtype)) if is_inexact(new_dtype) else None
-
-
-defjvp(p.convert_element_type_p, _converted)
+defjvp(
+    p.convert_element_type_p,
+    lambda t, out, x, *, new_dtype, **weak: (
+        bind1(p.convert_element_type_p, t, new_dtype=new_dtype, **weak)
+        if is_inexact(new_dtype)
+        else None
+    ),
+)
 
 deflinear(p.reduce_sum_p)
 deflinear(p.transpose_p)

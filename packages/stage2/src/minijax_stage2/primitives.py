@@ -77,7 +77,7 @@ impl_rules[ge_p] = _by(np.greater_equal)
 
 impl_rules[select_n_p] = lambda which, on_false, on_true: [_select(which, on_false, on_true)]
 decide_dtype.add(convert_element_type_p)
-impl_rules[convert_element_type_p] = lambda x, *, new_dtype, **weak: [_convert(x, new_dtype)]
+impl_rules[convert_element_type_p] = lambda x, **params: [_convert(x, **params)]
 
 impl_rules[reduce_sum_p] = lambda x, *, axes: [np.sum(x, axis=axes, dtype=np.result_type(x))]
 impl_rules[transpose_p] = lambda x, *, permutation: [np.transpose(x, permutation)]
@@ -123,11 +123,13 @@ def _select(which: Any, on_false: Any, on_true: Any) -> Any:
     return np.where(which, on_true, on_false)[()]
 
 
-def _convert(x: Any, new_dtype: np.dtype[Any]) -> Any:
+def _convert(x: Any, new_dtype: np.dtype[Any], weak_type: bool = False) -> Any:
+    """`x` with another dtype; with `weak_type` a scalar becomes a Python number."""
     x = np.asarray(x)
     if x.dtype.kind == "c" and new_dtype.kind in "iuf":  # the imaginary part is dropped
         x = x.real
-    return x.astype(new_dtype)[()]
+    out = x.astype(new_dtype)[()]
+    return out.item() if weak_type and not x.shape else out
 
 
 def check_broadcast_in_dim(x: ShapedArray, shape: Shape, broadcast_dimensions: Shape) -> None:

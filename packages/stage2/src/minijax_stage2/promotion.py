@@ -109,21 +109,13 @@ def cast(x: Any, target: ShapedArray) -> Any:
         return x
     if type(x) in python_scalars and not dtype.names:
         kind, numbers = kind_of(dtype), dialect()
-        stays = target.weak_type or type(x) is not bool or not numbers.weak_arrays
+        stays = target.weak_type or type(x) is not bool  # which has no width to be weak about
         is_there = kind >= _REAL or x == x  # NaN is not an integer
         if stays and dtype == numbers.default[kind] and is_there:
             return python_scalars[kind](x)
         return numbers.scalar(x, dtype)
-    if target.weak_type and dialect().weak_arrays:
-        return bind1(convert_element_type_p, x, new_dtype=dtype, weak_type=True)
-    return bind1(convert_element_type_p, x, new_dtype=dtype)
-
-
-def as_weak_as(aval: ShapedArray, x: Any) -> Any:
-    """`x`, of the dtype of `aval`, weak if that is: see `Dialect.weak_arrays`."""
-    if not aval.weak_type or typeof(x).weak_type or not dialect().weak_arrays:
-        return x
-    return bind1(convert_element_type_p, x, new_dtype=aval.dtype, weak_type=True)
+    weak = {"weak_type": True} if target.weak_type else {}
+    return bind1(convert_element_type_p, x, new_dtype=dtype, **weak)
 
 
 def to_inexact(x: Any) -> Any:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -54,11 +54,7 @@ class ShapedArray:
     dtype: np.dtype[Any]
     weak_type: bool
 
-    def __new__(
-        cls, shape: Shape, dtype: Any, weak_type: bool = False, **more: Any
-    ) -> "ShapedArray":
-        if more:
-            return type_makers[-1](ShapedArray(shape, dtype, weak_type), **more)
+    def __new__(cls, shape: Shape, dtype: Any, weak_type: bool = False) -> "ShapedArray":
         if not isinstance(dtype, np.dtype):
             dtype = parse_dtype("ShapedArray", dtype)
         key = shape, dtype, weak_type
@@ -135,14 +131,6 @@ class ShapedArray:
     def before_broadcast(self, x: Any) -> Any:
         """`x`, about to be broadcast to meet a value of this type, converted if it must be."""
         return x
-
-
-def _no_more(aval: ShapedArray, **more: Any) -> NoReturn:
-    raise TypeError(f"ShapedArray: there is no argument {next(iter(more))!r}")
-
-
-# The type of which more is said than shape and dtype: by the last of these.
-type_makers: list[Callable[..., ShapedArray]] = [_no_more]
 
 
 _BOOL, _INTEGER, _REAL, _COMPLEX, NO_NUMBER = range(5)
@@ -240,10 +228,7 @@ class Dialect:
         default: the dtype of each kind of numbers: boolean, integer, real, complex.
         weak: the type of a Python number of each kind; a boolean has no width to be weak about.
         dtypes: the dtype in memory for each dtype; None if it does not hold numbers.
-        weak_arrays: whether arrays may be weak like the numbers that they were made from.
     """
-
-    weak_arrays = False
 
     def __init__(self, bits: int = 64):
         names = "bool", f"int{bits}", f"float{bits}", f"complex{2 * bits}"
@@ -269,9 +254,13 @@ class Dialect:
         """The promoted dtype of operands of these types, as a scalar type, weak if all are."""
         kind, dtype = promoted(avals)
         if dtype is None:  # Python numbers decide
-            are_weak = self.weak_arrays or all(aval.weak_type for aval in avals)
+            are_weak = all(aval.weak_type for aval in avals)
             return self.weak[kind] if are_weak else self.weak[kind].strip_weak_type()
         return ShapedArray((), self.dtypes[dtype])
+
+    def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
+        """The type of the elements of `aval` in another shape; only scalars of numpy are weak."""
+        return aval.update(shape, weak_type=aval.weak_type and not shape)
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2.functions import add
-from minijax_stage2.promotion import as_weak_as, broadcast_to, is_inexact
+from minijax_stage2.promotion import broadcast_to, is_inexact
 from minijax_stage2.shaped_array import ShapedArray, float0, typeof
 from minijax_stage2.trace import EvalTrace, Primitive, current_trace
 
@@ -48,11 +48,10 @@ def instantiate(tangent: Any) -> Any:
     if type(tangent) is not Zero:
         return tangent
     aval = tangent.aval
-    if aval.weak_type and not aval.shape:
-        return aval.convert(aval.dtype.type(0).item())
-    if isinstance(current_trace(), EvalTrace) or aval.dtype == float0:
-        return as_weak_as(aval, np.zeros(aval.shape, aval.dtype))
-    return aval.convert(as_weak_as(aval, broadcast_to(aval.dtype.type(0), aval.shape)))
+    if aval.dtype == float0 or (aval.shape and isinstance(current_trace(), EvalTrace)):
+        return np.zeros(aval.shape, aval.dtype)
+    zero = aval.dtype.type(0)
+    return aval.convert(broadcast_to(zero.item() if aval.weak_type else zero, aval.shape))
 
 
 def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:

@@ -120,43 +120,33 @@ def comparison(primitive: Primitive) -> Callable[..., Avals]:
 
 def _select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Avals:
     shape = p.check_select_n(which, on_false, on_true)
-    weak = on_false.weak_type and on_true.weak_type
-    return [ShapedArray(shape, on_false.dtype, weak and _may_be_weak(shape))]
+    chosen = on_true if on_false.weak_type else on_false  # weak if both are
+    return [dialect().with_shape(chosen, shape)]
 
 
 def _convert_element_type(
     x: ShapedArray, *, new_dtype: np.dtype[Any], weak_type: bool = False
 ) -> Avals:
-    out = ShapedArray(x.shape, new_dtype, weak_type)
+    out = dialect().with_shape(ShapedArray((), new_dtype, weak_type), x.shape)
     require_numbers(p.convert_element_type_p, x, out)
     return [out]
-
-
-def _rearranged(x: ShapedArray, shape: Shape) -> ShapedArray:
-    """The type of the elements of `x` in another shape."""
-    return ShapedArray(shape, x.dtype, x.weak_type and _may_be_weak(shape))
-
-
-def _may_be_weak(shape: Shape) -> bool:
-    """Return True if types of this shape can be weak: in numpy only those of scalars."""
-    return not shape or dialect().weak_arrays
 
 
 def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:
     require_numbers(p.reduce_sum_p, x)
     if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
         raise TypeError(f"reduce_sum: axes {axes} are not distinct axes of {x}")
-    return [_rearranged(x, tuple(n for i, n in enumerate(x.shape) if i not in axes))]
+    return [dialect().with_shape(x, tuple(n for i, n in enumerate(x.shape) if i not in axes))]
 
 
 def _transpose(x: ShapedArray, *, permutation: Shape) -> Avals:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(f"transpose: {permutation} does not permute the axes of {x}")
-    return [_rearranged(x, tuple(x.shape[axis] for axis in permutation))]
+    return [dialect().with_shape(x, tuple(x.shape[axis] for axis in permutation))]
 
 
 def _reshape(x: ShapedArray, *, new_sizes: Shape) -> Avals:
-    out = _rearranged(x, new_sizes)
+    out = dialect().with_shape(x, new_sizes)
     if out.size != x.size:
         raise TypeError(f"reshape: {x} has {counted(x.size, 'element')}, {out} has {out.size}")
     return [out]
@@ -164,7 +154,7 @@ def _reshape(x: ShapedArray, *, new_sizes: Shape) -> Avals:
 
 def _broadcast_in_dim(x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> Avals:
     p.check_broadcast_in_dim(x, shape, broadcast_dimensions)
-    return [_rearranged(x, shape)]
+    return [dialect().with_shape(x, shape)]
 
 
 def _dot_general(

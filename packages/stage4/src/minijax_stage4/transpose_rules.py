@@ -98,7 +98,7 @@ deftranspose(
     lambda ct, which, x, y: select_n(which, full_like(ct, 0), ct),
     jointly=True,
 )
-deftranspose(p.convert_element_type_p, lambda ct, x, *, new_dtype, **weak: astype(ct, x.aval.dtype))
+deftranspose(p.convert_element_type_p, lambda ct, x, **params: astype(ct, x.aval.dtype))
 
 deftranspose(p.reduce_sum_p, _spread_back)
 deftranspose(p.transpose_p, lambda ct, x, *, permutation: transpose(ct, _inverse(permutation)))

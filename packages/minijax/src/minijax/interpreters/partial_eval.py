@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, ShapedArray, partial_eval_rules
+from minijax.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, partial_eval_rules
 from minijax.core import dce_rules as _dce_rules
 from minijax.extend.core.call_primitives import dce_call
 from minijax.extend.linear_util import WrappedFun
 from minijax.extend.rules import Rule, RulesByJAX
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import ShapedArray
 from minijax_stage3 import dce
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import JaxprTracer

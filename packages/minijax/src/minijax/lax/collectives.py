@@ -41,6 +41,7 @@ from minijax.primitives.varying import (
 from minijax.runtime.array import Array, array
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.promotion import as_weak_as
 from minijax.shardings.no_collectives import require_allowed
 from minijax_stage2 import (
     Primitive,
@@ -56,7 +57,6 @@ from minijax_stage2 import (
     vmap_rules,
 )
 from minijax_stage2.functions import canonical_axis, ints
-from minijax_stage2.promotion import as_weak_as
 from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules, lowering_rules

@@ -12,9 +12,10 @@ from minijax.lax.precision import PrecisionLike, attributes_of
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
+from minijax.settings.promotion import as_weak_as
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers
-from minijax_stage2.promotion import as_weak_as, is_inexact, result_type
+from minijax_stage2.promotion import is_inexact, result_type
 from minijax_stage2.shaped_array import dtype_of_numbers
 
 HOW = ("precision", "preferred_element_type", "out_sharding")

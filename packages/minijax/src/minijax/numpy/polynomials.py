@@ -26,10 +26,10 @@ from minijax.numpy.rearranging import roll
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_one_dtype
+from minijax.settings.promotion import as_weak_as, require_one_dtype
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import as_weak_as, broadcast_shapes, to_inexact
+from minijax_stage2.promotion import broadcast_shapes, to_inexact
 
 MOST_WRITTEN_OUT = 16  # steps; XLA makes a faster program of few steps than of a loop
 

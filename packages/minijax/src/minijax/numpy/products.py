@@ -19,7 +19,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_one_count, require_one_dtype, result_type
+from minijax.settings.promotion import as_weak_as, require_one_count, require_one_dtype, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, one_int
 from minijax_stage2.promotion import broadcast_shapes, cast
@@ -34,11 +34,7 @@ def meet(*operands: Any) -> list[Array]:
 def weak_like(out: Any, *operands: Any) -> Any:
     """`out`, weak like the operands that it was computed from."""
     aval, meeting = typeof(out), result_type(*map(typeof, operands))
-    if meeting.weak_type and aval.dtype == meeting.dtype and not aval.weak_type:
-        return stage2.bind1(
-            stage2.primitives.convert_element_type_p, out, new_dtype=aval.dtype, weak_type=True
-        )
-    return out
+    return as_weak_as(meeting, out) if aval.dtype == meeting.dtype else out
 
 
 @operation(static=HOW)

@@ -25,9 +25,9 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.ordered_effects import order_rules
 from minijax.settings.tracers import Tracer
+from minijax.shardings.shaped_array import ShapedArray
 from minijax_stage2 import (
     Primitive,
-    ShapedArray,
     Zero,
     current_trace,
     draw_stack,

@@ -24,6 +24,7 @@ from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.shaped_array import (
     Dialect,
     DTypes,
+    Shape,
     dialect,
     dialect_in_force,
     has_type,
@@ -82,7 +83,6 @@ class LibraryDialect(Dialect):
         in_function: the types in a function of the library that is called under these.
     """
 
-    weak_arrays = True
     checks_operators = checks_arguments = False
     interpreter: Any = staticmethod(interpreter_of_library)
     in_function: "LibraryDialect"
@@ -144,11 +144,16 @@ class LibraryDialect(Dialect):
 
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
         """As numpy has it, but narrow floats and integers promote with weak types only."""
-        _, dtype = promoted(avals)
+        kind, dtype = promoted(avals)
         self._require_path(avals)
-        if dtype is not None and self.settings.explicit_x64_dtypes == "allow":
-            return ShapedArray((), dtype)
-        return super().result_type(*avals)
+        if dtype is None:  # Python numbers decide
+            return self.weak[kind]
+        allows_wide = self.settings.explicit_x64_dtypes == "allow"
+        return ShapedArray((), dtype if allows_wide else self.dtypes[dtype])
+
+    def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
+        """The type of the elements of `aval` in another shape: arrays may be weak, too."""
+        return aval.update(shape)
 
     def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
         """The dtype, or that of 32 bits in its place, as `explicit_x64_dtypes` says."""

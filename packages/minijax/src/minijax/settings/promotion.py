@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from minijax.settings.number_types import LibraryDialect
-from minijax_stage2 import ShapedArray, astype, promotion, typeof
+from minijax_stage2 import ShapedArray, astype, bind1, promotion, typeof
+from minijax_stage2.primitives import convert_element_type_p
 from minijax_stage2.shaped_array import dialect
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ def result_type(*avals: ShapedArray) -> ShapedArray:
     if numbers := _checking():
         numbers.check_dtypes(avals)
     return promotion.result_type(*avals)
+
+
+def as_weak_as(aval: ShapedArray, x: Any) -> Any:
+    """`x`, of the dtype of `aval`, weak if that is."""
+    if not aval.weak_type or typeof(x).weak_type:
+        return x
+    return bind1(convert_element_type_p, x, new_dtype=aval.dtype, weak_type=True)
 
 
 def weak_if_all_are(out: Any, *operands: Any) -> Any:

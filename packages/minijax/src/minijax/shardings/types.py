@@ -16,7 +16,7 @@ from minijax.shardings.no_collectives import require_kept
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.shaped_array import Shape, short_dtype, type_makers
+from minijax_stage2.shaped_array import Shape, short_dtype
 from minijax_stage3 import Jaxpr, abstract_eval_rules
 
 # The axes of a mesh that divide one axis of an array, and those for each of its axes.
@@ -238,19 +238,6 @@ def type_at(aval: ShapedArray, sharding: Sharding | None) -> ShapedArray:
         tuple([name for name in axes if name in explicit]) for axes in sharding.axes(aval.ndim)
     ]
     return ShardedArray(aval, sharding.mesh.abstract_mesh, tuple(division))
-
-
-def _made(aval: ShapedArray, *, sharding: Sharding | None = None, **kinds: Any) -> ShapedArray:
-    """The type that `ShapedArray(shape, dtype, sharding=...)` makes."""
-    given = [name for name, value in kinds.items() if value]
-    if given:
-        raise TypeError(
-            f"ShapedArray: {given[0]} is said by primitives, and cannot be given: leave it out"
-        )
-    return type_at(aval, sharding)
-
-
-type_makers.append(_made)
 
 
 def calls_programs(primitive: Primitive, params: dict[str, Any]) -> bool:

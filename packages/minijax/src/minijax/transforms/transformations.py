@@ -25,6 +25,7 @@ from minijax.runtime.refs import Ref, passing, require_no_refs, split_refs, valu
 from minijax.runtime.wrapping import wraps
 from minijax.settings.config import Switch
 from minijax.settings.printed_types import printed_type
+from minijax.settings.promotion import as_weak_as
 from minijax.shardings.resharding import divided_as
 from minijax.transforms.differentiable import (
     one_like,
@@ -43,7 +44,7 @@ from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import TangentTypeError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import as_weak_as, is_inexact
+from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
@@ -801,11 +802,7 @@ def jacfwd(
            [4., 0.]], dtype=float32)
     """
 
-    def transformation(fun: Function, argnums: Argnums) -> Function:
-        # a partial function has no attributes of types that no function may have
-        return stage2.jacfwd(functools.partial(fun) if callable(fun) else fun, argnums)
-
-    return _jacobian("jacfwd", transformation, fun, argnums, has_aux, holomorphic)
+    return _jacobian("jacfwd", _jacfwd, fun, argnums, has_aux, holomorphic)
 
 
 @overload
@@ -911,9 +908,31 @@ def hessian(
     """
 
     def transformation(fun: Function, argnums: Argnums) -> Function:
-        return stage2.jacfwd(_jacrev(fun, argnums, holomorphic, allow_int=False), argnums)
+        return _jacfwd(_jacrev(fun, argnums, holomorphic, allow_int=False), argnums)
 
     return _jacobian("hessian", transformation, fun, argnums, has_aux, holomorphic)
+
+
+def _jacfwd(fun: Function, argnums: Argnums) -> Function:
+    """As stage 2's, with weak derivatives of weak results."""
+    require_function("jacfwd", fun)
+    outs: list[Any] = []
+
+    @wraps(fun)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        out = fun(*args, **kwargs)
+        outs[:] = tree_leaves(out)
+        return out
+
+    jacobian = stage2.jacfwd(noted, argnums)
+
+    def with_weak(*args: Any, **kwargs: Any) -> Any:
+        blocks, tree = tree_flatten(jacobian(*args, **kwargs))
+        each = len(blocks) // max(len(outs), 1)
+        avals = [stage2.typeof(out) for out in outs for _ in range(each)]
+        return tree_unflatten(tree, map(as_weak_as, avals, blocks))
+
+    return with_weak
 
 
 def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool) -> Function:

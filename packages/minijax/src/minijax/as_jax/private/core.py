@@ -19,7 +19,7 @@ def full_lower(val: Any) -> Any:
     return val
 
 
-def physical_aval(aval: ShapedArray) -> ShapedArray:
+def physical_aval(aval: Any) -> Any:
     """The type of arrays in memory: of keys, that of their words."""
     if not is_key_type(aval.dtype):
         return aval

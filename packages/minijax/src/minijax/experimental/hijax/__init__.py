@@ -20,7 +20,8 @@ from minijax.experimental.hijax.derived_rules import (
 from minijax.experimental.hijax.primitive import HiPrim
 from minijax.primitives.methods import is_undefined_primal
 from minijax.runtime.refs import AbstractRef
-from minijax_stage2 import ShapedArray, Zero
+from minijax.shardings.shaped_array import ShapedArray
+from minijax_stage2 import Zero
 from minijax_stage2.shaped_array import aval_rules
 from minijax_stage2.tangent import instantiate
 

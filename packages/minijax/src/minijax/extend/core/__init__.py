@@ -14,7 +14,6 @@ from minijax.core import (
     JaxprEqn,
     Literal,
     Primitive,
-    ShapedArray,
     Var,
     inner_jaxprs,
     jaxpr_as_fun,
@@ -46,6 +45,7 @@ from minijax.extend.linear_util import DebugInfo
 from minijax.primitives.effects import Effect
 from minijax.runtime.tokens import AbstractToken, Token
 from minijax.settings.tracers import Tracer
+from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import is_value
 from minijax_stage2.source import user_source
 from minijax_stage2.tangent import tangent_type

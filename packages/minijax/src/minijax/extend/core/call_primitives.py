@@ -9,7 +9,6 @@ from minijax.core import (
     JaxprEqn,
     Literal,
     Primitive,
-    ShapedArray,
     UndefPrimal,
     Var,
     Zero,
@@ -27,6 +26,7 @@ from minijax.primitives.calls import (
 from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2 import ShapedArray
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchDim, of_batch_axis
 from minijax_stage3.jaxpr import consts_as_invars

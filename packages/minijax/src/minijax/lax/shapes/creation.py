@@ -20,11 +20,11 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import Creation, operation
 from minijax.settings.key_types import implementation_of, is_key_type
 from minijax.settings.number_types import library_number_types, set_number_types
+from minijax.settings.promotion import as_weak_as
 from minijax.shardings.resharding import divided_like
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.promotion import as_weak_as
 from minijax_stage2.shaped_array import (
     Shape,
     check_shape,

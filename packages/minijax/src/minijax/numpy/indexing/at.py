@@ -32,10 +32,10 @@ from minijax.numpy.indexing.parsing import (
 from minijax.numpy.indexing.plan import indices_of, plan_index
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import result_type
+from minijax.settings.promotion import as_weak_as, result_type
 from minijax.shardings.resharding import dividing
 from minijax_stage2 import ShapedArray, typeof
-from minijax_stage2.promotion import as_weak_as, broadcast_to, cast
+from minijax_stage2.promotion import broadcast_to, cast
 from minijax_stage2.shaped_array import Shape
 
 CLIP, DROP = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
