@@ -18,7 +18,6 @@ from benchmarks import (
     checkpoints,
     devices,
     growth,
-    instructions,
     memory,
     processes,
     rivals,
@@ -37,7 +36,6 @@ Groups = dict[str, list[Line]]
 GROUPS: Groups = {
     "startup": startup.LINES,
     "staging": staging.LINES,
-    "instructions": instructions.LINES,
     "calls": calls.LINES,
     "runtime": runtime.LINES,
     "devices": devices.LINES,

@@ -32,12 +32,11 @@ class Row:
 
     Arguments:
         name: what was measured.
-        ours: seconds, bytes or instructions; None where it could not be measured, and `note` says
-            why.
+        ours: seconds or bytes; None where it could not be measured, and `note` says why.
         peer: the same for the peer, which is JAX unless the note names another.
         ratio: the median of the ratios of all pairs.
         budget: what the ratio may be at most.
-        unit: "s", "B", or "I" for instructions.
+        unit: "s" or "B".
         note: what else there is to know.
     """
 
@@ -61,8 +60,7 @@ class Row:
 class Line(NamedTuple):
     """A line of the table before it is measured; `measure(quick)` takes fewer pairs if quick.
 
-    Commits are compared where it is of a case, timed `number` times in a row, of a program, or of a
-    figure of ours that is exact, taken with the environment variables of a commit.
+    Commits are compared where it is of a case, timed `number` times in a row, or of a program.
     """
 
     name: str
@@ -72,7 +70,6 @@ class Line(NamedTuple):
     program: str | None = None
     pairs: int = 0
     number: int = 1
-    figure: Callable[[dict[str, str]], int] | None = None
 
 
 class Skip(Exception):

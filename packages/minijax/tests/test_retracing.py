@@ -75,8 +75,8 @@ CASES = [
         lambda g: g({"w": X}, 1.0),
         lambda g: g({"w": X, "b": None}, 1.0),
         [
-            "structure of the arguments: (({'w': *}, *), {}) before, "
-            "(({'b': None, 'w': *}, *), {}) now"
+            "structure of the arguments: PyTreeDef((({'w': *}, *), {})) before, "
+            "PyTreeDef((({'b': None, 'w': *}, *), {})) now"
         ],
     ),
     (

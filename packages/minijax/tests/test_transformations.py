@@ -382,7 +382,7 @@ def test_the_transpose_of_a_function_of_integers_has_integers():
     for ct in (jnp.ones(3), jnp.arange(2)):
         with pytest.raises(TypeError, match="the cotangent must have the types of the result"):
             transposed(ct)
-    with pytest.raises(TypeError, match="the cotangent must have the tree structure"):
+    with pytest.raises(TypeError, match="cotangent: expected an array or a number, found"):
         transposed((jnp.arange(3),))
     with pytest.raises(TypeError, match="must all be integers, or all real or complex"):
         linear_transpose(lambda x: 2.0 * x, jnp.arange(3))

@@ -322,8 +322,7 @@ def test_functions_with_and_without_keys():
         (
             lambda: tree_transpose(tree_structure([0]), tree_structure({"a": 0}), [{"b": 1}]),
             TypeError,
-            "tree_transpose: at pytree_to_transpose[0]: Dict key mismatch: missing "
-            "['a'], unexpected ['b']",
+            "tree_transpose: at pytree_to_transpose[0]: expected dict of 1 with aux data ('a',)",
         ),
         (
             lambda: tree_transpose(tree_structure([]), None, []),

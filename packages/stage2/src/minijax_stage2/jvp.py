@@ -4,32 +4,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2.argnums import ChosenArguments
-from minijax_stage2.errors import IntegerGradientError, TangentTypeError, TreeMismatchError
+from minijax_stage2.argnums import split_arguments
+from minijax_stage2.errors import TangentTypeError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like
-from minijax_stage2.promotion import cast, is_inexact
-from minijax_stage2.shaped_array import (
-    ShapedArray,
-    dialect,
-    float0,
-    python_scalars,
-    typeof,
-    typeof_named,
-)
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import ShapedArray, dialect, float0, typeof, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer
-from minijax_stage2.tree import (
-    explain_mismatch,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_map,
-    tree_unflatten,
-)
+from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_map, tree_unflatten
 
 jvp_rules = Rules("jvp", "jvp_rules")
 
@@ -193,72 +179,54 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
                 f"jvp: {role} must be a tuple or list of arguments, found {shown(given)} of type "
                 f"{type(given).__name__}; for a single argument write (x,)"
             )
-    primals, tangents = tuple(primals), tuple(tangents)
-    paths_and_primals, in_tree = tree_flatten_with_path(primals)
-    flat_tangents, tangents_tree = tree_flatten(tangents)
-    if in_tree != tangents_tree:
-        raise TreeMismatchError(
-            "jvp: primals and tangents must have the same tree structure: "
-            f"{explain_mismatch(primals, tangents)}. Give a tangent for each primal, and for "
-            "nothing else."
-        )
     caller = f"jvp of `{name_of(fun)}`"
-    roles = [f"primals{keystr(path)}" for path, _ in paths_and_primals]
-    flat_primals = [x for _, x in paths_and_primals]
-    flat_tangents = [
-        check_tangent(caller, role, typeof_named(f"{caller}: {role}", x), t)
-        for role, x, t in zip(roles, flat_primals, flat_tangents, strict=True)
-    ]
+    paths_and_primals, in_tree = tree_flatten_with_path(tuple(primals))
+    avals = [typeof_named(f"{caller}: primals{keystr(path)}", x) for path, x in paths_and_primals]
+    flat_tangents = check_tangents(f"{caller}: tangents", in_tree, avals, tuple(tangents))
     flat_fun = FlatFunction(fun, in_tree)
-    outs, out_tangents = jvp_flat(flat_fun, flat_primals, flat_tangents, fun)
+    outs, out_tangents = jvp_flat(flat_fun, [x for _, x in paths_and_primals], flat_tangents, fun)
     return (
         tree_unflatten(flat_fun.out_tree, outs),
-        tree_unflatten(flat_fun.out_tree, [instantiate(t) for t in out_tangents]),
+        tree_unflatten(flat_fun.out_tree, map(instantiate, out_tangents)),
     )
 
 
-def check_tangent(
-    caller: str,
-    role: str,
-    aval: ShapedArray,
-    tangent: Any,
-    kind: str = "tangent",
-    expected: ShapedArray | None = None,
-) -> Any:
-    """`tangent` checked against a primal of type `aval`; a Python number takes its dtype.
-
-    Its type has to be `expected`, by default the tangent type of the primal.
+def check_tangents(
+    what: str, tree: PyTreeDef, avals: Sequence[ShapedArray], tangents: Any
+) -> list[Any]:
+    """The leaves of tangents or cotangents of values of these types, in a tree of this structure.
 
     Raises:
-        TangentTypeError: shape or dtype do not fit.
+        TreeMismatchError: their structure differs; the message calls them `what`.
+        TangentTypeError: one of them does not have its type.
+    """
+    paths_and_avals, _ = tree_flatten_with_path(tree.unflatten(avals))
+    leaves = tree.flatten_up_to(tangents, what)
+    return [
+        check_tangent(f"{what}{keystr(path)}", leaf, tangent_type(aval))
+        for (path, aval), leaf in zip(paths_and_avals, leaves, strict=True)
+    ]
+
+
+def check_tangent(what: str, tangent: Any, expected: ShapedArray) -> Any:
+    """A tangent or cotangent, if it has the expected type; a Python number takes that dtype.
+
+    Raises:
+        TangentTypeError: it has not; the message calls it `what`.
     """
     if type(tangent) is Zero:
         return tangent
-    expected = expected or tangent_type(aval)
-    found = typeof_named(f"{caller}: the {kind} of {role}", tangent)
-    if expected.dtype == float0:
-        if found.dtype == float0 and found.shape == expected.shape:
-            return Zero(expected)
-    elif found.shape == expected.shape:
+    found = typeof_named(what, tangent)
+    if found.shape == expected.shape:
         if found.dtype == expected.dtype:
-            return tangent
-        if type(tangent) in python_scalars and not isinstance(tangent, complex):
+            return Zero(expected) if expected.dtype == float0 else tangent
+        if type(tangent) in (int, float) and expected.dtype != float0:
             return cast(tangent, expected)
     raise TangentTypeError(
-        f"{caller}: the {kind} of {role}, of type {aval}, must have type {expected}; "
-        f"found {found}. {_tangent_remedy(expected, kind)}"
+        f"{what} must have type {expected}; found {found}. Tangents and cotangents have the shape "
+        "and dtype of their value; for an integer give numpy.zeros(shape, float0), or make it a "
+        "float."
     )
-
-
-def _tangent_remedy(expected: ShapedArray, kind: str) -> str:
-    if expected.dtype != float0:
-        whose = "the result" if kind == "cotangent" else "its primal"
-        return f"Make the {kind} an array of the shape and dtype of {whose}."
-    if kind == "cotangent":
-        zeros = f"numpy.zeros({expected.shape}, float0)"
-        return f"Integers have no cotangents: give {zeros}."
-    remedy = "make the argument a float, or close over it"
-    return f"Integers have no tangents: {remedy}."
 
 
 def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -276,24 +244,16 @@ def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
     >>> deriv(lambda x: x * x * x)(2.0)
     12.0
     """
-    chosen = ChosenArguments("deriv", fun, argnums)
+    require_function("deriv", fun)
 
     def derivative(*args: Any) -> Any:
-        inputs, of_inputs = chosen.split(args)
+        inputs, of_inputs = split_arguments("deriv", fun, argnums, args)
         growing = tree_map(int_to_float, inputs)
-        return jvp(of_inputs, growing, tree_map(_rate_one, growing))[1]
+        rate = tree_map(lambda x: full_like(x, 1), growing)
+        return jvp(of_inputs, (growing,), (rate,))[1]
 
     return derivative
 
 
 def int_to_float(x: Any) -> Any:
     return float(x) if type(x) is int else x
-
-
-def _rate_one(x: Any) -> Any:
-    aval = typeof(x)
-    if not is_inexact(aval.dtype):
-        raise IntegerGradientError(
-            f"deriv: integers cannot grow smoothly, found {aval}; use floats"
-        )
-    return full_like(x, 1)

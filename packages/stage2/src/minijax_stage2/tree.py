@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.shown import counted, shown
 
-MAX_DEPTH = 100_000  # a deeper tree is assumed to contain itself
+MAX_NODES = 10_000_000
 
 KeyPath = tuple[Any, ...]  # the path from the root to a leaf: keys, whose text is source code
 
@@ -46,7 +46,7 @@ class NodeType(NamedTuple):
 registry: dict[type[Any], NodeType] = {}
 
 
-def find_node_type(cls: type[Any]) -> NodeType | None:
+def find_node_type(cls: type[Any]) -> Any:
     """Return the node type of class `cls`, or None if its instances are leaves.
 
     A subclass of a registered class is a leaf until it is registered itself. Namedtuples are nodes
@@ -61,11 +61,6 @@ def find_node_type(cls: type[Any]) -> NodeType | None:
 def _namedtuple_node(cls: Any) -> NodeType:
     keys = [f".{field}" for field in cls._fields]
     return NodeType(lambda x: (x, None), lambda _, children: cls(*children), lambda *_: keys)
-
-
-def node_type_of(cls: type[Any]) -> NodeType:
-    """Return the node type of class `cls`; KeyError: its instances are leaves."""
-    return find_node_type(cls) or registry[cls]
 
 
 def _flat_keys(aux_data: Any, num_children: int) -> list[str]:
@@ -151,19 +146,8 @@ class PyTreeDef:
     def num_leaves(self) -> int:
         return self.nodes.count(None)
 
-    def __hash__(self) -> int:
-        try:
-            return hash(self.nodes)
-        except TypeError:  # some aux_data is not hashable: let == tell such trees apart
-            return hash(tuple(node and (node[0], node[2]) for node in self.nodes))
-
     def __repr__(self) -> str:
         return f"PyTreeDef({self._build(['*'] * self.num_leaves, _repr_node)})"
-
-    @property
-    def described(self) -> str:
-        """The structure as messages show it: `{'a': *, 'b': [*, *]}`, where `*` is a leaf."""
-        return "a leaf" if self.nodes == (None,) else repr(self)[len("PyTreeDef(") : -1]
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Return the tree of this structure that has the given leaves."""
@@ -171,9 +155,9 @@ class PyTreeDef:
         if len(leaves) != self.num_leaves:
             raise TreeMismatchError(
                 f"tree_unflatten: expected {counted(self.num_leaves, 'leaf')}, found "
-                f"{len(leaves)}, for the structure {self.described}"
+                f"{len(leaves)}, for the structure {self}"
             )
-        return self._build(leaves, lambda cls, data, xs: node_type_of(cls).unflatten(data, xs))
+        return self._build(leaves, lambda cls, data, xs: find_node_type(cls).unflatten(data, xs))
 
     def _build(self, leaves: Sequence[Any], make: Callable[[type[Any], Any, Any], Any]) -> Any:
         """Replace leaf by leaf, and each node by `make(class, aux_data, children)`."""
@@ -195,7 +179,7 @@ class PyTreeDef:
             path = pending.pop()
             yield path
             if node is not None:
-                keys = node_type_of(node[0]).keys(*node[1:])
+                keys = find_node_type(node[0]).keys(*node[1:])
                 pending += [(*path, key) for key in keys][::-1]
 
     def flatten_up_to(self, tree: Any, name: str = "tree") -> list[Any]:
@@ -248,29 +232,22 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
     """
     leaves: list[Any] = []
     nodes: list[Node | None] = []
-    siblings: Iterator[Any] = iter((tree,))
-    levels = [iter(())]  # the siblings still to come on the levels above
-    while levels:
-        for x in siblings:
-            node_type = None
-            if is_leaf is None or not is_leaf(x):
-                node_type = registry.get(type(x))
-                if node_type is None and isinstance(x, tuple):
-                    node_type = find_node_type(type(x))
-            if node_type is None:
-                leaves.append(x)
-                nodes.append(None)
-                continue
-            children, aux_data = node_type.flatten(x)
-            children = tuple(children)
-            nodes.append((type(x), aux_data, len(children)))
-            levels.append(siblings)
-            siblings = iter(children)
-            if len(levels) > MAX_DEPTH:
-                raise ValueError(f"a tree nested {MAX_DEPTH} deep probably contains itself")
-            break
+    pending = [tree]  # the subtrees to come, the next one last
+    while pending:
+        x = pending.pop()
+        node_type = registry.get(type(x))
+        if node_type is None and isinstance(x, tuple):
+            node_type = find_node_type(type(x))
+        if (is_leaf is not None and is_leaf(x)) or node_type is None:
+            leaves.append(x)
+            nodes.append(None)
         else:
-            siblings = levels.pop()
+            found, aux_data = node_type.flatten(x)
+            children = tuple(found)
+            nodes.append((type(x), aux_data, len(children)))
+            pending += reversed(children)
+            if len(nodes) > MAX_NODES:
+                raise ValueError(f"a tree of {MAX_NODES} nodes probably contains itself")
     return leaves, PyTreeDef(tuple(nodes))
 
 
@@ -444,14 +421,9 @@ def explain_mismatch(expected: Any, found: Any, *, name: str = "") -> str:
     """
     a, b = (x if isinstance(x, PyTreeDef) else tree_structure(x) for x in (expected, found))
     for path, x, y in zip(a.paths(), a.nodes, b.nodes):  # noqa: B905
-        if x == y:
-            continue
-        where = "at " + (name + keystr(path) or "the root")
-        if x and y and x[0] is y[0] is dict:
-            gone = shown([key for key in x[1] if key not in y[1]])
-            new = shown([key for key in y[1] if key not in x[1]])
-            return f"{where}: Dict key mismatch: missing {gone}, unexpected {new}"
-        return f"{where}: expected {_describe(x)}, found {_describe(y)}"
+        if x != y:
+            where = name + keystr(path) or "the root"
+            return f"at {where}: expected {_describe(x)}, found {_describe(y)}"
     return ""
 
 

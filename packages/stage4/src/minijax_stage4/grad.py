@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage2 import Zero, full_like, typeof
-from minijax_stage2.argnums import ChosenArguments
+from minijax_stage2.argnums import require_inexact, split_arguments
 from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.jvp import check_tangents
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray
 from minijax_stage2.shown import counted
@@ -17,7 +18,7 @@ from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage4.errors import ComplexGradientError, NonScalarGradientError
 from minijax_stage4.linearize import LinearProgram, linearize_flat
-from minijax_stage4.transpose import UndefPrimal, backward_pass, flat_cotangents
+from minijax_stage4.transpose import UndefPrimal, backward_pass
 
 
 def pull_back(linear: LinearProgram, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -59,7 +60,8 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[
     out_tree = flat_fun.out_tree
 
     def f_vjp(residuals: Sequence[Any], ct: Any) -> Any:
-        cts = flat_cotangents(f"vjp of `{name_of(fun)}`", out_tree, linear.out_avals, ct)
+        what = f"vjp of `{name_of(fun)}`: cotangent"
+        cts = check_tangents(what, out_tree, linear.out_avals, ct)
         in_cts = pull_back(linear, residuals, cts)
         return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
 
@@ -73,14 +75,14 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    chosen = ChosenArguments("grad", fun, argnums)
+    require_function("grad", fun)
 
     @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = chosen.split(args, kwargs)
-        chosen.require_inexact(inputs)
-        out, f_vjp = vjp(of_inputs, *inputs)
-        return out, chosen.one_or_all(f_vjp(one_like("grad", fun, out)))
+        inputs, of_inputs = split_arguments("grad", fun, argnums, args, kwargs)
+        require_inexact("grad", f"argument {argnums}", fun, inputs)
+        out, f_vjp = vjp(of_inputs, inputs)
+        return out, f_vjp(one_like("grad", fun, out))[0]
 
     return value_and_gradient
 
@@ -134,8 +136,7 @@ def require_scalar(expected: str, out: Any, remedy: str) -> ShapedArray:
         raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")
     if len(leaves) != 1 or tree.nodes != (None,):
         raise NonScalarGradientError(
-            f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree.described}. "
-            f"{remedy}"
+            f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree}. {remedy}"
         )
     aval = typeof(out)
     if aval.shape:

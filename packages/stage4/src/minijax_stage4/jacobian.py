@@ -5,8 +5,9 @@ from functools import wraps
 from typing import Any
 
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
-from minijax_stage2.argnums import ChosenArguments
-from minijax_stage2.jacobian import require_inexact_results, standard_basis
+from minijax_stage2.argnums import require_inexact, split_arguments
+from minijax_stage2.flat_function import require_function
+from minijax_stage2.jacobian import standard_basis
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import Zero, instantiate
 from minijax_stage2.tree import keystr, tree_flatten_with_path
@@ -32,27 +33,27 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     array([[2., 0.],
            [0., 4.]])
     """
-    chosen = ChosenArguments("jacrev", fun, argnums)
+    require_function("jacrev", fun)
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = chosen.split(args, kwargs)
-        chosen.require_inexact(inputs)
-        out, f_vjp = vjp(of_inputs, *inputs)
-        require_inexact_results("jacrev", fun, out)
+        inputs, of_inputs = split_arguments("jacrev", fun, argnums, args, kwargs)
+        require_inexact("jacrev", f"argument {argnums}", fun, inputs)
+        out, f_vjp = vjp(of_inputs, inputs)
+        require_inexact("jacrev", "result", fun, out)
         for path, leaf in tree_flatten_with_path(out)[0]:
             if typeof(leaf).dtype.kind == "c":  # 1 and i would each give half of a derivative
                 raise ComplexGradientError(
                     f"jacrev: result{keystr(path)} of `{name_of(fun)}` is complex, {typeof(leaf)}. "
                     "Use jacfwd, or return its real and imaginary parts."
                 )
-        return jacobian_by_rows(f_vjp, out, chosen)
+        return jacobian_by_rows(f_vjp, out)
 
     return jacobian
 
 
-def jacobian_by_rows(f_vjp: Callable[..., Any], out: Any, chosen: ChosenArguments) -> Any:
-    """The derivatives of each result of a function with respect to the chosen arguments."""
+def jacobian_by_rows(f_vjp: Callable[..., Any], out: Any) -> Any:
+    """The derivatives of each result of a function of one argument."""
     outs, out_tree = tree_flatten(out)
     zeros = [instantiate(Zero.like(x)) for x in outs]
 
@@ -60,12 +61,13 @@ def jacobian_by_rows(f_vjp: Callable[..., Any], out: Any, chosen: ChosenArgument
         aval = typeof(outs[which])
 
         def pull(ct: Any) -> Any:
-            return f_vjp(tree_unflatten(out_tree, [*zeros[:which], ct, *zeros[which + 1 :]]))
+            cts = [*zeros[:which], ct, *zeros[which + 1 :]]
+            return f_vjp(tree_unflatten(out_tree, cts))[0]
 
         def block(row: Any) -> Any:
             return reshape(row, aval.shape + typeof(row).shape[1:])
 
-        return chosen.one_or_all(tree_map(block, vmap(pull)(standard_basis(aval))))
+        return tree_map(block, vmap(pull)(standard_basis(aval)))
 
     return tree_unflatten(out_tree, map(rows, range(len(outs))))
 

@@ -4,14 +4,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax_stage2 import ShapedArray, Zero, explain_mismatch, typeof
-from minijax_stage2.errors import TreeMismatchError
+from minijax_stage2 import ShapedArray, Zero, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.jvp import check_tangent, jvp_flat
+from minijax_stage2.jvp import check_tangents, jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage4.partial_eval import PartialVal, partial_eval
 
@@ -98,17 +97,8 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, partial[Any]
     outs, linear, residuals = linearize_flat(flat_fun, leaves, fun)
 
     def f_jvp(residuals: Sequence[Any], *tangents: Any) -> Any:
-        paths_and_tangents, tangents_tree = tree_flatten_with_path(tangents)
-        if tangents_tree != in_tree:
-            raise TreeMismatchError(
-                f"linearized `{name_of(fun)}`: tangents must have the tree structure of the "
-                f"arguments: {explain_mismatch(primals, tangents)}. Give a tangent for each of "
-                "them."
-            )
-        given = [
-            check_tangent(f"linearized `{name_of(fun)}`", f"argument{keystr(path)}", aval, t)
-            for (path, t), aval in zip(paths_and_tangents, linear.in_avals, strict=True)
-        ]
+        what = f"linearized `{name_of(fun)}`: tangents"
+        given = check_tangents(what, in_tree, linear.in_avals, tangents)
         return tree_unflatten(flat_fun.out_tree, linear(residuals, given))
 
     return tree_unflatten(flat_fun.out_tree, outs), partial(f_jvp, residuals)

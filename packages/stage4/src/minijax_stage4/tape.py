@@ -13,9 +13,9 @@ from typing import Any
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import *
 from minijax_stage2 import primitives as p
-from minijax_stage2.argnums import ChosenArguments
+from minijax_stage2.argnums import require_inexact, split_arguments
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.jvp import int_to_float
+from minijax_stage2.jvp import check_tangents, int_to_float
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, user_source
@@ -23,7 +23,7 @@ from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Rules
 from minijax_stage2.tracer import PrimalTracer
 from minijax_stage4.grad import one_like
-from minijax_stage4.transpose import UndefPrimal, flat_cotangents, transpose_rules, unspread
+from minijax_stage4.transpose import UndefPrimal, transpose_rules, unspread
 
 PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
 vjp_rules = Rules("the tape", "vjp_rules")
@@ -208,7 +208,8 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
     out_avals = [typeof(out) for out in primal_outs]
 
     def f_vjp(ct: Any) -> Any:
-        cts = flat_cotangents(f"vjp of `{name_of(fun)}`", flat_fun.out_tree, out_avals, ct)
+        what = f"vjp of `{name_of(fun)}`: cotangent"
+        cts = check_tangents(what, flat_fun.out_tree, out_avals, ct)
         cotangents = play_back(trace.tape, out_nodes, cts)
         in_cts = [
             cotangents[node] if node in cotangents else Zero.like(x)
@@ -237,14 +238,14 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
     >>> value_and_grad(lambda x: x * x)(3)
     (9.0, 6.0)
     """
-    chosen = ChosenArguments("grad on a tape", fun, argnums)
+    require_function("grad on a tape", fun)
 
     def value_and_gradient(*args: Any) -> Any:
-        inputs, of_inputs = chosen.split(args)
+        inputs, of_inputs = split_arguments("grad on a tape", fun, argnums, args)
         inputs = tree_map(int_to_float, inputs)
-        chosen.require_inexact(inputs)
-        out, f_vjp = vjp(of_inputs, *inputs)
-        return out, chosen.one_or_all(f_vjp(one_like("grad on a tape", fun, out)))
+        require_inexact("grad on a tape", f"argument {argnums}", fun, inputs)
+        out, f_vjp = vjp(of_inputs, inputs)
+        return out, f_vjp(one_like("grad on a tape", fun, out))[0]
 
     return value_and_gradient
 

@@ -15,19 +15,17 @@ from minijax_stage2 import (
     Zero,
     add,
     bind,
-    explain_mismatch,
     reduce_sum,
     typeof,
 )
 from minijax_stage2.argument_names import argument_names
-from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.jvp import check_tangent
+from minijax_stage2.jvp import check_tangents
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, on_behalf_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import Rules
-from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal
 from minijax_stage3.jaxpr import Atom, consts_as_invars
 from minijax_stage3.staging import abstractify
@@ -228,23 +226,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     out_avals = [out.aval for out in outs]
 
     def transposed(consts: Sequence[Any], ct: Any) -> Any:
-        cts = flat_cotangents(f"transpose of `{name_of(fun)}`", flat_fun.out_tree, out_avals, ct)
+        caller = f"transpose of `{name_of(fun)}`"
+        cts = check_tangents(f"{caller}: cotangent", flat_fun.out_tree, out_avals, ct)
         given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
         in_cts = backward_pass(program, [*consts, *undefined], given)[len(consts) :]
         return tree_unflatten(in_tree, list(map(instantiate, in_cts)))
 
     return partial(transposed, consts)
-
-
-def flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
-    """The leaves of a cotangent, checked against the results that it belongs to."""
-    paths_and_leaves, tree = tree_flatten_with_path(ct)
-    if tree != out_tree:
-        raise TreeMismatchError(
-            f"{caller}: the cotangent must have the tree structure of the result: "
-            f"{explain_mismatch(out_tree, ct)}. Give a cotangent for each leaf of the result."
-        )
-    return [
-        check_tangent(caller, f"the result{keystr(path)}", aval, leaf, "cotangent")
-        for aval, (path, leaf) in zip(out_avals, paths_and_leaves, strict=True)
-    ]

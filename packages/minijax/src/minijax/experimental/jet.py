@@ -203,8 +203,8 @@ def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
 
 def _checked(name: str, position: int, order: int, x: Any, term: Any) -> Any:
     """A derivative of the curve, an array of the type that a tangent of `x` has."""
-    role, kind = f"argument {position}", f"derivative of order {order}"
-    return to_array(check_tangent(f"jet of `{name}`", role, typeof(x), term, kind))
+    what = f"jet of `{name}`: the derivative of order {order} of argument {position}"
+    return to_array(check_tangent(what, term, tangent_type(typeof(x))))
 
 
 def _scaled(tree: Any, number: float) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from minijax_stage2.tree import node_type_of, registry
+from minijax_stage2.tree import find_node_type, registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def children_with_keys(node: Any) -> list[tuple[Any, Any]]:
     cls = type(node)
     if cls in keyed_classes:
         return [(key, child) for key, child in keyed_classes[cls](node)[0]]
-    found, aux_data = node_type_of(cls).flatten(node)
+    found, aux_data = find_node_type(cls).flatten(node)
     children = tuple(found)
     return list(zip(_keys(cls, aux_data, len(children)), children, strict=True))
 

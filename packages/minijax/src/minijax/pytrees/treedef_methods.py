@@ -32,7 +32,7 @@ def _walk(
     if len(leaves) != treedef.num_leaves:
         raise ValueError(
             f"walk: expected {counted(treedef.num_leaves, 'leaf')}, found {len(leaves)}, for the "
-            f"structure {treedef.described}"
+            f"structure {treedef}"
         )
 
     def node(cls: type, aux_data: Any, children: tuple[Any, ...]) -> Any:

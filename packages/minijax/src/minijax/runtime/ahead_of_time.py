@@ -400,7 +400,7 @@ class Compiled(_Stage):
         if in_tree != self.in_tree:
             raise TypeError(
                 f"`{self.fun_name}` was compiled for arguments of structure "
-                f"{self.in_tree.described}, called with {in_tree.described}"
+                f"{self.in_tree}, called with {in_tree}"
             )
         expected = self._leaf_avals
         found = [typeof(leaf) for leaf in leaves]

@@ -354,8 +354,8 @@ class RefsOfCall(NamedTuple):
             count = counted(sum(self.places.are_refs), "reference")
             raise TypeError(
                 f"{caller} was compiled for arguments of structure "
-                f"{self.places.structure.described}, with {count} "
-                f"among its leaves, called with {places.structure.described}, found "
+                f"{self.places.structure}, with {count} "
+                f"among its leaves, called with {places.structure}, found "
                 f"{sum(places.are_refs)}"
             )
         return _run(program, given, self.outer, rest)

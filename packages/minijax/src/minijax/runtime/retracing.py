@@ -110,10 +110,7 @@ def _differences(fun: Any, before: Call, now: Call) -> list[str]:
     if before.mesh != now.mesh:
         lines.append(f"the mesh in context: {before.mesh} before, {now.mesh} now")
     if not lines and before.in_tree != now.in_tree:
-        lines.append(
-            f"structure of the arguments: {before.in_tree.described} before, "
-            f"{now.in_tree.described} now"
-        )
+        lines.append(f"structure of the arguments: {before.in_tree} before, {now.in_tree} now")
     return lines
 
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from minijax.errors.classes import ComplexGradientError, IntegerGradientError
 from minijax_stage2 import ShapedArray, full_like, tree_leaves, typeof
-from minijax_stage2.argnums import ChosenArguments
+from minijax_stage2.argnums import require_inexact
 from minijax_stage2.functions import ints
-from minijax_stage2.jacobian import require_inexact_results
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.source import name_of
@@ -16,20 +15,24 @@ from minijax_stage4.grad import require_scalar
 
 
 def require_differentiable(
-    chosen: ChosenArguments, inputs: Sequence[Any], holomorphic: bool, allow_int: bool
+    caller: str,
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    inputs: Any,
+    holomorphic: bool,
+    allow_int: bool,
 ) -> None:
     """Raise an error if the chosen arguments are not differentiable.
 
     With `holomorphic` all of them must be complex; with `allow_int` they may be integers.
     """
-    for argnum, arg in zip(chosen.positions, inputs, strict=True):
-        for path, leaf in tree_flatten_with_path(arg)[0]:
-            what = f"{chosen.caller}: argument {argnum}{keystr(path)} of `{name_of(chosen.fun)}`"
-            aval = typeof_named(what, leaf)
-            if holomorphic:
-                _require_complex(what, aval)
+    for path, leaf in tree_flatten_with_path(inputs)[0]:
+        what = f"{caller}: argument {argnums}{keystr(path)} of `{name_of(fun)}`"
+        aval = typeof_named(what, leaf)
+        if holomorphic:
+            _require_complex(what, aval)
     if not allow_int:
-        chosen.require_inexact(inputs)
+        require_inexact(caller, f"argument {argnums}", fun, inputs)
 
 
 def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:
@@ -58,7 +61,7 @@ def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> No
 
     Unless the function is holomorphic, a cotangent 1 gives only half of a complex derivative.
     """
-    require_inexact_results(caller, fun, result)
+    require_inexact(caller, "result", fun, result)
     for path, leaf in tree_flatten_with_path(result)[0]:
         what, aval = f"{caller}: result{keystr(path)} of `{name_of(fun)}`", typeof(leaf)
         if holomorphic:

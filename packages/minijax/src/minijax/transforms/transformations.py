@@ -7,7 +7,7 @@ device first, and results are Arrays, as in JAX.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
@@ -39,11 +39,12 @@ from minijax.transforms.vjp_function import VJP, RefArguments, vjp_function
 from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace, tree_map
-from minijax_stage2.argnums import ChosenArguments
+from minijax_stage2.argnums import split_arguments
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import TangentTypeError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
+from minijax_stage2.jvp import check_tangents
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.source import name_of
@@ -53,7 +54,6 @@ from minijax_stage2.vmap import BatchTrace
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
 from minijax_stage4.jacobian import jacobian_by_rows
-from minijax_stage4.transpose import flat_cotangents
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -202,15 +202,17 @@ def _with_gradient(
     fun: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[[Any, Any], Any]:
     """The function from the arguments of `fun` to its value, gradient and auxiliary results."""
-    chosen = ChosenArguments("grad", fun, argnums)
+    require_function("grad", fun)
+    argnums = _int_or_ints("grad", argnums)
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:
-        inputs, of_inputs = chosen.split(_chosen_to_arrays(chosen.positions, args), kwargs)
-        require_differentiable(chosen, inputs, holomorphic, allow_int)
+        args = _chosen_to_arrays(argnums, args)
+        inputs, of_inputs = split_arguments("grad", fun, argnums, args, kwargs)
+        require_differentiable("grad", fun, argnums, inputs, holomorphic, allow_int)
         with_aux = WithAux(of_inputs) if has_aux else None
-        out, f_vjp = _vjp(with_aux or of_inputs, *inputs)
-        cts = tree_to_arrays(f_vjp(one_like("grad", fun, out, holomorphic)))
-        both = tree_to_arrays(out), chosen.one_or_all(cts)
+        out, f_vjp = _vjp(with_aux or of_inputs, inputs)
+        (ct,) = tree_to_arrays(f_vjp(one_like("grad", fun, out, holomorphic)))
+        both = tree_to_arrays(out), ct
         return (*both, with_aux.aux()) if with_aux else both
 
     return value_and_gradient
@@ -246,9 +248,16 @@ def _require_no_axes(caller: str, reduce_axes: Sequence[Hashable]) -> None:
         )
 
 
+def _int_or_ints(caller: str, argnums: Any) -> Argnums:
+    """`argnums` as an int, or as a tuple of ints where it is a sequence or an array."""
+    chosen = ints(f"{caller}: argnums", argnums)
+    is_one = not getattr(argnums, "ndim", isinstance(argnums, Iterable))
+    return chosen[0] if is_one else chosen
+
+
 def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
     """The arguments, with those to differentiate moved to the device."""
-    chosen = ints("argnums", argnums)
+    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     count = len(args)
     return [
         tree_to_arrays(arg) if i in chosen or i - count in chosen else arg
@@ -389,16 +398,17 @@ def fwd_and_bwd(
     >>> bwd(residuals, 1.0)
     (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32))
     """
-    chosen = ChosenArguments("fwd_and_bwd", fun, argnums)
+    require_function("fwd_and_bwd", fun)
+    argnums = _int_or_ints("fwd_and_bwd", argnums)
     require_flags("fwd_and_bwd", has_aux=has_aux, jitted=jitted)
 
     @wraps(fun)
     def fwd(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = chosen.split(args, kwargs)
-        return vjp(of_inputs, *inputs, has_aux=has_aux)  # type: ignore[call-overload]
+        inputs, of_inputs = split_arguments("fwd_and_bwd", fun, argnums, args, kwargs)
+        return vjp(of_inputs, inputs, has_aux=has_aux)  # type: ignore[call-overload]
 
     def bwd(residuals: VJP, cotangent: Any) -> Any:
-        return chosen.one_or_all(residuals(cotangent))
+        return residuals(cotangent)[0]
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
@@ -563,7 +573,7 @@ def _flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: A
     leaves, tree = tree_flatten(ct)
     avals = list(map(stage2.typeof, leaves))
     if tree != out_tree or not avals or any(is_inexact(aval.dtype) for aval in out_avals):
-        return flat_cotangents(caller, out_tree, out_avals, ct)
+        return check_tangents(f"{caller}: cotangent", out_tree, out_avals, ct)
     for found, expected in zip(avals, out_avals, strict=True):
         if (found.shape, found.dtype) != (expected.shape, expected.dtype):
             raise TangentTypeError(
@@ -915,7 +925,6 @@ def hessian(
 
 def _jacfwd(fun: Function, argnums: Argnums) -> Function:
     """As stage 2's, with weak derivatives of weak results."""
-    require_function("jacfwd", fun)
     outs: list[Any] = []
 
     @wraps(fun)
@@ -937,19 +946,18 @@ def _jacfwd(fun: Function, argnums: Argnums) -> Function:
 
 def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool) -> Function:
     """As stage 4's, with options for complex and integer arguments."""
-    chosen = ChosenArguments("jacrev", fun, argnums)
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = chosen.split(args, kwargs)
-        require_differentiable(chosen, inputs, holomorphic, allow_int)
-        out, f_vjp = _vjp(of_inputs, *inputs)
+        inputs, of_inputs = split_arguments("jacrev", fun, argnums, args, kwargs)
+        require_differentiable("jacrev", fun, argnums, inputs, holomorphic, allow_int)
+        out, f_vjp = _vjp(of_inputs, inputs)
         require_results("jacrev", fun, out, holomorphic)
 
         def pull_back(ct: Any) -> Any:
-            return tree_map(_zero_of_integer, inputs, f_vjp(ct))
+            return tree_map(_zero_of_integer, (inputs,), f_vjp(ct))
 
-        return jacobian_by_rows(pull_back, out, chosen)
+        return jacobian_by_rows(pull_back, out)
 
     return jacobian
 
@@ -969,9 +977,8 @@ def _jacobian(
     holomorphic: bool,
 ) -> Function:
     require_flags(caller, has_aux=has_aux, holomorphic=holomorphic)
-    if isinstance(argnums, Iterator):  # they are looked at more than once
-        argnums = tuple(argnums)
-    transformation(fun, argnums)  # which says what is wrong with them before any call
+    require_function(caller, fun)
+    argnums = _int_or_ints(caller, argnums)
 
     derivative = "second derivative" if caller == "hessian" else "Jacobian"
 

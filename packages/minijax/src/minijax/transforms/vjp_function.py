@@ -164,7 +164,7 @@ class VJP:
         if self.in_tree is not None and found != self.in_tree:
             raise ValueError(
                 "with_refs: expected a reference, GradValue() or DontWant() for each leaf of the "
-                f"arguments, {self.in_tree.described}, found {found.described}"
+                f"arguments, {self.in_tree}, found {found}"
             )
         return Partial(_pulled_into, self, targets)
 

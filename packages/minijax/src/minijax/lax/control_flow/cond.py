@@ -21,7 +21,6 @@ from minijax.primitives.varying import (
     AxisNames,
     VaryingArray,
     mesh_axes_of,
-    pvary,
     vary,
     vma_of,
 )
@@ -40,7 +39,7 @@ from minijax.runtime.refs import (
 )
 from minijax.settings.debugging import infs_option, jit_is_disabled, nans_option
 from minijax.settings.promotion import result_type
-from minijax.shardings.types import convert, division_of, sharded_type, with_division
+from minijax.shardings.types import division_of, sharded_type, with_division
 from minijax.transforms.custom_vmap import custom_vmap
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
@@ -146,7 +145,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
     if any(isinstance(aval, VaryingArray) for branch in branches for aval in branch.out_avals) or (
         axes or any(isinstance(aval, VaryingArray) for aval in targets)
     ):
-        operands = [pvary(x, mesh_axes_of(axes)) for x in operands]
+        operands = [aval.convert(x) for aval, x in zip(targets, operands, strict=True)]
         branches = [_converted(branch, targets, axes) for branch in branches]
         columns = zip(*[branch.out_avals for branch in branches], strict=True)
         out_axes = [NONE.union(*map(vma_of, column)) for column in columns]
@@ -206,7 +205,7 @@ def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequen
     def divided(branch: Jaxpr) -> Jaxpr:
         def program(*args: Any) -> list[Any]:
             return [
-                convert(x, with_division(typeof(x), *division)) if division else x
+                with_division(typeof(x), *division).convert(x) if division else x
                 for x, division in zip(eval_jaxpr(branch, [], *args), wanted, strict=True)
             ]
 
@@ -227,7 +226,7 @@ def _converted(
         outs = _of_each_device(branch, axes, args)
         if out_axes is None:
             return outs
-        return [pvary(x, mesh_axes_of(axes)) for x, axes in zip(outs, out_axes, strict=True)]
+        return [vary(typeof(x), axes).convert(x) for x, axes in zip(outs, out_axes, strict=True)]
 
     return stage_to_jaxpr(program, in_avals, "cond")[0]
 

@@ -47,7 +47,7 @@ def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTr
     if node is None or node[0] is not tuple or len(structures.children(out_tree)) != 2:
         raise ValueError(
             f"{what} `{name_of(fun)}` must return a pair, the solution and what else is to be "
-            f"known, because of has_aux=True; found {out_tree.described}"
+            f"known, because of has_aux=True; found {out_tree}"
         )
     return structures.children(out_tree)[0]
 

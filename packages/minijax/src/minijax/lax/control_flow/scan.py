@@ -182,7 +182,7 @@ def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
     if node is None or node[0] not in (tuple, list) or len(parts) != 2:
         raise TypeError(
             f"scan: `{name_of(f)}` must return a pair, the next carry and an element of the "
-            f"results (or None); found {out_tree.described}"
+            f"results (or None); found {out_tree}"
         )
     return parts
 

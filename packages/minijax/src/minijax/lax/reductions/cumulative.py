@@ -96,8 +96,7 @@ def associative_scan(
         leaves, out_tree = tree_flatten(fn(tree_unflatten(tree, x), tree_unflatten(tree, y)))
         if out_tree != tree:
             raise TypeError(
-                f"associative_scan: fn must return the structure of elems, {tree.described}, found "
-                f"{out_tree.described}"
+                f"associative_scan: fn must return the structure of elems, {tree}, found {out_tree}"
             )
         return leaves
 

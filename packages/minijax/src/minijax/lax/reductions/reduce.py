@@ -173,8 +173,7 @@ def reduce(
     inits, init_tree = tree_flatten(init_values)
     if tree != init_tree or not xs:
         raise ValueError(
-            f"reduce: init_values must have the structure of operands, {tree.described}, found "
-            f"{init_tree.described}"
+            f"reduce: init_values must have the structure of operands, {tree}, found {init_tree}"
         )
     avals = [typeof(x) for x in xs]
     axes = canonical_axes("reduce", tuple(dimensions), avals[0].ndim)

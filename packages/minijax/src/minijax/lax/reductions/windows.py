@@ -156,8 +156,8 @@ def reduce_window(
     inits, init_tree = tree_flatten(init_value)
     if tree != init_tree or not xs:
         raise TypeError(
-            f"reduce_window: init_value must have the structure of operand, {tree.described}, "
-            f"found {init_tree.described}"
+            f"reduce_window: init_value must have the structure of operand, {tree}, "
+            f"found {init_tree}"
         )
     avals = [typeof(x) for x in xs]
     jaxpr = stage_computation("reduce_window", computation, avals, tree)

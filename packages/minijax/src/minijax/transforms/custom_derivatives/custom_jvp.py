@@ -17,6 +17,7 @@ from minijax_stage2.flat_function import flatten_result
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
+from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import (
     keystr,
     tree_flatten_with_path,
@@ -126,7 +127,9 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
             )
         found = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for _, t in paths]
         return outs, [
-            check_tangent(role, f"the result{keystr(path)}", typeof(x), t)
+            check_tangent(
+                f"{role}: the tangent of the result{keystr(path)}", t, tangent_type(typeof(x))
+            )
             for x, (path, _), t in zip(outs, paths, found, strict=True)
         ]
 

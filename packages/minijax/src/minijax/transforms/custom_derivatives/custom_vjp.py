@@ -243,7 +243,7 @@ def _check_cotangents(call: Call, bwd: Any, result: Any) -> list[Any]:
         if given.shape == aval.shape and given.dtype != float0:
             ct = cast(ct, aval) if given.dtype != aval.dtype else ct
         else:
-            ct = check_tangent(role, f"argument{keystr(path)}", aval, ct, "cotangent")
+            ct = check_tangent(f"{role}: the cotangent of argument{keystr(path)}", ct, aval)
         in_cts.append(ct)
     return in_cts
 
