@@ -4,7 +4,7 @@ To begin     demo, docs, study, examples
 Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and newest are longer;
              tests-browser looks at the site that docs has built
 Sources      lint, format, types, lines
-Speed        bench
+Speed        bench; instructions fails if a count has grown
 Clients      clients runs libraries written for JAX on minijax; clients-on-jax on JAX;
              suites runs their own tests
 Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers;
@@ -525,6 +525,13 @@ def bench(session: nox.Session) -> None:
     """Measures minijax and JAX side by side, with compiled calls where there is a C compiler."""
     install(session, LIBRARY, *([COMPILED] if has_c_compiler() else []), *group("bench"))
     session.run("python", "-m", "benchmarks", *session.posargs)
+
+
+@nox.session
+def instructions(session: nox.Session) -> None:
+    """Compares counts of instructions with those recorded; `-- --write` records them anew."""
+    install(session, LIBRARY)
+    session.run("python", "-m", "benchmarks.instructions", *session.posargs)
 
 
 # Nets

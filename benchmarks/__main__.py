@@ -18,6 +18,7 @@ from benchmarks import (
     checkpoints,
     devices,
     growth,
+    instructions,
     memory,
     processes,
     rivals,
@@ -36,6 +37,7 @@ Groups = dict[str, list[Line]]
 GROUPS: Groups = {
     "startup": startup.LINES,
     "staging": staging.LINES,
+    "instructions": instructions.LINES,
     "calls": calls.LINES,
     "runtime": runtime.LINES,
     "devices": devices.LINES,

@@ -125,6 +125,8 @@ def compared(line: Line, here: Side, there: Side, quick: bool) -> Row:
             pairs = _of_actions(line, here, there, count)
         elif line.program is not None:
             pairs = _of_programs(line.program, here, there, count)
+        elif line.figure is not None:
+            pairs = [(line.figure(here.env), line.figure(there.env))]
         else:
             raise Skip("it measures more than seconds, or not in turns")
     except Skip as reason:
@@ -133,7 +135,10 @@ def compared(line: Line, here: Side, there: Side, quick: bool) -> Row:
     ratios = [a / b for a, b in pairs]
     low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
     note = f"between {low:.2f} and {high:.2f}"
-    return Comparison(row.name, row.ours, row.peer, row.ratio, note=note, quartiles=(low, high))
+    unit = "s" if line.figure is None else "I"
+    return Comparison(
+        row.name, row.ours, row.peer, row.ratio, unit=unit, note=note, quartiles=(low, high)
+    )
 
 
 def _of_actions(line: Line, here: Side, there: Side, count: int) -> Pairs:

@@ -32,11 +32,12 @@ class Row:
 
     Arguments:
         name: what was measured.
-        ours: seconds or bytes; None where it could not be measured, and `note` says why.
+        ours: seconds, bytes or instructions; None where it could not be measured, and `note` says
+            why.
         peer: the same for the peer, which is JAX unless the note names another.
         ratio: the median of the ratios of all pairs.
         budget: what the ratio may be at most.
-        unit: "s" or "B".
+        unit: "s", "B", or "I" for instructions.
         note: what else there is to know.
     """
 
@@ -60,7 +61,8 @@ class Row:
 class Line(NamedTuple):
     """A line of the table before it is measured; `measure(quick)` takes fewer pairs if quick.
 
-    Commits are compared where it is of a case, timed `number` times in a row, or of a program.
+    Commits are compared where it is of a case, timed `number` times in a row, of a program, or of a
+    figure of ours that is exact, taken with the environment variables of a commit.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Line(NamedTuple):
     program: str | None = None
     pairs: int = 0
     number: int = 1
+    figure: Callable[[dict[str, str]], int] | None = None
 
 
 class Skip(Exception):

@@ -194,6 +194,35 @@ def test_a_commit_that_is_not_there_is_an_error(capsys):
     assert "git has no commit 'no-such-commit'" in capsys.readouterr().err
 
 
+def test_a_count_of_instructions_is_exact_and_grows_with_the_work():
+    from benchmarks.instructions import counts
+    from benchmarks.measure import Skip
+
+    program = """
+for n in (10, 10_000):
+    switch.on()
+    sum(range(n))
+    switch.off()
+"""
+    try:
+        few, many = counts(program)
+    except Skip as reason:
+        pytest.skip(str(reason))
+    assert 0 < few < many / 10
+    assert counts(program) == [few, many]
+
+
+def test_counts_that_grew_are_named():
+    from benchmarks.instructions import RECORD, RECORDED, grown
+
+    for recorded in json.loads(RECORD.read_text(encoding="utf-8")).values():
+        assert recorded.keys() == RECORDED.keys()
+    recorded = {"import": 1000, "call": 100}
+    assert grown({"import": 1040, "call": 90}, recorded) == []
+    (complaint,) = grown({"import": 1100, "call": 90}, recorded)
+    assert complaint == "import: 1,100 instructions, 10.0% more than recorded"
+
+
 @pytest.fixture
 def run(groups, capsys):
     """A run of the three lines, read from what `--json` prints."""

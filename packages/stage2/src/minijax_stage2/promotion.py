@@ -3,7 +3,6 @@
 Which dtype that is, the dialect in force decides.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -70,18 +69,9 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
     if targets is None:
         return list(operands)
     return [
-        x if target is None else _converted(x, target, avals)
+        x if target is None else broadcast_to(cast(x, target), target.shape)
         for x, target in zip(operands, targets, strict=True)
     ]
-
-
-def _converted(x: Any, target: ShapedArray, avals: Sequence[ShapedArray]) -> Any:
-    x = cast(x, target)
-    if typeof(x).shape == target.shape:
-        return x
-    for aval in avals:
-        x = aval.before_broadcast(x)
-    return broadcast_to(x, target.shape)
 
 
 @lru_cache(maxsize=16_384)

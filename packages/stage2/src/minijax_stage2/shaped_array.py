@@ -128,10 +128,6 @@ class ShapedArray:
         """`x`, a value of a type that this one accepts, as one of this type."""
         return x
 
-    def before_broadcast(self, x: Any) -> Any:
-        """`x`, about to be broadcast to meet a value of this type, converted if it must be."""
-        return x
-
 
 _BOOL, _INTEGER, _REAL, _COMPLEX, NO_NUMBER = range(5)
 _KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}

@@ -1,6 +1,6 @@
 """Tangents: their types, and the symbolic zero."""
 
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from typing import Any
 
 import numpy as np
@@ -41,17 +41,17 @@ class Zero:
 
 
 def instantiate(tangent: Any) -> Any:
-    """A tangent as an array, even if it is a symbolic zero.
+    """A tangent as an array, even if it is a symbolic zero."""
+    return zeros(tangent.aval) if type(tangent) is Zero else tangent
 
-    A staged program makes its own zeros instead of keeping them as constants.
-    """
-    if type(tangent) is not Zero:
-        return tangent
-    aval = tangent.aval
+
+@singledispatch
+def zeros(aval: ShapedArray) -> Any:
+    """Zeros of a type. A staged program makes its own instead of keeping them as constants."""
     if aval.dtype == float0 or (aval.shape and isinstance(current_trace(), EvalTrace)):
         return np.zeros(aval.shape, aval.dtype)
     zero = aval.dtype.type(0)
-    return aval.convert(broadcast_to(zero.item() if aval.weak_type else zero, aval.shape))
+    return broadcast_to(zero.item() if aval.weak_type else zero, aval.shape)
 
 
 def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax_stage2 import *
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.tangent import tangent_type
+from minijax_stage2.tangent import tangent_type, zeros
 from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
 from minijax_stage3 import *
 from minijax_stage3.abstract_eval import require_accepted
@@ -213,8 +213,7 @@ def _return_all_residuals(
         outs = eval_jaxpr(parts.known, [], *args)
         count = len(outs) - parts.num_residuals
         rows = [
-            outs[count:] if i == which else [aval.convert(full_like(Var(aval), 0)) for aval in row]
-            for i, row in enumerate(residuals)
+            outs[count:] if i == which else list(map(zeros, row)) for i, row in enumerate(residuals)
         ]
         return [*outs[:count], *(x for row in rows for x in row)]
 

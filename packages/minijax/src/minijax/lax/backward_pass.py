@@ -1,5 +1,6 @@
 """Transposition of programs whose types say how values are sharded, or vary between devices."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from minijax.lax import collectives
@@ -8,7 +9,8 @@ from minijax.settings.tracers import own_interpreters
 from minijax.shardings import resharding
 from minijax.shardings.types import ShardedArray
 from minijax_stage2 import Zero
-from minijax_stage3 import JaxprEqn
+from minijax_stage2.primitives import broadcast_in_dim_p
+from minijax_stage3 import Jaxpr, JaxprEqn
 from minijax_stage3.jaxpr import Atom
 from minijax_stage4 import transpose as stage4
 
@@ -16,8 +18,16 @@ from minijax_stage4 import transpose as stage4
 class BackwardPass(stage4.BackwardPass):
     """Gives each cotangent the type of the value that it belongs to.
 
-    Operands of sharded and varying types may be converted implicitly; this transposes that.
+    Operands of sharded and varying types may be converted implicitly; this transposes that. But the
+    cotangent of a broadcast array is summed first, so that devices exchange the smaller array.
     """
+
+    def run(self, jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        """The cotangents of the undefined arguments, as `backward_pass` returns them."""
+        self.broadcast = {
+            eqn.outvars[0] for eqn in jaxpr.eqns if eqn.primitive is broadcast_in_dim_p
+        }
+        return super().run(jaxpr, args, cts)
 
     def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
         # Programs of higher-order primitives convert values themselves.
@@ -32,7 +42,7 @@ class BackwardPass(stage4.BackwardPass):
             classes = type(getattr(ct, "aval", None)), type(atom.aval)
             if ShardedArray in classes:
                 ct = resharding.cast_cotangent(ct, atom.aval)
-            if VaryingArray in classes:
+            if VaryingArray in classes and atom not in self.broadcast:
                 ct = collectives.cast_cotangent(ct, atom.aval)
             super().accumulate(atom, ct)
 

@@ -22,6 +22,7 @@ from minijax.runtime.partitioning import (
 )
 from minijax.settings.promotion import result_type
 from minijax.settings.tracers import interpreter_of_library
+from minijax.shardings.types import convert
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
 from minijax_stage2.shaped_array import python_scalars
 from minijax_stage2.source import name_of
@@ -126,7 +127,7 @@ def stage_with_carry(
             astype(x, result_type(i, o).dtype) if i.weak_type and i.dtype != o.dtype else x
             for x, i, o in zip(init, in_avals, out_avals, strict=True)
         ]
-        promoted = [o.convert(x) for x, o in zip(promoted, out_avals, strict=True)]
+        promoted = list(map(convert, promoted, out_avals))
         if all(typeof(x) == aval for x, aval in zip(promoted, in_avals, strict=True)):
             break
         init = promoted

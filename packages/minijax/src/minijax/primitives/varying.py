@@ -21,9 +21,10 @@ from minijax.primitives.declare import declare
 from minijax.runtime.sharding_text import declared_mesh, quoted
 from minijax.shardings.manual_axis_type import ManualAxisType
 from minijax.shardings.mesh import AbstractMesh
-from minijax.shardings.types import calls_programs
+from minijax.shardings.types import calls_programs, zeros_of_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.shaped_array import Shape
+from minijax_stage2.tangent import zeros
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3 import abstract_eval_rules
 from minijax_stage3.abstract_eval import abstract_eval
@@ -165,10 +166,6 @@ class VaryingArray(ShapedArray):
         """`x`, a value of a type that this one accepts, varying as this type says."""
         return pvary(x, mesh_axes_of(self.vma))
 
-    def before_broadcast(self, x: Any) -> Any:
-        """`x`, varying as this type says, so that in reverse the smaller array is summed."""
-        return self.convert(x)
-
     @staticmethod
     def abstract_eval(
         primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
@@ -182,6 +179,8 @@ class VaryingArray(ShapedArray):
         found = abstract_eval(primitive, tuple(map(plain_type, in_avals)), params)
         return [VaryingArray(x, vma) for x in found]
 
+
+zeros.register(VaryingArray, zeros_of_type)
 
 _interned: "dict[Any, VaryingArray]" = {}
 

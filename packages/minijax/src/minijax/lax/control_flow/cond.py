@@ -21,6 +21,7 @@ from minijax.primitives.varying import (
     AxisNames,
     VaryingArray,
     mesh_axes_of,
+    pvary,
     vary,
     vma_of,
 )
@@ -39,7 +40,7 @@ from minijax.runtime.refs import (
 )
 from minijax.settings.debugging import infs_option, jit_is_disabled, nans_option
 from minijax.settings.promotion import result_type
-from minijax.shardings.types import division_of, sharded_type, with_division
+from minijax.shardings.types import convert, division_of, sharded_type, with_division
 from minijax.transforms.custom_vmap import custom_vmap
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
 from minijax_stage2.argument_names import argument_names
@@ -145,7 +146,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
     if any(isinstance(aval, VaryingArray) for branch in branches for aval in branch.out_avals) or (
         axes or any(isinstance(aval, VaryingArray) for aval in targets)
     ):
-        operands = [aval.convert(x) for aval, x in zip(targets, operands, strict=True)]
+        operands = [pvary(x, mesh_axes_of(axes)) for x in operands]
         branches = [_converted(branch, targets, axes) for branch in branches]
         columns = zip(*[branch.out_avals for branch in branches], strict=True)
         out_axes = [NONE.union(*map(vma_of, column)) for column in columns]
@@ -205,7 +206,7 @@ def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequen
     def divided(branch: Jaxpr) -> Jaxpr:
         def program(*args: Any) -> list[Any]:
             return [
-                with_division(typeof(x), *division).convert(x) if division else x
+                convert(x, with_division(typeof(x), *division)) if division else x
                 for x, division in zip(eval_jaxpr(branch, [], *args), wanted, strict=True)
             ]
 
@@ -226,7 +227,7 @@ def _converted(
         outs = _of_each_device(branch, axes, args)
         if out_axes is None:
             return outs
-        return [vary(typeof(x), axes).convert(x) for x, axes in zip(outs, out_axes, strict=True)]
+        return [pvary(x, mesh_axes_of(axes)) for x, axes in zip(outs, out_axes, strict=True)]
 
     return stage_to_jaxpr(program, in_avals, "cond")[0]
 
