@@ -107,8 +107,17 @@ TABLE = [
     (lambda: core.signature([], jnp.ones(2, bool)), TypeError, "signature: out_avals must be a sequence"),
     (lambda: core.signature(np.array(["a"]), []), TypeError, "signature: operands must be a sequence"),
     (lambda: core.ShapedArray({}, "float32"), TypeError, "ShapedArray: shape must be a tuple, found {}"),
+    (lambda: core.ShapedArray((), "float32", vma={"x"}), TypeError, "ShapedArray: vma is said by primitives"),
     (lambda: core.ShapedArray((), "abc"), TypeError, "ShapedArray: dtype must be a dtype or the name of one"),
     (lambda: core.FlatFunction(jnp.sin, None), TypeError, "FlatFunction: in_tree must be a PyTreeDef, found None"),
+    # What is not an array, and what to do about it.
+    (lambda: jnp.sin([1.0]), TypeError, r"found \[1.0\] of type list. A list or a tuple becomes an array by jnp.array"),
+    (lambda: jnp.sin({"a": 1.0}), TypeError, "of type dict. Take the values of a dict by key, or all at once by tree_map."),
+    (lambda: jnp.sin(None), TypeError, "of type NoneType. A function that ends without `return` gives None."),
+    (lambda: jnp.sin(len), TypeError, "Call it, and use what it returns."),
+    (lambda: jnp.sin(memoryview(b"a")), TypeError, r"numpy.asarray\(x\) makes it an array."),
+    (lambda: jnp.sin(np.ma.masked_array([1.0], [1])), TypeError, "The mask of a masked array would be lost"),
+    (lambda: jnp.sin(np.ones((1, 1)).view(np.matrix)), TypeError, "A matrix keeps two axes"),
     # Accepted once, by one function after the other.
     (lambda: jnp.take(ones3, 7, mode="fill", fill_value=1j), TypeError, "gather: fill_value is complex, 1j, and float32 is not"),
     (lambda: jnp.nonzero(ones3, fill_value="abc"), TypeError, "nonzero: fill_value: expected an array or a number"),

@@ -55,7 +55,7 @@ class HasArray:
 tanh_p = Primitive("tanh")
 ones = np.ones
 no_array = "expected an array or a number, found"
-make_array = "A list or a tuple becomes an array by numpy.array(...)."
+make_array = "numpy.array(...) makes it an array."
 
 CALLS = [
     # what is not an array
@@ -63,23 +63,13 @@ CALLS = [
     (lambda: sin((1, 2)), TypeError, f"{no_array} (1, 2) of type tuple. {make_array}"),
     (lambda: sin(range(2)), TypeError, f"{no_array} range(0, 2) of type range. {make_array}"),
     (lambda: sin("a"), TypeError, f"{no_array} 'a' of type str"),
-    (
-        lambda: sin(None),
-        TypeError,
-        f"{no_array} None of type NoneType. A function that ends without `return` gives None.",
-    ),
-    (
-        lambda: sin({"a": 1.0}),
-        TypeError,
-        "of type dict. Take the values of a dict by key, or all at once by tree_map.",
-    ),
-    (lambda: sin(len), TypeError, "Call it, and use what it returns."),
-    (lambda: sin(HasArray()), TypeError, "HasArray. numpy.asarray(x) makes it an array."),
-    (lambda: sin(memoryview(b"a")), TypeError, "numpy.asarray(x) makes it an array."),
+    (lambda: sin(None), TypeError, f"{no_array} None of type NoneType."),
+    (lambda: sin({"a": 1.0}), TypeError, f"{no_array} {{'a': 1.0}} of type dict."),
+    (lambda: sin(HasArray()), TypeError, f"of type HasArray. {make_array}"),
     (
         lambda: sin(np.ma.masked_array([1.0, 2.0], [0, 1])),
         TypeError,
-        "of type MaskedArray. Its mask would be lost: x.filled(number) makes it an array.",
+        f"of type MaskedArray. {make_array}",
     ),
     (
         lambda: vmap(identity)(np.ma.masked_array([1.0, 2.0], [0, 1])),
@@ -89,7 +79,7 @@ CALLS = [
     (
         lambda: sin(np.array([[1.0]]).view(np.matrix)),
         TypeError,
-        "of type matrix. numpy.asarray(x) makes it an array.",
+        f"of type matrix. {make_array}",
     ),
     (lambda: sin(np.array(["a"])), TypeError, "expected an array of numbers, found dtype <U1"),
     (lambda: typeof(np.array([None])), TypeError, "found dtype object"),

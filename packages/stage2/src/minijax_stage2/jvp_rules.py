@@ -9,6 +9,7 @@ from minijax_stage2 import primitives as p
 from minijax_stage2.functions import *
 from minijax_stage2.jvp import defjvp, deflinear, defzero
 from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import typeof
 from minijax_stage2.trace import bind1
 
 deflinear(p.neg_p)
@@ -43,10 +44,8 @@ defjvp(
 
 defjvp(
     p.convert_element_type_p,
-    lambda t, out, x, *, new_dtype, **weak: (
-        bind1(p.convert_element_type_p, t, new_dtype=new_dtype, **weak)
-        if is_inexact(new_dtype)
-        else None
+    lambda t, out, x, **params: (
+        bind1(p.convert_element_type_p, t, **params) if is_inexact(typeof(out).dtype) else None
     ),
 )
 
@@ -57,6 +56,6 @@ deflinear(p.broadcast_in_dim_p)
 
 defjvp(
     p.dot_general_p,
-    lambda t, out, x, y, *, dimension_numbers, **how: dot_general(t, y, dimension_numbers, **how),
-    lambda t, out, x, y, *, dimension_numbers, **how: dot_general(x, t, dimension_numbers, **how),
+    lambda t, out, x, y, **params: bind1(p.dot_general_p, t, y, **params),
+    lambda t, out, x, y, **params: bind1(p.dot_general_p, x, t, **params),
 )

@@ -36,8 +36,6 @@ def result_type(*avals: ShapedArray) -> ShapedArray:
 
 @lru_cache(maxsize=4096)
 def _result_type(dialect: Dialect, *avals: ShapedArray) -> ShapedArray:
-    if len({aval.dtype for aval in avals}) == 1 and not all(aval.weak_type for aval in avals):
-        return ShapedArray((), avals[0].dtype)  # nothing is promoted
     return dialect.result_type(*avals)
 
 
@@ -66,8 +64,6 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
     """
     avals = [typeof(x) for x in operands]
     targets = _promoted_types(dialect(), inexact, *avals)
-    if targets is None:
-        return list(operands)
     return [
         x if target is None else broadcast_to(cast(x, target), target.shape)
         for x, target in zip(operands, targets, strict=True)
@@ -77,7 +73,7 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
 @lru_cache(maxsize=16_384)
 def _promoted_types(
     dialect: Dialect, inexact: bool, *avals: ShapedArray
-) -> list[ShapedArray | None] | None:
+) -> list[ShapedArray | None]:
     """Return the type to which to convert each operand; None if it has it already."""
     common = _result_type(dialect, *avals)
     if inexact:
@@ -89,7 +85,7 @@ def _promoted_types(
         target = ShapedArray(shape if aval.shape else (), common.dtype, common.weak_type)
         is_there = aval.shape == target.shape and aval.dtype == target.dtype
         targets.append(None if is_there else target)
-    return targets if any(targets) else None
+    return targets
 
 
 def cast(x: Any, target: ShapedArray) -> Any:
@@ -100,8 +96,7 @@ def cast(x: Any, target: ShapedArray) -> Any:
     if type(x) in python_scalars and not dtype.names:
         kind, numbers = kind_of(dtype), dialect()
         stays = target.weak_type or type(x) is not bool  # which has no width to be weak about
-        is_there = kind >= _REAL or x == x  # NaN is not an integer
-        if stays and dtype == numbers.default[kind] and is_there:
+        if stays and dtype == numbers.weak[kind].dtype and x == x:  # NaN is not an integer
             return python_scalars[kind](x)
         return numbers.scalar(x, dtype)
     weak = {"weak_type": True} if target.weak_type else {}

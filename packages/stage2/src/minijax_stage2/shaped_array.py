@@ -1,7 +1,7 @@
 """Types: the abstract value of an array is its shape and dtype."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -88,26 +88,18 @@ class ShapedArray:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self}{weak})"
 
-    def update(
-        self,
-        shape: Shape | None = None,
-        dtype: Any = None,
-        weak_type: bool | None = None,
-    ) -> "ShapedArray":
-        """The type with other values of these fields; types of a subclass keep what they add."""
-        return ShapedArray(
-            self.shape if shape is None else shape,
-            self.dtype if dtype is None else dtype,
-            self.weak_type if weak_type is None else weak_type,
-        )
+    def update(self, **changes: Any) -> "ShapedArray":
+        """The type with other values of some fields; types of a subclass keep what they add."""
+        fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
+        return ShapedArray(**fields | changes)
 
     def without_axis(self, axis: int) -> "ShapedArray":
         """The type of one element along an axis."""
-        return self.update(self.shape[:axis] + self.shape[axis + 1 :])
+        return self.update(shape=self.shape[:axis] + self.shape[axis + 1 :])
 
     def with_axis(self, axis: int, size: int) -> "ShapedArray":
         """The type of `size` elements of this type, stacked along a new axis."""
-        return self.update((*self.shape[:axis], size, *self.shape[axis:]))
+        return self.update(shape=(*self.shape[:axis], size, *self.shape[axis:]))
 
     def of_axis(self, axis: int) -> Any:
         """A statement of a type of a subclass about one of its axes; None: it says nothing."""
@@ -152,29 +144,26 @@ def promoted(avals: Sequence[ShapedArray]) -> tuple[int, np.dtype[Any] | None]:
     if kind == NO_NUMBER and len({aval.dtype for aval in avals}) > 1:
         found = " and ".join(map(str, avals))
         raise TypeError(f"{found} do not promote: elements of one of them are not numbers")
-    if kind == _COMPLEX:  # real operands count for the width
-        deciding = [_complex_of(dtype) for dtype in strong if kind_of(dtype) >= _REAL]
-    else:
-        deciding = [dtype for dtype in strong if kind_of(dtype) == kind]
-    joined = _join(deciding) if deciding else None
-    if joined is not None and kind_of(joined) != kind:  # integers that only a float can hold
+    # Real operands count for the width of complex numbers, too.
+    deciding = {dtype for dtype in strong if kind_of(dtype) >= min(kind, _REAL)}
+    if not deciding:
+        return kind, None
+    if kind == _COMPLEX:
+        deciding.add(np.dtype(np.complex64))
+    joined = _join(deciding)
+    if kind_of(joined) != kind:  # integers that only a float can hold
         return _REAL, None
     return kind, joined
 
 
-def _complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    is_wide = dtype == np.float64 or dtype == np.complex128
-    return np.dtype(np.complex128 if is_wide else np.complex64)
-
-
-def _join(dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The narrowest dtype that holds all of these dtypes of one kind."""
-    if len(set(dtypes)) == 1:
-        return dtypes[0]
+def _join(dtypes: Collection[np.dtype[Any]]) -> np.dtype[Any]:
+    """The narrowest dtype that holds all of these dtypes."""
+    if len(dtypes) == 1:
+        return next(iter(dtypes))
     try:
         return np.result_type(*dtypes)
     except TypeError:  # two different narrow floats
-        return np.dtype(np.float64 if np.dtype(np.float64) in dtypes else np.float32)
+        return np.result_type(np.float32, *[dtype for dtype in dtypes if dtype.isbuiltin == 1])
 
 
 def check_shape(caller: str, shape: Shape) -> None:
@@ -198,18 +187,15 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     Raises:
         TypeError: it is none.
     """
-    if isinstance(given, np.dtype):
-        return given
-    if not isinstance(given, list | dict | tuple) and not hasattr(given, "aval"):
-        try:
-            dtype: np.dtype[Any] = np.dtype(given)
-            return dtype
-        except (TypeError, ValueError, AttributeError):
-            pass
-    raise TypeError(
-        f"{caller}: dtype must be a dtype or the name of one, such as 'float32', found "
-        f"{shown(given)}"
-    )
+    try:
+        if hasattr(given, "aval") or isinstance(given, list | dict | tuple):
+            raise TypeError
+        return np.dtype(given)
+    except (TypeError, ValueError, AttributeError):
+        raise TypeError(
+            f"{caller}: dtype must be a dtype or the name of one, such as 'float32', found "
+            f"{shown(given)}"
+        ) from None
 
 
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
@@ -221,18 +207,16 @@ class Dialect:
     This one is numpy's; a library puts its own in force while its functions run.
 
     Attributes:
-        default: the dtype of each kind of numbers: boolean, integer, real, complex.
-        weak: the type of a Python number of each kind; a boolean has no width to be weak about.
+        weak: the type of a Python number of each kind: boolean, which has no width to be weak
+            about, integer, real, complex.
         dtypes: the dtype in memory for each dtype; None if it does not hold numbers.
     """
 
     def __init__(self, bits: int = 64):
         names = "bool", f"int{bits}", f"float{bits}", f"complex{2 * bits}"
         self.bits = bits
-        self.default = [np.dtype(name) for name in names]
-        self.weak = [ShapedArray((), dtype, weak_type=dtype != np.bool_) for dtype in self.default]
+        self.weak = [ShapedArray((), name, weak_type=name != "bool") for name in names]
         self.dtypes = DTypes()
-        self._of_numpy: dict[tuple[Shape, np.dtype[Any]], ShapedArray] = {}
 
     def interpreter(self, cls: type[Any]) -> type[Any]:
         """The class to use for interpreters of class `cls`: that class, or a subclass."""
@@ -256,25 +240,16 @@ class Dialect:
 
     def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape; only scalars of numpy are weak."""
-        return aval.update(shape, weak_type=aval.weak_type and not shape)
+        return aval.update(shape=shape, weak_type=aval.weak_type and not shape)
 
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""
         return dtype.type(x)
 
     def remedy(self, x: Any) -> str:
-        """Advice about `x`, which is not an array; it begins with a space, if there is any."""
-        if isinstance(x, np.ma.MaskedArray):
-            return " Its mask would be lost: x.filled(number) makes it an array."
-        if hasattr(type(x), "__array__") or isinstance(x, memoryview):
-            return " numpy.asarray(x) makes it an array."
-        if isinstance(x, Sequence) and not isinstance(x, str | bytes):
-            return " A list or a tuple becomes an array by numpy.array(...)."
-        if isinstance(x, Mapping):
-            return " Take the values of a dict by key, or all at once by tree_map."
-        if x is None:
-            return " A function that ends without `return` gives None."
-        return " Call it, and use what it returns." if callable(x) else ""
+        """Advice about `x`, which is not an array."""
+        is_nearly = hasattr(type(x), "__array__") or isinstance(x, list | tuple | range)
+        return "numpy.array(...) makes it an array." if is_nearly else ""
 
     def of_int(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
@@ -282,16 +257,10 @@ class Dialect:
         raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; use a float")
 
     def of_numpy(self, x: Any) -> ShapedArray:
-        key = x.shape, x.dtype
-        aval = self._of_numpy.get(key)
-        if aval is None:
-            dtype = self.dtypes[x.dtype]
-            if dtype is None:
-                raise TypeError(
-                    f"expected an array of numbers, found dtype {x.dtype} in {shown(x)}"
-                )
-            aval = self._of_numpy[key] = ShapedArray(x.shape, dtype)
-        return aval
+        dtype = self.dtypes[x.dtype]
+        if dtype is None:
+            raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {shown(x)}")
+        return ShapedArray(x.shape, dtype)
 
 
 class DTypes(dict[np.dtype[Any], "np.dtype[Any] | None"]):
@@ -359,10 +328,8 @@ def typeof(x: Any) -> ShapedArray:
             return aval_rules[scalar](x)
     if isinstance(x, Boxed):
         raise stage1_error(x.interpreter)
-    raise TypeError(
-        f"expected an array or a number, found {shown(x)} of type {type(x).__name__}."
-        f"{dialect().remedy(x)}"
-    )
+    found = f"{shown(x)} of type {type(x).__name__}. {dialect().remedy(x)}"
+    raise TypeError(f"expected an array or a number, found {found.rstrip()}")
 
 
 def stage1_error(interpreter: Interpreter) -> TypeError:

@@ -20,20 +20,16 @@ def shown(x: Any, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-class _Type:
-    """A placeholder for a tracer, which shows only its type."""
+class _Bare(str):
+    """A text without quotes: the type of a tracer."""
 
-    def __init__(self, aval: Any):
-        self.aval = aval
-
-    def __repr__(self) -> str:
-        return str(self.aval)
+    __repr__ = str.__str__
 
 
 def _with_types(x: Any, depth: int = 3) -> Any:
     """Lists, tuples and dicts with tracers replaced by their types."""
     if isinstance(x, Boxed) and hasattr(x, "aval"):
-        return _Type(x.aval)
+        return _Bare(x.aval)
     if depth and type(x) in (list, tuple):
         return type(x)(_with_types(item, depth - 1) for item in x)
     if depth and type(x) is dict:

@@ -8,7 +8,8 @@ import linecache
 import os
 import sys
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
@@ -18,31 +19,19 @@ _hidden_directories: list[str] = []
 def hide_frames_of(package_file: str) -> None:
     """Declare that messages never point into the directory of `package_file`."""
     _hidden_directories.append(os.path.dirname(os.path.abspath(package_file)) + os.sep)
-    _is_hidden.clear()
+    is_machinery.cache_clear()
 
 
-class _IsHidden(dict[str, bool]):
-    """A cache of whether each file is machinery."""
-
-    def __missing__(self, filename: str) -> bool:
-        hidden = self[filename] = filename.startswith((*_hidden_directories, "<frozen"))
-        return hidden
-
-
-_is_hidden = _IsHidden()
-
-
+@cache
 def is_machinery(filename: str) -> bool:
     """Return True if a file belongs to a package that `hide_frames_of` was told of."""
-    return _is_hidden[filename]
+    return filename.startswith((*_hidden_directories, "<frozen"))
 
 
 class Source:
     """A place in a program: a code object and the offset of an instruction in it."""
 
     __slots__ = ("code", "offset")
-
-    scope = ""  # the name of this part of the program, if it has one
 
     def __init__(self, code: CodeType, offset: int):
         self.code = code
@@ -58,10 +47,8 @@ class Source:
 
     @property
     def line(self) -> int:
-        lines = list(self.code.co_positions())
-        index = self.offset // 2
-        line = lines[index][0] if 0 <= index < len(lines) else None
-        return line or self.code.co_firstlineno
+        positions = islice(self.code.co_positions(), self.offset // 2, None)
+        return next(positions, (None,))[0] or self.code.co_firstlineno
 
     @property
     def text(self) -> str:
@@ -82,7 +69,7 @@ def user_source() -> Source | None:
     if source is not None:
         return source
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_hidden[frame.f_code.co_filename]:
+    while frame is not None and is_machinery(frame.f_code.co_filename):
         frame = frame.f_back
     return None if frame is None else Source(frame.f_code, frame.f_lasti)
 

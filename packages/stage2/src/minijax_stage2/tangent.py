@@ -67,12 +67,10 @@ def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:
 
 def check_out_tangent(primitive: Primitive, tangent: Any, out: Any) -> None:
     """Raise an error if a jvp rule returns a tangent that does not fit its result."""
-    if type(tangent) is Zero:
-        return
-    expected, found = tangent_type(typeof(out)), typeof(tangent)
-    if found is expected or (found.shape == expected.shape and found.dtype == expected.dtype):
-        return
-    raise wrong_tangent(primitive, tangent, typeof(out))
+    if type(tangent) is not Zero:
+        expected, found = tangent_type(typeof(out)), typeof(tangent)
+        if found.shape != expected.shape or found.dtype != expected.dtype:
+            raise wrong_tangent(primitive, tangent, typeof(out))
 
 
 def wrong_tangent(primitive: Primitive, tangent: Any, aval: ShapedArray) -> TypeError:

@@ -60,7 +60,7 @@ class Manual(NamedTuple):
         shape = list(aval.shape)
         for axis, names in enumerate(spec.names()):
             shape[axis] //= self.size(names)
-        part = aval.update(tuple(shape))
+        part = aval.update(shape=tuple(shape))
         return vary(part, names_in(spec)) if self.checked else part
 
     def whole(self, part: ShapedArray, spec: PartitionSpec) -> ShapedArray:
@@ -68,7 +68,8 @@ class Manual(NamedTuple):
         shape = list(part.shape)
         for axis, names in enumerate(spec.names()):
             shape[axis] *= self.size(names)
-        return VaryingArray(plain_type(part).update(tuple(shape)), vma_of(part) - {*self.names})
+        whole = plain_type(part).update(shape=tuple(shape))
+        return VaryingArray(whole, vma_of(part) - {*self.names})
 
     def as_inside(self, x: Any) -> Any:
         """`x`, of a type that says nothing about the axes along which the program sees a device."""

@@ -279,7 +279,7 @@ def _split(
             continue
         spec = manual.stacking(out.aval)
         if len(spec):
-            part = out.aval.update((1, *out.aval.shape))
+            part = out.aval.update(shape=(1, *out.aval.shape))
             sent, received = Var(part), Var(part)
             known_eqns.append(_reshape(out, sent))
             unknown_eqns.append(_reshape(received, param))

@@ -154,7 +154,7 @@ def _set_methods_of_jaxprs() -> None:
         cls.replace = _replace
     eqn.source_info = property(lambda eqn: eqn.source)
     source: Any = Source
-    source.name_stack = property(lambda source: NameStack(tuple(filter(None, [source.scope]))))
+    source.name_stack = property(lambda source: NameStack())
     eqn.ctx = property(lambda eqn: None)
     # A jaxpr among the parameters of an equation has no constants: it is read like a closed one.
     jaxpr.jaxpr = property(lambda jaxpr: jaxpr)

@@ -23,7 +23,6 @@ from minijax.shardings.manual_axis_type import ManualAxisType
 from minijax.shardings.mesh import AbstractMesh
 from minijax.shardings.types import calls_programs, zeros_of_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
-from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import zeros
 from minijax_stage2.vmap import BatchDim
 from minijax_stage3 import abstract_eval_rules
@@ -136,10 +135,8 @@ class VaryingArray(ShapedArray):
         names = ",".join(sorted(map(str, self.vma)))
         return f"{self.plain}{{V:{names}}}" if names else str(self.plain)
 
-    def update(
-        self, shape: Shape | None = None, dtype: Any = None, weak_type: bool | None = None
-    ) -> ShapedArray:
-        return VaryingArray(self.plain.update(shape, dtype, weak_type), self.vma)
+    def update(self, **changes: Any) -> ShapedArray:
+        return VaryingArray(self.plain.update(**changes), self.vma)
 
     def without_axis(self, axis: int) -> ShapedArray:
         return VaryingArray(self.plain.without_axis(axis), self.vma)

@@ -53,7 +53,7 @@ class Module(ModuleBuilder):
     def location(self, eqn: JaxprEqn) -> str:
         """The place in the user's program, with the name of the part that the equation is in."""
         place = super().location(eqn)
-        scope = eqn.source.scope if eqn.source is not None else ""
+        scope = getattr(eqn.source, "scope", "")
         return f"loc({quoted(f'{scope}/{eqn.primitive}')}({place[4:]})" if scope else place
 
     def text(self, name: str) -> str:

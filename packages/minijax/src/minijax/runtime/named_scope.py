@@ -87,6 +87,10 @@ class ScopedSource(Source):
         self.attributes = attributes_in_context.value
         self.scope = text_of_parts(open_parts()) if _open.get() else ""
 
+    @property
+    def name_stack(self) -> NameStack:
+        return NameStack((self.scope,) if self.scope else ())
+
 
 def _staging_trace() -> Any:
     """The trace that stages the current program; None outside of staging."""

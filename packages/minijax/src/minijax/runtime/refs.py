@@ -38,7 +38,7 @@ class Ref:
 
     __slots__ = ("__weakref__", "_home", "_source", "_value")
 
-    remedy_for_arrays = " ref[...] reads its array."  # where an array is expected
+    remedy_for_arrays = "ref[...] reads its array."  # where an array is expected
 
     def __init__(self, value: Any):
         self._value = value

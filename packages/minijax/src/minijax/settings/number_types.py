@@ -5,7 +5,7 @@ values, including traced and compiled programs.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import minijax_stage2 as stage2
 from minijax.settings.config import Option, config
 from minijax.settings.key_types import no_numbers
 from minijax.settings.tracers import Tracer, interpreter_of_library
@@ -114,22 +113,30 @@ class LibraryDialect(Dialect):
         self.in_function, called.in_function, inside.in_function = called, inside, inside
 
     def remedy(self, x: Any) -> str:
-        """Advice about `x`, which is not an array; it begins with a space, if there is any."""
+        """Advice about `x`, which is not an array."""
+        if own := getattr(type(x), "remedy_for_arrays", ""):
+            return str(own)
         if isinstance(x, np.ma.MaskedArray):
             return (
-                " The mask of a masked array would be lost: x.filled(number) puts a number in the "
+                "The mask of a masked array would be lost: x.filled(number) puts a number in the "
                 "place of what is masked."
             )
         if isinstance(x, np.matrix):
             return (
-                " A matrix keeps two axes whatever is computed with it: numpy.asarray(x) makes it "
+                "A matrix keeps two axes whatever is computed with it: numpy.asarray(x) makes it "
                 "an ordinary array."
             )
-        if isinstance(x, list | tuple) and any(isinstance(item, stage2.Tracer) for item in x):
-            return " jnp.array(...) of minijax makes an array of it."
         if type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
-            return " It belongs to JAX itself: numpy.asarray(x) makes it an array."
-        return getattr(type(x), "remedy_for_arrays", "") or super().remedy(x)
+            return "It belongs to JAX itself: numpy.asarray(x) makes it an array."
+        if hasattr(type(x), "__array__") or isinstance(x, memoryview):
+            return "numpy.asarray(x) makes it an array."
+        if isinstance(x, Sequence) and not isinstance(x, str | bytes):
+            return "A list or a tuple becomes an array by jnp.array(...)."
+        if isinstance(x, Mapping):
+            return "Take the values of a dict by key, or all at once by tree_map."
+        if x is None:
+            return "A function that ends without `return` gives None."
+        return "Call it, and use what it returns." if callable(x) else ""
 
     def of_int(self, x: int) -> ShapedArray:
         try:
@@ -153,7 +160,7 @@ class LibraryDialect(Dialect):
 
     def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape: arrays may be weak, too."""
-        return aval.update(shape)
+        return aval.update(shape=shape)
 
     def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
         """The dtype, or that of 32 bits in its place, as `explicit_x64_dtypes` says."""

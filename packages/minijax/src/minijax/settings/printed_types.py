@@ -47,9 +47,9 @@ class PrintedType:
         """The type itself."""
         return self._aval
 
-    def update(self, *args: Any, **changes: Any) -> Any:
+    def update(self, **changes: Any) -> Any:
         """The type with other values of some fields."""
-        return printed_type(self._aval.update(*args, **changes))
+        return printed_type(self._aval.update(**changes))
 
     def __eq__(self, other: object) -> bool:
         return plain(other) is self._aval

@@ -27,6 +27,7 @@ class ShapedArray(metaclass=_AnyType):
         TypeError: `shape` is not a tuple, `dtype` not a dtype of numbers, or what only primitives
             say of a type is given.
 
+    >>> from minijax import core
     >>> aval = core.ShapedArray((2, 3), "float32")
     >>> aval, aval.update(shape=(3,)), isinstance(aval, core.ShapedArray)
     (ShapedArray(f32[2,3]), ShapedArray(f32[3]), True)

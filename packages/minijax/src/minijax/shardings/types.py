@@ -16,7 +16,7 @@ from minijax.shardings.no_collectives import require_kept
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, current_trace, float0, typeof
-from minijax_stage2.shaped_array import Shape, short_dtype
+from minijax_stage2.shaped_array import short_dtype
 from minijax_stage2.tangent import zeros
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3 import Jaxpr, abstract_eval_rules
@@ -72,11 +72,9 @@ class ShardedArray(ShapedArray):
         sizes = [f"{n}{_suffix(axes)}" for n, axes in zip(self.shape, self.division, strict=True)]
         return f"{short_dtype(self.dtype)}[{','.join(sizes)}]"
 
-    def update(
-        self, shape: Shape | None = None, dtype: Any = None, weak_type: bool | None = None
-    ) -> ShapedArray:
-        plain = self.plain.update(shape, dtype, weak_type)
-        keeps = shape is None or len(shape) == self.ndim
+    def update(self, **changes: Any) -> ShapedArray:
+        plain = self.plain.update(**changes)
+        keeps = plain.ndim == self.ndim
         return ShardedArray(plain, self.mesh, self.division) if keeps else plain
 
     def without_axis(self, axis: int) -> ShapedArray:

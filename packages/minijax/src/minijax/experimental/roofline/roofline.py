@@ -230,7 +230,7 @@ class _Counter:
             for atom in eqn.invars
             if not (isinstance(atom, Var) and atom in axes)
         ]
-        scope = "" if eqn.source is None else eqn.source.scope
+        scope = getattr(eqn.source, "scope", "")
         context = RooflineRuleContext(
             name_stack=f"{name}/{scope}" if scope else name,
             primitive=primitive,
