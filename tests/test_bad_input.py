@@ -334,7 +334,7 @@ def public_functions():
             is_ours = getattr(function, "__module__", "").startswith("minijax")
             if is_ours and inspect.isroutine(function) and not name.startswith("register"):
                 yield function
-    yield from (tape.grad, tape.value_and_grad, tape.vjp)
+    yield from (tape.grad, tape.vjp)
 
 
 FUNCTIONS = {

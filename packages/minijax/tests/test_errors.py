@@ -234,7 +234,7 @@ TABLE = [
     (lambda: lax.fori_loop(0, 3, lambda i, x: (x, x), two), errors.CarryTypeError, "fori_loop: .*at carry: expected a leaf, found tuple of 2.*Return the tree"),
     (lambda: lax.scan(lambda c, x: ((c, c), x), one, ones3), errors.CarryTypeError, "at carry: expected a leaf, found tuple of 2.*Return the tree"),
     (lambda: lax.scan(lambda c, x: ({"a": c["b"], "b": c["a"]}, x), {"a": ones2, "b": ones3}, ones3), errors.CarryTypeError, r"carry\['a'\] +f32\[2\] +f32\[3\].*carry\['b'\] +f32\[3\] +f32\[2\]"),
-    (lambda: lax.cond(True, lambda x: x, lambda x: ones3, 1.0), errors.BranchTypeError, r"result +f32\[\] +f32\[3\].*Convert"),
+    (lambda: lax.cond(True, lambda x: x, lambda x: ones3, 1.0), errors.BranchTypeError, r"result +f32\[3\], f32\[\].*Convert"),
     (lambda: lax.cond(True, lambda x: (x, x), lambda x: x, 1.0), errors.BranchTypeError, "expected tuple of 2, found a leaf.*zeros"),
     (lambda: lax.switch(0, [lambda x: x, lambda x: ones3], 1.0), errors.BranchTypeError, "Convert"),
     (lambda: lax.switch(0, [lambda x: (x, x), lambda x: x], 1.0), errors.BranchTypeError, "zeros"),

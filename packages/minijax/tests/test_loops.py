@@ -9,6 +9,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.primitives.dependence import cotangent_ins, tangent_outs, unknown_outs
 from minijax.runtime import compiled
+from minijax_stage3 import dce_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
@@ -264,3 +265,17 @@ class TestMemoryOfCheckpoint:
         assert taken["nothing"] < 0.5 * plain
         assert taken["nothing"] < taken["name"] < taken["dots"] < taken["everything"]
         assert taken["everything"] < 1.1 * plain
+
+
+def test_dead_code_leaves_every_branch_of_a_choice():
+    def g(x, y):
+        branches = [lambda x, y: (jnp.sin(x), jnp.exp(y)), lambda x, y: (jnp.cos(x), y)]
+        return lax.switch(jnp.int32(x), [*branches, branches[0]], x, y)
+
+    jaxpr = minijax.make_jaxpr(g)(1.0, 2.0).jaxpr
+    smaller, used = dce_jaxpr(jaxpr, [True, False])
+    assert used == [True, False]
+    programs = smaller.eqns[-1].params["branches"]
+    assert [[e.primitive.name for e in b.eqns] for b in programs] == [["sin"], ["cos"], ["sin"]]
+    assert dce_jaxpr(jaxpr, [False, True])[1] == [True, True]
+    assert dce_jaxpr(jaxpr, [False, False])[0].eqns == []

@@ -53,12 +53,12 @@ CALLS = [
     (
         lambda: grad(pair)(1.0),
         TypeError,
-        "grad: the result of `pair` must be one real number, found a pytree of 2 leaves, "
-        "PyTreeDef((*, *)). Return one of them, or use vjp.",
+        "grad: the result of `pair` must be one real number, found PyTreeDef((*, *)). Return one "
+        "of them, or use vjp.",
     ),
     (lambda: grad(lambda x: None)(1.0), TypeError, "found None. Is a return missing?"),
-    (lambda: grad(lambda x: ())(1.0), TypeError, "found a pytree of 0 leaves"),
-    (lambda: grad(lambda x: [x])(1.0), TypeError, "found a pytree of 1 leaf, PyTreeDef([*])"),
+    (lambda: grad(lambda x: ())(1.0), TypeError, "found PyTreeDef(()). Return"),
+    (lambda: grad(lambda x: [x])(1.0), TypeError, "found PyTreeDef([*]). Return"),
     (
         lambda: grad(lambda x: 3)(1.0),
         TypeError,

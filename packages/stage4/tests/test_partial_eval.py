@@ -302,7 +302,7 @@ def test_nothing_unknown_and_nothing_known():
     assert (parts.known.outvars, parts.num_residuals) == ([], 0)
 
 
-def test_instantiate_makes_a_known_result_wait():
+def test_instantiate_makes_a_known_result_unknown():
     jaxpr = staged(lambda x, y: (sin(x), y), 1.0, 2.0)
     parts = partial_eval_jaxpr(jaxpr, [False, True], instantiate=[True, False])
     assert parts.unknown_outs == [True, True]
@@ -311,7 +311,7 @@ def test_instantiate_makes_a_known_result_wait():
     typecheck_partial_eval(jaxpr, [False, True], parts)
 
 
-def test_a_literal_can_be_a_result_that_waits():
+def test_a_literal_can_be_an_unknown_result():
     jaxpr = staged(lambda x: (x, 2.0), 1.0)
     parts = partial_eval_jaxpr(jaxpr, [True], instantiate=[False, True])
     assert str(parts.unknown) == "{ lambda ; a:f64[]. let  in (a, 2.0:f64[]) }"
@@ -352,7 +352,7 @@ def test_cond_passes_the_residuals_of_each_branch_and_zeros_for_the_other():
         assert (bool(pred), of_false, of_true) == (x > 0, *expected)
 
 
-def test_cond_of_an_unknown_predicate_waits_whole():
+def test_cond_of_an_unknown_predicate_is_unknown_as_a_whole():
     jaxpr = staged(lambda p, x: cond(p, lambda x: sin(x), lambda x: x, x), True, 2.0)
     parts = partial_eval_jaxpr(jaxpr, [True, False])
     typecheck_partial_eval(jaxpr, [True, False], parts)
@@ -364,13 +364,13 @@ def test_the_verifier_notices_halves_that_do_not_fit():
     jaxpr = staged(lambda x, y: sin(x) * y, 1.0, 2.0)
     parts = partial_eval_jaxpr(jaxpr, [False, True])
     typecheck_partial_eval(jaxpr, [False, True], parts)
-    for wrong, what in (
-        (parts._replace(known=parts.unknown), "known arguments"),
-        (parts._replace(num_residuals=0), "known results"),
-        (parts._replace(unknown_outs=[False]), "known results"),
-        (parts._replace(unknown=with_other_argument(parts.unknown)), "residuals"),
+    for wrong in (
+        parts._replace(known=parts.unknown),
+        parts._replace(num_residuals=0),
+        parts._replace(unknown_outs=[False]),
+        parts._replace(unknown=with_other_argument(parts.unknown)),
     ):
-        with pytest.raises(TypeError, match=f"partial evaluation: {what} have types"):
+        with pytest.raises(TypeError, match="partial evaluation: a half has types"):
             typecheck_partial_eval(jaxpr, [False, True], wrong)
 
 

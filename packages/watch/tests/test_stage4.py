@@ -29,7 +29,7 @@ def test_a_tape_boxes_a_value_with_its_node():
     with record() as recording:
         tape.grad(f)(1.0)
     (step, *_) = recording.steps
-    assert str(step) == "sin(TapeTracer(1.0, Node(1)))"
+    assert str(step) == "sin(TapeTracer(1.0, 0))"
     assert step.rule.name == "vjp_rules[sin_p]"
     assert "sin_p" in step.rule.text
 

@@ -8,20 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2 import Primitive, ShapedArray, astype, bind, ne, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind, explain_mismatch, ne
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.promotion import result_type
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.tree import (
-    PyTreeDef,
-    explain_mismatch,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
-from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
+from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from minijax_stage3 import Jaxpr, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify, name_and_place_of, trace_to_jaxpr
 from minijax_stage4.errors import BranchTypeError
@@ -51,14 +43,6 @@ def cond(
     >>> cond(True, lambda x: x + 1.0, lambda x: -x, 3.0)
     4.0
     """
-    pred, leaves, branches, out_tree = stage_cond(pred, true_fun, false_fun, operands)
-    return tree_unflatten(out_tree, bind(cond_p, pred, *leaves, branches=branches))
-
-
-def stage_cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: Any
-) -> tuple[Any, list[Any], tuple[Jaxpr, ...], PyTreeDef]:
-    """The operands of `cond_p`, its branches, and the structure of its result."""
     for branch in (true_fun, false_fun):
         require_function("cond", branch)
     pred = _as_predicate(pred)
@@ -66,11 +50,10 @@ def stage_cond(
     in_avals = abstractify("cond", true_fun, lambda: argument_names(true_fun, operands, {}), leaves)
     functions = [FlatFunction(f, in_tree) for f in (false_fun, true_fun)]
     closed = [trace_to_jaxpr(f, in_avals, "cond", f.fun) for f in functions]
-    target = _common_avals(functions, closed)
-    if any(c.out_avals != target for c in closed):
-        closed = [trace_to_jaxpr(casting(f, target), in_avals, "cond", f.fun) for f in functions]
+    _require_same_types(functions, [c.out_avals for c in closed])
     branches, consts = join_consts([(consts_as_invars(c.jaxpr), c.consts) for c in closed])
-    return pred, [*consts, *leaves], branches, functions[0].out_tree
+    outs = bind(cond_p, pred, *consts, *leaves, branches=branches)
+    return tree_unflatten(functions[0].out_tree, outs)
 
 
 def join_consts(
@@ -104,51 +87,22 @@ def _as_predicate(pred: Any) -> Any:
     return pred if aval.dtype == np.bool_ else ne(pred, 0)
 
 
-def _common_avals(
-    functions: Sequence[FlatFunction], closed: Sequence[ClosedJaxpr]
-) -> list[ShapedArray]:
-    """The types that the results of both branches can have; Python numbers adapt."""
+def _require_same_types(
+    functions: Sequence[FlatFunction], out_avals: Sequence[Sequence[ShapedArray]]
+) -> None:
     false_fun, true_fun = functions
-    false_tree, true_tree = false_fun.out_tree, true_fun.out_tree
-    if false_tree != true_tree:
+    both = " and ".join(name_and_place_of(f.fun) for f in (true_fun, false_fun))
+    if false_fun.out_tree != true_fun.out_tree:
         raise BranchTypeError(
-            f"cond: {name_and_place_of(true_fun.fun)} and {name_and_place_of(false_fun.fun)} must "
-            f"return the same tree structure: {explain_mismatch(true_tree, false_tree)}. Return "
-            "the same tree from both, with zeros where one has nothing."
+            f"cond: {both} must return the same tree structure: "
+            f"{explain_mismatch(true_fun.out_tree, false_fun.out_tree)}. Return the same tree from "
+            "both, with zeros where one has nothing."
         )
-    pairs = list(zip(closed[0].out_avals, closed[1].out_avals, strict=True))
-    target = [_join(a, b) for a, b in pairs]
-    if None in target:
-        numbered = tree_unflatten(true_tree, range(len(pairs)))
-        rows = [
-            f"    {'result' + keystr(path):<24} {pairs[i][1]!s:<16} {pairs[i][0]}"
-            for path, i in tree_flatten_with_path(numbered)[0]
-            if target[i] is None
-        ]
-        table = "\n".join([f"    {'':<24} {'true_fun':<16} false_fun", *rows])
-        raise BranchTypeError(
-            f"cond: {name_and_place_of(true_fun.fun)} and {name_and_place_of(false_fun.fun)} must "
-            f"return the same types\n{table}\nConvert what differs, by astype or reshape."
-        )
-    return [aval for aval in target if aval is not None]
-
-
-def _join(a: ShapedArray, b: ShapedArray) -> ShapedArray | None:
-    if a == b:
-        return a
-    if a.shape == b.shape and (a.dtype == b.dtype or a.weak_type or b.weak_type):
-        return ShapedArray(a.shape, result_type(a, b).dtype)
-    return None
-
-
-def casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., list[Any]]:
-    """`f` with results of the types `target`."""
-
-    def casting(*args: Any) -> list[Any]:
-        outs = f(*args)
-        return [
-            out if typeof(out) == aval else astype(out, aval.dtype)
-            for out, aval in zip(outs, target, strict=True)
-        ]
-
-    return casting
+    on_false, on_true = out_avals
+    paths_and_avals, _ = tree_flatten_with_path(tree_unflatten(true_fun.out_tree, on_true))
+    for (path, a), b in zip(paths_and_avals, on_false, strict=True):
+        if (a.shape, a.dtype) != (b.shape, b.dtype):
+            raise BranchTypeError(
+                f"cond: {both} must return the same types, but result{keystr(path)} is {a} of the "
+                f"first and {b} of the second. Convert one of them, by astype or reshape."
+            )

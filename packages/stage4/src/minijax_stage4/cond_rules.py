@@ -5,10 +5,9 @@ another lacks (a tangent, a batch axis, a residual), all branches get it.
 """
 
 # ruff: noqa: F403, F405
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from minijax_stage2 import *
 from minijax_stage2.promotion import is_inexact
@@ -22,14 +21,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4.cond import cond_p, join_consts, take_first_of_all
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
-from minijax_stage4.partial_eval import (
-    PartialEqns,
-    PartialJaxprs,
-    merge,
-    partial_eval_rules,
-    partition,
-    split_call,
-)
+from minijax_stage4.partial_eval import PartialEqns, PartialJaxprs, partial_eval_rules, split_call
 from minijax_stage4.stop_gradient import stop_gradient
 from minijax_stage4.transpose import UndefPrimal, nonlinear_in, transpose_rules
 
@@ -41,69 +33,58 @@ def _any_of(rows: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
     return tuple(map(any, zip(*rows, strict=True)))
 
 
-def _evaluate(pred: Any, *operands: Any, branches: Branches) -> list[Any]:
-    return eval_jaxpr(branches[int(pred)], [], *operands)
+def evaluate_branches(which: Any, *operands: Any, branches: Branches) -> list[Any]:
+    return eval_jaxpr(branches[int(which)], [], *operands)
 
 
-impl_rules[cond_p] = _evaluate
+impl_rules[cond_p] = evaluate_branches
 
 
-def jvp_branches(primitive: Primitive) -> Callable[..., Any]:
-    """The jvp rule of a primitive that chooses among branches."""
-
-    def rule(
-        primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
-    ) -> tuple[list[Any], list[Any]]:
-        nonzero = tuple(type(t) is not Zero for t in tangents[1:])
-        must = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
-        jvps, consts = join_consts([jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches])
-        given = [t for t in tangents[1:] if type(t) is not Zero]
-        pred, *operands = primals
-        results = bind(primitive, pred, *consts, *operands, *given, branches=jvps)
-        count = len(must)
-        zero_avals, _ = partition(must, branches[0].out_avals)
-        zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
-        return results[:count], merge(must, zeros, results[count:])
-
-    return rule
+def jvp_branches(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
+) -> tuple[list[Any], list[Any]]:
+    nonzero = tuple(type(t) is not Zero for t in tangents[1:])
+    must = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
+    jvps, consts = join_consts([jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches])
+    given = [t for t in tangents[1:] if type(t) is not Zero]
+    which, *operands = primals
+    results = bind(primitive, which, *consts, *operands, *given, branches=jvps)
+    computed = iter(results[len(must) :])
+    out_tangents = [
+        next(computed) if is_nonzero else Zero(tangent_type(aval))
+        for is_nonzero, aval in zip(must, branches[0].out_avals, strict=True)
+    ]
+    return results[: len(must)], out_tangents
 
 
-jvp_rules[cond_p] = jvp_branches(cond_p)
-
-# `choose(taken, other)`: for each example `taken` if it takes a certain branch, else `other`.
-Choose = Callable[[Any, Any], Any]
+jvp_rules[cond_p] = partial(jvp_branches, cond_p)
 
 
 def vmap_branches(
-    primitive: Primitive, chooser: Callable[[Any, int], Choose]
-) -> Callable[..., Any]:
-    """The rule that batches each branch; if examples take different branches, it computes all.
-
-    `chooser(pred, number)` returns the `Choose` of that branch for a batch of predicates.
-    """
-
-    def rule(
-        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, branches: Branches
-    ) -> tuple[list[Any], list[BatchDim]]:
-        (pred, *operands), (pred_dim, *operand_dims) = values, dims
-        if pred_dim is not None:
-            pred = move_batch_dim(pred, axis_size, pred_dim, 0)
-            choices = [chooser(pred, number) for number in range(len(branches))]
-            return _compute_all(choices, axis_size, operands, operand_dims, branches)
-        key = axis_size, tuple(operand_dims)
-        what = of_batch_axis(operands, operand_dims)
-        natural = [vmap_jaxpr(branch, *key, None, what)[2] for branch in branches]
-        batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
-        programs = [vmap_jaxpr(branch, *key, batched, what)[:2] for branch in branches]
-        batches, consts = join_consts(programs)
-        outs = bind(primitive, pred, *consts, *operands, branches=batches)
-        return outs, [0 if b else None for b in batched]
-
-    return rule
+    primitive: Primitive,
+    axis_size: int,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    branches: Branches,
+) -> tuple[list[Any], list[BatchDim]]:
+    """Batch each branch; if examples take different branches, compute all."""
+    (which, *operands), (which_dim, *operand_dims) = values, dims
+    if which_dim is not None:
+        which = move_batch_dim(which, axis_size, which_dim, 0)
+        return _compute_all(which, axis_size, operands, operand_dims, branches)
+    key = axis_size, tuple(operand_dims)
+    what = of_batch_axis(operands, operand_dims)
+    natural = [vmap_jaxpr(branch, *key, None, what)[2] for branch in branches]
+    batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
+    programs = [vmap_jaxpr(branch, *key, batched, what)[:2] for branch in branches]
+    batches, consts = join_consts(programs)
+    outs = bind(primitive, which, *consts, *operands, branches=batches)
+    return outs, [0 if b else None for b in batched]
 
 
 def _compute_all(
-    choices: Sequence[Choose],
+    which: Any,
     axis_size: int,
     operands: Sequence[Any],
     dims: Sequence[BatchDim],
@@ -122,7 +103,8 @@ def _compute_all(
     dims = tuple(0 if v else dim for dim, v in zip(dims, varies, strict=True))
     what = of_batch_axis(operands, dims)
     results: list[Any] = []
-    for choose, branch in zip(choices, branches, strict=True):
+    for number, branch in enumerate(branches):
+        choose = partial(_choose, eq(which, typeof(which).dtype.type(number)))
         batched = (True,) * len(branch.outvars)
         program, consts, _ = vmap_jaxpr(branch, axis_size, dims, batched, what)
         guarded = [
@@ -133,29 +115,17 @@ def _compute_all(
     return results, [0] * len(results)
 
 
-def _chooser(pred: Any, number: int) -> Choose:
-    def choose(taken: Any, other: Any) -> Any:
-        cases = (other, taken) if number else (taken, other)
-        return select_n(broadcast_in_dim(pred, typeof(taken).shape, (0,)), *cases)
-
-    return choose
+def _choose(takes: Any, x: Any, other: Any) -> Any:
+    """`x` for each example that takes a branch, `other` for the rest."""
+    return select_n(broadcast_in_dim(takes, typeof(x).shape, (0,)), other, x)
 
 
-vmap_rules[cond_p] = vmap_branches(cond_p, _chooser)
+vmap_rules[cond_p] = partial(vmap_branches, cond_p)
 
 
-def _abstract_eval(
-    pred: ShapedArray, *operands: ShapedArray, branches: Branches
+def types_of_branches(
+    which: ShapedArray, *operands: ShapedArray, branches: Branches
 ) -> list[ShapedArray]:
-    if pred.shape or pred.dtype != np.bool_ or len(branches) != 2:
-        raise TypeError(
-            "cond: the first operand must be a boolean scalar, which chooses between two branches; "
-            f"found {pred} for {len(branches)}"
-        )
-    return types_of_branches(operands, branches)
-
-
-def types_of_branches(operands: Sequence[ShapedArray], branches: Branches) -> list[ShapedArray]:
     """The types of the results; one is weak only if it is weak in every branch."""
     for branch in branches:
         require_accepted("cond: a branch", branch.in_avals, operands)
@@ -190,7 +160,7 @@ def branch_region(
     return f"{{ {name}:{count} = {call} stablehlo.return {outs} : {types} }}"
 
 
-abstract_eval_rules[cond_p] = _abstract_eval
+abstract_eval_rules[cond_p] = types_of_branches
 lowering_rules[cond_p] = _lower
 
 
@@ -237,38 +207,23 @@ def partial_eval_branches(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> Partial
 partial_eval_rules[cond_p] = partial_eval_branches
 
 
-def transpose_branches(primitive: Primitive) -> Callable[..., Any]:
-    """The transpose rule of a primitive that chooses among branches."""
-
-    def rule(cts: Sequence[Any], pred: Any, *operands: Any, branches: Branches) -> list[Any]:
-        if isinstance(pred, UndefPrimal):
-            raise nonlinear_in(primitive, [0])
-        linear = tuple(isinstance(x, UndefPrimal) for x in operands)
-        nonzero = tuple(type(ct) is not Zero for ct in cts)
-        must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
-        programs = [transpose_jaxpr(branch, linear, nonzero, must)[:2] for branch in branches]
-        transposes, consts = join_consts(programs)
-        known = [x for x in operands if not isinstance(x, UndefPrimal)]
-        given = [ct for ct in cts if type(ct) is not Zero]
-        outs = iter(bind(primitive, pred, *consts, *known, *given, branches=transposes))
-        return [None, *(next(outs) if is_nonzero else None for is_nonzero in must)]
-
-    return rule
+def transpose_branches(
+    primitive: Primitive, cts: Sequence[Any], which: Any, *operands: Any, branches: Branches
+) -> list[Any]:
+    if isinstance(which, UndefPrimal):
+        raise nonlinear_in(primitive, [0])
+    linear = tuple(isinstance(x, UndefPrimal) for x in operands)
+    nonzero = tuple(type(ct) is not Zero for ct in cts)
+    must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
+    programs = [transpose_jaxpr(branch, linear, nonzero, must)[:2] for branch in branches]
+    transposes, consts = join_consts(programs)
+    known = [x for x in operands if not isinstance(x, UndefPrimal)]
+    given = [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(bind(primitive, which, *consts, *known, *given, branches=transposes))
+    return [None, *(next(outs) if is_nonzero else None for is_nonzero in must)]
 
 
-transpose_rules[cond_p] = transpose_branches(cond_p)
+transpose_rules[cond_p] = partial(transpose_branches, cond_p)
 
 
-def dce_branches(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
-    smaller = [dce_jaxpr(branch, used_outs) for branch in eqn.params["branches"]]
-    used = [True, *_any_of(used for _, used in smaller)]
-    branches = tuple(
-        Jaxpr([], partition(used[1:], branch.invars)[1], small.eqns, small.outvars)
-        for branch, (small, _) in zip(eqn.params["branches"], smaller, strict=True)
-    )
-    _, invars = partition(used, eqn.invars)
-    _, outvars = partition(used_outs, eqn.outvars)
-    return used, JaxprEqn(eqn.primitive, invars, outvars, {"branches": branches}, eqn.source)
-
-
-dce_rules[cond_p] = dce_branches
+dce_rules[cond_p] = None  # an equation of which a result is used stays as it is

@@ -11,23 +11,18 @@ from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangents
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import ShapedArray
-from minijax_stage2.shown import counted
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage4.errors import ComplexGradientError, NonScalarGradientError
 from minijax_stage4.linearize import LinearProgram, linearize_flat
-from minijax_stage4.transpose import UndefPrimal, backward_pass
+from minijax_stage4.transpose import transpose_linear
 
 
 def pull_back(linear: LinearProgram, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """The cotangents of the arguments from those of the results, by transposing the program."""
     given = [ct for ct, t in zip(cts, linear.constant_outs, strict=True) if t is None]
-    undefined = [UndefPrimal(var.aval) for var in linear.jaxpr.invars]
-    program = consts_as_invars(linear.jaxpr)
-    in_cts = backward_pass(program, [*residuals, *undefined], given)
-    computed = iter(in_cts[len(residuals) :])
+    computed = iter(transpose_linear(linear.jaxpr, residuals, given))
     return [
         next(computed) if varies else Zero(tangent_type(aval))
         for varies, aval in zip(linear.varies_in, linear.in_avals, strict=True)
@@ -79,9 +74,9 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
 
     @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = split_arguments("grad", fun, argnums, args, kwargs)
+        inputs, f = split_arguments("grad", fun, argnums, args, kwargs)
         require_inexact("grad", f"argument {argnums}", fun, inputs)
-        out, f_vjp = vjp(of_inputs, inputs)
+        out, f_vjp = vjp(f, inputs)
         return out, f_vjp(one_like("grad", fun, out))[0]
 
     return value_and_gradient
@@ -109,11 +104,11 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
     >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
     {'b': 1.0, 'w': 3.0}
     """
-    of_both = value_and_grad(fun, argnums)
+    value_and_gradient = value_and_grad(fun, argnums)
 
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        return of_both(*args, **kwargs)[1]
+        return value_and_gradient(*args, **kwargs)[1]
 
     return gradient
 
@@ -131,13 +126,11 @@ def one_like(caller: str, fun: Any, out: Any) -> Any:
 
 def require_scalar(expected: str, out: Any, remedy: str) -> ShapedArray:
     """The type of a scalar result, described by `expected`; the error for others gives `remedy`."""
-    leaves, tree = tree_flatten(out)
+    _, tree = tree_flatten(out)
     if out is None:
         raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")
-    if len(leaves) != 1 or tree.nodes != (None,):
-        raise NonScalarGradientError(
-            f"{expected}, found a pytree of {counted(len(leaves), 'leaf')}, {tree}. {remedy}"
-        )
+    if tree.nodes != (None,):
+        raise NonScalarGradientError(f"{expected}, found {tree}. {remedy}")
     aval = typeof(out)
     if aval.shape:
         raise NonScalarGradientError(

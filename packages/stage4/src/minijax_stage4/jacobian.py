@@ -37,9 +37,9 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = split_arguments("jacrev", fun, argnums, args, kwargs)
+        inputs, f = split_arguments("jacrev", fun, argnums, args, kwargs)
         require_inexact("jacrev", f"argument {argnums}", fun, inputs)
-        out, f_vjp = vjp(of_inputs, inputs)
+        out, f_vjp = vjp(f, inputs)
         require_inexact("jacrev", "result", fun, out)
         for path, leaf in tree_flatten_with_path(out)[0]:
             if typeof(leaf).dtype.kind == "c":  # 1 and i would each give half of a derivative

@@ -11,6 +11,7 @@ from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
+    merge,
     partial_eval_jaxpr,
     partial_eval_rules,
     partition,
@@ -58,27 +59,20 @@ def transpose_jaxpr(
         whether the program returns its cotangent. `instantiate_ins` says which it must return.
     """
     must = instantiate_ins or (False,) * len(linear)
+    known_avals, linear_avals = partition(linear, jaxpr.in_avals)
+    zero_avals, ct_avals = partition(nonzero, jaxpr.out_avals)
+    undefined = list(map(UndefPrimal, linear_avals))
+    zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
     nonzero_ins: list[bool] = []
 
     def program(*known_and_cts: Any) -> list[Any]:
-        rest = iter(known_and_cts)
-        args = [
-            UndefPrimal(aval) if is_linear else next(rest)
-            for is_linear, aval in zip(linear, jaxpr.in_avals, strict=True)
-        ]
-        cts = [
-            next(rest) if is_nonzero else Zero(tangent_type(aval))
-            for is_nonzero, aval in zip(nonzero, jaxpr.out_avals, strict=True)
-        ]
-        in_cts = [
-            instantiate(ct) if keep else ct
-            for keep, ct in zip(must, backward_pass(jaxpr, args, cts), strict=True)
-        ]
+        given = iter(known_and_cts)
+        args, cts = merge(linear, given, undefined), merge(nonzero, zeros, given)
+        in_cts = backward_pass(jaxpr, args, cts)
+        in_cts = [instantiate(ct) if keep else ct for keep, ct in zip(must, in_cts, strict=True)]
         nonzero_ins[:] = [ct is not None and type(ct) is not Zero for ct in in_cts]
-        return [ct for ct in in_cts if ct is not None and type(ct) is not Zero]
+        return partition(nonzero_ins, in_cts)[1]
 
-    known_avals, _ = partition(linear, jaxpr.in_avals)
-    _, ct_avals = partition(nonzero, jaxpr.out_avals)
     in_avals: list[ShapedArray] = [*known_avals, *ct_avals]
     closed = trace_to_jaxpr(program, in_avals, "staging of transposition", None)
     return consts_as_invars(closed.jaxpr), closed.consts, nonzero_ins

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax_stage2 import ShapedArray, Zero, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
@@ -15,10 +15,10 @@ from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage4.partial_eval import PartialVal, partial_eval
 
 
-class LinearProgram:
+class LinearProgram(NamedTuple):
     """The derivative of a function at a point: a linear program from tangents to tangents.
 
-    Arguments:
+    Attributes:
         jaxpr: takes the tangents of the real and complex inputs, and returns the tangents of the
             results that depend on them. The values of its constants are the residuals of evaluating
             the function, which are passed when it is applied.
@@ -27,18 +27,15 @@ class LinearProgram:
         constant_outs: for each result its tangent if that is known (to be zero), else None.
     """
 
-    def __init__(
-        self,
-        jaxpr: Jaxpr,
-        in_avals: Sequence[ShapedArray],
-        out_avals: Sequence[ShapedArray],
-        constant_outs: Sequence[Any],
-    ):
-        self.jaxpr = jaxpr
-        self.in_avals = in_avals
-        self.out_avals = out_avals
-        self.varies_in = [is_inexact(aval.dtype) for aval in in_avals]
-        self.constant_outs = constant_outs
+    jaxpr: Jaxpr
+    in_avals: Sequence[ShapedArray]
+    out_avals: Sequence[ShapedArray]
+    constant_outs: Sequence[Any]
+
+    @property
+    def varies_in(self) -> list[bool]:
+        """For each argument whether it is real or complex."""
+        return [is_inexact(aval.dtype) for aval in self.in_avals]
 
     def __call__(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """Apply the program to one tangent, or `Zero`, for each argument."""

@@ -5,7 +5,7 @@ It has two forms: for a function while it is traced (`PartialEvalTrace`), and fo
 sorted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,24 +104,17 @@ class PartialEvalTrace(JaxprTrace):
     ) -> list[Any]:
         if not any(map(self.is_unknown, args)):
             return self.leave_to_parent(primitive, args, params)
-        rule = partial_eval_rules.of(primitive)
-        if rule is None:
+        if partial_eval_rules.of(primitive) is None:
             return super().process(primitive, args, params)
-        return self.split(rule, primitive, args, params)
+        return self.split(primitive, args, params)
 
-    def split(
-        self,
-        rule: Callable[..., PartialEqns],
-        primitive: Primitive,
-        args: Sequence[Any],
-        params: dict[str, Any],
-    ) -> list[Any]:
+    def split(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         """Run the known half of a higher-order primitive, and stage the rest."""
         invars = [Var(typeof(x)) for x in args]
         in_avals = tuple([var.aval for var in invars])
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
         eqn = JaxprEqn(primitive, invars, outvars, params)
-        known, unknown = rule(list(map(self.is_unknown, args)), eqn)
+        known, unknown = partial_eval_rules[primitive](list(map(self.is_unknown, args)), eqn)
         values: dict[Atom, Any] = dict(zip(invars, args, strict=True))
 
         def apply(process: Callable[..., list[Any]], eqn: JaxprEqn) -> None:
@@ -155,12 +148,10 @@ def partial_eval(
         for out in outs
     ]
     closed = trace.to_jaxpr([out for out in outs if trace.is_unknown(out)])
+    values = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     unknown = without_dead_code(closed.jaxpr)
-    used = {*unknown.outvars, *(atom for eqn in unknown.eqns for atom in eqn.invars)}
-    is_used = [var in used for var in unknown.constvars]
-    _, unknown.constvars = partition(is_used, unknown.constvars)
-    _, residuals = partition(is_used, closed.consts)
-    return unknown, out_pvals, residuals
+    unknown.constvars = free_variables(unknown)
+    return unknown, out_pvals, [values[var] for var in unknown.constvars]
 
 
 def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
@@ -226,8 +217,8 @@ def partial_eval_jaxpr(
 
 
 def free_variables(jaxpr: Jaxpr) -> list[Var]:
-    """The variables that `jaxpr` uses and does not bind, each once, in order of use."""
-    bound: set[Atom] = {*jaxpr.constvars, *jaxpr.invars}
+    """The variables that are neither arguments nor results of equations, in order of use."""
+    bound: set[Atom] = set(jaxpr.invars)
     free: dict[Var, None] = {}
     for eqn in jaxpr.eqns:
         free.update((x, None) for x in eqn.invars if type(x) is Var and x not in bound)
@@ -242,21 +233,15 @@ def typecheck_partial_eval(jaxpr: Jaxpr, unknown_ins: Sequence[bool], parts: Par
     Raises:
         TypeError: they do not.
     """
-    known_in, known_out = typecheck_jaxpr(parts.known)
-    unknown_in, unknown_out = typecheck_jaxpr(parts.unknown)
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.in_avals)
     outs_known, outs_unknown = partition(parts.unknown_outs, jaxpr.out_avals)
-    count = parts.num_residuals
-    residuals = known_out[len(known_out) - count :]
-    for what, found, expected in (
-        ("known arguments", known_in, ins_known),
-        ("known results", known_out[: len(known_out) - count], outs_known),
-        ("residuals", unknown_in[:count], residuals),
-        ("unknown arguments", unknown_in[count:], ins_unknown),
-        ("unknown results", unknown_out, outs_unknown),
-    ):
+    residuals = parts.residuals
+    expected_known = ins_known, [*outs_known, *residuals]
+    expected_unknown = [*residuals, *ins_unknown], outs_unknown
+    for half, expected in ((parts.known, expected_known), (parts.unknown, expected_unknown)):
+        found = typecheck_jaxpr(half)
         if found != expected:
-            raise TypeError(f"partial evaluation: {what} have types {found}, not {expected}")
+            raise TypeError(f"partial evaluation: a half has types {found}, not {expected}")
 
 
 def partition(which: Sequence[bool], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -267,7 +252,7 @@ def partition(which: Sequence[bool], items: Sequence[Any]) -> tuple[list[Any], l
     return lists
 
 
-def merge(which: Sequence[bool], first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
+def merge(which: Sequence[bool], first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
     """Invert `partition`."""
     rest = iter(first), iter(second)
     return [next(rest[is_second]) for is_second in which]

@@ -26,20 +26,9 @@ from minijax_stage4.grad import one_like
 from minijax_stage4.transpose import UndefPrimal, transpose_rules, unspread
 
 PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
+Node = int  # the place of a value's record on the tape
+Record = Sequence[tuple[Node, PullBack]]  # how to send its cotangent back to each operand
 vjp_rules = Rules("the tape", "vjp_rules")
-
-
-class Node:
-    """A record on the tape: how to propagate the cotangent of a value to its parents."""
-
-    __slots__ = ("number", "pull_backs")
-
-    def __init__(self, number: int, pull_backs: Sequence[tuple["Node", PullBack]]):
-        self.number = number
-        self.pull_backs = pull_backs
-
-    def __repr__(self) -> str:
-        return f"Node({self.number})"
 
 
 class TapeTracer(PrimalTracer):
@@ -63,11 +52,11 @@ class TapeTrace(Trace):
 
     def __init__(self, f: Any = None):
         super().__init__(f)
-        self.tape: list[Node] = []
+        self.tape: list[Record] = []
 
-    def box(self, primal: Any, pull_backs: Sequence[tuple[Node, PullBack]] = ()) -> Any:
-        self.tape.append(Node(len(self.tape) + 1, pull_backs))
-        return self.tracer(self, primal, self.tape[-1])
+    def box(self, primal: Any, record: Record = ()) -> Any:
+        self.tape.append(record)
+        return self.tracer(self, primal, len(self.tape) - 1)
 
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -75,27 +64,26 @@ class TapeTrace(Trace):
         nodes = [x.node if self.owns(x) else None for x in args]
         primals = [x.primal if self.owns(x) else x for x in args]
         with set_interpreter(self.parent):
-            if not any(nodes):
+            if nodes.count(None) == len(nodes):
                 return bind(primitive, *primals, **params)
             rule = vjp_rules[primitive]
             (out,) = bind(primitive, *primals, **params)
             pull_backs = rule(out, *primals, **params)
-        noted = [
-            (node, pull) for node, pull in zip(nodes, pull_backs, strict=True) if node and pull
-        ]
-        return [self.box(out, noted) if noted else out]
+        pairs = zip(nodes, pull_backs, strict=True)
+        record = [(node, pull) for node, pull in pairs if node is not None and pull is not None]
+        return [self.box(out, record) if record else out]
 
     def owns(self, x: Any) -> bool:
         return isinstance(x, TapeTracer) and x.interpreter is self
 
 
 def play_back(
-    tape: Sequence[Node], out_nodes: Sequence[Node | None], cts: Sequence[Any]
+    tape: Sequence[Record], out_nodes: Sequence[Node | None], cts: Sequence[Any]
 ) -> dict[Node, Any]:
     """Propagate cotangents from results to everything they depend on.
 
-    A node is recorded after its parents, so the reverse order of the tape is a topological order of
-    the graph.
+    A result is recorded after its operands, so in reverse order each cotangent is complete before
+    it is sent on.
     """
     cotangents: dict[Node, Any] = {}
 
@@ -105,10 +93,10 @@ def play_back(
     for node, ct in zip(out_nodes, cts, strict=True):
         if node is not None and type(ct) is not Zero:
             accumulate(node, ct)
-    for node in reversed(tape):
+    for node in reversed(range(len(tape))):
         if node in cotangents:
-            for parent, pull_back in node.pull_backs:
-                accumulate(parent, pull_back(cotangents[node]))
+            for operand, pull_back in tape[node]:
+                accumulate(operand, pull_back(cotangents[node]))
     return cotangents
 
 
@@ -163,13 +151,7 @@ defvjp(
 for comparison_p in p.COMPARISONS:
     defvjp(comparison_p, None, None)
 
-defvjp(
-    p.select_n_p,
-    None,
-    lambda ct, out, which, x, y: select_n(which, ct, full_like(ct, 0)),
-    lambda ct, out, which, x, y: select_n(which, full_like(ct, 0), ct),
-)
-
+defvjp(p.select_n_p, None, _by_transpose(p.select_n_p, 1), _by_transpose(p.select_n_p, 2))
 for linear_p in (
     p.convert_element_type_p,
     p.reduce_sum_p,
@@ -220,41 +202,31 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
     return tree_unflatten(flat_fun.out_tree, primal_outs), f_vjp
 
 
-def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The value and the gradient of a function whose result is a real scalar.
+def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The gradient of a function whose result is a real scalar.
 
     Arguments:
         fun: function of numbers, arrays and pytrees of them. Python ints count as floats.
         argnums: the positional arguments to differentiate with respect to.
 
     Returns:
-        A function of the same arguments that returns the pair of value and gradient; a tuple of
-        gradients if `argnums` is a sequence.
+        A function of the same arguments that returns the gradient; a tuple of gradients if
+        `argnums` is a sequence.
 
     Raises:
         TypeError: the result of `fun` is not one real number, or an argument to differentiate
             has a leaf that is not real.
 
-    >>> value_and_grad(lambda x: x * x)(3)
-    (9.0, 6.0)
-    """
-    require_function("grad on a tape", fun)
-
-    def value_and_gradient(*args: Any) -> Any:
-        inputs, of_inputs = split_arguments("grad on a tape", fun, argnums, args)
-        inputs = tree_map(int_to_float, inputs)
-        require_inexact("grad on a tape", f"argument {argnums}", fun, inputs)
-        out, f_vjp = vjp(of_inputs, inputs)
-        return out, f_vjp(one_like("grad on a tape", fun, out))[0]
-
-    return value_and_gradient
-
-
-def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The gradient from `value_and_grad`, without the value.
-
     >>> grad(grad(lambda x: 3 * x * x * x + 2 * x * x + 2 * x))(2)
     40.0
     """
-    of_both = value_and_grad(fun, argnums)
-    return lambda *args: of_both(*args)[1]
+    require_function("grad on a tape", fun)
+
+    def gradient(*args: Any) -> Any:
+        inputs, f = split_arguments("grad on a tape", fun, argnums, args)
+        inputs = tree_map(int_to_float, inputs)
+        require_inexact("grad on a tape", f"argument {argnums}", fun, inputs)
+        out, f_vjp = vjp(f, inputs)
+        return f_vjp(one_like("grad on a tape", fun, out))[0]
+
+    return gradient

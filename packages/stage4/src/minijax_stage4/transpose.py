@@ -9,16 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Zero,
-    add,
-    bind,
-    reduce_sum,
-    typeof,
-)
-from minijax_stage2.argument_names import argument_names
+from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind, reduce_sum, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangents
 from minijax_stage2.shaped_array import dialect
@@ -28,7 +19,6 @@ from minijax_stage2.trace import Rules
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal
 from minijax_stage3.jaxpr import Atom, consts_as_invars
-from minijax_stage3.staging import abstractify
 from minijax_stage4.errors import NonlinearError
 from minijax_stage4.partial_eval import PartialVal, partial_eval
 
@@ -46,12 +36,11 @@ transpose_rules = TransposeRules("transposition", "transpose_rules")
 
 def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearError:
     """The error for a primitive that is not linear in its linear operands."""
-    plural = len(operands) > 1
+    numbered = " and ".join(f"operand {i}" for i in operands)
     return NonlinearError(
-        "the program to be transposed is not linear: it depends on its arguments through "
-        f"operand{'s' if plural else ''} {' and '.join(map(str, operands))} of `{primitive}`, "
-        f"which is not linear in {'both together' if plural else 'it'}. To differentiate a "
-        "program use vjp or linearize, which transpose its derivative."
+        f"the program to be transposed is not linear: it depends on its arguments through "
+        f"`{primitive}`, which is not linear in {numbered}. To differentiate a program use vjp or "
+        "linearize, which transpose its derivative."
     )
 
 
@@ -96,11 +85,8 @@ def deftranspose(
     def rule(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         (ct,) = cts
         linear = [i for i, x in enumerate(operands) if isinstance(x, UndefPrimal)]
-        not_linear_in = [i for i in linear if formulas[i] is None]
-        if len(linear) > 1 and not jointly:
-            not_linear_in = linear
-        if not_linear_in:
-            raise nonlinear_in(primitive, not_linear_in)
+        if None in [formulas[i] for i in linear] or (len(linear) > 1 and not jointly):
+            raise nonlinear_in(primitive, linear)
         in_cts: list[Any] = [None] * len(operands)
         for i in linear:
             formula: Any = formulas[i]
@@ -150,7 +136,7 @@ class BackwardPass:
             if cotangents.keys().isdisjoint(eqn.outvars):
                 continue
             out_cts = [
-                Zero(tangent_type(var.aval)) if (ct := cotangents.pop(var, None)) is None else ct
+                cotangents.pop(var) if var in cotangents else Zero(tangent_type(var.aval))
                 for var in eqn.outvars
             ]
             with on_behalf_of(eqn.source):
@@ -170,8 +156,7 @@ class BackwardPass:
 
     def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
         """The cotangents of the operands of an equation from those of its results."""
-        in_cts: list[Any] = transpose_rules[eqn.primitive](cts, *operands, **eqn.params)
-        return in_cts
+        return transpose_rules[eqn.primitive](cts, *operands, **eqn.params)  # type: ignore[no-any-return]
 
     def accumulate(self, atom: Atom, ct: Any) -> None:
         """Add a cotangent to those that arrived at `atom`."""
@@ -191,8 +176,13 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
     Returns:
         For each argument its cotangent or `Zero`; None for those that are defined.
     """
-    in_cts: list[Any] = dialect().interpreter(BackwardPass)().run(jaxpr, args, cts)
-    return in_cts
+    return dialect().interpreter(BackwardPass)().run(jaxpr, args, cts)  # type: ignore[no-any-return]
+
+
+def transpose_linear(jaxpr: Jaxpr, consts: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """The cotangents of the arguments of `jaxpr`, all linear; `consts` are known."""
+    undefined = [UndefPrimal(var.aval) for var in jaxpr.invars]
+    return backward_pass(consts_as_invars(jaxpr), [*consts, *undefined], cts)[len(consts) :]
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
@@ -200,8 +190,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
 
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
-        primals: arguments, of which only the types matter; anything with a shape and a dtype may
-            replace one.
+        primals: arguments, of which only the types matter.
 
     Returns:
         A function from a cotangent of the result to the tuple of cotangents of the arguments.
@@ -217,19 +206,16 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     """
     require_function("linear_transpose", fun)
     leaves, in_tree = tree_flatten(primals)
-    names = lambda: argument_names(fun, primals, {})  # noqa: E731
-    in_avals = abstractify("linear_transpose", fun, names, leaves, types=True)
+    in_avals = list(map(typeof, leaves))
     flat_fun = FlatFunction(fun, in_tree)
     jaxpr, outs, consts = partial_eval(flat_fun, list(map(PartialVal.unknown, in_avals)), fun)
-    program = consts_as_invars(jaxpr)
-    undefined = list(map(UndefPrimal, in_avals))
     out_avals = [out.aval for out in outs]
 
     def transposed(consts: Sequence[Any], ct: Any) -> Any:
         caller = f"transpose of `{name_of(fun)}`"
         cts = check_tangents(f"{caller}: cotangent", flat_fun.out_tree, out_avals, ct)
         given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
-        in_cts = backward_pass(program, [*consts, *undefined], given)[len(consts) :]
+        in_cts = transpose_linear(jaxpr, consts, given)
         return tree_unflatten(in_tree, list(map(instantiate, in_cts)))
 
     return partial(transposed, consts)

@@ -39,7 +39,7 @@ def _dot_x(
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     free_of_y = x.aval.ndim - len(x_contract)  # the axis of ct at which they begin
     operand, other = (x.aval.ndim, x_contract, x_batch), (typeof(y).ndim, y_contract, y_batch)
-    numbers, permutation = _dot_back(free_of_y, *operand, *other)
+    numbers, permutation = _dot_back(free_of_y, operand, other)
     return astype(transpose(dot_general(ct, y, numbers, **how), permutation), x.aval.dtype)
 
 
@@ -49,19 +49,13 @@ def _dot_y(
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     free_of_x = len(x_batch)
     operand, other = (y.aval.ndim, y_contract, y_batch), (typeof(x).ndim, x_contract, x_batch)
-    numbers, permutation = _dot_back(free_of_x, *operand, *other)
+    numbers, permutation = _dot_back(free_of_x, operand, other)
     return astype(transpose(dot_general(ct, x, numbers, **how), permutation), y.aval.dtype)
 
 
 @lru_cache(maxsize=4096)
 def _dot_back(
-    begin: int,
-    ndim: int,
-    contract: Axes,
-    batch: Axes,
-    other_ndim: int,
-    other_contract: Axes,
-    other_batch: Axes,
+    begin: int, operand: tuple[int, Axes, Axes], other: tuple[int, Axes, Axes]
 ) -> tuple[p.DotDimensionNumbers, list[int]]:
     """Transpose a product in one operand: from the cotangent of the result to that of the operand.
 
@@ -69,10 +63,16 @@ def _dot_back(
     axes of the second. It is multiplied with the other operand, whose free axes, from axis `begin`
     on, are contracted. Then the axes are permuted to those of the operand.
 
+    Arguments:
+        begin: the axis of that cotangent at which the free axes of the other operand begin.
+        operand: the number of its axes, its contracted axes and its batch axes.
+        other: the same of the other operand.
+
     Returns:
         The dimension numbers of that product, and the permutation of its axes.
     """
-    other_free = p.free_axes(other_ndim, other_contract, other_batch)
+    (ndim, contract, batch), (_, other_contract, other_batch) = operand, other
+    other_free = p.free_axes(*other)
     contracted = tuple(range(begin, begin + len(other_free)))
     numbers = ((contracted, other_free), (tuple(range(len(batch))), other_batch))
     # The axes of the product: batch, free ones, and contracted ones in the other's order.

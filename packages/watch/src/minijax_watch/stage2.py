@@ -5,7 +5,7 @@ import linecache
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from types import FunctionType
 from typing import Any
 
@@ -84,6 +84,8 @@ def statement_of(rule: Any, primitive: str) -> str:
 
 def _functions_in(rule: Any) -> Iterator[FunctionType]:
     """A function, and those that it was made of."""
+    if isinstance(rule, partial):
+        yield from _functions_in(rule.func)
     if isinstance(rule, FunctionType):
         yield rule
         for cell in rule.__closure__ or ():

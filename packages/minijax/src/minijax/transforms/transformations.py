@@ -51,9 +51,9 @@ from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage2.vmap import BatchTrace
-from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
 from minijax_stage4.jacobian import jacobian_by_rows
+from minijax_stage4.transpose import transpose_linear
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -544,8 +544,6 @@ def linear_transpose(
     flat_fun = FlatFunction(fun, in_tree)
     unknown = list(map(stage4.PartialVal.unknown, in_avals))
     jaxpr, outs, residuals = stage4.partial_eval(flat_fun, unknown, fun)
-    program = consts_as_invars(jaxpr)
-    undefined = list(map(stage4.UndefPrimal, in_avals))
     kinds = {is_inexact(aval.dtype) for aval in (*in_avals, *(out.aval for out in outs))}
     if len(kinds) == 2:
         raise TypeError(
@@ -557,7 +555,7 @@ def linear_transpose(
         caller = f"transpose of `{name_of(fun)}`"
         cts = _flat_cotangents(caller, flat_fun.out_tree, [out.aval for out in outs], ct)
         given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
-        in_cts = stage4.backward_pass(program, [*residuals, *undefined], given)[len(residuals) :]
+        in_cts = transpose_linear(jaxpr, residuals, given)
         zeros = map(stage2.Zero, in_avals)
         pairs = zip(in_cts, zeros, strict=True)
         return tree_unflatten(

@@ -42,7 +42,7 @@ from minijax.settings.debugging import infs_option, jit_is_disabled, nans_option
 from minijax.settings.promotion import result_type
 from minijax.shardings.types import convert, division_of, sharded_type, with_division
 from minijax.transforms.custom_vmap import custom_vmap
-from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, typeof, where
+from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, ne, typeof, where
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import typeof_named
@@ -56,7 +56,7 @@ from minijax_stage3 import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.staging import abstractify, name_and_place_of
-from minijax_stage4.cond import casting, join_consts, stage_cond
+from minijax_stage4.cond import join_consts
 from minijax_stage4.partial_eval import merge, partition
 
 
@@ -103,17 +103,19 @@ def cond(
     if without := closing_over_refs("cond", (true_fun, false_fun), operands):
         return cond(pred, *without[0], *without[1])
     operands = tree_to_arrays(operands)
-    if typeof_named("cond: pred", pred).dtype.kind == "c":
-        raise TypeError(f"cond: pred must be a boolean or a real number, found {typeof(pred)}")
+    aval = typeof_named("cond: pred", pred)
+    if aval.shape or aval.dtype.kind == "c":
+        raise TypeError(
+            f"cond: pred must be a boolean or a real number, a scalar, found {aval}. To choose "
+            "element by element use where(pred, x, y); to choose for each example of a batch use "
+            "vmap."
+        )
+    for branch in (true_fun, false_fun):
+        require_function("cond", branch)
     if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
         return (true_fun if chosen else false_fun)(*operands)
-
-    def stage(branches: Sequence[Callable[..., Any]], operands: Any) -> Any:
-        on_true, on_false = branches
-        which, leaves, programs, out_tree = stage_cond(pred, on_true, on_false, operands)
-        return tree_to_arrays(tree_unflatten(out_tree, _choose(which, leaves, programs)))
-
-    return _passing_outer_refs(stage, (true_fun, false_fun), operands)
+    which = pred if aval.dtype == np.bool_ else ne(pred, 0)
+    return _passing_outer_refs(partial(choose, "cond", which), (false_fun, true_fun), operands)
 
 
 def _passing_outer_refs(
@@ -314,7 +316,7 @@ def switch(
 
 
 def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any) -> Any:
-    """`switch`, for an index of dtype int32 that is in range, and arrays as operands."""
+    """`switch`, for arrays as operands and a boolean index, or an int32 that is in range."""
     leaves, in_tree = tree_flatten(operands)
 
     def names() -> list[str]:
@@ -324,9 +326,11 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
     distinct = [*{id(f): f for f in branches}.values()]
     functions = [FlatFunction(f, in_tree) for f in distinct]
     closed = [stage_body(f, in_avals, caller, f.fun, names) for f in functions]
-    target = _common_types(functions, closed)
+    target = _common_types(caller, functions, closed)
     if any(c.out_avals != target for c in closed):
-        closed = [stage_body(casting(f, target), in_avals, caller, f.fun, names) for f in functions]
+        closed = [
+            stage_body(_casting(f, target), in_avals, caller, f.fun, names) for f in functions
+        ]
     programs, consts = join_consts([(consts_as_invars(c.jaxpr), c.consts) for c in closed])
     program_of = dict(zip(map(id, distinct), programs, strict=True))
     outs = _choose(index, [*consts, *leaves], [program_of[id(f)] for f in branches])
@@ -334,14 +338,14 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
 
 
 def _common_types(
-    functions: Sequence[FlatFunction], closed: Sequence[ClosedJaxpr]
+    caller: str, functions: Sequence[FlatFunction], closed: Sequence[ClosedJaxpr]
 ) -> list[ShapedArray]:
     """The types that the results of all branches can have; Python numbers adapt."""
     first = functions[0]
     for other in functions[1:]:
         if other.out_tree != first.out_tree:
             raise BranchTypeError(
-                f"switch: {name_and_place_of(first.fun)} and {name_and_place_of(other.fun)} must "
+                f"{caller}: {name_and_place_of(first.fun)} and {name_and_place_of(other.fun)} must "
                 "return the same tree structure: "
                 f"{explain_mismatch(first.out_tree, other.out_tree)}. Return the "
                 "same tree from all, with zeros where one has nothing."
@@ -357,8 +361,8 @@ def _common_types(
         ]
         table = "\n".join(rows)
         raise BranchTypeError(
-            f"switch: all branches, {', '.join(name_and_place_of(f.fun) for f in functions)}, must "
-            f"return the same types\n{table}\n"
+            f"{caller}: all branches, {', '.join(name_and_place_of(f.fun) for f in functions)}, "
+            f"must return the same types\n{table}\n"
             "Convert what differs, by astype or reshape."
         )
     return [aval for aval in target if aval is not None]
@@ -373,6 +377,18 @@ def _meeting_type(avals: Sequence[ShapedArray]) -> ShapedArray | None:
         for aval in avals
     )
     return ShapedArray(avals[0].shape, meeting.dtype) if fits else None
+
+
+def _casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., list[Any]]:
+    """`f` with results of the types `target`."""
+
+    def casting(*args: Any) -> list[Any]:
+        return [
+            out if typeof(out) == aval else astype(out, aval.dtype)
+            for out, aval in zip(f(*args), target, strict=True)
+        ]
+
+    return casting
 
 
 __all__ = ["cond", "switch"]

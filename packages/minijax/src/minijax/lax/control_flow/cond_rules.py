@@ -5,6 +5,7 @@ branches here as well; an int32 is the number of a branch.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,31 +23,15 @@ from minijax.transforms.saved_values import (
     saving_rules,
     split_eqn,
 )
-from minijax_stage2 import Primitive, ShapedArray, broadcast_in_dim, eq, select_n, typeof
-from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import cond_rules as stage4
 from minijax_stage4.cond import cond_p as cond_of_two
-from minijax_stage4.cond_rules import Branches, Choose
-from minijax_stage4.partial_eval import PartialJaxprs
+from minijax_stage4.cond_rules import Branches
+from minijax_stage4.partial_eval import PartialJaxprs, partition
 
 cond_p = Primitive("cond", higher_order=True)
-
-
-def _evaluate(which: Any, *operands: Any, branches: Branches) -> list[Any]:
-    return eval_jaxpr(branches[int(which)], [], *operands)
-
-
-def _chooser(which: Any, number: int) -> Choose:
-    """Return the function that takes one value for examples of branch `number`, else another."""
-    is_boolean = typeof(which).dtype == np.bool_
-    is_taken = which if is_boolean else eq(which, np.int32(number))
-
-    def choose(taken: Any, other: Any) -> Any:
-        cases = (taken, other) if is_boolean and number == 0 else (other, taken)
-        return select_n(broadcast_in_dim(is_taken, typeof(taken).shape, (0,)), *cases)
-
-    return choose
 
 
 def _abstract_eval(
@@ -58,7 +43,7 @@ def _abstract_eval(
             "cond: the first operand must be the number of a branch, an int32 scalar, or a boolean "
             f"where there are two; found {which} for {len(branches)} branches"
         )
-    return stage4.types_of_branches(operands, branches)
+    return stage4.types_of_branches(which, *operands, branches=branches)
 
 
 def _lower(
@@ -125,6 +110,18 @@ def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
     )
 
 
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    smaller = [dce_jaxpr(branch, used_outs) for branch in eqn.params["branches"]]
+    used = [True, *map(any, zip(*[used for _, used in smaller], strict=True))]
+    branches = tuple(
+        Jaxpr([], partition(used[1:], branch.invars)[1], small.eqns, small.outvars)
+        for branch, (small, _) in zip(eqn.params["branches"], smaller, strict=True)
+    )
+    _, invars = partition(used, eqn.invars)
+    _, outvars = partition(used_outs, eqn.outvars)
+    return used, JaxprEqn(eqn.primitive, invars, outvars, {"branches": branches}, eqn.source)
+
+
 COLUMNS: dict[str, Any] = {
     "dependence": _dependence,
     "order": _order,
@@ -133,14 +130,14 @@ COLUMNS: dict[str, Any] = {
 }
 declare_program(
     cond_p,
-    evaluate=_evaluate,
+    evaluate=stage4.evaluate_branches,
     abstract_eval=_abstract_eval,
     lower=_lower,
-    vmap=stage4.vmap_branches(cond_p, _chooser),
-    jvp=stage4.jvp_branches(cond_p),
-    transpose=stage4.transpose_branches(cond_p),
+    vmap=partial(stage4.vmap_branches, cond_p),
+    jvp=partial(stage4.jvp_branches, cond_p),
+    transpose=partial(stage4.transpose_branches, cond_p),
     partial_eval=stage4.partial_eval_branches,
-    dce=stage4.dce_branches,
+    dce=_dce,
     **COLUMNS,
 )
 complete(cond_of_two, **COLUMNS)
