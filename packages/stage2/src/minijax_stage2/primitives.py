@@ -147,27 +147,21 @@ def check_broadcast_in_dim(x: ShapedArray, shape: Shape, broadcast_dimensions: S
 
 def _broadcast_in_dim(x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
     check_broadcast_in_dim(typeof(x), shape, broadcast_dimensions)
-    aligned = [1] * len(shape)
-    for axis, size in zip(broadcast_dimensions, np.shape(x), strict=True):
-        aligned[axis] = size
-    return [np.broadcast_to(np.reshape(x, aligned), shape)]
+    new = tuple(axis for axis in range(len(shape)) if axis not in broadcast_dimensions)
+    return [np.broadcast_to(np.expand_dims(x, new), shape)]
 
 
 def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbers) -> None:
     """Raise an error if operands cannot be multiplied along these axes."""
     (x_contract, y_contract), (x_batch, y_batch) = numbers
-    for role, operand, axes in (
-        ("first", x, x_contract + x_batch),
-        ("second", y, y_contract + y_batch),
-    ):
+    own = ("first", x, x_contract + x_batch), ("second", y, y_contract + y_batch)
+    for role, operand, axes in own:
         if len(set(axes)) != len(axes) or not all(0 <= axis < operand.ndim for axis in axes):
             raise TypeError(
                 f"dot_general: {axes} are not distinct axes of the {role} operand, {operand}"
             )
-    for role, x_axes, y_axes in (
-        ("contracted", x_contract, y_contract),
-        ("batch", x_batch, y_batch),
-    ):
+    common = ("contracted", x_contract, y_contract), ("batch", x_batch, y_batch)
+    for role, x_axes, y_axes in common:
         if [x.shape[a] for a in x_axes] != [y.shape[a] for a in y_axes]:
             raise TypeError(
                 f"dot_general: {role} axes {x_axes} of {x} and {y_axes} of {y} differ in size"
@@ -177,22 +171,14 @@ def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbe
 def _dot_general(
     x: Any, y: Any, *, dimension_numbers: DotDimensionNumbers, **how: Any
 ) -> list[Any]:
-    """By matrix product: batch axes first, free and contracted axes each flattened to one."""
+    """By a formula of indices, in which an axis of both operands has one name."""
     check_dot_general(typeof(x), typeof(y), dimension_numbers)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    x_free = free_axes(x.ndim, x_contract, x_batch)
-    y_free = free_axes(y.ndim, y_contract, y_batch)
-
-    def sizes(operand: Any, axes: tuple[int, ...]) -> Shape:
-        return tuple(operand.shape[axis] for axis in axes)
-
-    batch, rows, columns = sizes(x, x_batch), sizes(x, x_free), sizes(y, y_free)
-    count, inner = int(np.prod(batch)), int(np.prod(sizes(x, x_contract)))
-    x = np.transpose(x, (*x_batch, *x_free, *x_contract))
-    y = np.transpose(y, (*y_batch, *y_contract, *y_free))
-    x = np.reshape(x, (count, int(np.prod(rows)), inner))
-    y = np.reshape(y, (count, inner, int(np.prod(columns))))
-    return [np.reshape(np.matmul(x, y), batch + rows + columns)]
+    of_x, of_y = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
+    for x_axis, y_axis in zip(x_contract + x_batch, y_contract + y_batch, strict=True):
+        of_y[y_axis] = x_axis
+    free = [name for name in of_x + of_y if name not in x_contract + x_batch]
+    return [np.einsum(x, of_x, y, of_y, [*x_batch, *free], optimize=True)]
 
 
 def free_axes(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:

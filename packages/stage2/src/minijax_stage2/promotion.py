@@ -52,8 +52,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         shown = " and ".join(map(str, shapes))
         raise ShapeMismatchError(
             f"Incompatible shapes for broadcasting: {shown}. Aligned from the right, the sizes of "
-            "each axis must be equal, or one of them 1. A new axis by reshape, or another order by "
-            "transpose, brings together what belongs together."
+            "each axis must be equal, or one of them 1. Reshape or transpose what does not fit."
         ) from None
 
 
@@ -80,12 +79,11 @@ def _promoted_types(
         common = inexact_type(common)
     # Scalars stay scalars; the shapes are in order, for messages.
     shape = broadcast_shapes(*dict.fromkeys(aval.shape for aval in avals if aval.shape))
-    targets: list[ShapedArray | None] = []
-    for aval in avals:
-        target = ShapedArray(shape if aval.shape else (), common.dtype, common.weak_type)
-        is_there = aval.shape == target.shape and aval.dtype == target.dtype
-        targets.append(None if is_there else target)
-    return targets
+    targets = [common.update(shape=shape if aval.shape else ()) for aval in avals]
+    return [
+        None if aval.shape == target.shape and aval.dtype == target.dtype else target
+        for aval, target in zip(avals, targets, strict=True)
+    ]
 
 
 def cast(x: Any, target: ShapedArray) -> Any:

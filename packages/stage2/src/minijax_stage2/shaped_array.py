@@ -224,10 +224,9 @@ class Dialect:
 
     def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
         """The dtype of numbers that is meant by `given`, a dtype or its name."""
-        found = parse_dtype(caller, given)
-        dtype = self.dtypes[found]
+        dtype = self.dtypes[parse_dtype(caller, given)]
         if dtype is None:
-            raise TypeError(f"{caller}: expected a dtype of numbers, found {found}")
+            raise TypeError(f"{caller}: expected a dtype of numbers, found {np.dtype(given)}")
         return dtype
 
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
