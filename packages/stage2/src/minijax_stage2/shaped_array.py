@@ -1,7 +1,7 @@
 """Types: the abstract value of an array is its shape and dtype."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -150,20 +150,10 @@ def promoted(avals: Sequence[ShapedArray]) -> tuple[int, np.dtype[Any] | None]:
         return kind, None
     if kind == _COMPLEX:
         deciding.add(np.dtype(np.complex64))
-    joined = _join(deciding)
+    joined = np.result_type(*deciding)
     if kind_of(joined) != kind:  # integers that only a float can hold
         return _REAL, None
     return kind, joined
-
-
-def _join(dtypes: Collection[np.dtype[Any]]) -> np.dtype[Any]:
-    """The narrowest dtype that holds all of these dtypes."""
-    if len(dtypes) == 1:
-        return next(iter(dtypes))
-    try:
-        return np.result_type(*dtypes)
-    except TypeError:  # two different narrow floats
-        return np.result_type(np.float32, *[dtype for dtype in dtypes if dtype.isbuiltin == 1])
 
 
 def check_shape(caller: str, shape: Shape) -> None:

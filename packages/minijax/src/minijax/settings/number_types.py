@@ -151,8 +151,12 @@ class LibraryDialect(Dialect):
 
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
         """As numpy has it, but narrow floats and integers promote with weak types only."""
-        kind, dtype = promoted(avals)
         self._require_path(avals)
+        try:
+            kind, dtype = promoted(avals)
+        except np.exceptions.DTypePromotionError:  # two different narrow floats
+            wide = [aval for aval in avals if aval.dtype.isbuiltin == 1]
+            kind, dtype = promoted([*wide, ShapedArray((), np.float32)])
         if dtype is None:  # Python numbers decide
             return self.weak[kind]
         allows_wide = self.settings.explicit_x64_dtypes == "allow"
