@@ -281,7 +281,8 @@ CALLS = [
     (
         lambda: vmap(two, in_axes=(0,))(ones(2), ones(2)),
         ValueError,
-        "vmap of `two`: in_axes has 1 entry, (0,), but the call has 2 positional arguments",
+        "vmap of `two`: in_axes is not a prefix of args: trees differ in structure at args: "
+        "expected tuple of 1, found tuple of 2",
     ),
     (
         lambda: vmap(identity, in_axes=None)(ones(2)),
@@ -291,14 +292,14 @@ CALLS = [
     ),
     (lambda: vmap(identity)(), ValueError, "in_axes"),
     (
-        lambda: vmap(identity, in_axes=1.0),
+        lambda: vmap(identity, in_axes=1.0)(ones(2)),
         TypeError,
-        "vmap: in_axes must hold ints and None, found 1.0 of type float in 1.0",
+        "vmap of `identity`: in_axes must hold ints and None, found 1.0",
     ),
     (
-        lambda: vmap(identity, out_axes=({"a": True},)),
+        lambda: vmap(identity, out_axes={"a": True})({"a": ones(2)}),
         TypeError,
-        "vmap: out_axes must hold ints and None, found True of type bool",
+        "vmap of `identity`: out_axes must hold ints and None, found True",
     ),
     (
         lambda: vmap(identity, in_axes=({"a": 0},))({"b": ones(2)}),

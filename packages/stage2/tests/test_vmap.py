@@ -90,7 +90,7 @@ def test_in_axes_may_be_prefixes_of_the_arguments():
     expected = [2.0 * (1.0 + i + (i + SIZE)) for i in range(SIZE)]
     for in_axes in (
         ({"layer": Params(0, 1)}, None, None),
-        [{"layer": Params(0, -1)}, None, {"s": None}],
+        ({"layer": Params(0, -1)}, None, {"s": None}),
         ({"layer": Params(0, 1)}, None, {"s": [None]}),
     ):
         np.testing.assert_array_equal(vmap(f, in_axes)(params, x, {"s": [2.0]}), expected)
@@ -180,7 +180,7 @@ def test_what_does_not_depend_on_the_example_is_computed_once():
     sizes = []
     impl_rules[count_p] = lambda x: [sizes.append(np.size(x)) or x]
 
-    def rule(axis_size, values, dims):
+    def rule(axis, values, dims):
         return [bind1(count_p, *values)], dims
 
     vmap_rules[count_p] = rule

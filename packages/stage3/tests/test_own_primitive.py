@@ -28,7 +28,7 @@ def tanh(x):
 
 impl_rules[tanh_p] = lambda x: [np.tanh(x)]
 defjvp(tanh_p, lambda t, out, x: t * (1.0 - out * out))
-vmap_rules[tanh_p] = lambda axis_size, values, dims: ([tanh(*values)], dims)
+vmap_rules[tanh_p] = lambda axis, values, dims: ([tanh(*values)], dims)
 abstract_eval_rules[tanh_p] = lambda x: [x]
 lowering_rules[tanh_p] = elementwise("tanh")
 

@@ -101,24 +101,12 @@ class ShapedArray:
         """The type of `size` elements of this type, stacked along a new axis."""
         return self.update(shape=(*self.shape[:axis], size, *self.shape[axis:]))
 
-    def of_axis(self, axis: int) -> Any:
-        """A statement of a type of a subclass about one of its axes; None: it says nothing."""
-        return None
-
-    def saying_of_axis(self, axis: int, what: Any) -> "ShapedArray":
-        """The type that says of an axis what another one said of one of its own."""
-        return self if what is None else what.of(self, axis)
-
     def strip_weak_type(self) -> "ShapedArray":
         return self.update(weak_type=False) if self.weak_type else self
 
     def accepts(self, other: "ShapedArray") -> bool:
         """Return True if a program for values of this type can be given one of type `other`."""
         return other.strip_weak_type() is self.strip_weak_type()
-
-    def convert(self, x: Any) -> Any:
-        """`x`, a value of a type that this one accepts, as one of this type."""
-        return x
 
 
 _BOOL, _INTEGER, _REAL, _COMPLEX, NO_NUMBER = range(5)

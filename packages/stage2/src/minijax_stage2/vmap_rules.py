@@ -1,6 +1,6 @@
 """Batching rules: each takes values and their batch axes, and computes the whole batch.
 
-A rule `(axis_size, values, dims, **params)` returns results and their batch axes; at least one
+A rule `(axis, values, dims, **params)` returns results and their batch axes; at least one
 of the values is batched when it is called.
 """
 
@@ -11,7 +11,7 @@ from minijax_stage2 import primitives as p
 from minijax_stage2.functions import broadcast_in_dim, dot_general, reduce_sum, reshape, transpose
 from minijax_stage2.shaped_array import Shape, typeof
 from minijax_stage2.trace import Primitive, bind
-from minijax_stage2.vmap import BatchDim, mapped_aval, move_batch_dim, vmap_rules
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_rules
 
 Values = Sequence[Any]
 Dims = Sequence[BatchDim]
@@ -26,22 +26,22 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
 
     >>> import numpy as np
     >>> from minijax_stage2.primitives import add_p
-    >>> elementwise(add_p)(2, [np.array([1.0, 2.0]), 10.0], [0, None])
+    >>> elementwise(add_p)(BatchAxis(2), [np.array([1.0, 2.0]), 10.0], [0, None])
     ([array([11., 12.])], [0])
     """
 
-    def rule(axis_size: int, values: Values, dims: Dims, **params: Any) -> Batched:
+    def rule(axis: BatchAxis, values: Values, dims: Dims, /, **params: Any) -> Batched:
         shapes = [_example_shape(x, dim) for x, dim in zip(values, dims, strict=True)]
         shape = max(shapes, key=len)
-        full = (axis_size, *shape)
+        full = (axis.size, *shape)
 
         def align(x: Any, dim: BatchDim, example_shape: Shape) -> Any:
             if dim is None and not example_shape:
                 return x
             if example_shape == shape:
-                return move_batch_dim(x, axis_size, dim, 0)
+                return move_batch_dim(x, axis, dim, 0)
             if example_shape:
-                examples = map(mapped_aval, map(typeof, values), dims)
+                examples = map(axis.example, map(typeof, values), dims)
                 p.spread_shape(primitive, *examples)  # raises the error
             return broadcast_in_dim(x, full, (0,))
 
@@ -61,12 +61,12 @@ def examples_first(rule: Callable[..., Any]) -> Callable[..., Batched]:
     """The rule of a primitive of one operand, from `rule` for a batch along axis 0.
 
     Arguments:
-        rule: function `(x, axis_size, **params)` that returns the batch of results.
+        rule: function `(x, size, **params)` of a batch and its size that returns the results.
     """
 
-    def batched(axis_size: int, values: Values, dims: Dims, **params: Any) -> Batched:
-        x = move_batch_dim(values[0], axis_size, dims[0], 0)
-        return [rule(x, axis_size, **params)], [0]
+    def batched(axis: BatchAxis, values: Values, dims: Dims, /, **params: Any) -> Batched:
+        x = move_batch_dim(values[0], axis, dims[0], 0)
+        return [rule(x, axis.size, **params)], [0]
 
     return batched
 
@@ -84,7 +84,7 @@ vmap_rules[p.broadcast_in_dim_p] = examples_first(
 
 
 def _dot_general(
-    axis_size: int,
+    axis: BatchAxis,
     values: Values,
     dims: Dims,
     *,
@@ -95,10 +95,10 @@ def _dot_general(
     (x, y), (x_dim, y_dim) = values, dims
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     if x_dim is not None:
-        x = move_batch_dim(x, axis_size, x_dim, 0)
+        x = move_batch_dim(x, axis, x_dim, 0)
         x_contract, x_batch = _after(x_contract), _after(x_batch)
     if y_dim is not None:
-        y = move_batch_dim(y, axis_size, y_dim, 0)
+        y = move_batch_dim(y, axis, y_dim, 0)
         y_contract, y_batch = _after(y_contract), _after(y_batch)
     if x_dim is not None and y_dim is not None:
         x_batch, y_batch, out_dim = (0, *x_batch), (0, *y_batch), 0

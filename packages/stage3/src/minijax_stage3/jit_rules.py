@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, typeof, vmap_rules
+from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_rules
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis, vmap_flat
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
 from minijax_stage3.abstract_eval import abstract_eval_rules, require_accepted
 from minijax_stage3.array import Array, call
 from minijax_stage3.dce import dce_jaxpr, dce_rules
@@ -98,10 +98,9 @@ jvp_rules[jit_p] = _jvp
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, jaxpr: Jaxpr, name: str
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, jaxpr: Jaxpr, name: str
 ) -> tuple[list[Any], list[BatchDim]]:
-    what = of_batch_axis(values, dims)
-    vmap_program, consts, out_dims = vmap_jaxpr(jaxpr, axis_size, tuple(dims), None, what)
+    vmap_program, consts, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
     outs = bind(jit_p, *consts, *values, jaxpr=vmap_program, name=f"vmap_{name}")
     return outs, out_dims
 
@@ -109,53 +108,30 @@ def _vmap(
 @cached_by_jaxpr
 def vmap_jaxpr(
     jaxpr: Jaxpr,
-    axis_size: int,
+    axis: BatchAxis,
     dims: tuple[BatchDim, ...],
     batch_outs: tuple[bool, ...] | None = None,
-    of_axis: Any = None,
 ) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
     """The program of whole batches.
 
     Returns:
         The program, its constants, which are its first arguments, and the batch axis of each
-        result. `batch_outs` says which must have one, which is then the first axis. `of_axis` is
-        a statement about the batch axis besides its size.
+        result. `batch_outs` says which must have one, which is then the first axis.
     """
     must = batch_outs or (False,) * len(jaxpr.outvars)
-    of_trace = None if of_axis is None else of_axis.of_trace
     out_dims: list[BatchDim] = []
 
     def program(*values: Any) -> list[Any]:
-        outs, natural_dims = vmap_flat(
-            partial(eval_jaxpr, jaxpr, []), values, dims, axis_size, None, of_trace
-        )
-        out_dims[:] = [0 if batch else dim for batch, dim in zip(must, natural_dims, strict=True)]
+        outs, dims_of_outs = vmap_flat(partial(eval_jaxpr, jaxpr, []), values, dims, axis, None)
+        out_dims[:] = [0 if batch else dim for batch, dim in zip(must, dims_of_outs, strict=True)]
         return [
-            _batched(out, axis_size, dim, of_axis) if batch else out
-            for batch, out, dim in zip(must, outs, natural_dims, strict=True)
+            move_batch_dim(out, axis, dim, 0) if batch else out
+            for batch, out, dim in zip(must, outs, dims_of_outs, strict=True)
         ]
 
-    in_avals = [
-        unmapped_aval(aval, dim, axis_size, of_axis)
-        for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
-    ]
+    in_avals = list(map(axis.batch, jaxpr.in_avals, dims))
     closed = trace_to_jaxpr(program, in_avals, "staging of vmap", None)
     return consts_as_invars(closed.jaxpr), closed.consts, out_dims
-
-
-def _batched(out: Any, axis_size: int, dim: BatchDim, of_axis: Any) -> Any:
-    """A result with the batch axis first, of which its type says what is known."""
-    out = move_batch_dim(out, axis_size, dim, 0)
-    return out if of_axis is None else typeof(out).saying_of_axis(0, of_axis).convert(out)
-
-
-def unmapped_aval(
-    aval: ShapedArray, dim: BatchDim, axis_size: int, of_axis: Any = None
-) -> ShapedArray:
-    """The type of a batch of examples of type `aval`; `of_axis` is what it says about the batch."""
-    if dim is None:
-        return aval
-    return aval.with_axis(dim, axis_size).saying_of_axis(dim, of_axis)
 
 
 vmap_rules[jit_p] = _vmap

@@ -12,7 +12,7 @@ from typing import Any
 from minijax_stage2 import *
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import tangent_type, zeros
-from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import *
 from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.dce import dce_rules
@@ -62,7 +62,7 @@ jvp_rules[cond_p] = partial(jvp_branches, cond_p)
 
 def vmap_branches(
     primitive: Primitive,
-    axis_size: int,
+    axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     *,
@@ -71,13 +71,12 @@ def vmap_branches(
     """Batch each branch; if examples take different branches, compute all."""
     (which, *operands), (which_dim, *operand_dims) = values, dims
     if which_dim is not None:
-        which = move_batch_dim(which, axis_size, which_dim, 0)
-        return _compute_all(which, axis_size, operands, operand_dims, branches)
-    key = axis_size, tuple(operand_dims)
-    what = of_batch_axis(operands, operand_dims)
-    natural = [vmap_jaxpr(branch, *key, None, what)[2] for branch in branches]
+        which = move_batch_dim(which, axis, which_dim, 0)
+        return _compute_all(which, axis, operands, operand_dims, branches)
+    key = axis, tuple(operand_dims)
+    natural = [vmap_jaxpr(branch, *key)[2] for branch in branches]
     batched = _any_of([dim is not None for dim in out_dims] for out_dims in natural)
-    programs = [vmap_jaxpr(branch, *key, batched, what)[:2] for branch in branches]
+    programs = [vmap_jaxpr(branch, *key, batched)[:2] for branch in branches]
     batches, consts = join_consts(programs)
     outs = bind(primitive, which, *consts, *operands, branches=batches)
     return outs, [0 if b else None for b in batched]
@@ -85,7 +84,7 @@ def vmap_branches(
 
 def _compute_all(
     which: Any,
-    axis_size: int,
+    axis: BatchAxis,
     operands: Sequence[Any],
     dims: Sequence[BatchDim],
     branches: Branches,
@@ -97,16 +96,15 @@ def _compute_all(
     """
     varies = [isinstance(x, Tracer) and is_inexact(typeof(x).dtype) for x in operands]
     operands = [
-        move_batch_dim(x, axis_size, dim, 0) if v else x
+        move_batch_dim(x, axis, dim, 0) if v else x
         for x, dim, v in zip(operands, dims, varies, strict=True)
     ]
     dims = tuple(0 if v else dim for dim, v in zip(dims, varies, strict=True))
-    what = of_batch_axis(operands, dims)
     results: list[Any] = []
     for number, branch in enumerate(branches):
         choose = partial(_choose, eq(which, typeof(which).dtype.type(number)))
         batched = (True,) * len(branch.outvars)
-        program, consts, _ = vmap_jaxpr(branch, axis_size, dims, batched, what)
+        program, consts, _ = vmap_jaxpr(branch, axis, dims, batched)
         guarded = [
             choose(x, stop_gradient(x)) if v else x for x, v in zip(operands, varies, strict=True)
         ]

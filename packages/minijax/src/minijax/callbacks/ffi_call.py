@@ -28,7 +28,7 @@ from minijax.runtime.tokens import abstract_token
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.shown import shown
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import JaxprEqn
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
@@ -222,17 +222,18 @@ def _lower(
 
 def _vmap(primitive: Primitive) -> Callable[..., tuple[list[Any], list[BatchDim]]]:
     def rule(
-        axis_size: int,
+        axis: BatchAxis,
         values: Sequence[Any],
         dims: Sequence[BatchDim],
+        /,
         **params: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         method = params["vmap_method"]
         if method in ONE_BY_ONE:
-            return one_by_one(primitive, axis_size, values, dims, params)
-        moved = all_at_once("ffi_call", params["target_name"], axis_size, values, dims, method)
+            return one_by_one(primitive, axis, values, dims, params)
+        moved = all_at_once("ffi_call", params["target_name"], axis, values, dims, method)
         result_avals = [
-            aval.update(shape=(axis_size, *aval.shape)) for aval in params["result_avals"]
+            aval.update(shape=(axis.size, *aval.shape)) for aval in params["result_avals"]
         ]
         changed = {
             "result_avals": tuple(result_avals),

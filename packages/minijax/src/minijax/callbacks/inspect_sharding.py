@@ -15,7 +15,7 @@ from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves, typeof
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import JaxprEqn, Var
 from minijax_stage3.jaxpr import Literal
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -73,7 +73,7 @@ def _lower(
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, callback: ShardingCallback
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, callback: ShardingCallback
 ) -> tuple[list[Any], list[BatchDim]]:
     bind(inspect_sharding_p, *values, callback=callback)  # with all examples at once
     return [], []

@@ -19,7 +19,7 @@ from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.tree import tree_unflatten
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import JaxprEqn, Literal, Var
 from minijax_stage3.lowering import FunctionBuilder, Value
 
@@ -107,14 +107,14 @@ def _lower(
 
 
 def _vmap_io(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     if params["ordered"]:
         raise ValueError(
             f"io_callback: `{params['callback']}` is mapped by vmap, and examples have no order; "
             "ordered=False calls it for one after the other"
         )
-    return one_by_one(io_callback_p, axis_size, values, dims, params)
+    return one_by_one(io_callback_p, axis, values, dims, params)
 
 
 def _jvp_debug(
@@ -134,9 +134,9 @@ def _abstract_eval(
 
 
 def _vmap_debug(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    return one_by_one(debug_callback_p, axis_size, values, dims, params)
+    return one_by_one(debug_callback_p, axis, values, dims, params)
 
 
 def _order(with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var) -> list[JaxprEqn]:

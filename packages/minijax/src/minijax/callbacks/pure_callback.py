@@ -23,7 +23,7 @@ from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, tree_unflatten
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 pure_callback_p = Primitive("pure_callback", higher_order=True)
@@ -143,7 +143,7 @@ def refuse_derivative(
 
 
 def _vmap(
-    axis_size: int,
+    axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     *,
@@ -154,10 +154,10 @@ def _vmap(
     params: dict[str, Any] = {"callback": callback, "vmap_method": vmap_method}
     if vmap_method in ONE_BY_ONE:
         params["result_avals"] = result_avals
-        return one_by_one(pure_callback_p, axis_size, values, dims, params)
-    moved = all_at_once("pure_callback", callback, axis_size, values, dims, vmap_method)
+        return one_by_one(pure_callback_p, axis, values, dims, params)
+    moved = all_at_once("pure_callback", callback, axis, values, dims, vmap_method)
     params["result_avals"] = tuple(
-        ShapedArray((axis_size, *x.shape), x.dtype) for x in result_avals
+        ShapedArray((axis.size, *x.shape), x.dtype) for x in result_avals
     )
     outs = bind(pure_callback_p, *moved, **params)
     return outs, [0] * len(outs)
@@ -166,7 +166,7 @@ def _vmap(
 def all_at_once(
     caller: str,
     function: Any,
-    axis_size: int,
+    axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     vmap_method: str | None,
@@ -179,33 +179,31 @@ def all_at_once(
             f"{', '.join(map(repr, filter(None, METHODS)))}"
         )
     return [
-        _unmapped(x, axis_size, vmap_method)
-        if dim is None
-        else move_batch_dim(x, axis_size, dim, 0)
+        _unmapped(x, axis, vmap_method) if dim is None else move_batch_dim(x, axis, dim, 0)
         for x, dim in zip(values, dims, strict=True)
     ]
 
 
-def _unmapped(x: Any, axis_size: int, vmap_method: str) -> Any:
+def _unmapped(x: Any, axis: BatchAxis, vmap_method: str) -> Any:
     """An argument shared by all examples, prepared for a method."""
     shape = typeof(x).shape
     if vmap_method == "expand_dims":
         return reshape(x, (1, *shape))
     if vmap_method == "broadcast_all":
-        return broadcast_in_dim(x, (axis_size, *shape), tuple(range(1, len(shape) + 1)))
+        return broadcast_in_dim(x, (axis.size, *shape), tuple(range(1, len(shape) + 1)))
     return x
 
 
 def one_by_one(
     primitive: Primitive,
-    axis_size: int,
+    axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     params: dict[str, Any],
 ) -> tuple[list[Any], list[BatchDim]]:
     """The vmap rule that calls a function once per example."""
     mapped = [
-        move_batch_dim(x, axis_size, dim, 0)
+        move_batch_dim(x, axis, dim, 0)
         for x, dim in zip(values, dims, strict=True)
         if dim is not None
     ]

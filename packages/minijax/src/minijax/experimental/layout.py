@@ -14,7 +14,7 @@ from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, tree_unf
 from minijax_stage2.errors import TreeMismatchError
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import broadcast_prefix
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 layout_constraint_p = Primitive("layout_constraint")
@@ -76,7 +76,7 @@ def _lower(
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, layout: Layout
+    batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, layout: Layout
 ) -> tuple[list[Any], Sequence[BatchDim]]:
     """The batch axis is the major one."""
     (dim,) = dims

@@ -28,7 +28,7 @@ from minijax.runtime.static_arguments import resolve_arguments
 from minijax.runtime.wrapping import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -166,7 +166,7 @@ declare_program(
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], Sequence[BatchDim]]:
     return bind(not_ordered_p, *values), dims
 

@@ -22,7 +22,7 @@ from minijax.runtime.named_scope import record_scopes
 from minijax.runtime.wrapping import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 xla_metadata_call_p = attributed_call("xla_metadata_call")
@@ -124,7 +124,7 @@ def _lower(
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], Sequence[BatchDim]]:
     return bind(xla_metadata_value_p, *values, **params), dims
 

@@ -10,14 +10,13 @@ from typing import Any
 from minijax.core import ClosedJaxpr, jaxpr_as_fun
 from minijax.extend import linear_util as lu
 from minijax.extend.rules import Rule, RulesByJAX
-from minijax.primitives.axis_names import AxisData, divided_batch, map_over
+from minijax.primitives.axis_names import AxisData, axis_data, map_flat
 from minijax.primitives.methods import as_list, as_result
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.vmappables import register_vmappable, unregister_vmappable
 from minijax_stage2 import Primitive, bind, vmap_rules
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise
-from minijax_stage3.jit_rules import unmapped_aval
 from minijax_stage3.staging import trace_to_jaxpr
 
 not_mapped = None
@@ -30,18 +29,18 @@ def _dims(primitive: Any, out_dims: Any, outs: Any) -> list[Any]:
     return list(out_dims) if isinstance(out_dims, list | tuple) else [out_dims] * len(outs)
 
 
-def _told(what: Callable[[int], tuple[Any, ...]]) -> RulesByJAX:
+def _told(what: Callable[[BatchAxis], tuple[Any, ...]]) -> RulesByJAX:
     """Our rules by a convention, in which the first arguments are `what` a rule is told.
 
     Arguments:
-        what: returns these arguments for the number of examples.
+        what: returns these arguments for the axis of the examples.
     """
 
     def to_ours(primitive: Primitive, rule: Rule) -> Rule:
         def ours(
-            axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
+            axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], /, **params: Any
         ) -> tuple[list[Any], list[Any]]:
-            outs, out_dims = rule(*what(axis_size), tuple(values), tuple(dims), **params)
+            outs, out_dims = rule(*what(axis), tuple(values), tuple(dims), **params)
             return as_list(primitive, outs), _dims(primitive, out_dims, outs)
 
         return ours
@@ -49,7 +48,7 @@ def _told(what: Callable[[int], tuple[Any, ...]]) -> RulesByJAX:
     def to_jax(primitive: Primitive, rule: Rule) -> Rule:
         def by_jax(*args: Any, **params: Any) -> Any:
             values, dims = args[-2:]
-            outs, out_dims = rule(_sized(args), values, dims, **params)
+            outs, out_dims = rule(_axis_told(args), values, dims, **params)
             return as_result(primitive, outs), as_result(primitive, out_dims)
 
         return by_jax
@@ -57,21 +56,17 @@ def _told(what: Callable[[int], tuple[Any, ...]]) -> RulesByJAX:
     return RulesByJAX(vmap_rules, to_ours, to_jax)
 
 
-def _sized(args: Sequence[Any]) -> int:
+def _axis_told(args: Sequence[Any]) -> BatchAxis:
     told, values, dims = args[:-2], *args[-2:]
     if told:
-        return int(getattr(told[0], "size", told[0]))
-    return int(next(x.shape[dim] for x, dim in zip(values, dims, strict=True) if dim is not None))
+        return told[0] if isinstance(told[0], BatchAxis) else BatchAxis(told[0])
+    return BatchAxis(next(x.shape[d] for x, d in zip(values, dims, strict=True) if d is not None))
 
 
-def _axis_data(axis_size: int) -> tuple[Any, ...]:
-    return (AxisData(None, axis_size, divided_batch().names),)
-
-
-primitive_batchers = _told(lambda axis_size: ())
-fancy_primitive_batchers = _told(_axis_data)
+primitive_batchers = _told(lambda axis: ())
+fancy_primitive_batchers = _told(lambda axis: (axis_data(axis),))
 # The older convention: the size of the axis, its name, and what no rule needs.
-axis_primitive_batchers = _told(lambda axis_size: (axis_size, None, None))
+axis_primitive_batchers = _told(lambda axis: (axis.size, None, None))
 
 
 def defvectorized(prim: Primitive) -> None:
@@ -99,12 +94,12 @@ def defreducer(prim: Primitive) -> None:
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
     """`x` with its batch axis first, broadcast if it has none."""
-    return move_batch_dim(x, size, bdim, 0)
+    return move_batch_dim(x, BatchAxis(size), bdim, 0)
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
     """`x` repeated along a new axis."""
-    return move_batch_dim(x, sz, None, axis)
+    return BatchAxis(sz).broadcast(x, axis)
 
 
 @lu.transformation_with_aux2
@@ -130,7 +125,7 @@ def batch_subtrace(
         The mapped function, and a function that gives the batch axes of the results once it ran.
     """
     dims = in_dims() if callable(in_dims) else in_dims
-    outs, out_dims = map_over(axis_data, f, in_vals, dims)
+    outs, out_dims = map_flat(f, in_vals, dims, axis_data)
     store.store(out_dims)
     return outs
 
@@ -157,7 +152,6 @@ def batch_jaxpr_axes(
     Raises:
         ValueError: a result has a batch axis that must have none.
     """
-    size = axis_data.size
     batched: list[bool] = []
 
     def placed(out: Any, dim: BatchDim, wanted: Any) -> Any:
@@ -165,18 +159,15 @@ def batch_jaxpr_axes(
         if place is None and dim is not None:
             raise ValueError("batch_jaxpr_axes: a result depends on the example, and has an axis")
         batched.append(place is not None)
-        return out if place is None else move_batch_dim(out, size, dim, place)
+        return out if place is None else move_batch_dim(out, axis_data, dim, place)
 
     def program(*args: Any) -> list[Any]:
-        outs, dims = map_over(axis_data, jaxpr_as_fun(closed_jaxpr), args, in_axes)
+        outs, dims = map_flat(jaxpr_as_fun(closed_jaxpr), args, in_axes, axis_data)
         wanted = list(out_axes_dest)
         wanted = wanted if len(wanted) == len(outs) else wanted * len(outs)
         return [placed(*each) for each in zip(outs, dims, wanted, strict=True)]
 
-    in_avals = [
-        unmapped_aval(aval, dim, size)
-        for aval, dim in zip(closed_jaxpr.in_avals, in_axes, strict=True)
-    ]
+    in_avals = list(map(axis_data.batch, closed_jaxpr.in_avals, in_axes))
     return trace_to_jaxpr(program, in_avals, "batch_jaxpr_axes", program), batched
 
 

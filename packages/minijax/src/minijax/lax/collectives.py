@@ -27,9 +27,10 @@ from minijax.lax.elementwise.selection import select
 from minijax.lax.indexing.dynamic_slice import dynamic_slice
 from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
 from minijax.lax.reductions.standard import reduce_max, reduce_min, reduce_sum
-from minijax.primitives.axis_names import axis_of, divided_batch, require_hashable
+from minijax.primitives.axis_names import axis_data, axis_of, require_hashable
 from minijax.primitives.loops import Avals
 from minijax.primitives.varying import (
+    MeshAxis,
     axis_of_index,
     linear_in_first,
     mesh_axes_of,
@@ -58,7 +59,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.shown import shown
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.lowering import Value
 from minijax_stage4.transpose import transpose_rules
@@ -96,18 +97,19 @@ def collective(
         return [type_of_result(x, **params)]
 
     def vmap(
-        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], /, **params: Any
     ) -> tuple[list[Any], list[BatchDim]]:
         (x, *indices), (dim, *index_dims) = values, dims
         others = [i for i, index_dim in zip(indices, index_dims, strict=True) if index_dim is None]
+        manual = axis_data(axis).manual
         if dim is not None:
-            _require_same_example(name, others)
+            _require_same_example(name, others, manual)
         for _ in range(len(indices) - len(others)):
-            x, dim = combine(move_batch_dim(x, axis_size, dim, 0), **params)
-            others += _rest_of_examples(name, reduces)
+            x, dim = combine(move_batch_dim(x, axis, dim, 0), **params)
+            others += _rest_of_examples(name, reduces, manual)
         if others:
             if dim is not None:
-                x, dim, params = move_batch_dim(x, axis_size, dim, 0), 0, shift(params, 1)
+                x, dim, params = move_batch_dim(x, axis, dim, 0), 0, shift(params, 1)
             x = bind1(primitive, x, *others, **params)
         return [x], [dim]
 
@@ -117,9 +119,9 @@ def collective(
     return primitive
 
 
-def _require_same_example(name: str, indices: Sequence[Any]) -> None:
+def _require_same_example(name: str, indices: Sequence[Any], axes: Sequence[MeshAxis]) -> None:
     """Raise an error if the devices of a collective have different examples of a batch."""
-    divides = {axis.name for axis in divided_batch().manual if axis.checked}
+    divides = {axis.name for axis in axes if axis.checked}
     for axis in map(axis_of_index, map(typeof, indices)):
         if axis is not None and axis.name in divides:
             raise ValueError(
@@ -129,9 +131,8 @@ def _require_same_example(name: str, indices: Sequence[Any]) -> None:
             )
 
 
-def _rest_of_examples(name: str, reduces: bool) -> list[Any]:
+def _rest_of_examples(name: str, reduces: bool, axes: Sequence[MeshAxis]) -> list[Any]:
     """The indices of the devices among which the examples of a batch are divided."""
-    axes = divided_batch().manual
     if axes and not reduces:
         raise NotImplementedError(
             f"{name}: it combines examples of vmap, which its spmd_axis_name divides among devices "

@@ -20,7 +20,7 @@ from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.vmap import of_mapped_axis, vmap_flat
+from minijax_stage2.vmap import BatchAxis, vmap_flat
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4.transpose import UndefPrimal, backward_pass
@@ -47,9 +47,9 @@ def composite(
 
         return formula
 
-    def vmap(axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def vmap(axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], /, **params: Any) -> Any:
         f = partial(results, **params)
-        return vmap_flat(f, values, dims, axis_size, function, of_mapped_axis())
+        return vmap_flat(f, values, dims, axis, function)
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return jvp_flat(partial(results, **params), primals, tangents, function)

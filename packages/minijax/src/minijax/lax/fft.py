@@ -24,7 +24,7 @@ from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.shown import shown
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 
@@ -116,9 +116,9 @@ def _lower_fft(
 
 
 def _vmap_fft(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    x = move_batch_dim(values[0], axis, dims[0], 0)
     return [bind1(fft_p, x, **params)], [0]
 
 

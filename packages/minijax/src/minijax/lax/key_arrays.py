@@ -12,7 +12,7 @@ from minijax.settings.key_types import Implementation, implementation_of, is_key
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.primitives import broadcast_in_dim_p, eq_p, ne_p, reshape_p, transpose_p
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import (
     FunctionBuilder,
     Value,
@@ -189,9 +189,9 @@ own_lowering_rules[ne_p] = _lower_comparison("NE", lowering_rules[ne_p], "or")
 
 def _vmap_first(primitive: Primitive) -> Any:
     def rule(
-        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], /, **params: Any
     ) -> tuple[list[Any], list[BatchDim]]:
-        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        x = move_batch_dim(values[0], axis, dims[0], 0)
         return [bind1(primitive, x, **params)], [0]
 
     return rule

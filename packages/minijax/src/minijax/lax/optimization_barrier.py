@@ -11,7 +11,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.tokens import Token, abstract_token, takes_tokens
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 from minijax_stage4.partial_eval import merge, partition
 
@@ -47,7 +47,7 @@ def _lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Valu
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], Sequence[BatchDim]]:
     return bind(optimization_barrier_p, *values), dims
 

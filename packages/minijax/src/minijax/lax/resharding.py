@@ -32,7 +32,7 @@ from minijax_stage2 import (
     typeof,
 )
 from minijax_stage2.tree import keystr
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.executable import device_type
 from minijax_stage3.lowering import FunctionBuilder, Value
 
@@ -49,7 +49,7 @@ def _lower_resharded(
 
 
 def _vmap_resharded(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: NamedSharding
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: NamedSharding
 ) -> tuple[list[Any], list[BatchDim]]:
     """The axis of the examples stays divided as it is."""
     (x,), (dim,) = values, dims

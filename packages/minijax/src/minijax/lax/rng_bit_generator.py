@@ -17,7 +17,7 @@ from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 
@@ -129,13 +129,13 @@ def _converted(b: FunctionBuilder, operation: str, x: Value, out: ShapedArray) -
 
 
 def _vmap_bits(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, shape: Shape, **params: Any
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, shape: Shape, **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    keys = move_batch_dim(values[0], axis_size, dims[0], 0)
-    if not axis_size:
+    keys = move_batch_dim(values[0], axis, dims[0], 0)
+    if not axis.size:
         return [keys, np.zeros((0, *shape), params["dtype"])], [0, 0]
     first = index_in_dim(keys, 0, keepdims=False)
-    state, bits = bind(rng_bit_generator_p, first, shape=(axis_size, *shape), **params)
+    state, bits = bind(rng_bit_generator_p, first, shape=(axis.size, *shape), **params)
     return [dynamic_update_index_in_dim(keys, state, 0, 0), bits], [0, 0]
 
 

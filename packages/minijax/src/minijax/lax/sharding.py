@@ -10,7 +10,7 @@ import numpy as np
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ShardingTypeError
-from minijax.primitives.axis_names import axis_of, divided_batch
+from minijax.primitives.axis_names import axis_data, axis_of
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
 from minijax.primitives.varying import mesh_axes_of, names_of_mesh_axes, plain_type, pvary
@@ -52,7 +52,7 @@ from minijax_stage2 import (
 from minijax_stage2.shaped_array import python_scalars, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.tree import keystr
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 sharding_constraint_p = Primitive("sharding_constraint")
@@ -76,12 +76,12 @@ def _lower(
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: Sharding
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: Sharding
 ) -> tuple[list[Any], list[BatchDim]]:
     """The batch axis is divided as `vmap` was told, or as the partitioner likes."""
     (x,), (dim,) = values, dims
     if isinstance(sharding, NamedSharding) and dim is not None:
-        entry = divided_batch().names or PartitionSpec.UNCONSTRAINED
+        entry = axis_data(axis).spmd_name or PartitionSpec.UNCONSTRAINED
         sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
     return [bind1(sharding_constraint_p, x, sharding=sharding)], [dim]
 

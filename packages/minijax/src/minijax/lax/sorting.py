@@ -26,7 +26,7 @@ from minijax_stage2.functions import canonical_axis, ints, moveaxis
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import NO_NUMBER, kind_of
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
 sort_p = Primitive("sort")
@@ -192,9 +192,9 @@ def _compare(b: FunctionBuilder, direction: str, x: Value, y: Value, kind: str =
 
 
 def _vmap_sort(
-    axis_size: int, values: Values, dims: Dims, *, dimension: int, **params: Any
+    axis: BatchAxis, values: Values, dims: Dims, *, dimension: int, **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    xs = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+    xs = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
     return bind(sort_p, *xs, dimension=dimension + 1, **params), [0] * len(xs)
 
 
@@ -257,9 +257,9 @@ def _lower_top_k(b: FunctionBuilder, out_avals: Avals, x: Value, *, k: int) -> l
 
 
 def _vmap_top_k(
-    axis_size: int, values: Values, dims: Dims, *, k: int
+    axis: BatchAxis, values: Values, dims: Dims, *, k: int
 ) -> tuple[list[Any], list[BatchDim]]:
-    return bind(top_k_p, move_batch_dim(values[0], axis_size, dims[0], 0), k=k), [0, 0]
+    return bind(top_k_p, move_batch_dim(values[0], axis, dims[0], 0), k=k), [0, 0]
 
 
 def _jvp_top_k(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any], list[Any]]:

@@ -8,7 +8,7 @@ from minijax.primitives.sharding_rules import whole
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.tokens import Token, abstract_token, new_token, takes_tokens
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 create_token_p = Primitive("create_token")
@@ -73,7 +73,7 @@ def _lower_after_all(
 
 def _vmap(primitive: Primitive) -> Any:
     def rule(
-        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
     ) -> tuple[list[Any], list[BatchDim]]:
         return bind(primitive, *values), [None]
 

@@ -26,15 +26,14 @@ from minijax.runtime.wrapping import wraps
 from minijax.shardings.mesh import Device, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, SingleDeviceSharding
-from minijax_stage2 import tree_map, typeof
+from minijax_stage2 import tree_map
 from minijax_stage2.argument_names import argument_names
-from minijax_stage2.errors import MappedAxisError
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints, one_int
+from minijax_stage2.mapped_axes import Axis, axes_of_leaves, axis_of_result, mapped_axes
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
-from minijax_stage2.vmap import BatchDim, broadcast_axes, check_axes_are_ints, mapped_axes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,8 +88,6 @@ def pmap(
     require_function("pmap", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    check_axes_are_ints("pmap: in_axes", in_axes)
-    check_axes_are_ints("pmap: out_axes", out_axes)
     require_hashable("pmap", axis_name=axis_name)
     if isinstance(axis_name, tuple):
         raise TypeError(f"pmap: axis_name must be one name, found {shown(axis_name)}")
@@ -114,7 +111,7 @@ def pmap(
         leaves, in_tree = tree_flatten((args, kwargs))
         mesh = _mesh(role, name, size, devices)
         out_tree: Any = None
-        out_dims: list[BatchDim] = []
+        out_dims: list[Axis] = []
 
         def of_parts(*parts: Any) -> list[Any]:
             """The results of one device, with an axis of one element where they are mapped."""
@@ -124,8 +121,10 @@ def pmap(
             args, kwargs = tree_unflatten(in_tree, examples)
             result = function(*args, **kwargs)
             outs, out_tree = tree_flatten(result)
-            axes = broadcast_axes(f"{role}: out_axes", out_axes, result, "result")
-            out_dims[:] = [_position(role, x, axis) for x, axis in zip(outs, axes, strict=True)]
+            axes = axes_of_leaves(f"{role}: out_axes", out_axes, result, "result")
+            out_dims[:] = [
+                axis_of_result(role, x, None, axis) for x, axis in zip(outs, axes, strict=True)
+            ]
             pairs = zip(outs, out_dims, strict=True)
             return [x if dim is None else expand_dims(x, (dim,)) for x, dim in pairs]
 
@@ -213,21 +212,8 @@ def _as_devices(devices: Iterable[Device]) -> list[Device]:
     return found
 
 
-def _spec(name: Hashable, dim: BatchDim) -> PartitionSpec:
+def _spec(name: Hashable, dim: Axis) -> PartitionSpec:
     return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
-
-
-def _position(role: str, out: Any, axis: BatchDim) -> BatchDim:
-    """The mapped axis of a result of which `out` is the example, from its start."""
-    if axis is None:
-        return None
-    ndim = typeof(out).ndim + 1
-    if not -ndim <= axis < ndim:
-        raise MappedAxisError(
-            f"{role}: out_axes {axis} is out of range for a result of {ndim} axes, that of the "
-            "examples among them"
-        )
-    return axis % ndim
 
 
 def _mesh(role: str, name: Hashable, size: int, devices: Sequence[Device] | None) -> Mesh:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minijax.lax.collectives import psum_p
 from minijax.parallel.manual import Manual, names_in
-from minijax.primitives.axis_names import DividedBatch, divided_batch
+from minijax.primitives.axis_names import AxisData, axis_data
 from minijax.primitives.calls import WithToken, dependence_of_program, keys_of_program
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import evaluate_compiled, stage_to_jaxpr
@@ -24,7 +24,7 @@ from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.jaxpr import Atom
 from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
@@ -133,7 +133,7 @@ def _on_each_device(mesh: AbstractMesh | None) -> Iterator[None]:
 
 
 def _vmap(
-    axis_size: int,
+    batch_axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     *,
@@ -143,17 +143,18 @@ def _vmap(
     in_specs: Specs,
     out_specs: Specs,
 ) -> tuple[list[Any], list[BatchDim]]:
-    divided = divided_batch()
-    names = tuple([name for name in divided.names if name in manual.names])
-    _require_free(divided.names, manual, axis_size, [*in_specs, *out_specs])
+    data = axis_data(batch_axis)
+    names = tuple([name for name in data.spmd_name if name in manual.names])
+    _require_free(data.spmd_name, manual, batch_axis.size, [*in_specs, *out_specs])
     manual = manual._replace(of_examples=manual.of_examples - {*names})
-    of_axis = DividedBatch(
-        tuple([name for name in divided.names if name not in names]),
-        (*divided.manual, *[axis for axis in manual.axes if axis.name in names]),
+    of_device = AxisData(
+        data.name,
+        batch_axis.size // manual.size(names),
+        tuple([name for name in data.spmd_name if name not in names]),
+        manual=(*data.manual, *[axis for axis in manual.axes if axis.name in names]),
     )
     with manual.running():
-        size = axis_size // manual.size(names)
-        program, consts, out_dims = vmap_jaxpr(jaxpr, size, tuple(dims), None, of_axis)
+        program, consts, out_dims = vmap_jaxpr(jaxpr, of_device, tuple(dims))
 
     def of_batch(spec: PartitionSpec, dim: BatchDim) -> PartitionSpec:
         return spec if dim is None else with_axis(spec, dim, names)

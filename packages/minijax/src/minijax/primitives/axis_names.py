@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,29 +25,101 @@ from minijax.primitives.varying import (
     mesh_axes_of,
     names_of_mesh_axes,
     plain_type,
+    pvary,
     vary,
     vma_of,
 )
 from minijax.settings.user_context import UserContext
+from minijax.shardings.mesh import AbstractMesh
+from minijax.shardings.resharding import divided_like
+from minijax.shardings.types import Axes, division_of, sharded_type, with_division
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import ShapedArray, current_trace
+from minijax_stage2 import ShapedArray, current_trace, typeof
 from minijax_stage2.shown import shown
-from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim, of_mapped_axis, vmap_flat
+from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim, vmap_flat
 
 
-@dataclass(frozen=True)
-class MappedAxis:
-    """A mapped axis, for functions that are mapped later, when a rule needs them.
+@dataclass(frozen=True, init=False)
+class AxisData(BatchAxis):
+    """A batch axis that may have a name, and may be sharded over axes of a mesh.
 
     Attributes:
-        names: the names of the axis, each with its size.
-        trace: the trace that maps over it, if functions may have closed over its values.
-        divided: how axes of a mesh divide it, if they do.
+        size: the number of examples.
+        name: the name of the axis, for collectives, or None.
+        spmd_name: names of mesh axes that shard it, in a program that sees all examples.
+        explicit_mesh_axis: names of mesh axes that shard it, as types say.
+        mesh: the mesh of these.
+        manual: mesh axes that shard it, in a program that sees the examples of one device: within
+            `shard_map`.
     """
 
-    names: Mapping[Hashable, int]
-    trace: BatchTrace | None
-    divided: "DividedBatch | None" = None
+    name: Hashable
+    spmd_name: Axes
+    explicit_mesh_axis: Axes
+    mesh: AbstractMesh | None
+    manual: tuple[MeshAxis, ...]
+
+    def __init__(
+        self,
+        name: Hashable,
+        size: int,
+        spmd_name: Axes | None = None,
+        explicit_mesh_axis: Axes | None = None,
+        mesh: AbstractMesh | None = None,
+        manual: tuple[MeshAxis, ...] = (),
+    ):
+        vars(self).update(
+            name=name,
+            size=size,
+            spmd_name=spmd_name or (),
+            explicit_mesh_axis=explicit_mesh_axis or (),
+            mesh=mesh,
+            manual=manual,
+        )
+
+    def batch(self, example: ShapedArray, dim: BatchDim) -> ShapedArray:
+        """The type of a batch, sharded like the axis; examples of several devices vary."""
+        batch = super().batch(example, dim)
+        if dim is not None and self.mesh is not None:
+            division = [*division_of(batch)]
+            division[dim] = self.explicit_mesh_axis
+            batch = with_division(batch, self.mesh, tuple(division))
+        return batch if dim is None else vary(batch, self._varying())
+
+    def example(self, batch: ShapedArray, dim: BatchDim) -> ShapedArray:
+        """The type of one example, which varies only as the mapped function says."""
+        aval = super().example(batch, dim)
+        if dim is None or not self.manual:
+            return aval
+        return VaryingArray(plain_type(aval), vma_of(aval) - self._varying(), axis_of_index(aval))
+
+    def broadcast(self, x: Any, dim: int) -> Any:
+        """A batch of examples that are all `x`, sharded like the axis."""
+        batch = super().broadcast(x, dim)
+        if self.mesh is not None:
+            batch = divided_like(batch, self.batch(typeof(x), dim))
+        return pvary(batch, self.manual)
+
+    def _varying(self) -> AxisNames:
+        return frozenset([axis.name for axis in self.manual if axis.checked])
+
+
+def axis_data(axis: BatchAxis) -> AxisData:
+    """A batch axis as one of this library."""
+    return axis if isinstance(axis, AxisData) else AxisData(None, axis.size)
+
+
+def axis_of_arrays(
+    size: int, values: Sequence[Any], dims: Sequence[BatchDim], name: Hashable, spmd_name: Axes
+) -> BatchAxis:
+    """The axis along which `vmap` maps arrays; a plain one if there is nothing to say of it."""
+    for x, dim in zip(values, dims, strict=True):
+        if dim is None:  # so it need not be an array
+            continue
+        aval = sharded_type(typeof(x))
+        if aval is not None and aval.division[dim]:
+            return AxisData(name, size, spmd_name, aval.division[dim], aval.mesh)
+    return BatchAxis(size) if name is None and not spmd_name else AxisData(name, size, spmd_name)
 
 
 # For each name the indices, one for each example, and the number of examples.
@@ -58,15 +130,14 @@ _axes: ContextVar[Mapping[Hashable, tuple[Any, int]]] = ContextVar(
 
 # --8<-- [start:named_axes]
 @contextmanager
-def named_axes(names: Mapping[Hashable, int]) -> Any:
-    """Name the mapped axis of the current trace, a trace of vmap.
-
-    Arguments:
-        names: the names, each with the size of the axis.
-    """
+def named_axis(axis: BatchAxis) -> Any:
+    """Name the mapped axis of the current trace, a trace of vmap, if it has a name."""
+    name = axis_data(axis).name
+    if name is None:
+        yield
+        return
     trace: Any = current_trace()
-    given = {name: (trace.box(_indices(size), 0), size) for name, size in names.items()}
-    token = _axes.set({**_axes.get(), **given})
+    token = _axes.set({**_axes.get(), name: (trace.box(_indices(axis.size), 0), axis.size)})
     try:
         yield
     finally:
@@ -115,99 +186,48 @@ def names_here() -> list[Hashable]:
 # --8<-- [end:named_axes]
 
 
-class DividedBatch(NamedTuple):
-    """The axes of a mesh that divide the examples of `vmap`.
-
-    Attributes:
-        names: the names of those along which the program sees all examples.
-        manual: those along which it sees the examples of one device: within `shard_map`.
-    """
-
-    names: tuple[Hashable, ...]
-    manual: tuple[MeshAxis, ...] = ()
-
-    @property
-    def of_trace(self) -> "DividedBatch":
-        """The statement for traces that map over the axis: types alone do not make it."""
-        return self
-
-    def of(self, batch: ShapedArray, axis: int) -> ShapedArray:
-        """The type of a batch: devices have different examples."""
-        return vary(batch, self._varying())
-
-    def of_example(self, aval: ShapedArray) -> ShapedArray:
-        """The type of one example, which varies only as the mapped function says."""
-        return VaryingArray(plain_type(aval), vma_of(aval) - self._varying(), axis_of_index(aval))
-
-    def _varying(self) -> AxisNames:
-        return frozenset([axis.name for axis in self.manual if axis.checked])
-
-
-_WHOLE = DividedBatch(())
-
-
-def divided_batch() -> DividedBatch:
-    """The division of the mapped axis of the trace whose rule is running."""
-    return of_mapped_axis() or _WHOLE
-
-
 # The axes of a mesh that divide the examples of all running traces of vmap.
 axes_of_examples = UserContext(NONE)
 
 
-@contextmanager
-def dividing_batch(names: tuple[Hashable, ...]) -> Any:
-    """Divide the examples of the current trace, a trace of vmap, by axes of a mesh."""
-    trace: Any = current_trace()
-    trace.of_axis = DividedBatch(names)
-    with axes_of_examples(axes_of_examples.value | {*names}):
-        yield
-
-
-def axis_of_mapped(trace: BatchTrace | None) -> MappedAxis:
-    """The mapped axis of the trace whose rule is running.
-
-    A rule runs outside of that trace, so the trace's own axis is the one not in scope.
-    """
-    here = current_trace()
-    names = {
-        name: size
-        for name, (index, size) in _axes.get().items()
-        if index.interpreter not in here.stack()
-    }
-    return MappedAxis(names, trace, of_mapped_axis())
-
-
 def map_flat(
-    f: Callable[..., list[Any]],
+    f: Callable[..., Sequence[Any]],
     values: Sequence[Any],
     dims: Sequence[BatchDim],
-    axis_size: int,
-    axis: MappedAxis,
-    out_dims: list[BatchDim] | None = None,
-) -> list[Any]:
-    """`vmap_flat` of a function that may use the names of the axis.
+    axis: BatchAxis,
+    trace: BatchTrace | None = None,
+) -> tuple[list[Any], list[BatchDim]]:
+    """`vmap_flat` of a function that may use the name of the axis.
 
-    The results have the batch axis first. If a list `out_dims` is given, they are left as they are,
-    and their batch axes are appended to it.
+    `trace` maps over the axis already, and `f` may close over its values.
     """
 
-    def with_names(*args: Any) -> list[Any]:
-        with named_axes(axis.names):
+    def with_name(*args: Any) -> Sequence[Any]:
+        with named_axis(axis):
             return f(*args)
 
-    if axis.trace is None or axis.trace.ended:
-        outs, found = vmap_flat(with_names, values, dims, axis_size, f, axis.divided)
-    else:
-        outs, found = _resume(axis.trace, with_names, values, dims)
-    if out_dims is not None:
-        out_dims[:] = found
-        return outs
-    return [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(outs, found, strict=True)]
+    if trace is None or trace.ended:
+        return vmap_flat(with_name, values, dims, axis, f)
+    return _resume(trace, with_name, values, dims)
+
+
+def map_first(
+    f: Callable[..., Sequence[Any]],
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    axis: BatchAxis,
+    trace: BatchTrace | None = None,
+) -> list[Any]:
+    """`map_flat`, with the batch axis first in all results."""
+    outs, out_dims = map_flat(f, values, dims, axis, trace)
+    return [move_batch_dim(x, axis, dim, 0) for x, dim in zip(outs, out_dims, strict=True)]
 
 
 def _resume(
-    trace: BatchTrace, f: Callable[..., list[Any]], values: Sequence[Any], dims: Sequence[BatchDim]
+    trace: BatchTrace,
+    f: Callable[..., Sequence[Any]],
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
 ) -> tuple[list[Any], list[BatchDim]]:
     """`vmap_flat` in the current trace: `f` may close over that trace's tracers.
 
@@ -221,30 +241,3 @@ def _resume(
     finally:
         trace.parent = began_above
     return trace.unbox(outs)
-
-
-class AxisData(NamedTuple):
-    """A mapped axis, as rules by JAX's convention are told of it.
-
-    Attributes:
-        name: its name; None, if rules that need it take it as an operand.
-        size: the number of examples.
-        spmd_name: the axes of a mesh along which they are divided.
-        explicit_mesh_axis: of no use here.
-    """
-
-    name: Any
-    size: int
-    spmd_name: Any = None
-    explicit_mesh_axis: Any = None
-
-
-def map_over(
-    axis: AxisData, f: Callable[..., Sequence[Any]], values: Sequence[Any], dims: Sequence[BatchDim]
-) -> tuple[list[Any], list[BatchDim]]:
-    """The results of `f` for batches, and their batch axes as they come."""
-    names = {} if axis.name is None else {axis.name: axis.size}
-    mapped = MappedAxis(names, None, of_mapped_axis())
-    out_dims: list[BatchDim] = []
-    outs = map_flat(lambda *args: list(f(*args)), values, dims, axis.size, mapped, out_dims)
-    return outs, out_dims

@@ -9,7 +9,7 @@ from minijax.primitives.loops import Flags, call_text
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind
 from minijax_stage2.primitives import reshape_p
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchDim, of_batch_axis
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.dce import dce_rules
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
@@ -65,15 +65,15 @@ def vmap_program(primitive: Primitive) -> Callable[..., Any]:
     """The vmap rule that has `primitive` call the program of whole batches."""
 
     def rule(
-        axis_size: int,
+        axis: BatchAxis,
         values: Sequence[Any],
         dims: Sequence[BatchDim],
+        /,
         *,
         jaxpr: Jaxpr,
         **params: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
-        what = of_batch_axis(values, dims)
-        program, consts, out_dims = vmap_jaxpr(jaxpr, axis_size, tuple(dims), None, what)
+        program, consts, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
         return bind(primitive, *consts, *values, jaxpr=program, **params), out_dims
 
     return rule

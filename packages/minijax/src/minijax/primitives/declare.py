@@ -43,7 +43,7 @@ from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape, kind_of
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.source import name_of
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.abstract_eval import arithmetic
@@ -299,9 +299,9 @@ def reduction(
         return [ShapedArray(shape, x.dtype, x.weak_type and "f" in kinds)]
 
     def vmap(
-        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, axes: Shape
+        batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, axes: Shape
     ) -> tuple[list[Any], list[BatchDim]]:
-        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        x = move_batch_dim(values[0], batch_axis, dims[0], 0)
         return [bind1(primitive, x, axes=tuple(axis + 1 for axis in axes))], [0]
 
     declare(

@@ -15,7 +15,7 @@ from minijax.settings.printed_types import plain
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import ClosedJaxpr, jit_p
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules
 from minijax_stage3.staging import trace_to_jaxpr
@@ -136,9 +136,9 @@ def leading_batch(primitive: Primitive) -> Rule:
     """
 
     def rule(
-        axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], /, **params: Any
     ) -> tuple[list[Any], list[BatchDim]]:
-        moved = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+        moved = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
         outs = bind(primitive, *moved, **params)
         return outs, [0] * len(outs)
 

@@ -24,7 +24,7 @@ from minijax.shardings.mesh import AbstractMesh
 from minijax.shardings.types import calls_programs, zeros_of_type
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.tangent import zeros
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import abstract_eval_rules
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -147,9 +147,6 @@ class VaryingArray(ShapedArray):
     def with_plain(self, plain: ShapedArray) -> ShapedArray:
         """The type that says the same of what varies in values of another type."""
         return VaryingArray(plain, self.vma, self.axis)
-
-    def of_axis(self, axis: int) -> Any:
-        return self.plain.of_axis(axis)
 
     def accepts(self, other: ShapedArray) -> bool:
         """Return True if `other` is the same type, but for axes along which it does not vary."""
@@ -326,7 +323,7 @@ pvary_p = Primitive("pvary")
 
 
 def _vmap_pvary(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
     return [bind1(pvary_p, *values)], [dims[0]]
 

@@ -17,7 +17,7 @@ from minijax.settings.key_types import Implementation, implementation_of, is_key
 from minijax.shardings.types import Division, division_of
 from minijax.transforms.transformations import vmap
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 
 Avals = Sequence[ShapedArray]
 Shape = tuple[int, ...]
@@ -110,7 +110,7 @@ def _folded(keys: Any, data: Any) -> list[Any]:
 
 
 def _vmap_fold_in(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim]
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
     """Align the mapped axes; an operand that is not mapped gets an axis of size 1."""
     example_ndim = max(
@@ -120,7 +120,7 @@ def _vmap_fold_in(
     def aligned(x: Any, dim: BatchDim) -> Any:
         if dim is None:
             return lax.expand_dims(x, (0,)) if typeof(x).ndim else x
-        x = move_batch_dim(x, axis_size, dim, 0)
+        x = move_batch_dim(x, axis, dim, 0)
         return lax.expand_dims(x, range(1, 2 + example_ndim - typeof(x).ndim))
 
     return [bind1(random_fold_in_p, *map(aligned, values, dims))], [0]

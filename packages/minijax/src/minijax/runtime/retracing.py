@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 
 from minijax.runtime.static_arguments import exact_type
 from minijax_stage2 import ShapedArray
-from minijax_stage2.argument_names import argument_names, positional_names
+from minijax_stage2.argument_names import argument_names
 from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, user_source
@@ -126,7 +126,7 @@ def _leaves_by_name(fun: Any, call: Call) -> dict[str, tuple[ShapedArray, str]]:
 def _static_by_name(fun: Any, call: Call) -> dict[str, Any]:
     values = {}
     for which, value in call.static.items():
-        name = which if isinstance(which, str) else positional_names(fun, which + 1)[which]
+        name = which if isinstance(which, str) else argument_names(fun, range(which + 1), {})[which]
         values[name] = value
     return values
 

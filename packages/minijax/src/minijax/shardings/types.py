@@ -8,7 +8,7 @@ whose type says nothing is divided as the compiler likes.
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from minijax.errors.classes import ShardingTypeError
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
@@ -85,10 +85,6 @@ class ShardedArray(ShapedArray):
         division = (*self.division[:axis], (), *self.division[axis:])
         return ShardedArray(self.plain.with_axis(axis, size), self.mesh, division)
 
-    def of_axis(self, axis: int) -> "DividedAxis | None":
-        axes = self.division[axis]
-        return DividedAxis(self.mesh, axes) if axes else None
-
     def accepts(self, other: ShapedArray) -> bool:
         """Return True if `other` is the same type, or one that does not say how it is divided."""
         if not self.plain.accepts(unsharded(other)):
@@ -152,26 +148,6 @@ ShardingRule = Callable[
     [Sequence[ShapedArray], Sequence[ShapedArray], dict[str, Any]], Sequence[Division]
 ]
 sharding_rules: dict[Primitive, ShardingRule] = {}
-
-
-class DividedAxis(NamedTuple):
-    """The division of one axis, as a type says it.
-
-    Attributes:
-        mesh: the mesh.
-        axes: the axes of the mesh that divide it.
-        of_trace: the statement for traces that map over the axis: none, since types make it.
-    """
-
-    mesh: AbstractMesh
-    axes: Axes
-    of_trace: None = None
-
-    def of(self, aval: ShapedArray, axis: int) -> ShapedArray:
-        """The type that says this about an axis."""
-        division = [*division_of(aval)]
-        division[axis] = self.axes
-        return with_division(aval, self.mesh, tuple(division))
 
 
 def _suffix(axes: Axes) -> str:

@@ -42,7 +42,7 @@ from minijax_stage2.tree import (
     tree_flatten,
     tree_unflatten,
 )
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr
@@ -54,9 +54,9 @@ from minijax_stage4.partial_eval import (
 
 Values = Sequence[Any]
 Flags = Sequence[bool]
-# From the number of examples, which operands are batches, along their first axis, and all of them:
-# the results, and which of these are batches.
-BatchRule = Callable[[int, Flags, Values], tuple[list[Any], list[bool]]]
+# From the batch axis, which operands are batches, along their first axis, and all of them: the
+# results, and which of these are batches.
+BatchRule = Callable[[BatchAxis, Flags, Values], tuple[list[Any], list[bool]]]
 
 # A program, and its rule as a `BatchRule`; where the program is the derivative of another one,
 # also that call.
@@ -153,7 +153,7 @@ def _apply_rule(
     in_tree: PyTreeDef,
     out_tree: PyTreeDef,
     out_avals: Sequence[ShapedArray],
-    axis_size: int,
+    axis: BatchAxis,
     batched: Flags,
     values: Values,
 ) -> tuple[list[Any], list[bool]]:
@@ -165,7 +165,7 @@ def _apply_rule(
             "is one for each example. Make the value an argument."
         )
     args = tree_unflatten(in_tree, values[num_consts:])
-    pair = rule(axis_size, list(tree_unflatten(in_tree, batched[num_consts:])), *args)
+    pair = rule(axis.size, list(tree_unflatten(in_tree, batched[num_consts:])), *args)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(
             f"{what} must return a pair, the result and which parts of it are batches; "
@@ -184,23 +184,23 @@ def _apply_rule(
             + explain_mismatch(out_tree, tree, name="result")
         )
     for out, is_batch, aval in zip(outs, out_batched, out_avals, strict=True):
-        expected = (axis_size, *aval.shape) if is_batch else aval.shape
+        expected = (axis.size, *aval.shape) if is_batch else aval.shape
         if typeof(out).shape != expected:
             raise ValueError(
                 f"{what} returned {typeof(out)} and said that it is {'a' if is_batch else 'no'} "
-                f"batch of {axis_size} examples of {aval}"
+                f"batch of {axis.size} examples of {aval}"
             )
     return outs, list(map(bool, out_batched))
 
 
 def _vmap(
-    axis_size: int, values: Values, dims: Sequence[BatchDim], *, rule: BatchRule, **params: Any
+    axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, rule: BatchRule, **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     values = [
-        x if dim is None else move_batch_dim(x, axis_size, dim, 0)
+        x if dim is None else move_batch_dim(x, axis, dim, 0)
         for x, dim in zip(values, dims, strict=True)
     ]
-    outs, batched = rule(axis_size, [dim is not None for dim in dims], values)
+    outs, batched = rule(axis, [dim is not None for dim in dims], values)
     return outs, [0 if is_batch else None for is_batch in batched]
 
 
@@ -229,7 +229,7 @@ def _jvp_of_rule(
     num_consts: int,
     nonzero: Flags,
     out_nonzero: Flags,
-    axis_size: int,
+    axis: BatchAxis,
     batched: Flags,
     values: Values,
 ) -> tuple[list[Any], list[bool]]:
@@ -242,7 +242,7 @@ def _jvp_of_rule(
 
     def as_batches(xs: Values, flags: Flags, wanted: Flags) -> list[Any]:
         return [
-            move_batch_dim(x, axis_size, None, 0) if want and not flag else x
+            move_batch_dim(x, axis, None, 0) if want and not flag else x
             for x, flag, want in zip(xs, flags, wanted, strict=True)
         ]
 
@@ -252,7 +252,7 @@ def _jvp_of_rule(
     out_batched: list[bool] = []
 
     def apply(*primals: Any) -> list[Any]:
-        outs, out_batched[:] = rule(axis_size, both, primals)
+        outs, out_batched[:] = rule(axis, both, primals)
         return outs
 
     outs, dots = jvp_flat(apply, primals, merge(nonzero, zeros, given), rule)

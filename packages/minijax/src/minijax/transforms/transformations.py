@@ -16,7 +16,7 @@ import numpy as np
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.errors.argument_errors import require_flags, require_hashable
-from minijax.primitives.axis_names import dividing_batch, named_axes
+from minijax.primitives.axis_names import axes_of_examples, axis_of_arrays, named_axis
 from minijax.pytrees.tree_util import Partial
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
@@ -45,12 +45,13 @@ from minijax_stage2.errors import TangentTypeError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import check_tangents
+from minijax_stage2.mapped_axes import mapped_axes
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import float0
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
-from minijax_stage2.vmap import BatchTrace
+from minijax_stage2.vmap import BatchTrace, vmap_call
 from minijax_stage3.staging import abstractify
 from minijax_stage4.jacobian import jacobian_by_rows
 from minijax_stage4.transpose import transpose_linear
@@ -663,23 +664,25 @@ def vmap(
     require_function("vmap", fun)
     require_hashable("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
     require_flags("vmap", sum_match=sum_match)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
 
     def mapping(fun: Function, in_axes: Any, out_axes: Any, axis_size: int | None) -> Function:
         @wraps(fun)
         def with_axis(*args: Any, **kwargs: Any) -> Any:
             trace: Any = current_trace()
-            names: dict[Hashable, int] = {}
-            if axis_name is not None:
-                names[axis_name] = trace.axis_size
-            with dividing_batch(mesh_axes) if mesh_axes else nullcontext(), named_axes(names):
+            sharding = axes_of_examples(axes_of_examples.value | {*mesh_axes})
+            with sharding if mesh_axes else nullcontext(), named_axis(trace.axis):
                 result = fun(*args, **kwargs)
             return _summed(trace, out_axes, result) if sum_match else result
 
-        mapped = stage2.vmap(fun if plain else with_axis, in_axes, out_axes, axis_size)
-
         def of_arrays(*args: Any, **kwargs: Any) -> Any:
             args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
-            return tree_to_arrays(mapped(*args, **kwargs))
+            dims, size = mapped_axes("vmap", fun, in_axes, axis_size, args, kwargs)
+            leaves = tree_leaves((args, kwargs))
+            axis = axis_of_arrays(size, leaves, dims, axis_name, mesh_axes)
+            mapped = fun if plain else with_axis
+            return tree_to_arrays(vmap_call(mapped, args, kwargs, dims, axis, out_axes))
 
         return of_arrays
 

@@ -137,7 +137,7 @@ def map_vmappables(
         split = _Split(fun(*args, **kwargs), out_axes)
         with set_interpreter(trace.parent):
             found = [
-                _examples(trace, axis_size or trace.axis_size, x, spec) for x, spec in split.found
+                _examples(trace, axis_size or trace.axis.size, x, spec) for x, spec in split.found
             ]
         outputs[:] = split, found
         return split.rest
@@ -163,11 +163,11 @@ def _element(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:
 
     @functools.cache
     def index() -> Any:
-        size = trace.axis_size if axis_size is None else axis_size
+        size = trace.axis.size if axis_size is None else axis_size
         for each in vmappables.values():
             if each.make_iota and type(size) is each.axis_size_type:
                 return trace.box(each.make_iota(size), 0)
-        return trace.box(np.arange(trace.axis_size, dtype=np.int32), 0)
+        return trace.box(np.arange(trace.axis.size, dtype=np.int32), 0)
 
     def element(x: Any, spec: Any) -> Any:
         handlers = vmappables.get(type(x))
@@ -194,7 +194,7 @@ def _examples(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:
             return handlers.from_elt(examples, axis_size, x, spec)
         (value,), (dim,) = trace.unbox([x])
         if spec is not None:
-            return tree_to_arrays(move_batch_dim(value, trace.axis_size, dim, spec))
+            return tree_to_arrays(move_batch_dim(value, trace.axis, dim, spec))
         if dim is not None:
             raise MappedAxisError(
                 "vmap: out_axes is None for a part of a result, of a class that register_vmappable "

@@ -22,7 +22,7 @@ from minijax_stage2 import ShapedArray, bind, tree_flatten, typeof
 from minijax_stage2.shaped_array import has_type
 from minijax_stage2.shown import shown
 from minijax_stage2.source import user_source
-from minijax_stage2.vmap import move_batch_dim
+from minijax_stage2.vmap import BatchAxis, move_batch_dim
 from minijax_stage3 import JaxprEqn
 from minijax_stage4.stop_gradient import stop_gradient
 
@@ -130,10 +130,10 @@ def _not_transformed() -> ValueError:
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[Any], **params: Any
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     """Of a mapped check the first example that fails is the error."""
-    rows = (move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True))
+    rows = (move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True))
     bind(check_p, *first_of_mapped(list(rows)), **params)
     return [], []
 

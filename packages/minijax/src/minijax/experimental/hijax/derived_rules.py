@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.experimental.hijax.primitive import HiPrim
-from minijax.primitives.axis_names import AxisData, map_over
+from minijax.primitives.axis_names import AxisData, map_flat
 from minijax.transforms.transformations import linear_transpose
-from minijax_stage2 import ShapedArray, Zero, tree_map
+from minijax_stage2 import Zero, tree_map
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_unflatten
-from minijax_stage2.vmap import mapped_aval, move_batch_dim
-from minijax_stage3.jit_rules import unmapped_aval
+from minijax_stage2.vmap import move_batch_dim
 
 
 class LinearizationRules(NamedTuple):
@@ -108,12 +107,12 @@ vjp_from_lin = ReverseRules(_fwd_of_lin, _bwd_of_lin)
 
 def unmap_avals(axis_data: AxisData, avals: Any, dims: Any) -> Any:
     """The types of batches of values of these types, a pytree; for the rule `batch`."""
-    return tree_map(lambda aval, dim: unmapped_aval(aval, dim, axis_data.size), avals, dims)
+    return tree_map(axis_data.batch, avals, dims)
 
 
 def bdims_at_front(axis_data: AxisData, args: Any, dims: Any) -> Any:
     """The arrays of a pytree with the batch axis first, broadcast if they have none."""
-    return tree_map(lambda x, dim: move_batch_dim(x, axis_data.size, dim, 0), args, dims)
+    return tree_map(lambda x, dim: move_batch_dim(x, axis_data, dim, 0), args, dims)
 
 
 def vmap_rule(
@@ -143,7 +142,7 @@ def vmap_rule(
         def of_one(*given: Any) -> Sequence[Any]:
             rest = iter(given)
             values = [
-                Zero(mapped_aval(x.aval, dim)) if is_zero else next(rest)
+                Zero(axis_data.example(x.aval, dim)) if is_zero else next(rest)
                 for x, dim, is_zero in zip(leaves, dims, zero, strict=True)
             ]
             outs, out_tree = tree_flatten(f(*tree_unflatten(in_tree, values)))
@@ -152,7 +151,7 @@ def vmap_rule(
 
         given = [x for x, is_zero in zip(leaves, zero, strict=True) if not is_zero]
         given_dims = [dim for dim, is_zero in zip(dims, zero, strict=True) if not is_zero]
-        results = iter(zip(*map_over(axis_data, of_one, given, given_dims), strict=True))
+        results = iter(zip(*map_flat(of_one, given, given_dims, axis_data), strict=True))
         out_tree, zeros = found
         whole = tree_unflatten(out_tree, [False] * len(zeros))
         places = broadcast_prefix(out_axes, whole, is_leaf=is_none)
@@ -164,14 +163,13 @@ def vmap_rule(
 
     def placed(out: Any, dim: int | None, place: int | None) -> Any:
         if place is not None:
-            return move_batch_dim(out, axis_data.size, dim, place)
+            return move_batch_dim(out, axis_data, dim, place)
         if dim is not None:
             raise ValueError("vmap_rule: out_axes is None for a result that depends on the example")
         return out
 
     def of_batch(zero: Zero, place: int | None) -> Zero:
-        aval: ShapedArray = unmapped_aval(zero.aval, place, axis_data.size)
-        return Zero(aval)
+        return Zero(axis_data.batch(zero.aval, place))
 
     return mapped_function
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from minijax.experimental.hijax.accumulators import NullAccum, ValAccum
-from minijax.primitives.axis_names import AxisData, axis_of_mapped, divided_batch
+from minijax.primitives.axis_names import AxisData, axis_data
 from minijax.primitives.declare import declare
 from minijax.primitives.decomposition import lower_by, types_by
 from minijax.runtime.array import Array
@@ -20,6 +20,7 @@ from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.vmap import BatchAxis
 from minijax_stage4 import UndefPrimal
 
 Values = Sequence[Any]
@@ -253,12 +254,10 @@ def _transpose(cts: Values, *operands: Any, _prim: HiPrim) -> list[Any]:
 
 
 def _vmap(
-    axis_size: int, values: Values, dims: Values, *, _prim: HiPrim
+    axis: BatchAxis, values: Values, dims: Values, *, _prim: HiPrim
 ) -> tuple[list[Any], list[Any]]:
-    name = next(iter(axis_of_mapped(None).names), None)
-    axis = AxisData(name, axis_size, divided_batch().names)
     args, in_dims = (tuple(tree_unflatten(_prim.in_tree, xs)) for xs in (values, dims))
-    out, out_dims = _prim.batch(axis, args, in_dims)
+    out, out_dims = _prim.batch(axis_data(axis), args, in_dims)
     return _prim._leaves(_prim.out_tree, out), list(_prim.out_tree.flatten_up_to(out_dims))
 
 

@@ -49,7 +49,7 @@ from minijax_stage2 import ShapedArray
 from minijax_stage2.shaped_array import is_value
 from minijax_stage2.source import user_source
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import mapped_aval as _without_axis
+from minijax_stage2.vmap import BatchAxis
 
 array_types = {np.ndarray, np.generic}
 
@@ -114,16 +114,14 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
         axis: the axis of the examples; None if all share one value.
         aval: the type of the batch.
     """
-    return _without_axis(aval, axis)
+    return BatchAxis(size).example(aval, axis)
 
 
 def unmapped_aval(
     size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None
 ) -> ShapedArray:
     """The type of a batch of examples of type `aval`, along a new axis."""
-    if axis is None:
-        return aval
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    return BatchAxis(size).batch(aval, axis)
 
 
 def new_jaxpr_eqn(

@@ -28,7 +28,7 @@ from minijax.primitives.loops import Flags
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchDim, of_batch_axis
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
@@ -105,15 +105,15 @@ def register_call_primitive_rules(
         return results[:count], merge(out_nonzero, zeros, results[count:])
 
     def vmap(
-        axis_size: int,
+        axis: BatchAxis,
         values: Values,
         dims: Sequence[BatchDim],
+        /,
         *,
         call_jaxpr: Jaxpr,
         **params: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
-        what = of_batch_axis(values, dims)
-        program, consts, out_dims = vmap_jaxpr(call_jaxpr, axis_size, tuple(dims), None, what)
+        program, consts, out_dims = vmap_jaxpr(call_jaxpr, axis, tuple(dims))
         return bind(prim, *consts, *values, call_jaxpr=program, **params), out_dims
 
     def transpose(cts: Values, *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from minijax.lax.control_flow.disabled_jit import known_number, known_truth
 from minijax.lax.control_flow.program_cache import keeps_programs
 from minijax.lax.indexing.indices import as_index
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
-from minijax.primitives.axis_names import DividedBatch
+from minijax.primitives.axis_names import AxisData
 from minijax.primitives.effects import does_io, refuse_io
 from minijax.primitives.loops import stage_body, stage_to_jaxpr
 from minijax.primitives.sharding_rules import agreed
@@ -245,8 +245,8 @@ def _of_each_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> list
     ]
     if dims.count(None) == len(dims):
         return eval_jaxpr(branch, [], *args)
-    divided = DividedBatch((), tuple(mesh_axes_of(axes)))
-    program, consts, out_dims = vmap_jaxpr(branch, 1, tuple(dims), None, divided)
+    axis = AxisData(None, 1, manual=tuple(mesh_axes_of(axes)))
+    program, consts, out_dims = vmap_jaxpr(branch, axis, tuple(dims))
     batches = [
         x if dim is None else expand_dims(x, (0,)) for x, dim in zip(args, dims, strict=True)
     ]

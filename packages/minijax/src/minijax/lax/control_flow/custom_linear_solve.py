@@ -42,7 +42,7 @@ from minijax_stage2.tree import (
     tree_flatten,
     tree_unflatten,
 )
-from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.abstract_eval import require_accepted
 from minijax_stage3.jit_rules import vmap_jaxpr
@@ -255,7 +255,7 @@ def _difference(x: Any, y: Any) -> Any:
 
 
 def _vmap(
-    axis_size: int,
+    axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     *,
@@ -266,11 +266,9 @@ def _vmap(
     consts, b = split_operands(values, counts)
     const_dims, b_dims = split_operands(dims, counts)
 
-    what = of_batch_axis(values, dims)
-
     def program_for(part: int, batched: Flags, must: Flags | None) -> Any:
         in_dims = (*const_dims[part], *(0 if flag else None for flag in batched))
-        return vmap_jaxpr(programs[part], axis_size, in_dims, must, what)
+        return vmap_jaxpr(programs[part], axis, in_dims, must)
 
     parts = [part for part, jaxpr in enumerate(programs) if jaxpr is not None]
 
@@ -290,7 +288,7 @@ def _vmap(
         batched_programs[part] = program
         batched_consts[part] = [*more, *consts[part]]
     b = [
-        move_batch_dim(x, axis_size, dim, 0) if flag else x
+        move_batch_dim(x, axis, dim, 0) if flag else x
         for x, dim, flag in zip(b, b_dims, batched, strict=True)
     ]
     outs = bind(

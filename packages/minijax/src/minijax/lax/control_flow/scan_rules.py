@@ -39,7 +39,7 @@ from minijax_stage2 import (
     typeof,
 )
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
@@ -181,7 +181,7 @@ def _jvp(
 
 # --8<-- [start:vmap]
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     consts, init, xs = split_operands(values, params)
@@ -189,13 +189,11 @@ def _vmap(
     num_results = len(jaxpr.outvars) - num_carry
     element_dims = tuple(None if dim is None else 0 for dim in xs_dims)
 
-    what = of_batch_axis(values, dims)
-
     def program_for(batched: Flags) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
         carry_dims = tuple(0 if b else None for b in batched)
         must = (*batched, *[False] * num_results)
         in_dims = (*const_dims, *carry_dims, *element_dims)
-        return vmap_jaxpr(jaxpr, axis_size, in_dims, must, what)
+        return vmap_jaxpr(jaxpr, axis, in_dims, must)
 
     batched = until_stable(
         tuple(dim is not None for dim in init_dims),
@@ -203,11 +201,11 @@ def _vmap(
     )
     program, more, out_dims = program_for(batched)
     init = [
-        move_batch_dim(x, axis_size, dim, 0) if b else x
+        move_batch_dim(x, axis, dim, 0) if b else x
         for x, dim, b in zip(init, init_dims, batched, strict=True)
     ]
     xs = [
-        x if dim is None else move_batch_dim(x, axis_size, dim, 1)
+        x if dim is None else move_batch_dim(x, axis, dim, 1)
         for x, dim in zip(xs, xs_dims, strict=True)
     ]
     num_consts = len(more) + len(consts)

@@ -30,7 +30,7 @@ from minijax_stage2 import (
     typeof,
 )
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim, of_batch_axis
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,
@@ -146,7 +146,7 @@ def _jvp(
 
 
 def _vmap(
-    axis_size: int,
+    axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     *,
@@ -159,13 +159,11 @@ def _vmap(
     of_cond, of_body, init = _split(values, cond_consts, body_consts)
     cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
 
-    what = of_batch_axis(values, dims)
-
     def programs_for(batched: Flags) -> tuple[Any, Any]:
         carry_dims = tuple(0 if b else None for b in batched)
         return (
-            vmap_jaxpr(cond_jaxpr, axis_size, (*cond_dims, *carry_dims), None, what),
-            vmap_jaxpr(body_jaxpr, axis_size, (*body_dims, *carry_dims), batched, what),
+            vmap_jaxpr(cond_jaxpr, axis, (*cond_dims, *carry_dims)),
+            vmap_jaxpr(body_jaxpr, axis, (*body_dims, *carry_dims), batched),
         )
 
     def becomes_batched(batched: Flags) -> list[bool]:
@@ -174,7 +172,7 @@ def _vmap(
 
     batched = until_stable(tuple(dim is not None for dim in init_dims), becomes_batched)
     init = [
-        move_batch_dim(x, axis_size, dim, 0) if b else x
+        move_batch_dim(x, axis, dim, 0) if b else x
         for x, dim, b in zip(init, init_dims, batched, strict=True)
     ]
     condition, body = programs_for(batched)

@@ -44,7 +44,7 @@ from minijax_stage2 import Primitive, ShapedArray, bind1, transpose, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.vmap import BatchDim
+from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4 import UndefPrimal
 
@@ -420,13 +420,13 @@ def _move_groups(x: Any, source: int, destination: int, groups: int) -> Any:
 
 
 def _vmap_convolution(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+    batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     """Batching rule: inputs become more examples, kernels more output features, both groups."""
     (lhs, rhs), (lhs_dim, rhs_dim) = values, dims
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     by_examples, by_features = params["batch_group_count"], params["feature_group_count"]
-    if axis_size == 0:
+    if batch_axis.size == 0:
         return _vmap_of_nothing(values, dims, params)
     if rhs_dim is None:
         lhs, axis, groups = _fold(lhs, lhs_dim, lhs_spec[0], by_examples), out_spec[0], 1
@@ -437,8 +437,10 @@ def _vmap_convolution(
         name = "batch_group_count" if by_examples > 1 else "feature_group_count"
         lhs = _fold(lhs, lhs_dim, lhs_spec[0 if by_examples > 1 else 1], 1)
         rhs, axis, groups = _fold(rhs, rhs_dim, rhs_spec[0], 1), out_spec[1], 1
-        params = params | {name: params[name] * axis_size}
-    out, _ = _unfold(bind1(conv_general_dilated_p, lhs, rhs, **params), axis, groups, axis_size)
+        params = params | {name: params[name] * batch_axis.size}
+    out, _ = _unfold(
+        bind1(conv_general_dilated_p, lhs, rhs, **params), axis, groups, batch_axis.size
+    )
     return [out], [0]
 
 

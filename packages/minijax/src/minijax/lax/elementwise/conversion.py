@@ -17,7 +17,7 @@ from minijax.settings.number_types import bits_of, warn_of_lost_part
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 
@@ -92,9 +92,9 @@ def _type_of_bitcast(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> list[Shaped
 
 
 def _vmap_bitcast(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, new_dtype: np.dtype[Any]
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, new_dtype: np.dtype[Any]
 ) -> tuple[list[Any], list[BatchDim]]:
-    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    x = move_batch_dim(values[0], axis, dims[0], 0)
     return [bind1(bitcast_convert_type_p, x, new_dtype=new_dtype)], [0]
 
 

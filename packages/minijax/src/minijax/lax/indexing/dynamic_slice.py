@@ -30,7 +30,7 @@ from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.shown import counted
-from minijax_stage2.vmap import BatchDim, move_batch_dim, vmap_rules
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 
@@ -148,19 +148,19 @@ def _lower_dynamic_slice(
 
 
 def _vmap_dynamic_slice(
-    axis_size: int, values: Values, dims: Sequence[BatchDim], *, slice_sizes: Shape
+    axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, slice_sizes: Shape
 ) -> Batched:
     """Batching rule: with a shared start, a slice with one more axis; otherwise a gather."""
     x, *starts = values
     x_dim, *start_dims = dims
     if all(dim is None for dim in start_dims):
-        x = move_batch_dim(x, axis_size, x_dim, 0)
-        sizes = (axis_size, *slice_sizes)
+        x = move_batch_dim(x, axis, x_dim, 0)
+        sizes = (axis.size, *slice_sizes)
         return [bind1(dynamic_slice_p, x, *_and_first(starts), slice_sizes=sizes)], [0]
     axes = tuple(range(len(slice_sizes)))
     return vmap_rules[gather_p](
-        axis_size,
-        [x, _index_vectors(axis_size, starts, start_dims)],
+        axis,
+        [x, _index_vectors(axis, starts, start_dims)],
         [x_dim, 0],
         dimension_numbers=GatherDimensionNumbers(axes, (), axes),
         slice_sizes=slice_sizes,
@@ -182,9 +182,9 @@ def _and_first(starts: Values) -> list[Any]:
     return [cast(0, typeof(starts[0])) if starts else 0, *starts]
 
 
-def _index_vectors(axis_size: int, starts: Values, dims: Sequence[BatchDim]) -> Any:
+def _index_vectors(axis: BatchAxis, starts: Values, dims: Sequence[BatchDim]) -> Any:
     columns = [
-        expand_dims(move_batch_dim(start, axis_size, dim, 0), 1)
+        expand_dims(move_batch_dim(start, axis, dim, 0), 1)
         for start, dim in zip(starts, dims, strict=True)
     ]
     return concatenate(columns, 1)
@@ -276,17 +276,19 @@ def _lower_dynamic_update_slice(
     return b.emit(f"stablehlo.dynamic_update_slice {names} : {types}", *out_avals)
 
 
-def _vmap_dynamic_update_slice(axis_size: int, values: Values, dims: Sequence[BatchDim]) -> Batched:
+def _vmap_dynamic_update_slice(
+    axis: BatchAxis, values: Values, dims: Sequence[BatchDim]
+) -> Batched:
     x, update, *starts = values
     x_dim, update_dim, *start_dims = dims
     if all(dim is None for dim in start_dims):
-        x = move_batch_dim(x, axis_size, x_dim, 0)
-        update = move_batch_dim(update, axis_size, update_dim, 0)
+        x = move_batch_dim(x, axis, x_dim, 0)
+        update = move_batch_dim(update, axis, update_dim, 0)
         return [bind1(dynamic_update_slice_p, x, update, *_and_first(starts))], [0]
     axes = tuple(range(len(starts)))
     return vmap_rules[scatter_p](
-        axis_size,
-        [x, _index_vectors(axis_size, starts, start_dims), update],
+        axis,
+        [x, _index_vectors(axis, starts, start_dims), update],
         [x_dim, 0, update_dim],
         dimension_numbers=ScatterDimensionNumbers(axes, (), axes),
         **_ONE_INDEX,

@@ -37,7 +37,7 @@ from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape, typeof_named
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4 import UndefPrimal
@@ -335,7 +335,7 @@ def default_fill_value(dtype: np.dtype[Any]) -> Any:
 
 
 def _vmap_gather(
-    axis_size: int,
+    axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     *,
@@ -350,13 +350,13 @@ def _vmap_gather(
     offset, collapsed, start_map, batching, indices_batching = dimension_numbers
     offset = after(offset)
     if x_dim is not None:
-        x = move_batch_dim(x, axis_size, x_dim, 0)
+        x = move_batch_dim(x, axis, x_dim, 0)
         collapsed, start_map, batching = after(collapsed), after(start_map), after(batching)
-        slice_sizes = (axis_size if indices_dim is None else 1, *slice_sizes)
+        slice_sizes = (axis.size if indices_dim is None else 1, *slice_sizes)
     if indices_dim is None:
         offset = (0, *offset)
     else:
-        indices = move_batch_dim(indices, axis_size, indices_dim, 0)
+        indices = move_batch_dim(indices, axis, indices_dim, 0)
         indices_batching = after(indices_batching)
         indices_are_sorted = False
         if x_dim is None:
@@ -364,7 +364,7 @@ def _vmap_gather(
         else:
             batching, indices_batching = (0, *batching), (0, *indices_batching)
     numbers = GatherDimensionNumbers(offset, collapsed, start_map, batching, indices_batching)
-    if axis_size == 0 and indices_dim is not None and x_dim is not None:
+    if axis.size == 0 and indices_dim is not None and x_dim is not None:
         slice_sizes = (0, *slice_sizes[1:])
     out = gather(
         x,

@@ -44,7 +44,7 @@ from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.jaxpr import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
@@ -160,7 +160,7 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
     """Batching rule: the batch axis is paired with that of the indices, or updated whole."""
 
     def rule(
-        axis_size: int,
+        axis: BatchAxis,
         values: Sequence[Any],
         dims: Sequence[BatchDim],
         *,
@@ -169,13 +169,13 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
         **options: Any,
     ) -> tuple[list[Any], list[BatchDim]]:
         (x, indices, updates), (x_dim, indices_dim, updates_dim) = values, dims
-        x = move_batch_dim(x, axis_size, x_dim, 0)
-        updates = move_batch_dim(updates, axis_size, updates_dim, 0)
+        x = move_batch_dim(x, axis, x_dim, 0)
+        updates = move_batch_dim(updates, axis, updates_dim, 0)
         window, inserted, start_map, batching, indices_batching = map(after, dimension_numbers)
         if indices_dim is None:
             window, indices_batching = (0, *window), dimension_numbers[4]
         else:
-            indices = move_batch_dim(indices, axis_size, indices_dim, 0)
+            indices = move_batch_dim(indices, axis, indices_dim, 0)
             batching, indices_batching = (0, *batching), (0, *indices_batching)
             indices_are_sorted = False
         numbers = ScatterDimensionNumbers(window, inserted, start_map, batching, indices_batching)

@@ -25,7 +25,7 @@ from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 
@@ -98,7 +98,7 @@ def _lower_slice(b: FunctionBuilder, out_avals: Avals, x: Value, **params: Shape
 
 
 def _vmap_slice(
-    axis_size: int,
+    axis: BatchAxis,
     values: Values,
     dims: _Dims,
     *,
@@ -106,8 +106,8 @@ def _vmap_slice(
     limit_indices: Shape,
     strides: Shape,
 ) -> Batched:
-    x = move_batch_dim(values[0], axis_size, dims[0], 0)
-    return [slice(x, (0, *start_indices), (axis_size, *limit_indices), (1, *strides))], [0]
+    x = move_batch_dim(values[0], axis, dims[0], 0)
+    return [slice(x, (0, *start_indices), (axis.size, *limit_indices), (1, *strides))], [0]
 
 
 def _unslice(
@@ -244,10 +244,10 @@ def _lower_pad(
 
 
 def _vmap_pad(
-    axis_size: int, values: Values, dims: _Dims, *, padding_config: PaddingConfig
+    axis: BatchAxis, values: Values, dims: _Dims, *, padding_config: PaddingConfig
 ) -> Batched:
     (x, padding_value), (x_dim, padding_dim) = values, dims
-    x = move_batch_dim(x, axis_size, x_dim, 0)
+    x = move_batch_dim(x, axis, x_dim, 0)
     config = ((0, 0, 0), *padding_config)
     if padding_dim is None:
         return [pad(x, padding_value, config)], [0]
@@ -349,8 +349,8 @@ def _lower_concatenate(
     )
 
 
-def _vmap_concatenate(axis_size: int, values: Values, dims: _Dims, *, dimension: int) -> Batched:
-    operands = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+def _vmap_concatenate(axis: BatchAxis, values: Values, dims: _Dims, *, dimension: int) -> Batched:
+    operands = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
     return [concatenate(operands, dimension + 1)], [0]
 
 

@@ -23,7 +23,7 @@ from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 
 argmax_p = Primitive("argmax")
 argmin_p = Primitive("argmin")
@@ -107,14 +107,14 @@ def _declare_arg(
         return reduce((operand, indices), start, better, (axis,))[1]
 
     def vmap(
-        axis_size: int,
+        batch_axis: BatchAxis,
         values: Sequence[Any],
         dims: Sequence[BatchDim],
         *,
         axis: int,
         index_dtype: np.dtype[Any],
     ) -> tuple[list[Any], list[BatchDim]]:
-        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        x = move_batch_dim(values[0], batch_axis, dims[0], 0)
         return [bind1(primitive, x, axis=axis + 1, index_dtype=index_dtype)], [0]
 
     first_index.__name__ = primitive.name

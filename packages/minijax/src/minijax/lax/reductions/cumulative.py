@@ -45,7 +45,7 @@ from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shown import shown
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 Values = Sequence[Any]
@@ -213,9 +213,9 @@ def _cumulative(
         return [_scan_in_blocks(combine, x, neutral(typeof(x).dtype), axis, reverse)]
 
     def vmap(
-        axis_size: int, values: Values, dims: Sequence[BatchDim], *, axis: int, reverse: bool
+        batch_axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, axis: int, reverse: bool
     ) -> tuple[list[Any], list[BatchDim]]:
-        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        x = move_batch_dim(values[0], batch_axis, dims[0], 0)
         return [bind1(primitive, x, axis=axis + 1, reverse=reverse)], [0]
 
     def tangent(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:

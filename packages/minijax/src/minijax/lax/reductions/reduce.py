@@ -41,7 +41,7 @@ from minijax_stage2.functions import canonical_axes
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.vmap import BatchDim, move_batch_dim, of_mapped_axis, vmap_flat
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
 from minijax_stage3 import Jaxpr, Var, eval_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import JaxprEqn
@@ -63,11 +63,11 @@ def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
 
     def combine(*operands: Any) -> list[Any]:
         shape = typeof(operands[0]).shape
-        size = math.prod(shape)
-        flat = [reshape(x, (size,)) for x in operands]
-        outs, dims = vmap_flat(on_scalars, flat, [0] * len(flat), size, None)
+        axis = BatchAxis(math.prod(shape))
+        flat = [reshape(x, (axis.size,)) for x in operands]
+        outs, dims = vmap_flat(on_scalars, flat, [0] * len(flat), axis, None)
         return [
-            reshape(move_batch_dim(out, size, dim, 0), shape)
+            reshape(move_batch_dim(out, axis, dim, 0), shape)
             for out, dim in zip(outs, dims, strict=True)
         ]
 
@@ -269,7 +269,7 @@ def _by_halving(jaxpr: Jaxpr, dimensions: Shape) -> Combine:
 
 
 def _vmap(
-    axis_size: int,
+    batch_axis: BatchAxis,
     values: Values,
     dims: Sequence[BatchDim],
     *,
@@ -280,8 +280,8 @@ def _vmap(
     x_dims, init_dims = halves(dims)
     if any(dim is not None for dim in init_dims):  # each example begins with its own
         f = _by_halving(jaxpr, dimensions)
-        return vmap_flat(f, values, dims, axis_size, "reduce", of_mapped_axis())
-    xs = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
+        return vmap_flat(f, values, dims, batch_axis, "reduce")
+    xs = [move_batch_dim(x, batch_axis, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
     axes = tuple(axis + 1 for axis in dimensions)
     return bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes), [0] * len(xs)
 

@@ -12,7 +12,7 @@ from minijax.primitives.regions import region, stage_computation
 from minijax.shardings.types import division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage3.staging import trace_to_jaxpr
@@ -100,7 +100,7 @@ def _run(program: Any, consts: Sequence[Any], x: Any, y: Any) -> list[Any]:
 
 
 def _vmap(
-    axis_size: int,
+    axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
     *,
@@ -115,7 +115,7 @@ def _vmap(
             "select_and_scatter: the examples of vmap begin with one value; found one for each"
         )
     x, source = (
-        move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values[:2], dims[:2], strict=True)
+        move_batch_dim(x, axis, dim, 0) for x, dim in zip(values[:2], dims[:2], strict=True)
     )
     window = {
         "window_dimensions": window_dimensions,

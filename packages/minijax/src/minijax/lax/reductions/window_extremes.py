@@ -29,7 +29,7 @@ from minijax.primitives.sharding_rules import as_any
 from minijax.shardings.types import division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, typeof
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import UndefPrimal
@@ -96,14 +96,14 @@ def _scatter_back(
     )
 
 
-def _examples_first(axis_size: int, values: Values, dims: Sequence[BatchDim]) -> list[Any]:
-    return [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+def _examples_first(axis: BatchAxis, values: Values, dims: Sequence[BatchDim]) -> list[Any]:
+    return [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
 
 
 def _vmap_gather(
-    axis_size: int, values: Values, dims: Sequence[BatchDim], *, select: str, **window: Any
+    axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, select: str, **window: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    tangents, operand = _examples_first(axis_size, values, dims)
+    tangents, operand = _examples_first(axis, values, dims)
     return [_gather(tangents, operand, select, **for_examples(window))], [0]
 
 
@@ -192,9 +192,9 @@ def _lower_scatter(
 
 
 def _vmap_scatter(
-    axis_size: int, values: Values, dims: Sequence[BatchDim], *, select: str, **sizes: Shape
+    axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, select: str, **sizes: Shape
 ) -> tuple[list[Any], list[BatchDim]]:
-    operands = _examples_first(axis_size, values, dims)
+    operands = _examples_first(axis, values, dims)
     return [bind1(select_and_scatter_add_p, *operands, select=select, **for_examples(sizes))], [0]
 
 

@@ -38,7 +38,7 @@ from minijax_stage2.functions import ints
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.vmap import BatchDim, move_batch_dim, of_mapped_axis, vmap_flat
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
 from minijax_stage3 import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
@@ -300,14 +300,14 @@ def pad_or_crop(x: Any, padding_value: Any, config: Sequence[tuple[int, int, int
 
 
 def _vmap(
-    axis_size: int, values: Values, dims: Sequence[BatchDim], *, jaxpr: Jaxpr, **window: Any
+    axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, jaxpr: Jaxpr, **window: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     xs, inits = halves(values)
     x_dims, init_dims = halves(dims)
     if any(dim is not None for dim in init_dims):  # each example begins with its own
         f = _by_offsets(jaxpr, window)
-        return vmap_flat(f, values, dims, axis_size, "reduce_window", of_mapped_axis())
-    xs = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
+        return vmap_flat(f, values, dims, axis, "reduce_window")
+    xs = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
     outs = bind(reduce_window_p, *xs, *inits, jaxpr=jaxpr, **for_examples(window))
     return outs, [0] * len(xs)
 
@@ -345,9 +345,9 @@ def declare_window(
         return lower_window(b, out_avals, [x, start], jaxpr, window)
 
     def vmap(
-        axis_size: int, values: Values, dims: Sequence[BatchDim], **window: Any
+        axis: BatchAxis, values: Values, dims: Sequence[BatchDim], **window: Any
     ) -> tuple[list[Any], list[BatchDim]]:
-        x = move_batch_dim(values[0], axis_size, dims[0], 0)
+        x = move_batch_dim(values[0], axis, dims[0], 0)
         return [bind1(primitive, x, **for_examples(window))], [0]
 
     declare(

@@ -16,7 +16,7 @@ from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.shaped_array import (
     Shape,
 )
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
@@ -96,9 +96,9 @@ def _lower_rev(
 
 
 def _vmap_rev(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, dimensions: Shape
+    batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, dimensions: Shape
 ) -> tuple[list[Any], list[BatchDim]]:
-    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    x = move_batch_dim(values[0], batch_axis, dims[0], 0)
     return [rev(x, [axis + 1 for axis in dimensions])], [0]
 
 

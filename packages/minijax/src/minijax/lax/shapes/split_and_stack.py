@@ -15,7 +15,7 @@ from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 split_p = Primitive("split")
@@ -63,9 +63,14 @@ def _lower_split(
 
 
 def _vmap_split(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], *, sizes: Shape, axis: int
+    batch_axis: BatchAxis,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    sizes: Shape,
+    axis: int,
 ) -> tuple[list[Any], list[BatchDim]]:
-    x = move_batch_dim(values[0], axis_size, dims[0], 0)
+    x = move_batch_dim(values[0], batch_axis, dims[0], 0)
     return bind(split_p, x, sizes=sizes, axis=axis + 1), [0] * len(sizes)
 
 

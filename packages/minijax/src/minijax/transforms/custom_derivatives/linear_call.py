@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.primitives.axis_names import MappedAxis, axis_of_mapped, map_flat
+from minijax.primitives.axis_names import map_first
 from minijax.primitives.calls import WithToken
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import call_text, stage_body
@@ -22,10 +22,9 @@ from minijax_stage2 import (
 from minijax_stage2.functions import add
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.jit_rules import unmapped_aval
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.errors import NonlinearError
 from minijax_stage4.transpose import UndefPrimal
@@ -118,7 +117,7 @@ def _lower_linear(
 
 
 def _vmap_linear(
-    axis_size: int,
+    axis: BatchAxis,
     values: Values,
     dims: Dims,
     *,
@@ -128,21 +127,19 @@ def _vmap_linear(
     out_types: tuple[ShapedArray, ...],
     is_own_derivative: bool,
 ) -> tuple[list[Any], list[BatchDim]]:
-    axis = axis_of_mapped(None)
-
     def of_batch(residuals: Values, cts: Values) -> list[Any]:
         res_dims, in_dims = dims[:num_residuals], dims[num_residuals:]
-        return pull_back_batch(pull_back, residuals, res_dims, cts, in_dims, axis_size, axis)
+        return pull_back_batch(pull_back, residuals, res_dims, cts, in_dims, axis)
 
     def push_forward_batch(*values: Any) -> list[Any]:
-        return map_flat(partial(eval_jaxpr, _known(forward), []), values, dims, axis_size, axis)
+        return map_first(partial(eval_jaxpr, _known(forward), []), values, dims, axis)
 
     outs = linear_call(
         of_batch,
         None if forward is None else push_forward_batch,
         values[:num_residuals],
         values[num_residuals:],
-        [unmapped_aval(aval, 0, axis_size, axis.divided) for aval in out_types],
+        [axis.batch(aval, 0) for aval in out_types],
         is_own_derivative,
     )
     return outs, [0] * len(outs)
@@ -170,8 +167,8 @@ def pull_back_batch(
     res_dims: Dims,
     cts: Values,
     in_dims: Dims,
-    axis_size: int,
-    axis: MappedAxis,
+    axis: BatchAxis,
+    trace: BatchTrace | None = None,
 ) -> list[Any]:
     """Cotangents of whole batches; a shared operand gets their sum."""
     nonzero = [type(ct) is not Zero for ct in cts]
@@ -189,15 +186,15 @@ def pull_back_batch(
 
     given = [ct for ct in cts if type(ct) is not Zero]
     dims = [*res_dims, *[0] * len(given)]
-    found = iter(map_flat(of_one, [*residuals, *given], dims, axis_size, axis))
+    found = iter(map_first(of_one, [*residuals, *given], dims, axis, trace))
     in_cts: list[Any] = []
     for zero, dim in zip(in_zeros, in_dims, strict=True):
         if zero is not None:
-            in_cts.append(Zero(unmapped_aval(zero.aval, dim, axis_size, axis.divided)))
+            in_cts.append(Zero(axis.batch(zero.aval, dim)))
         elif dim is None:
             in_cts.append(reduce_sum(next(found), 0))
         else:
-            in_cts.append(move_batch_dim(next(found), axis_size, 0, dim))
+            in_cts.append(move_batch_dim(next(found), axis, 0, dim))
     return in_cts
 
 

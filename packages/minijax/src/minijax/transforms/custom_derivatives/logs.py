@@ -18,7 +18,7 @@ from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.shown import shown
 from minijax_stage2.source import on_behalf_of, user_source
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage2.vmap import BatchDim, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, eval_jaxpr, jit_p
 from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage3.jit_rules import cached_by_jaxpr
@@ -171,10 +171,10 @@ def _nothing(*operands: Any, **params: Any) -> list[Any]:
 
 
 def _vmap(
-    axis_size: int, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     """Log arrays with the batch axis first."""
-    rows = [move_batch_dim(x, axis_size, dim, 0) for x, dim in zip(values, dims, strict=True)]
+    rows = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
     bind(log_p, *rows, **params)
     return [], []
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.primitives.axis_names import MappedAxis, axis_of_mapped, map_flat
+from minijax.primitives.axis_names import map_first, map_flat
 from minijax.primitives.calls import (
     evaluate_program,
     keys_of_program,
@@ -42,7 +42,7 @@ from minijax_stage2 import (
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import EvalTrace
-from minijax_stage2.vmap import BatchDim, BatchTrace, move_batch_dim
+from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim
 from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import JaxprTrace
@@ -71,7 +71,7 @@ class JvpRule:
         self.jvp = jvp
         self.printed = printed
 
-    def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "JvpRule":
+    def batched(self, axis: BatchAxis, dims: Dims, trace: BatchTrace | None) -> "JvpRule":
         """The batched rule, whose results have the batch axis first."""
 
         def jvp(primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
@@ -88,7 +88,7 @@ class JvpRule:
                 return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
 
             values = [*primals, *(t for t in tangents if type(t) is not Zero)]
-            results = map_flat(of_one, values, [*dims, *given_dims], axis_size, axis)
+            results = map_first(of_one, values, [*dims, *given_dims], axis, trace)
             outs = results[: len(out_nonzero)]
             zeros = [Zero.like(x) for x, keep in zip(outs, out_nonzero, strict=True) if not keep]
             return outs, merge(out_nonzero, zeros, results[len(outs) :])
@@ -142,7 +142,7 @@ class VjpRule:
         out_tangents = linear_call(pull_back, push_forward, known, given, expected)
         return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
 
-    def batched(self, axis_size: int, dims: Dims, axis: MappedAxis) -> "VjpRule":
+    def batched(self, axis: BatchAxis, dims: Dims, trace: BatchTrace | None) -> "VjpRule":
         """The batched rule, whose results have the batch axis first."""
 
         def fwd(primals: Values, nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
@@ -153,11 +153,10 @@ class VjpRule:
                 found[:] = [len(outs), knowledge]
                 return [*outs, *residuals]
 
-            res_dims: list[BatchDim] = []
-            results = map_flat(of_one, primals, dims, axis_size, axis, res_dims)
+            results, res_dims = map_flat(of_one, primals, dims, axis, trace)
             count, knowledge = found
             outs = [
-                move_batch_dim(x, axis_size, dim, 0)
+                move_batch_dim(x, axis, dim, 0)
                 for x, dim in zip(results[:count], res_dims[:count], strict=True)
             ]
             return outs, results[count:], (knowledge, tuple(res_dims[count:]))
@@ -165,9 +164,9 @@ class VjpRule:
         def bwd(knowledge: Any, residuals: Values, cts: Values) -> list[Any]:
             of_one, res_dims = knowledge
             pull_back = partial(self.bwd, of_one)
-            return pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis_size, axis)
+            return pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis, trace)
 
-        forward = None if self.forward is None else self.forward.batched(axis_size, dims, axis)
+        forward = None if self.forward is None else self.forward.batched(axis, dims, trace)
         return VjpRule(fwd, bwd, forward, self.printed)
 
 
@@ -256,7 +255,7 @@ def _jvp(
 
 
 def _vmap(
-    axis_size: int,
+    axis: BatchAxis,
     values: Values,
     dims: Dims,
     *,
@@ -267,12 +266,12 @@ def _vmap(
     trace: BatchTrace | None = None,
 ) -> tuple[list[Any], list[BatchDim]]:
     of_one: Any = fun if jaxpr is None else partial(eval_jaxpr, jaxpr, [])
-    consts, axis = values[:num_consts], axis_of_mapped(trace)
+    consts = values[:num_consts]
 
     def of_batch(*args: Any) -> list[Any]:
-        return map_flat(of_one, [*consts, *args], dims, axis_size, axis)
+        return map_first(of_one, [*consts, *args], dims, axis, trace)
 
-    batched = rule.batched(axis_size, dims[num_consts:], axis)
+    batched = rule.batched(axis, dims[num_consts:], trace)
     outs = custom_call(of_batch, batched, values[num_consts:], None)
     return outs, [0] * len(outs)
 
