@@ -23,8 +23,8 @@ class Op(Enum):
 class Interpreter:
     """A meaning for every primitive.
 
-    It keeps its parent, the interpreter that was current when it began: its rules run there. The
-    chain of parents is the stack of interpreters.
+    It keeps its parent, the interpreter that was current when it began, and computes with its help.
+    The chain of parents is the stack of interpreters.
     """
 
     transformation = "interpreter"

@@ -1,8 +1,8 @@
 """The intermediate representation: a program as data.
 
 A jaxpr is in A-normal form: a list of equations, each of one primitive, whose arguments are
-variables or constants. Variables have identity, not names; names are given when printing, so one
-program can contain another without capture.
+variables or constants. Variables have identity, not names; names are given when printing, so
+variables of two programs are never mistaken for each other.
 """
 
 from collections.abc import Sequence
@@ -76,5 +76,5 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
         operands = tuple(map(read, equation.args))
         values[equation.var] = current_interpreter().interpret_op(equation.op, operands)
     result = read(jaxpr.return_val)
-    current_interpreter().check(result, "result of eval_jaxpr")  # which may have leaked into it
+    current_interpreter().check(result, "result of eval_jaxpr")  # a constant may have leaked
     return result

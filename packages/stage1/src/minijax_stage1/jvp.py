@@ -38,6 +38,7 @@ class JVPInterpreter(Interpreter):
         return DualNumber(self, primal, tangent)
 
     def lift(self, x: Any) -> DualNumber:
+        """`x` if it is a dual number of this interpreter; anything else is a constant."""
         is_own = isinstance(x, DualNumber) and x.interpreter is self
         return x if is_own else DualNumber(self, x, 0.0)
 
