@@ -94,8 +94,8 @@ def declare(
         primitive: the primitive.
         abstract_eval: function from the types of operands to the list of types of results.
         lower: the lowering rule, which evaluation uses, too.
-        vmap: function from operands and their batch axes to results and theirs. A primitive without
-            operands needs none.
+        vmap: function `(axis, values, dims, **params)` from a `BatchAxis`, operands and the numbers
+            of their batch axes to results and theirs. A primitive without operands needs none.
         sharding: function from the types of operands, those of results and the parameters to the
             division of each result among the axes of a mesh, as in `minijax.primitives.sharded`.
             Without it, operands whose types say how they are divided are an error.

@@ -55,7 +55,8 @@ def declare_program(
         primitive: the primitive.
         abstract_eval: function from the types of operands to the list of types of results.
         lower: the lowering rule.
-        vmap: function from operands and their batch axes to results and theirs.
+        vmap: function `(axis, values, dims, **params)` from a `BatchAxis`, operands and the numbers
+            of their batch axes to results and theirs.
         sharding: function from types to the division of results, as for `declare`. None: the
             programs say it, which `abstract_eval` is given.
         jvp: function from operands and tangents, which may be `Zero`, to results and theirs. None:
@@ -83,8 +84,8 @@ def declare_program(
     >>> twice_p = core.Primitive("twice", higher_order=True)
     >>> def twice(x, *, jaxpr):
     ...     return core.eval_jaxpr(jaxpr, [], *core.eval_jaxpr(jaxpr, [], x))
-    >>> def vmap_twice(size, values, dims, *, jaxpr):
-    ...     return core.vmap_flat(partial(twice, jaxpr=jaxpr), values, dims, size, "twice")
+    >>> def vmap_twice(axis, values, dims, *, jaxpr):
+    ...     return core.vmap_flat(partial(twice, jaxpr=jaxpr), values, dims, axis, "twice")
     >>> def jvp_twice(primals, tangents, *, jaxpr):
     ...     return core.jvp_flat(partial(twice, jaxpr=jaxpr), primals, tangents, "twice")
     >>> core.declare_program(

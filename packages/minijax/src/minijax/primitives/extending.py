@@ -43,7 +43,7 @@ from minijax_stage2.shaped_array import aval_rules
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import PyTreeDef
-from minijax_stage2.vmap import move_batch_dim, vmap_flat
+from minijax_stage2.vmap import BatchAxis, move_batch_dim, vmap_flat
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import (
     ClosedJaxpr,
@@ -160,7 +160,7 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
 
 
 __all__ = [
-    "AbstractValue", "Atom", "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr",
+    "AbstractValue", "Atom", "BatchAxis", "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr",
     "JaxprEqn", "Literal", "ParamDict", "Primitive", "ProgramRules", "Rules", "ShapedArray",
     "Trace", "Tracer", "UndefPrimal", "Value", "Var", "Zero",
     "abstract_eval_rules", "binary", "bind", "by_batch", "by_elements", "by_lines", "by_reduction",
