@@ -27,6 +27,8 @@ from minijax_stage2 import (
     vmap_rules,
     where,
 )
+from minijax_stage2.primitives import mul_p
+from minijax_stage2.vmap import BatchAxis
 
 settings.register_profile("stage2", deadline=None, max_examples=50)
 settings.load_profile("stage2")
@@ -72,6 +74,23 @@ def test_every_choice_of_axes_is_a_loop(x_axis, w_axis, b_axis, out_axis):
         return
     mapped = vmap(program, in_axes, out_axis)(*args)
     np.testing.assert_allclose(mapped, loop(program, in_axes, args, out_axis), atol=1e-12)
+
+
+def test_a_batch_of_products_is_a_product_of_batches():
+    """By its rule alone: `vmap` asks it for operands with a batch axis anywhere, or none."""
+    rng = np.random.default_rng(0)
+    x, y, z = rng.normal(size=(SIZE, 2)), rng.normal(size=(2, SIZE)), rng.normal(size=SIZE)
+    for values, dims, expected in [
+        ([x, y], [0, 1], x * y.T),
+        ([x, y[:, 0]], [0, None], x * y[:, 0]),
+        ([2.0, y], [None, 1], 2.0 * y.T),
+        ([z, x], [0, 0], z[:, None] * x),
+        ([y[:, 0], z], [None, 0], np.outer(z, y[:, 0])),
+        ([z, z], [0, 0], z * z),
+    ]:
+        (out,), (dim,) = vmap_rules[mul_p](BatchAxis(SIZE), values, dims)
+        assert dim == 0
+        np.testing.assert_array_equal(out, expected)
 
 
 def test_in_axes_of_one_int_is_for_all_arguments():
