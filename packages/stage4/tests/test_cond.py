@@ -272,12 +272,12 @@ def test_every_order_of_jit_vmap_and_grad(order):
             composed, is_batched = vmap(composed), True
         else:
             expected = first
-            composed = grad(of_sum(composed) if is_batched else composed)
+            composed = grad(summed(composed) if is_batched else composed)
     for x in (0.5, 2.0) if not is_batched else (batch,):
         np.testing.assert_allclose(composed(x), np.vectorize(expected)(x), rtol=1e-12)
 
 
-def of_sum(f):
+def summed(f):
     return lambda x: reduce_sum(f(x))
 
 

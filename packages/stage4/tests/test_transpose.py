@@ -187,7 +187,7 @@ def test_a_predicate_that_depends_on_the_linear_arguments_is_an_error():
         fT(1.0)
 
 
-def test_the_error_for_a_primitive_of_ones_own_says_how_to_go_on():
+def test_the_error_for_a_primitive_products_own_says_how_to_go_on():
     reverse_p = Primitive("reverse")
     impl_rules[reverse_p] = lambda x: [np.asarray(x)[::-1]]
     abstract_eval_rules[reverse_p] = lambda x: [x]
@@ -250,11 +250,11 @@ class TestNoEquationIsWasted:
         def cotangent(x, y, ct):
             given = [x, y]
 
-            def of_one(z):
+            def product(z):
                 given[argnum] = z
                 return matmul(*given)
 
-            return linear_transpose(of_one, (x, y)[argnum])(ct)
+            return linear_transpose(product, (x, y)[argnum])(ct)
 
         out = ShapedArray((5, 3, 2), np.dtype(float))
         names = self.names(cotangent, self.BATCHED, self.MATRIX, out)

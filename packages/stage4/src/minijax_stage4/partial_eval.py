@@ -53,36 +53,6 @@ class PartialEqns(NamedTuple):
     unknown: JaxprEqn | None
 
 
-def split_call(
-    eqn: JaxprEqn,
-    unknown_ins: Sequence[bool],
-    unknown_outs: Sequence[bool],
-    residuals: Sequence[ShapedArray],
-    known: dict[str, Any],
-    unknown: dict[str, Any],
-) -> PartialEqns:
-    """Split an equation that applies programs to its last operands.
-
-    Arguments:
-        eqn: the equation. Both halves take the operands before those, such as a predicate.
-        unknown_ins: for each operand of the programs whether it is unknown.
-        unknown_outs: for each result whether it is unknown.
-        residuals: types of the residuals: the known half returns them last, the unknown half takes
-            them before its operands.
-        known: the parameters of the known half.
-        unknown: the parameters of the unknown half.
-    """
-    count = len(eqn.invars) - len(unknown_ins)
-    both, operands = eqn.invars[:count], eqn.invars[count:]
-    ins_known, ins_unknown = partition(unknown_ins, operands)
-    outs_known, outs_unknown = partition(unknown_outs, eqn.outvars)
-    kept, primitive = [Var(aval) for aval in residuals], eqn.primitive
-    return PartialEqns(
-        [JaxprEqn(primitive, [*both, *ins_known], [*outs_known, *kept], known, eqn.source)],
-        JaxprEqn(primitive, [*both, *kept, *ins_unknown], outs_unknown, unknown, eqn.source),
-    )
-
-
 _NUMBERS = (*python_scalars, np.generic)
 
 
@@ -225,6 +195,36 @@ def free_variables(jaxpr: Jaxpr) -> list[Var]:
         bound.update(eqn.outvars)
     free.update((x, None) for x in jaxpr.outvars if type(x) is Var and x not in bound)
     return list(free)
+
+
+def split_call(
+    eqn: JaxprEqn,
+    unknown_ins: Sequence[bool],
+    unknown_outs: Sequence[bool],
+    residuals: Sequence[ShapedArray],
+    known: dict[str, Any],
+    unknown: dict[str, Any],
+) -> PartialEqns:
+    """Split an equation that applies programs to its last operands.
+
+    Arguments:
+        eqn: the equation. Both halves take the operands before those, such as a predicate.
+        unknown_ins: for each operand of the programs whether it is unknown.
+        unknown_outs: for each result whether it is unknown.
+        residuals: types of the residuals: the known half returns them last, the unknown half takes
+            them before its operands.
+        known: the parameters of the known half.
+        unknown: the parameters of the unknown half.
+    """
+    count = len(eqn.invars) - len(unknown_ins)
+    both, operands = eqn.invars[:count], eqn.invars[count:]
+    ins_known, ins_unknown = partition(unknown_ins, operands)
+    outs_known, outs_unknown = partition(unknown_outs, eqn.outvars)
+    kept, primitive = [Var(aval) for aval in residuals], eqn.primitive
+    return PartialEqns(
+        [JaxprEqn(primitive, [*both, *ins_known], [*outs_known, *kept], known, eqn.source)],
+        JaxprEqn(primitive, [*both, *kept, *ins_unknown], outs_unknown, unknown, eqn.source),
+    )
 
 
 def typecheck_partial_eval(jaxpr: Jaxpr, unknown_ins: Sequence[bool], parts: PartialJaxprs) -> None:

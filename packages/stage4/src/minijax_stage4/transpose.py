@@ -23,27 +23,6 @@ from minijax_stage4.errors import NonlinearError
 from minijax_stage4.partial_eval import PartialVal, partial_eval
 
 
-class TransposeRules(Rules):
-    def __missing__(self, primitive: Primitive) -> Callable[..., Any]:
-        raise NonlinearError(
-            f"the primitive `{primitive}` has no rule for transposition, so it is taken not to "
-            f"be linear. If it is, say how it is transposed: deftranspose({primitive}_p, formula)"
-        )
-
-
-transpose_rules = TransposeRules("transposition", "transpose_rules")
-
-
-def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearError:
-    """The error for a primitive that is not linear in its linear operands."""
-    numbered = " and ".join(f"operand {i}" for i in operands)
-    return NonlinearError(
-        f"the program to be transposed is not linear: it depends on its arguments through "
-        f"`{primitive}`, which is not linear in {numbered}. To differentiate a program use vjp or "
-        "linearize, which transpose its derivative."
-    )
-
-
 class UndefPrimal:
     """A placeholder for a linear argument, of which a transpose rule knows only the type.
 
@@ -60,6 +39,17 @@ class UndefPrimal:
 
     def __repr__(self) -> str:
         return f"UndefPrimal({self.aval})"
+
+
+class TransposeRules(Rules):
+    def __missing__(self, primitive: Primitive) -> Callable[..., Any]:
+        raise NonlinearError(
+            f"the primitive `{primitive}` has no rule for transposition, so it is taken not to "
+            f"be linear. If it is, say how it is transposed: deftranspose({primitive}_p, formula)"
+        )
+
+
+transpose_rules = TransposeRules("transposition", "transpose_rules")
 
 
 def deftranspose(
@@ -99,6 +89,16 @@ def deftranspose(
 def unspread(ct: Any, aval: ShapedArray) -> Any:
     """The cotangent of a scalar that was broadcast to an array: the sum over the array."""
     return ct if typeof(ct).shape == aval.shape else reduce_sum(ct)
+
+
+def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearError:
+    """The error for a primitive that is not linear in its linear operands."""
+    numbered = " and ".join(f"operand {i}" for i in operands)
+    return NonlinearError(
+        f"the program to be transposed is not linear: it depends on its arguments through "
+        f"`{primitive}`, which is not linear in {numbered}. To differentiate a program use vjp or "
+        "linearize, which transpose its derivative."
+    )
 
 
 class BackwardPass:
