@@ -47,9 +47,8 @@ ARITHMETIC = (add_p, sub_p, mul_p, div_p, pow_p)
 COMPARISONS = (eq_p, ne_p, lt_p, le_p, gt_p, ge_p)
 
 # Contracting axes of both operands, and batch axes of both operands.
-DotDimensionNumbers = tuple[
-    tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]
-]
+_AxesOfBoth = tuple[tuple[int, ...], tuple[int, ...]]
+DotDimensionNumbers = tuple[_AxesOfBoth, _AxesOfBoth]
 
 
 def _by(ufunc: Callable[..., Any]) -> Callable[..., list[Any]]:
@@ -88,11 +87,8 @@ def _divide(x: Any, y: Any) -> Any:
     """`x / y`; for integers rounded towards zero, and -1 where `y` is 0, as in XLA."""
     if np.result_type(x, y).kind not in "iu":
         return np.divide(x, y)
-    safe = np.where(np.equal(y, 0), 1, y)
-    rounded_down = np.floor_divide(x, safe)
-    is_exact = np.equal(rounded_down * safe, x)
-    rounded = rounded_down + np.where(np.less(rounded_down, 0) & ~is_exact, 1, 0)
-    return np.where(np.equal(y, 0), -1, rounded).astype(np.result_type(x, y))[()]
+    rounded = np.floor_divide(x - np.fmod(x, y), y)
+    return np.where(np.equal(y, 0), ~np.zeros_like(rounded), rounded)[()]
 
 
 def require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> None:

@@ -268,7 +268,7 @@ aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     float: lambda x: dialect().weak[_REAL],
     complex: lambda x: dialect().weak[_COMPLEX],
     np.ndarray: _of_numpy,
-    **dict.fromkeys(np.sctypeDict.values(), _of_numpy),  # numpy's scalars
+    **dict.fromkeys([np.generic, *np.sctypeDict.values()], _of_numpy),  # numpy's scalars
 }
 
 
@@ -298,11 +298,10 @@ def typeof(x: Any) -> ShapedArray:
     aval = getattr(x, "aval", None)
     if isinstance(aval, ShapedArray):
         return aval
-    if isinstance(x, np.ndarray | np.generic) and not isinstance(x, np.ma.MaskedArray | np.matrix):
-        return _of_numpy(x)
-    for scalar in python_scalars:  # a subclass, such as an IntEnum
-        if isinstance(x, scalar):
-            return aval_rules[scalar](x)
+    if not isinstance(x, np.ma.MaskedArray | np.matrix):
+        for cls in type(x).__mro__:  # of a subclass, such as an IntEnum
+            if cls in aval_rules:
+                return aval_rules[cls](x)
     if isinstance(x, Boxed):
         raise stage1_error(x.interpreter)
     found = f"{shown(x)} of type {type(x).__name__}. {dialect().remedy(x)}"
