@@ -30,9 +30,7 @@ def mapped_axes(
         raise TypeError(f"{role}: axis_size must be an int, found {shown(axis_size)}")
     axes = axes_of_leaves(f"{role}: in_axes", in_axes, args, "args")
     axes += [0] * len(tree_leaves(kwargs))
-    rows: list[tuple[Any, ...]] = []
-    if axis_size is not None:
-        rows.append(("axis_size", "", "", axis_size))
+    rows: list[Any] = [] if axis_size is None else [("axis_size", "", "", axis_size)]
     leaves = zip(argument_names(fun, args, kwargs), tree_leaves((args, kwargs)), strict=True)
     for i, (label, leaf) in enumerate(leaves):
         axis = axes[i]

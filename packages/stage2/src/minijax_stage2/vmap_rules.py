@@ -33,7 +33,6 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
     def rule(axis: BatchAxis, values: Values, dims: Dims, /, **params: Any) -> Batched:
         shapes = [_example_shape(x, dim) for x, dim in zip(values, dims, strict=True)]
         shape = max(shapes, key=len)
-        full = (axis.size, *shape)
 
         def align(x: Any, dim: BatchDim, example_shape: Shape) -> Any:
             if dim is None and not example_shape:
@@ -43,10 +42,9 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
             if example_shape:
                 examples = map(axis.example, map(typeof, values), dims)
                 p.spread_shape(primitive, *examples)  # raises the error
-            return broadcast_in_dim(x, full, (0,))
+            return broadcast_in_dim(x, (axis.size, *shape), (0,))
 
-        aligned = map(align, values, dims, shapes)
-        outs = bind(primitive, *aligned, **params)
+        outs = bind(primitive, *map(align, values, dims, shapes), **params)
         return outs, [0] * len(outs)
 
     return rule

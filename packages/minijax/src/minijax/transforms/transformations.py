@@ -671,8 +671,10 @@ def vmap(
         @wraps(fun)
         def with_axis(*args: Any, **kwargs: Any) -> Any:
             trace: Any = current_trace()
-            sharding = axes_of_examples(axes_of_examples.value | {*mesh_axes})
-            with sharding if mesh_axes else nullcontext(), named_axis(trace.axis):
+            sharding: Any = nullcontext()
+            if mesh_axes:
+                sharding = axes_of_examples(axes_of_examples.value | {*mesh_axes})
+            with sharding, named_axis(trace.axis):
                 result = fun(*args, **kwargs)
             return _summed(trace, out_axes, result) if sum_match else result
 

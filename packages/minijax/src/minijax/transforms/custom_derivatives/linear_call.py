@@ -177,7 +177,7 @@ def pull_back_batch(
     def of_one(*residuals_and_given: Any) -> list[Any]:
         given = iter(residuals_and_given[len(res_dims) :])
         example_cts = [
-            next(given) if keep else Zero(ct.aval.without_axis(0).strip_weak_type())
+            next(given) if keep else Zero(axis.example(ct.aval, 0).strip_weak_type())
             for ct, keep in zip(cts, nonzero, strict=True)
         ]
         in_cts = pull_back(residuals_and_given[: len(res_dims)], example_cts)
