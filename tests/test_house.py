@@ -33,8 +33,8 @@ BUILDS_ON = {
 MOST_LINES = {
     "minijax_stage1": 240,
     "minijax_stage2": 1824,
-    "minijax_stage3": 1444,
-    "minijax_stage4": 973,
+    "minijax_stage3": 1240,
+    "minijax_stage4": 974,
 }
 EXTRAS = {
     "minijax": {"jax-cuda13-pjrt", "jax-cuda13-plugin", "minijax-compiled", "rich", "tensorstore"}

@@ -1,7 +1,9 @@
 """What the library asks of jaxlib: buffers are shared, programs kept, neighbours notice nothing."""
 
 import os
+import signal
 import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -284,3 +286,80 @@ def test_donation_leaves_what_is_viewed_by_dlpack():
     assert (backend.get(y) == -1).all()
     del x
     assert (view == 1).all()
+
+
+# Interrupts
+
+
+@pytest.mark.parametrize("module", ["jaxlib._jax", "jaxlib.mlir.ir"])
+def test_an_interrupt_waits_for_the_import_of_jaxlib(module):
+    # Ctrl-C while jaxlib made its enums: "Critical nanobind error", and the process was aborted.
+    printed = in_fresh_process(f"""
+        import enum, signal
+        import numpy as np
+        from minijax import jit
+        from minijax.xla import import_module
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+        create, interrupts = enum.EnumType._create_, []
+
+        def interrupted(*args, **kwargs):
+            interrupts.append(signal.raise_signal(signal.SIGINT))
+            return create(*args, **kwargs)
+
+        enum.EnumType._create_ = interrupted
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            import_module({module!r})
+        except KeyboardInterrupt:
+            print("interrupted")
+        enum.EnumType._create_ = create
+        assert interrupts and signal.getsignal(signal.SIGINT) is handler
+        print(jit(lambda x: x + 1)(np.ones(2)))
+    """)
+    assert printed == "interrupted\n[2. 2.]\n"
+
+
+@pytest.fixture
+def interrupts_handled():
+    """Python's handler of SIGINT, which a job in the background of a shell ignores."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.default_int_handler
+    signal.signal(signal.SIGINT, previous)
+
+
+def test_interrupts_are_deferred_to_the_end_of_a_block(interrupts_handled):
+    done = []
+
+    def block():
+        with xla.interrupts_deferred():
+            signal.raise_signal(signal.SIGINT)
+            done.append("block")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert done == ["block"]
+    assert signal.getsignal(signal.SIGINT) is interrupts_handled
+
+
+def test_another_thread_leaves_the_handler_of_interrupts(interrupts_handled):
+    seen = []
+
+    def elsewhere():
+        with xla.interrupts_deferred():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [interrupts_handled]
+
+
+def test_interrupts_that_are_ignored_stay_ignored():
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with xla.interrupts_deferred():
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, previous)

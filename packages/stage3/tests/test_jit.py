@@ -47,6 +47,10 @@ def identity(x):
     return x
 
 
+def live_programs():
+    return sum(isinstance(x, executable.CompiledJaxpr) for x in gc.get_objects())
+
+
 class TestTheCache:
     def test_a_function_is_traced_once_for_each_kind_of_call(self):
         f = counted(identity)
@@ -131,22 +135,22 @@ class TestWhatIsFreed:
         assert [reference() for reference in seen] == [None, None, None]
 
     def test_compiled_programs_are_freed(self):
-        size = len(executable._compiled)
+        size = live_programs()
         for n in range(5):
             jit(lambda x, n=n: x + float(n))(1.0)
         gc.collect()
-        assert len(executable._compiled) <= size
+        assert live_programs() <= size
 
     def test_also_those_of_transformed_programs(self):
         gc.collect()
-        size = len(executable._compiled)
+        size = live_programs()
         g = jit(lambda x: sin(x))
         jvp(g, (1.0,), (1.0,))
         vmap(g)(X)
-        assert len(executable._compiled) > size
+        assert live_programs() > size
         del g
         gc.collect()
-        assert len(executable._compiled) <= size
+        assert live_programs() <= size
 
     def test_a_tracer_closed_over_is_not_kept(self):
         kept = []
@@ -174,8 +178,8 @@ class TestStaticArguments(StaticArgumentLaws):
             (
                 lambda: jit(identity, static_argnums=0)([1, 2]),
                 ValueError,
-                "jit of `identity`: the static argument 0 is of type list, which is not hashable, "
-                "so calls cannot be told apart by it. Use a tuple",
+                "jit of `identity`: the static argument 0 is of type list, which is not hashable. "
+                "Use a tuple",
             ),
             (
                 lambda: jit(identity, static_argnums=0)(X),
@@ -282,7 +286,7 @@ class TestUses:
 
     def test_weak_results_stay_weak(self):
         assert (jit(lambda x: x * 2)(3) * f32(1)).dtype == f32
-        assert (jit(lambda x: x * 2.0)(X)).weak_type is False
+        assert (jit(lambda x: x * 2.0)(X)).aval.weak_type is False
 
 
 class TestComposition:

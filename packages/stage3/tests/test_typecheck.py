@@ -125,8 +125,7 @@ def missing_parameter():
 
 
 def literal_that_is_not_of_its_type():
-    x, y, literal = new(), new(), Literal(1.0)
-    literal.aval = VECTOR
+    x, y, literal = new(), new(), Literal(1.0, VECTOR)
     return Jaxpr([], [x], [add_of(x, literal, y)], [y])
 
 

@@ -1,7 +1,7 @@
 """Abstract evaluation: result types from operand types, with exact error messages."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,26 +23,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def once_for_types(function: Function) -> Function:
     """Decorator: cache a function of a primitive, types and parameters."""
-    known: dict[Any, Any] = {}
+
+    @lru_cache(maxsize=16_384)
+    def once(numbers: Any, primitive: Primitive, in_avals: Any, params: Any) -> Any:
+        return function(primitive, in_avals, dict(params))
 
     @wraps(function)
-    def cached(
-        primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
-    ) -> Any:
-        if primitive.higher_order:  # which a cache would keep alive
-            return function(primitive, in_avals, params)
+    def cached(primitive: Primitive, in_avals: Any, params: dict[str, Any]) -> Any:
         key = dialect(), primitive, in_avals, tuple(params.items())
         try:
-            result = known.get(key)
+            hash(key)
         except TypeError:  # a parameter is not hashable
             return function(primitive, in_avals, params)
-        if result is None:
-            if len(known) >= 16_384:
-                known.clear()
-            result = known[key] = function(primitive, in_avals, params)
-        return result
+        # A cache would keep the programs of higher-order primitives alive.
+        return function(primitive, in_avals, params) if primitive.higher_order else once(*key)
 
-    cached.cache_clear = known.clear  # type: ignore[attr-defined]
+    cached.cache_clear = once.cache_clear  # type: ignore[attr-defined]
     return cached  # type: ignore[return-value]
 
 
@@ -58,22 +54,6 @@ def abstract_eval(
         if type(aval) is not ShapedArray:
             return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[attr-defined, no-any-return]
     return abstract_eval_rules[primitive](*in_avals, **params)  # type: ignore[no-any-return]
-
-
-def require_accepted(
-    caller: str, takes: Sequence[ShapedArray], found: Sequence[ShapedArray]
-) -> None:
-    """Raise an error if a program for operands of some types is given others.
-
-    >>> require_accepted("f", [ShapedArray((), "float32")], [ShapedArray((2,), "float32")])
-    Traceback (most recent call last):
-    TypeError: f takes f32[], found f32[2]
-    """
-    if len(takes) != len(found) or not all(
-        map(lambda one, other: one.accepts(other), takes, found)
-    ):
-        expected, given = (", ".join(map(str, avals)) for avals in (takes, found))
-        raise TypeError(f"{caller} takes {expected}, found {given}")
 
 
 def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:

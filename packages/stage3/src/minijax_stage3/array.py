@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, typeof
 from minijax_stage2.functions import astype
 from minijax_stage2.operators import ArrayOperators
-from minijax_stage2.shaped_array import dialect, dtype_of_numbers, float0, parse_dtype
+from minijax_stage2.shaped_array import dtype_of_numbers, float0
 from minijax_stage2.trace import impl_rules
 from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_type
@@ -38,25 +38,17 @@ class Array(ArrayOperators):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """Evaluate a primitive on the device, if one of its operands is there."""
-        for x in args:  # a subclass may have its own way
-            evaluate = getattr(type(x), "evaluate_primitive", Array.evaluate_primitive)
-            if evaluate is not Array.evaluate_primitive:
-                return evaluate(x, primitive, args, params)
         if primitive.higher_order:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
         return call(compile_primitive(primitive, tuple(map(typeof, args)), params), args)
-
-    @property
-    def weak_type(self) -> bool:
-        return self.aval.weak_type
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers as a read-only numpy array, without a copy if memory can be shared."""
         try:
             return self._host
         except AttributeError:  # not asked for yet
-            is_float0 = self.dtype == float0  # which holds no bits, and is booleans on the device
-            self._host = np.zeros(self.shape, float0) if is_float0 else backend.get(self.buffer)
+            holds_bits = self.dtype != float0
+            self._host = backend.get(self.buffer) if holds_bits else np.zeros(self.shape, float0)
             return self._host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -70,15 +62,7 @@ class Array(ArrayOperators):
         """The numbers in nested Python lists; a Python number for a scalar."""
         return self.numpy().tolist()
 
-    def __iter__(self) -> NoReturn:
-        raise TypeError(
-            f"{self.aval} is an array on the device, which has no indexing yet; iterate over "
-            "numpy.asarray(x)"
-        )
-
     def __bool__(self) -> bool:
-        if self.size == 0:
-            raise ValueError(f"the truth value of {self.aval}, an empty array, is ambiguous")
         return bool(self.numpy())
 
     def __int__(self) -> int:
@@ -99,22 +83,10 @@ class Array(ArrayOperators):
         return self.item()
 
     def __index__(self) -> int:
-        if self.aval.shape or self.aval.dtype.kind not in "biu":
-            raise TypeError(
-                f"only integer scalar arrays can be converted to a scalar index, found {self.aval}"
-            )
         return operator.index(self.numpy())
 
     def __format__(self, spec: str) -> str:
-        if not self.aval.shape:
-            return format(self.numpy()[()], spec)
-        try:
-            return format(str(self), spec)
-        except ValueError:
-            raise TypeError(
-                f"{self.aval} is not a scalar, and is not written as {spec!r}; numpy.array_str has "
-                "digits to choose"
-            ) from None
+        return format(self.numpy()[()], spec)
 
     def __str__(self) -> str:
         return str(self.numpy())
@@ -122,7 +94,7 @@ class Array(ArrayOperators):
     def __repr__(self) -> str:
         numbers = np.array2string(self.numpy(), separator=", ", prefix="Array(")
         shape = f", shape={self.shape}" if self.size == 0 else ""
-        weak = ", weak_type=True" if self.weak_type else ""
+        weak = ", weak_type=True" if self.aval.weak_type else ""
         return f"Array({numbers}{shape}, dtype={self.dtype}{weak})"
 
 
@@ -140,28 +112,12 @@ def array(x: Any, dtype: Any = None) -> Any:
     if isinstance(x, Array | Tracer):
         return x if dtype is None or x.dtype == dtype else astype(x, dtype)
     if isinstance(x, list | tuple):
-        x = _numbers_in(x, dtype)
-    if dtype is not None and type(x) is int:  # which may not fit in a signed dtype
-        x = np.asarray(x, dtype_of_numbers("array", dtype))
+        x = np.asarray(x, dtype)
     aval = typeof(x)
     if dtype is not None:
         aval = ShapedArray(aval.shape, dtype_of_numbers("array", dtype))
-    element_type(aval.dtype)
+    element_type(aval.dtype)  # raises an error if XLA does not support it
     return Array(new_buffer(x, aval), aval)
-
-
-def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """Nested lists of numbers as numpy reads them."""
-    found = np.asarray(nested)
-    wanted = dialect().dtypes[found.dtype if dtype is None else parse_dtype("array", dtype)]
-    if wanted is None or wanted == found.dtype or found.dtype.kind not in "biufc":
-        return found
-    if wanted.kind not in "iu" and found.dtype.kind != "c":
-        return found
-    try:
-        return np.asarray(nested, wanted)  # rejects numbers that do not fit
-    except (OverflowError, TypeError, ValueError) as error:
-        raise type(error)(f"array: {error}; give a dtype that holds all the numbers") from None
 
 
 def to_buffer(x: Any, aval: ShapedArray) -> backend.Buffer:

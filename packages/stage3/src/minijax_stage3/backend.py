@@ -12,62 +12,25 @@ some obvious ones, such as the `execute` of jaxlib's own executables.
 import ctypes
 import importlib
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from minijax_stage3.errors import CompileError, ExecutionError, execution_error
+from minijax_stage2 import ShapedArray
+from minijax_stage3.errors import CompileError, ExecutionError
 
 Client: TypeAlias = Any
 Device: TypeAlias = Any
 Buffer: TypeAlias = Any  # an array on a device, as jaxlib holds it; used through this module only
 
 
-class Aval(Protocol):
-    """A type as jaxlib sees it: any object with these three attributes."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-    @property
-    def weak_type(self) -> bool: ...
-
-
 def import_module(name: str) -> Any:
-    """The module of jaxlib called `name`.
-
-    An exception in the middle of its first import would end the process.
-    """
+    """The module of jaxlib called `name`."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, as jaxlib is imported
-    with interrupts_deferred():
-        return importlib.import_module(name)
-
-
-@contextmanager
-def interrupts_deferred() -> Iterator[None]:
-    """Defer SIGINT to the end of a block.
-
-    Only the main thread is interrupted, and only if the signal handler is a Python function;
-    otherwise there is nothing to do.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    received: list[Any] = []  # the frames in which the signal arrived
-    signal.signal(signal.SIGINT, lambda _, frame: received.append(frame))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if received:
-            handler(signal.SIGINT, received[0])
+    return importlib.import_module(name)
 
 
 @dataclass(frozen=True)
@@ -80,14 +43,7 @@ class _Backend:
     device_list: Any
     sharding: Any
 
-    def compile_options(self) -> Any:
-        compile_options = self.jaxlib.CompileOptions()
-        compile_options.num_replicas = compile_options.num_partitions = 1
-        numbers = np.array([[self.device.id]], np.int32)
-        compile_options.device_assignment = self.jaxlib.DeviceAssignment.create(numbers)
-        return compile_options
-
-    def result_handler(self, aval: Aval) -> Any:
+    def result_handler(self, aval: ShapedArray) -> Any:
         make = self.jaxlib.array_result_handler
         try:  # jaxlib before 0.11 calls into jax to check the result, unless told to skip that
             return make(aval, self.sharding, True, True)
@@ -153,20 +109,16 @@ def _open(client: Client) -> _Backend:
 
     class OnDevice(jaxlib.GSPMDSharding):  # type: ignore[misc]
         memory_kind = None
-        device: Device
 
         def _to_xla_hlo_sharding(self, ndim: int) -> Any:
             return whole
 
-        def __repr__(self) -> str:  # in messages of jaxlib
-            return str(device)
-
-    sharding = OnDevice(device_list, whole, memory_kind=None)
+    sharding: Any = OnDevice(device_list, whole, memory_kind=None)
     sharding.device = device
     return _Backend(jaxlib, client, device, device_list, sharding)
 
 
-def put(x: Any, aval: Aval) -> Buffer:
+def put(x: Any, aval: ShapedArray) -> Buffer:
     """Copy an array to the default device; the buffer never shares memory with `x`.
 
     `x` may have any strides and byte order, and is converted to `aval.dtype`, which keeps its 64
@@ -203,7 +155,7 @@ def get(buffer: Buffer) -> np.ndarray[Any, Any]:
 class Executable:
     """A compiled program, loaded on the default device."""
 
-    def __init__(self, loaded: Any, out_avals: Sequence[Aval]) -> None:
+    def __init__(self, loaded: Any, out_avals: Sequence[ShapedArray]) -> None:
         self.loaded = loaded
         self.launch: Callable[[Sequence[Buffer]], Any] = loaded.execute_sharded
         self.handlers = list(map(get_backend().result_handler, out_avals))
@@ -214,11 +166,10 @@ class Executable:
         """Run the program; any number of threads may.
 
         The caller is responsible for the types: XLA checks only the number of arguments and their
-        sizes in bytes. A donated argument is deleted, unless something still views its memory: then
-        XLA copies.
+        sizes in bytes.
 
         Raises:
-            ExecutionError: memory runs out, or an argument is deleted or does not fit.
+            ExecutionError: memory runs out, or an argument does not fit.
         """
         try:
             results: list[Buffer] = self.launch(buffers).consume_with_handlers(self.handlers)
@@ -230,14 +181,14 @@ class Executable:
     def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
         """The error to raise when XLA raised `error`."""
         name = self.loaded.hlo_modules()[0].name.removeprefix("jit_")
-        return execution_error(name, error, [bool(buffer.is_deleted()) for buffer in buffers])
+        return ExecutionError(f"`{name}` failed while it ran: {error}")
 
     def hlo_text(self) -> str:
         """The program after XLA's optimization, in HLO notation."""
         return "\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
 
-def compile(text: str, out_avals: Sequence[Aval]) -> Executable:
+def compile(text: str, out_avals: Sequence[ShapedArray]) -> Executable:
     """Compile a program for the default device.
 
     Arguments:
@@ -252,7 +203,7 @@ def compile(text: str, out_avals: Sequence[Aval]) -> Executable:
         loaded = backend.client.compile_and_load(
             text,
             executable_devices=backend.device_list,
-            compile_options=backend.compile_options(),
+            compile_options=backend.jaxlib.CompileOptions(),
         )
     except RuntimeError as error:
         raise CompileError(str(error), text) from error

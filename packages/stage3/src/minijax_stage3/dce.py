@@ -2,23 +2,12 @@
 
 from collections.abc import Sequence
 
-from minijax_stage2 import Primitive
-from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, ProgramRules, Var, inner_jaxprs
+from minijax_stage2.trace import Rules
+from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn
 
-# Primitives with effects, which must run even if nothing uses their results.
-effectful: set[Primitive] = set()
-
-# `rule(used_outs, eqn) -> (used_ins, eqn or None)`. None: the equation stays as it is.
-dce_rules = ProgramRules("dead-code elimination", "dce_rules")
-
-
-def has_effects(program: Jaxpr | JaxprEqn) -> bool:
-    """Return True if running a program, or one equation, does more than return results."""
-    if isinstance(program, Jaxpr):
-        return any(map(has_effects, program.eqns))
-    if program.primitive in effectful:
-        return True
-    return program.primitive.higher_order and any(map(has_effects, inner_jaxprs(program)))
+# `rule(used_outs, eqn) -> (used_ins, eqn or None)`, for primitives whose programs may shrink, or
+# that must run even if nothing uses their results.
+dce_rules = Rules("dead-code elimination", "dce_rules")
 
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple[Jaxpr, list[bool]]:
@@ -36,18 +25,16 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
     if used_outputs is None:
         used_outputs = [True] * len(jaxpr.outvars)
     outvars = [out for out, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    needed = {out for out in outvars if type(out) is Var}
+    needed: set[Atom] = set(outvars)
     eqns: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
         used_outs = [var in needed for var in eqn.outvars]
-        if not any(used_outs) and not has_effects(eqn):
-            continue
-        rule = dce_rules.of(eqn.primitive)
-        kept: JaxprEqn | None = eqn
+        rule = dce_rules.get(eqn.primitive)
+        kept = eqn if any(used_outs) else None
         if rule is not None:
             _, kept = rule(used_outs, eqn)
         if kept is not None:
-            needed.update(atom for atom in kept.invars if type(atom) is Var)
+            needed.update(kept.invars)
             eqns.append(kept)
     used_inputs = [var in needed for var in jaxpr.invars]
     invars = [var for var, used in zip(jaxpr.invars, used_inputs, strict=True) if used]

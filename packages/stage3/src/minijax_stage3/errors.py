@@ -1,9 +1,5 @@
 """Errors of XLA: it rejects a program, or a program fails at run time."""
 
-from collections.abc import Sequence
-
-from minijax_stage2.shown import counted
-
 
 class XLAError(RuntimeError):
     """A failure of XLA."""
@@ -22,14 +18,3 @@ class CompileError(XLAError):
 
 class ExecutionError(XLAError):
     """A compiled program failed at run time; the message names it."""
-
-
-def execution_error(name: str, reason: object, deleted: Sequence[bool]) -> ExecutionError:
-    """The error for the program `name`, and for arguments some of which may be deleted."""
-    if any(deleted):
-        reason = (
-            f"of its {counted(len(deleted), 'argument')}, constants first, number "
-            f"{deleted.index(True)} is gone: deleted, or donated to another call. Keep a copy of "
-            "what is needed later"
-        )
-    return ExecutionError(f"`{name}` failed while it ran: {reason}")

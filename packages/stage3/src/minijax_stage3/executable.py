@@ -24,38 +24,38 @@ def device_type(aval: ShapedArray) -> ShapedArray:
 
 
 class CompiledJaxpr:
-    """A jaxpr compiled by XLA for the default device.
+    """A jaxpr compiled by XLA for the default device, from the text of its module."""
 
-    Arguments:
-        jaxpr: the program.
-        text: its module.
-        compile: function from the text and the types of results on the device to an executable.
-    """
-
-    __slots__ = ("executable", "execute", "in_avals", "out_avals")
-
-    def __init__(
-        self, jaxpr: Jaxpr, text: str, compile: Callable[..., backend.Executable] | None = None
-    ) -> None:
-        self.in_avals: list[ShapedArray] = jaxpr.in_avals
-        self.out_avals: list[ShapedArray] = jaxpr.out_avals
-        self.executable = (compile or backend.compile)(text, list(map(device_type, self.out_avals)))
-        self.execute: Callable[[Sequence[Any]], list[Any]] = self.executable.execute
+    def __init__(self, jaxpr: Jaxpr, text: str, compile: Callable[..., backend.Executable]) -> None:
+        self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
+        self.executable = compile(text, list(map(device_type, self.out_avals)))
+        self.execute = self.executable.execute
 
     def as_text(self) -> str:
         """The program as optimized by XLA, in HLO."""
         return self.executable.hlo_text()
 
 
-_compiled: "WeakKeyDictionary[Jaxpr, CompiledJaxpr]" = WeakKeyDictionary()
+def cached_by_jaxpr(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a function of a jaxpr and hashable values, cached as long as the jaxpr lives."""
+    cache: WeakKeyDictionary[Jaxpr, dict[Any, Any]] = WeakKeyDictionary()
+
+    def cached(jaxpr: Jaxpr, *key: Any) -> Any:
+        results = cache.get(jaxpr)
+        if results is None:
+            results = cache[jaxpr] = {}
+        if key not in results:
+            results[key] = transform(jaxpr, *key)
+        return results[key]
+
+    cached.__doc__ = transform.__doc__
+    return cached
 
 
+@cached_by_jaxpr
 def compile_jaxpr(jaxpr: Jaxpr, name: str) -> CompiledJaxpr:
     """Compile `jaxpr` once; the executable lives as long as the jaxpr."""
-    compiled = _compiled.get(jaxpr)
-    if compiled is None:
-        compiled = _compiled[jaxpr] = CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name))
-    return compiled
+    return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, name), backend.compile)
 
 
 @once_for_types
@@ -64,7 +64,7 @@ def compile_primitive(
 ) -> CompiledJaxpr:
     """Compile a program of one primitive, for eager operations."""
     jaxpr = jaxpr_of_primitive(primitive, in_avals, params)
-    return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name))
+    return CompiledJaxpr(jaxpr, lower_to_module(jaxpr, primitive.name), backend.compile)
 
 
 def jaxpr_of_primitive(

@@ -4,14 +4,15 @@ Every variable and literal has a type. Variables have identity; the printer name
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from minijax_stage2 import Primitive, ShapedArray, current_trace, typeof
 from minijax_stage2.source import Source, on_behalf_of
-from minijax_stage2.trace import Rules
 from minijax_stage3.printing import eqn_to_str, jaxpr_to_str
 
 
+@dataclass(eq=False, slots=True)
 class Var:
     """A variable: its identity and its type.
 
@@ -21,15 +22,10 @@ class Var:
     ('Var', ())
     """
 
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: ShapedArray):
-        self.aval = aval
-
-    def __repr__(self) -> str:
-        return f"Var(id={id(self)}):{self.aval}"
+    aval: ShapedArray
 
 
+@dataclass(eq=False, slots=True)
 class Literal:
     """A scalar written into the program.
 
@@ -39,19 +35,14 @@ class Literal:
     ('Literal', 1.0)
     """
 
-    __slots__ = ("aval", "val")
-
-    def __init__(self, val: Any, aval: ShapedArray | None = None):
-        self.val = val
-        self.aval = aval or typeof(val)
-
-    def __repr__(self) -> str:
-        return f"Literal({self.val})"
+    val: Any
+    aval: ShapedArray
 
 
 Atom = Var | Literal
 
 
+@dataclass(eq=False, slots=True)
 class JaxprEqn:
     """One line of a program: `outvars = primitive[params] invars`, and its source location.
 
@@ -61,23 +52,13 @@ class JaxprEqn:
     (add, 2, 1, {})
     """
 
-    __slots__ = ("invars", "outvars", "params", "primitive", "source")
+    primitive: Primitive
+    invars: Sequence[Atom]
+    outvars: Sequence[Var]
+    params: dict[str, Any]
+    source: Source | None = None
 
-    def __init__(
-        self,
-        primitive: Primitive,
-        invars: Sequence[Atom],
-        outvars: Sequence[Var],
-        params: dict[str, Any],
-        source: Source | None = None,
-    ):
-        self.primitive = primitive
-        self.invars = invars
-        self.outvars = outvars
-        self.params = params
-        self.source = source
-
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return eqn_to_str(self)
 
 
@@ -115,12 +96,11 @@ class Jaxpr:
     def out_avals(self) -> list[ShapedArray]:
         return [atom.aval for atom in self.outvars]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return jaxpr_to_str(self)
 
-    __repr__ = __str__
 
-
+@dataclass(eq=False, slots=True)
 class ClosedJaxpr:
     """A jaxpr together with the values of its constants.
 
@@ -131,11 +111,8 @@ class ClosedJaxpr:
     [array([1., 2.], dtype=float32)]
     """
 
-    __slots__ = ("consts", "jaxpr")
-
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]):
-        self.jaxpr = jaxpr
-        self.consts = list(consts)
+    jaxpr: Jaxpr
+    consts: list[Any]
 
     @property
     def eqns(self) -> list[JaxprEqn]:
@@ -149,29 +126,8 @@ class ClosedJaxpr:
     def out_avals(self) -> list[ShapedArray]:
         return self.jaxpr.out_avals
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return jaxpr_to_str(self.jaxpr)
-
-    __repr__ = __str__
-
-
-class ProgramRules(Rules):
-    """A column with rules for higher-order primitives only; None if one needs no rule.
-
-    >>> costs_of_programs = ProgramRules("the cost of programs", "costs_of_programs")
-    >>> repeat_p = Primitive("repeat", higher_order=True)
-    >>> costs_of_programs[repeat_p] = None
-    >>> costs_of_programs.of(repeat_p), costs_of_programs.of(Primitive("twice"))
-    (None, None)
-    """
-
-    def of(self, primitive: Primitive) -> Callable[..., Any] | None:
-        """The rule of `primitive`; None if it needs none.
-
-        Raises:
-            MissingRuleError: it is a higher-order primitive, and the column has no rule for it.
-        """
-        return self[primitive] if primitive.higher_order else None
 
 
 def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:
@@ -192,6 +148,24 @@ def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:
 def consts_as_invars(jaxpr: Jaxpr) -> Jaxpr:
     """The same program with its constants as its first arguments."""
     return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
+
+
+def require_accepted(
+    caller: str, takes: Sequence[ShapedArray], found: Sequence[ShapedArray]
+) -> None:
+    """Raise an error if a program for operands of some types is given others.
+
+    >>> require_accepted("f", [ShapedArray((), "float32")], [ShapedArray((2,), "float32")])
+    Traceback (most recent call last):
+    TypeError: f takes f32[], found f32[2]
+    """
+    if len(takes) != len(found) or not all(map(_accepts, takes, found)):
+        expected, given = (", ".join(map(str, avals)) or "nothing" for avals in (takes, found))
+        raise TypeError(f"{caller} takes {expected}, found {given}")
+
+
+def _accepts(aval: ShapedArray, found: ShapedArray) -> bool:
+    return aval is found or aval.accepts(found)
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
@@ -215,51 +189,33 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     >>> [np.asarray(out) for out in eval_jaxpr(closed.jaxpr, closed.consts, x)]
     [array([20., 30.], dtype=float32)]
     """
-    for role, variables, given in (
-        ("constants", jaxpr.constvars, consts),
-        ("arguments", jaxpr.invars, args),
-    ):
-        if len(variables) != len(given):
-            raise TypeError(
-                f"eval_jaxpr: the jaxpr has {len(variables)} {role}, found {len(given)}"
-            )
-        for position, (var, x) in enumerate(zip(variables, given, strict=True)):
-            aval = typeof(x)
-            if aval is not var.aval and not var.aval.accepts(aval):
-                raise TypeError(
-                    f"eval_jaxpr: the jaxpr takes {var.aval} as number {position} of its {role}, "
-                    f"found {aval}"
-                )
-    values: dict[Var, Any] = dict(
+    const_avals = [var.aval for var in jaxpr.constvars]
+    require_accepted("eval_jaxpr: as constants the jaxpr", const_avals, list(map(typeof, consts)))
+    require_accepted("eval_jaxpr: the jaxpr", jaxpr.in_avals, list(map(typeof, args)))
+    values: dict[Atom, Any] = dict(
         zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True)
     )
 
     def read(atom: Atom) -> Any:
-        return values[atom] if type(atom) is Var else atom.val  # type: ignore[union-attr]
+        return atom.val if isinstance(atom, Literal) else values[atom]
 
-    last_use = last_uses(jaxpr)
-    for index, eqn in enumerate(jaxpr.eqns):
+    for eqn, unused in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
         with on_behalf_of(eqn.source):
             outs = current_trace().process(eqn.primitive, [*map(read, eqn.invars)], eqn.params)
         values.update(zip(eqn.outvars, outs, strict=True))
-        for var in last_use.get(index, ()):
-            values.pop(var, None)
+        for atom in unused:
+            values.pop(atom, None)
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
-    """The variables that are not used after each equation, by its number."""
-    last: dict[Var, int] = {}
-    for index, eqn in enumerate(jaxpr.eqns):
-        last.update((var, index) for var in eqn.outvars)
-        last.update((atom, index) for atom in eqn.invars if type(atom) is Var)
-    for atom in jaxpr.outvars:
-        if type(atom) is Var:
-            last.pop(atom, None)
-    uses: dict[int, list[Var]] = {}
-    for var, index in last.items():
-        uses.setdefault(index, []).append(var)
-    return uses
+def last_uses(jaxpr: Jaxpr) -> list[set[Atom]]:
+    """For each equation, its atoms that neither a later one nor the results use."""
+    used_later = set(jaxpr.outvars)
+    unused = []
+    for eqn in reversed(jaxpr.eqns):
+        unused.append({*eqn.invars, *eqn.outvars} - used_later)
+        used_later |= unused[-1]
+    return unused[::-1]
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:

@@ -5,10 +5,10 @@ differentiated, batched and staged like any other. Only evaluation compiles it.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from minijax_stage2 import Primitive, Tracer, bind
+from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
@@ -18,7 +18,7 @@ from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
 from minijax_stage3.executable import CompiledJaxpr, compile_jaxpr
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.lowering import lower_to_module
-from minijax_stage3.staging import abstractify, trace_to_jaxpr
+from minijax_stage3.staging import CLOSE_OVER, abstractify, as_type, trace_to_jaxpr
 
 jit_p = Primitive("jit", higher_order=True)
 
@@ -39,23 +39,25 @@ class JittedFunction:
 
     def __init__(self, fun: Callable[..., Any], static_argnums: tuple[int, ...]):
         functools.update_wrapper(self, fun, updated=())
-        self._fun = fun
+        self._fun, self._name = fun, name_of(fun)
         self._static_argnums = static_argnums
         self._traced: dict[Any, Traced] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         traced, leaves = self._trace(args, kwargs)
-        name = name_of(self._fun)
-        outs = bind(jit_p, *traced.consts, *leaves, jaxpr=traced.jaxpr, name=name)
+        outs = bind(jit_p, *traced.consts, *leaves, name=self._name, jaxpr=traced.jaxpr)
         return tree_unflatten(traced.out_tree, outs)
 
-    def _trace(self, args: Any, kwargs: Any, types: bool = False) -> tuple[Traced, list[Any]]:
-        """The program for these arguments, which may be types, and their leaves."""
+    def _trace(
+        self, args: Any, kwargs: Any, type_of: Callable[[Any], ShapedArray] = typeof
+    ) -> tuple[Traced, list[Any]]:
+        """The program for these arguments, and their leaves."""
         static = {i: args[i] for i in self._static_argnums if i < len(args)}
         args = tuple(None if i in static else x for i, x in enumerate(args))  # None has no leaves
         leaves, in_tree = tree_flatten((args, kwargs))
         names = functools.partial(argument_names, self._fun, args, kwargs)
-        in_avals = abstractify("jit", self._fun, names, leaves, types)
+        remedy = f"{CLOSE_OVER}, or made static by static_argnums"
+        in_avals = abstractify(f"jit of `{self._name}`", names, leaves, remedy, type_of)
         key = in_tree, tuple(in_avals), self._static_key(static), dialect()
         if key in self._traced:
             return self._traced[key], leaves
@@ -73,21 +75,19 @@ class JittedFunction:
 
     def _static_key(self, static: dict[int, Any]) -> Any:
         """Values with their types: 1, 1.0 and True are equal, but each gets its own program."""
-        for position, value in static.items():
-            try:
-                hash(value)
-            except TypeError:
+        for position, x in static.items():
+            if not isinstance(x, Hashable):
                 raise ValueError(
-                    f"jit of `{name_of(self._fun)}`: the static argument {position} is of type "
-                    f"{type(value).__name__}, which is not hashable, so calls cannot be told "
-                    "apart by it. Use a tuple or another immutable value, or do not make it static."
-                ) from None
-        return tuple((position, type(value), value) for position, value in static.items())
+                    f"jit of `{self._name}`: the static argument {position} is of type "
+                    f"{type(x).__name__}, which is not hashable. Use a tuple or another immutable "
+                    "value, or do not make it static."
+                )
+        return tuple((position, type(x), x) for position, x in static.items())
 
     def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
         """Lower the function for arguments of these types, which may be `ShapedArray`s."""
-        traced, _ = self._trace(args, kwargs, types=True)
-        return Lowered(traced.jaxpr, f"jit_{name_of(self._fun)}")
+        traced, _ = self._trace(args, kwargs, as_type)
+        return Lowered(traced.jaxpr, f"jit_{self._name}")
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind a method: the instance becomes its first argument, static or a tree."""

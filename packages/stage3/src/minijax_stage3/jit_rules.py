@@ -4,8 +4,7 @@ Nested functions mean nested rules, and Python's stack limits their depth: a lev
 frames as possible.
 """
 
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,28 +12,14 @@ from minijax_stage2 import ShapedArray, Zero, bind, impl_rules, jvp_rules, vmap_
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
-from minijax_stage3.abstract_eval import abstract_eval_rules, require_accepted
+from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.array import Array, call
 from minijax_stage3.dce import dce_jaxpr, dce_rules
-from minijax_stage3.executable import compile_jaxpr
-from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, consts_as_invars, eval_jaxpr
+from minijax_stage3.executable import cached_by_jaxpr, compile_jaxpr
+from minijax_stage3.jaxpr import Jaxpr, JaxprEqn, consts_as_invars, eval_jaxpr, require_accepted
 from minijax_stage3.jit import jit_p
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, signature
 from minijax_stage3.staging import trace_to_jaxpr
-
-
-def cached_by_jaxpr(transform: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: a function of a jaxpr and hashable values, cached as long as the jaxpr lives."""
-    cache: weakref.WeakKeyDictionary[Jaxpr, dict[Any, Any]] = weakref.WeakKeyDictionary()
-
-    def cached(jaxpr: Jaxpr, *key: Any) -> Any:
-        results = cache.setdefault(jaxpr, {})
-        if key not in results:
-            results[key] = transform(jaxpr, *key)
-        return results[key]
-
-    cached.__doc__ = transform.__doc__
-    return cached
 
 
 def _evaluate(*args: Any, jaxpr: Jaxpr, name: str) -> list[Array]:
@@ -50,7 +35,7 @@ def _jvp(
     nonzero = tuple(type(t) is not Zero for t in tangents)
     jvp_program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
     given = [t for t in tangents if type(t) is not Zero]
-    results = bind(jit_p, *consts, *primals, *given, jaxpr=jvp_program, name=f"jvp_{name}")
+    results = bind(jit_p, *consts, *primals, *given, name=f"jvp_{name}", jaxpr=jvp_program)
     count = len(jaxpr.outvars)
     computed = iter(results[count:])
     out_tangents = [
@@ -101,7 +86,7 @@ def _vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, jaxpr: Jaxpr, name: str
 ) -> tuple[list[Any], list[BatchDim]]:
     vmap_program, consts, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
-    outs = bind(jit_p, *consts, *values, jaxpr=vmap_program, name=f"vmap_{name}")
+    outs = bind(jit_p, *consts, *values, name=f"vmap_{name}", jaxpr=vmap_program)
     return outs, out_dims
 
 
@@ -163,11 +148,13 @@ def smaller_jaxpr(jaxpr: Jaxpr, used_outs: tuple[bool, ...]) -> tuple[Jaxpr, lis
     return None if smaller is jaxpr else (smaller, used_ins)
 
 
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
     found = smaller_jaxpr(eqn.params["jaxpr"], tuple(used_outs))
     if found is None:
         return [True] * len(eqn.invars), eqn
     jaxpr, used_ins = found
+    if not jaxpr.eqns and not any(used_outs):
+        return used_ins, None
     invars = [x for x, used in zip(eqn.invars, used_ins, strict=True) if used]
     outvars = [x for x, used in zip(eqn.outvars, used_outs, strict=True) if used]
     params = {**eqn.params, "jaxpr": jaxpr}

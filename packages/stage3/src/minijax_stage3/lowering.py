@@ -19,28 +19,23 @@ from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 
 
-@lru_cache(maxsize=16_384)
-def mlir_type(aval: ShapedArray) -> str:
-    """The MLIR type of an array.
-
-    Subclasses of `ShapedArray` may have one of their own in `type_text`.
+@singledispatch
+def type_text(aval: ShapedArray) -> str:
+    """The MLIR type of an array; subclasses of `ShapedArray` may have one of their own.
 
     Raises:
         TypeError: the device does not support such arrays.
 
-    >>> mlir_type(ShapedArray((2, 3), "float32"))
+    >>> type_text(ShapedArray((2, 3), "float32"))
     'tensor<2x3xf32>'
     """
-    return type_text(aval)
-
-
-@singledispatch
-def type_text(aval: ShapedArray) -> str:
-    """The MLIR type of a type of this class."""
     if aval.size * max(aval.dtype.itemsize, 1) >= 2**63:  # XLA would abort the process
         raise TypeError(f"{aval} is too large: the bytes of an array have to be less than 2**63")
     sizes = "".join(f"{size}x" for size in aval.shape)
     return f"tensor<{sizes}{element_type(aval.dtype)}>"
+
+
+mlir_type = lru_cache(maxsize=16_384)(type_text)
 
 
 @lru_cache(maxsize=256)
@@ -55,10 +50,8 @@ def element_type(dtype: np.dtype[Any]) -> str:
         raise TypeError(f"the device holds no arrays of dtype {dtype}; convert them by astype")
     if dtype.kind == "c":
         return f"complex<f{4 * dtype.itemsize}>"
-    if dtype.name.startswith("float") and "_" in dtype.name:
-        width, layout = dtype.name.removeprefix("float").split("_")
-        return f"f{width}{layout.upper()}"
-    return short_dtype(dtype).replace("u", "ui")
+    width, _, layout = short_dtype(dtype).partition("_")
+    return width.replace("u", "ui") + layout.upper()
 
 
 def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
@@ -70,8 +63,7 @@ def scalar_text(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.names:
         return f'"0x{np.asarray(value, dtype).tobytes().hex()}"'
     if dtype.kind == "c":
-        value = np.asarray(value)
-        part = np.finfo(dtype).dtype
+        value, part = complex(value), np.finfo(dtype).dtype
         real, imag = scalar_text(value.real, part), scalar_text(value.imag, part)
         return f"({real}, {imag})"
     if element_type(dtype).startswith(("f", "bf")):
@@ -104,8 +96,8 @@ class ModuleBuilder:
         return FunctionBuilder(self)
 
     def add_function(self, jaxpr: Jaxpr, name: str, visibility: str) -> None:
-        function = self.function()
-        params = function.parameters(jaxpr)
+        function, variables = self.function(), [*jaxpr.constvars, *jaxpr.invars]
+        params = [Value(f"%arg{number}", var.aval) for number, var in enumerate(variables)]
         function.finish(name, visibility, params, function.lower_jaxpr(jaxpr, params))
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> str:
@@ -197,12 +189,6 @@ class FunctionBuilder:
         (out,) = self.emit(f"stablehlo.reshape {x.name} : {signature([x], [aval])}", aval)
         return out
 
-    def parameters(self, jaxpr: Jaxpr) -> list[Value]:
-        return [
-            Value(f"%arg{number}", var.aval)
-            for number, var in enumerate([*jaxpr.constvars, *jaxpr.invars])
-        ]
-
     def lower_jaxpr(self, jaxpr: Jaxpr, params: Sequence[Value]) -> list[Value]:
         """Write the equations of `jaxpr`, in order, and return its results."""
         values: dict[Var, Value] = dict(zip([*jaxpr.constvars, *jaxpr.invars], params, strict=True))
@@ -246,16 +232,10 @@ def signature(operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> st
     return f"({ins}) -> {outs if len(out_avals) == 1 else f'({outs})'}"
 
 
-_UNSAFE = re.compile(r'[\\"\n\ud800-\udfff]')  # UTF-8 cannot encode surrogates
-
-
 def quoted(text: str) -> str:
-    """`text` as an MLIR string."""
-
-    def escaped(match: re.Match[str]) -> str:
-        return f"\\{ord(match[0]):02x}" if match[0] < "\ud800" else "?"
-
-    return f'"{_UNSAFE.sub(escaped, text)}"'
+    """`text` as an MLIR string, without surrogates, which UTF-8 cannot encode."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return '"' + re.sub(r'[\\"\n]', lambda match: f"\\{ord(match[0]):02x}", text) + '"'
 
 
 def symbol(name: str) -> str:

@@ -95,7 +95,7 @@ def _convert_element_type(
 ) -> list[Value]:
     (out,) = out_avals
     if new_dtype == np.bool_:
-        zero = b.constant(np.zeros((), x.aval.dtype)[()], ShapedArray((), x.aval.dtype))
+        zero = b.constant(0, ShapedArray((), x.aval.dtype))
         return comparison("NE")(b, out_avals, x, zero)
     if x.aval.dtype.kind == "c" and new_dtype.kind != "c":  # the imaginary part is dropped
         real = ShapedArray(x.aval.shape, np.finfo(x.aval.dtype).dtype)
@@ -108,7 +108,7 @@ lowering_rules[p.convert_element_type_p] = _convert_element_type
 
 def _reduce_sum(b: FunctionBuilder, out_avals: Avals, x: Value, *, axes: Shape) -> list[Value]:
     (out,) = out_avals
-    zero = b.constant(np.zeros((), out.dtype)[()], ShapedArray((), out.dtype))
+    zero = b.constant(0, ShapedArray((), out.dtype))
     return b.emit(
         f"stablehlo.reduce({x.name} init: {zero.name}) applies stablehlo.add "
         f"across dimensions = {list(axes)} : {signature([x, zero], out_avals)}",

@@ -1,10 +1,9 @@
 """Jaxprs as text, in JAX's notation: `{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`."""
 
 import string
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 if TYPE_CHECKING:
     from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn, Var
@@ -20,18 +19,6 @@ def all_names() -> Iterator[str]:
             yield from (leading + letter for letter in string.ascii_lowercase)
 
 
-class Names(dict["Var", str]):
-    """Assigns the next free name to each variable."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.free = all_names()
-
-    def __missing__(self, var: "Var") -> str:
-        self[var] = name = next(self.free)
-        return name
-
-
 class Printer:
     """Writes jaxprs as lines of text.
 
@@ -39,7 +26,7 @@ class Printer:
     """
 
     def __init__(self) -> None:
-        self.names = Names()
+        self.names: dict[Var, str] = defaultdict(all_names().__next__)
 
     def word(self, text: str, kind: str) -> str:
         """A word of the notation; `kind` is "keyword", "primitive", "type" or "literal"."""
@@ -55,41 +42,34 @@ class Printer:
     def jaxpr_lines(self, jaxpr: "Jaxpr") -> list[str]:
         consts = self._binders(jaxpr.constvars)
         args = self._binders(jaxpr.invars)
-        used = {id(x) for eqn in jaxpr.eqns for x in eqn.invars}
-        used |= {id(x) for x in jaxpr.outvars}
-        blocks = [self.eqn_lines(eqn, used) for eqn in jaxpr.eqns]
+        blocks = [self.eqn_lines(eqn) for eqn in jaxpr.eqns]
         outs = _tuple([self._atom(atom) for atom in jaxpr.outvars])
         head = f"{{ {self.word('lambda', 'keyword')} {consts}; {args}. "
         head += self.word("let", "keyword")
         tail = f"{self.word('in', 'keyword')} {outs} }}"
-        if all(len(block) == 1 for block in blocks):
-            line = f"{head} {'; '.join(block[0] for block in blocks)} {tail}"
-            if self.width(line) <= LINE_WIDTH:
-                return [line]
+        line = f"{head} {'; '.join(block[0] for block in blocks)} {tail}"
+        if self._fits(line, blocks):
+            return [line]
         body = [f"    {line}" for block in blocks for line in block]
         return [head, *body, f"  {tail}"]
 
-    def eqn_lines(self, eqn: "JaxprEqn", used: set[int] | None = None) -> list[str]:
-        """The lines of an equation; results that are not among those `used` have no names."""
+    def eqn_lines(self, eqn: "JaxprEqn") -> list[str]:
         operands = "".join(f" {self._atom(atom)}" for atom in eqn.invars)
-        outs = " ".join(
-            self._bound(var, eqn) if used is None or id(var) in used else f"_:{self._type(var)}"
-            for var in eqn.outvars
-        )
-        programs_last = sorted(
-            eqn.params.items(), key=lambda item: (_holds_jaxprs(item[1]), item[0])
-        )
-        params = [self._param_lines(key, value) for key, value in programs_last]
+        outs = " ".join(self._bound(var, eqn) for var in eqn.outvars)
+        params = [self._param_lines(key, value) for key, value in eqn.params.items()]
         primitive = self.word(str(eqn.primitive), "primitive")
         head = f"{outs} = {primitive}" if outs else primitive
         if not params:
             return [head + operands]
         line = f"{head}[{' '.join(lines[0] for lines in params)}]{operands}"
-        is_short = self.width(line) <= LINE_WIDTH
-        if is_short and all(len(lines) == 1 for lines in params):
+        if self._fits(line, params):
             return [line]
         body = [f"  {line}" for lines in params for line in lines]
         return [f"{head}[", *body, f"]{operands}"]
+
+    def _fits(self, line: str, blocks: Sequence[Sequence[str]]) -> bool:
+        """Return True if one line is enough, in which each block is one line."""
+        return self.width(line) <= LINE_WIDTH and all(len(block) == 1 for block in blocks)
 
     def _param_lines(self, key: str, value: Any) -> list[str]:
         if _is_jaxpr(value):
@@ -98,8 +78,6 @@ class Printer:
         if _holds_jaxprs(value):
             inner = [f"  {line}" for x in value for line in self.jaxpr_lines(x)]
             return [f"{key}=(", *inner, ")"]
-        if isinstance(value, np.dtype):
-            return [f"{key}={value.name}"]
         return [f"{key}={value}"]
 
     def _binders(self, variables: Sequence["Var"]) -> str:

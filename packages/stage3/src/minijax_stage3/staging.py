@@ -1,7 +1,6 @@
 """Staging: run a Python function once, on types alone, to write it down as a jaxpr."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.shaped_array import check_shape, dialect, dtype_of_numbers, is_value
-from minijax_stage2.source import is_machinery, name_of, user_source
+from minijax_stage2.shaped_array import dialect
+from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -49,10 +48,6 @@ class JaxprTrace(Trace):
         self.eqns: list[JaxprEqn] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
         self.argument_names: Callable[[], Sequence[str]] = lambda: ()
-
-    def new_arg(self, aval: ShapedArray) -> JaxprTracer:
-        (tracer,) = self.new_args([aval])
-        return tracer
 
     def new_args(self, avals: Sequence[ShapedArray]) -> list[JaxprTracer]:
         invars = [Var(aval) for aval in avals]
@@ -101,27 +96,21 @@ class JaxprTrace(Trace):
         return ClosedJaxpr(Jaxpr(constvars, self.invars, self.eqns, outvars), consts)
 
     def why_unknown(self, tracer: JaxprTracer) -> str:
-        names = self.argument_names()
-        variable = tracer.variable
-        needed = [name for name, var in zip(names, self.invars, strict=False) if var is variable]
-        if needed:
-            what = f"it is argument {needed[0]}"
-        else:
-            behind = self._arguments_behind(variable)
-            needed = [name for name, var in zip(names, self.invars, strict=False) if var in behind]
-            what = f"it was computed at {tracer.source}"
-            what += f" from argument {', '.join(needed)}" if needed else ""
+        needed: set[Atom] = {tracer.variable}
+        for eqn in reversed(self.eqns):
+            if not needed.isdisjoint(eqn.outvars):
+                needed.update(eqn.invars)
+        named = zip(self.argument_names(), self.invars, strict=False)
+        names = [name for name, var in named if var in needed]
+        what = f"it was computed at {tracer.source}"
+        if names and tracer.variable in self.invars:
+            what = f"it is argument {names[0]}"
+        elif names:
+            what = f"{what} from argument {', '.join(names)}"
         return (
             f"the value is abstract, {tracer.aval}: {what} of `{self.function_name}`, "
             f"which {self.transformation} traces once for all values"
         )
-
-    def _arguments_behind(self, var: Var) -> set[Atom]:
-        needed: set[Atom] = {var}
-        for eqn in reversed(self.eqns):
-            if not needed.isdisjoint(eqn.outvars):
-                needed.update(eqn.invars)
-        return needed
 
 
 def trace_to_jaxpr(
@@ -166,23 +155,25 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
         def names() -> list[str]:
             return argument_names(fun, args, kwargs)
 
-        in_avals = abstractify("make_jaxpr", fun, names, leaves, types=True)
+        caller = f"make_jaxpr of `{name_of(fun)}`"
+        in_avals = abstractify(caller, names, leaves, type_of=as_type)
         flat_fun = FlatFunction(fun, in_tree, has_kwargs=True)
         return trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
 
     return make
 
 
+CLOSE_OVER = "An argument that is not an array can be closed over"
+
+
 def abstractify(
     caller: str,
-    fun: Any,
     names: Callable[[], Sequence[str]],
     leaves: Sequence[Any],
-    types: bool = False,
+    remedy: str = CLOSE_OVER,
+    type_of: Callable[[Any], ShapedArray] = typeof,
 ) -> list[ShapedArray]:
-    """The types of arguments, named in errors; with `types`, arguments may be types.
-
-    A type is a `ShapedArray`, or anything with a shape and a dtype.
+    """The types of arguments by `type_of`.
 
     Raises:
         TypeError: an argument is not an array; the message says which.
@@ -190,51 +181,16 @@ def abstractify(
     """
     avals = []
     for index, leaf in enumerate(leaves):
-        if types and (aval := as_type(leaf)):
-            avals.append(aval)
-            continue
         try:
-            avals.append(typeof(leaf))
+            avals.append(type_of(leaf))
         except (TypeError, OverflowError) as error:
-            role = f"{caller} of `{name_of(fun)}`" if caller else name_of(fun)
-            message = f"{role}: argument {names()[index]}: {error}"
-            if caller and isinstance(error, TypeError):
-                message = message.rstrip(".")
-                static = " by static_argnums or static_argnames" * (caller == "jit")
-                message += (
-                    ". An argument that is not an array can be closed over, or made static"
-                    f"{static or ' where the caller offers it'}."
-                )
+            message = f"{caller}: argument {names()[index]}: {error}"
+            if remedy and isinstance(error, TypeError):
+                message = f"{message.rstrip('.')}. {remedy}."
             raise type(error)(message) from None
     return avals
 
 
-def as_type(x: Any) -> ShapedArray | None:
-    """The type `x`, if it is not a value."""
-    if hasattr(x, "to_aval"):  # which says more of its type
-        return x.to_aval()  # type: ignore[no-any-return]
-    if isinstance(x, ShapedArray):
-        return x
-    if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
-        return None
-    shape = tuple(x.shape)
-    check_shape("a type", shape)
-    weak_type = bool(getattr(x, "weak_type", False))
-    return ShapedArray(shape, dtype_of_numbers("a type", x.dtype), weak_type)
-
-
-def name_and_place_of(f: Any) -> str:
-    """Return the name of `f` for a message, with the file and line where it is written."""
-    named = f"`{name_of(f)}`"
-    while isinstance(f, partial):
-        f = f.func
-    code = getattr(_unwrapped(f), "__code__", None)
-    if code is None or is_machinery(code.co_filename):
-        return named
-    return f"{named} at {code.co_filename}:{code.co_firstlineno}"
-
-
-def _unwrapped(f: Any) -> Any:
-    while hasattr(f, "__wrapped__"):
-        f = f.__wrapped__
-    return f
+def as_type(x: Any) -> ShapedArray:
+    """The type of a value, or a type itself."""
+    return x if isinstance(x, ShapedArray) else typeof(x)

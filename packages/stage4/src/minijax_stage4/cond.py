@@ -4,6 +4,7 @@ The first higher-order primitive besides `jit`: it holds a program for each bran
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from minijax_stage2 import Primitive, ShapedArray, bind, explain_mismatch, ne
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import Jaxpr, Var
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.staging import abstractify, name_and_place_of, trace_to_jaxpr
+from minijax_stage3.staging import abstractify, trace_to_jaxpr
 from minijax_stage4.errors import BranchTypeError
 
 cond_p = Primitive("cond", higher_order=True)
@@ -47,7 +49,8 @@ def cond(
         require_function("cond", branch)
     pred = _as_predicate(pred)
     leaves, in_tree = tree_flatten(operands)
-    in_avals = abstractify("cond", true_fun, lambda: argument_names(true_fun, operands, {}), leaves)
+    names = partial(argument_names, true_fun, operands, {})
+    in_avals = abstractify(f"cond of `{name_of(true_fun)}`", names, leaves)
     functions = [FlatFunction(f, in_tree) for f in (false_fun, true_fun)]
     closed = [trace_to_jaxpr(f, in_avals, "cond", f.fun) for f in functions]
     _require_same_types(functions, [c.out_avals for c in closed])
@@ -91,7 +94,7 @@ def _require_same_types(
     functions: Sequence[FlatFunction], out_avals: Sequence[Sequence[ShapedArray]]
 ) -> None:
     false_fun, true_fun = functions
-    both = " and ".join(name_and_place_of(f.fun) for f in (true_fun, false_fun))
+    both = " and ".join(f"`{name_of(f.fun)}`" for f in (true_fun, false_fun))
     if false_fun.out_tree != true_fun.out_tree:
         raise BranchTypeError(
             f"cond: {both} must return the same tree structure: "

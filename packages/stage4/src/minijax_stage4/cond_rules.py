@@ -14,8 +14,7 @@ from minijax_stage2.promotion import is_inexact
 from minijax_stage2.tangent import tangent_type, zeros
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import *
-from minijax_stage3.abstract_eval import require_accepted
-from minijax_stage3.dce import dce_rules
+from minijax_stage3.jaxpr import require_accepted
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
@@ -222,6 +221,3 @@ def transpose_branches(
 
 
 transpose_rules[cond_p] = partial(transpose_branches, cond_p)
-
-
-dce_rules[cond_p] = None  # an equation of which a result is used stays as it is

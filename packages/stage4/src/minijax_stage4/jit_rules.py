@@ -6,8 +6,8 @@ from typing import Any
 from minijax_stage2 import ShapedArray, Zero, bind
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage3 import Jaxpr, JaxprEqn, jit_p
+from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
-from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4.partial_eval import (
     PartialEqns,
@@ -41,7 +41,7 @@ def _transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[
     program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
     known = [x for x in args if not isinstance(x, UndefPrimal)]
     given = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(bind(jit_p, *consts, *known, *given, jaxpr=program, name=f"transpose_{name}"))
+    outs = iter(bind(jit_p, *consts, *known, *given, name=f"transpose_{name}", jaxpr=program))
     return [next(outs) if is_nonzero else None for is_nonzero in nonzero_ins]
 
 

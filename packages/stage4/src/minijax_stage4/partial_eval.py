@@ -12,10 +12,10 @@ import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray, typeof
 from minijax_stage2.shaped_array import dialect, python_scalars
+from minijax_stage2.trace import Rules
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, typecheck_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval
-from minijax_stage3.dce import has_effects
-from minijax_stage3.jaxpr import Atom, ProgramRules
+from minijax_stage3.jaxpr import Atom, inner_jaxprs
 from minijax_stage3.staging import JaxprTrace, JaxprTracer
 
 
@@ -39,7 +39,7 @@ class PartialVal(NamedTuple):
 
 
 # `rule(unknown_ins, eqn) -> PartialEqns`. None: if an operand is unknown, so is every result.
-partial_eval_rules = ProgramRules("partial evaluation", "partial_eval_rules")
+partial_eval_rules = Rules("partial evaluation", "partial_eval_rules")
 
 
 class PartialEqns(NamedTuple):
@@ -74,7 +74,7 @@ class PartialEvalTrace(JaxprTrace):
     ) -> list[Any]:
         if not any(map(self.is_unknown, args)):
             return self.leave_to_parent(primitive, args, params)
-        if partial_eval_rules.of(primitive) is None:
+        if partial_eval_rules.get(primitive) is None:
             return super().process(primitive, args, params)
         return self.split(primitive, args, params)
 
@@ -88,7 +88,7 @@ class PartialEvalTrace(JaxprTrace):
         values: dict[Atom, Any] = dict(zip(invars, args, strict=True))
 
         def apply(process: Callable[..., list[Any]], eqn: JaxprEqn) -> None:
-            if eqn.outvars or has_effects(eqn):
+            if eqn.outvars or any(program.eqns for program in inner_jaxprs(eqn)):
                 operands = [x.val if isinstance(x, Literal) else values[x] for x in eqn.invars]
                 outs = process(eqn.primitive, operands, eqn.params)
                 values.update(zip(eqn.outvars, outs, strict=True))
@@ -111,7 +111,7 @@ def partial_eval(
     """
     trace = dialect().interpreter(PartialEvalTrace)(name)
     with trace.run():
-        args = [p.const if p.is_known else trace.new_arg(p.aval) for p in in_pvals]
+        args = [p.const if p.is_known else trace.new_args([p.aval])[0] for p in in_pvals]
         outs = f(*args)
     out_pvals = [
         PartialVal.unknown(out.aval) if trace.is_unknown(out) else PartialVal.known(out)
@@ -166,7 +166,7 @@ def partial_eval_jaxpr(
         if not any(ins):
             known_eqns.append(eqn)
             continue
-        rule = partial_eval_rules.of(eqn.primitive)
+        rule = partial_eval_rules.get(eqn.primitive)
         parts: PartialEqns = rule(ins, eqn) if rule else PartialEqns([], eqn)
         known_eqns.extend(parts.known)
         if parts.unknown is not None:

@@ -15,7 +15,7 @@ from typing import Any
 from minijax.as_jax.absent import AbsentLoader, spec_of_absent
 from minijax.settings import version as version_of_library
 from minijax.settings.config import config
-from minijax_stage3.backend import import_module
+from minijax.xla.importing import import_module
 
 VERSION = "0.12.0.1"
 SHIM = str(Path(__file__).parent / "shim")

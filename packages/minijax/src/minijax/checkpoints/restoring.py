@@ -15,6 +15,7 @@ from minijax.checkpoints.storage import Numbers, Reader, StoredArray, message_of
 from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.operations import keystr, tree_flatten_with_path
 from minijax.runtime.array import Array, PlacedArray, of_library, put
+from minijax.runtime.conversion import given_type
 from minijax.runtime.default_placement import default_placement
 from minijax.shardings.sharding import Index, Sharding
 from minijax.shardings.types import type_at
@@ -23,7 +24,6 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import new_buffer
 from minijax_stage3.executable import device_type
-from minijax_stage3.staging import as_type
 
 _MOST_IN_FLIGHT = 2**30  # bytes that are being read at a time
 
@@ -183,7 +183,7 @@ def _target(leaf: Leaf, x: Any) -> _Target:
         kind, aval = "Array", x.aval
         sharding = x.sharding if isinstance(x, PlacedArray) and x.committed else None
     else:
-        kind, aval, sharding = "Array", as_type(x), getattr(x, "sharding", None)
+        kind, aval, sharding = "Array", given_type(x), getattr(x, "sharding", None)
         if aval is None:
             raise TypeError(
                 f"{where} must be an array, a ShapeDtypeStruct or a number, found {shown(x)} of "

@@ -184,9 +184,7 @@ class custom_partitioning:
 
         leaves, in_tree = tree_flatten(dynamic)
         flat = FlatFunction(wraps(self.fun)(of_dynamic), in_tree)
-        closed = stage_body(
-            flat, abstractify(caller, self.fun, lambda: [], leaves), caller, self.fun
-        )
+        closed = stage_body(flat, abstractify(caller, lambda: [], leaves), caller, self.fun)
         if closed.consts:
             raise ValueError(
                 f"{caller}: it closes over arrays, of which nobody says how they are divided; pass "

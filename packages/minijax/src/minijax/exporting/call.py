@@ -23,7 +23,7 @@ from minijax_stage3 import (
     Var,
     lowering_rules,
 )
-from minijax_stage3.abstract_eval import require_accepted
+from minijax_stage3.jaxpr import require_accepted
 from minijax_stage3.lowering import FunctionBuilder, Value, signature, symbol
 
 call_exported_p = Primitive("call_exported", higher_order=True)

@@ -9,6 +9,7 @@ from minijax.core import dce_rules as _dce_rules
 from minijax.extend.core.call_primitives import dce_call
 from minijax.extend.linear_util import WrappedFun
 from minijax.extend.rules import Rule, RulesByJAX
+from minijax.runtime.effects import has_effects
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import dce
@@ -51,7 +52,7 @@ def dce_jaxpr_closed_call_rule(
     Returns:
         For each operand whether it is needed; and the smaller equation, or None if none is.
     """
-    if not any(used_outputs) and not dce.has_effects(eqn):
+    if not any(used_outputs) and not has_effects(eqn):
         return [False] * len(eqn.invars), None
     return dce_call(used_outputs, eqn)
 

@@ -144,7 +144,7 @@ def shard_map(
         are_refs = [isinstance(x, Ref) for x in leaves]
         refs = partition(are_refs, leaves)[1]
         leaves = merge(are_refs, partition(are_refs, leaves)[0], values_of(refs))
-        avals = abstractify("shard_map", function, names, leaves)
+        avals = abstractify(f"shard_map of `{name_of(function)}`", names, leaves)
         if said is None:
             specs = [_spec_said(caller, manual, aval) for aval in avals]
         else:

@@ -26,8 +26,9 @@ from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
+from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.jaxpr import Atom
-from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
+from minijax_stage3.jit_rules import jvp_jaxpr, smaller_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 from minijax_stage4.jit_rules import split_jaxpr
 from minijax_stage4.partial_eval import PartialEqns, merge, partition

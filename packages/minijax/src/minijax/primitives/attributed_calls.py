@@ -26,6 +26,7 @@ from minijax.runtime.lowering import Module
 from minijax_stage2 import Primitive, ShapedArray, bind
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import Jaxpr, JaxprEqn
 from minijax_stage3.jaxpr import consts_as_invars
@@ -96,7 +97,7 @@ def staged_call(
     def names() -> list[str]:
         return argument_names(fun, args, kwargs)
 
-    in_avals = abstractify(caller, fun, names, leaves)
+    in_avals = abstractify(f"{caller} of `{name_of(fun)}`", names, leaves)
     flat = FlatFunction(fun, in_tree, has_kwargs=True)
     closed = stage_body(flat, in_avals, caller, fun, names)
     out_tree: PyTreeDef = flat.out_tree

@@ -11,12 +11,12 @@ from typing import Any
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.loops import evaluate_compiled
 from minijax.primitives.regions import host_calls
+from minijax.runtime.effects import declare_effects, define_dce
 from minijax.runtime.ordered_effects import order_rules
+from minijax.runtime.program_rules import ProgramRules
 from minijax.shardings.types import sharding_rules
 from minijax_stage2 import Primitive, defzero, impl_rules, jvp_rules, vmap_rules
 from minijax_stage3 import abstract_eval_rules, lowering_rules
-from minijax_stage3.dce import dce_rules, effectful
-from minijax_stage3.jaxpr import ProgramRules
 from minijax_stage4.partial_eval import partial_eval_rules
 from minijax_stage4.transpose import transpose_rules
 
@@ -121,10 +121,10 @@ def declare_program(
     if transpose is not None:
         transpose_rules[primitive] = transpose
     partial_eval_rules[primitive] = partial_eval
-    dce_rules[primitive] = dce
+    define_dce(primitive, dce)
     complete(primitive, dependence=dependence, order=order, keys=keys, steps=steps)
     if effects:
-        effectful.add(primitive)
+        declare_effects(primitive)
     if calls_host:
         host_calls.add(primitive)
 

@@ -8,11 +8,13 @@ than everything else.
 from collections.abc import Callable, Sequence
 
 from minijax.primitives.loops import Flags
+from minijax.runtime.program_rules import ProgramRules
 from minijax_stage2.jvp import piecewise_constant
 from minijax_stage2.promotion import is_inexact
 from minijax_stage3 import Jaxpr, Var
-from minijax_stage3.jaxpr import Atom, ProgramRules
-from minijax_stage3.jit_rules import cached_by_jaxpr, jvp_jaxpr
+from minijax_stage3.executable import cached_by_jaxpr
+from minijax_stage3.jaxpr import Atom
+from minijax_stage3.jit_rules import jvp_jaxpr
 from minijax_stage4.partial_eval import PartialEqns, partial_eval_rules
 
 # From the arguments of a program that are chosen to the results that depend on them.
@@ -34,7 +36,7 @@ def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
         ins = _flags(eqn.invars, unknown)
         if rule := dependence_rules.of(eqn.primitive):
             unknown |= _chosen(eqn.outvars, rule(unknown_outs, ins, eqn.params))
-        elif split := partial_eval_rules.of(eqn.primitive):
+        elif split := partial_eval_rules.get(eqn.primitive):
             parts: PartialEqns = split(ins, eqn)
             unknown.update(parts.unknown.outvars if parts.unknown else ())
         else:

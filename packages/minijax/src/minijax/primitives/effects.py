@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from minijax.runtime.effects import effectful
 from minijax_stage2 import Primitive
 from minijax_stage3 import Jaxpr, JaxprEqn
-from minijax_stage3.dce import effectful
 from minijax_stage3.jaxpr import inner_jaxprs
 
 

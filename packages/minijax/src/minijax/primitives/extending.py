@@ -24,6 +24,7 @@ from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, b
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.ordered_effects import order_rules
+from minijax.runtime.program_rules import ProgramRules
 from minijax.settings.tracers import Tracer
 from minijax.shardings.shaped_array import ShapedArray
 from minijax_stage2 import (
@@ -55,7 +56,7 @@ from minijax_stage3 import (
     lowering_rules,
 )
 from minijax_stage3.dce import dce_rules
-from minijax_stage3.jaxpr import Atom, ProgramRules, inner_jaxprs
+from minijax_stage3.jaxpr import Atom, inner_jaxprs
 from minijax_stage3.lowering import FunctionBuilder, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import UndefPrimal, transpose_rules

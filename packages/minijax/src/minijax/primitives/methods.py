@@ -10,6 +10,7 @@ from typing import Any
 
 import minijax_stage2 as stage2
 from minijax.primitives.effects import Effect, effects_of
+from minijax.runtime.effects import declare_effects
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.named_scope import NameStack
 from minijax.settings.printed_types import plain, type_text
@@ -19,7 +20,6 @@ from minijax_stage2.source import Source
 from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
 from minijax_stage3.abstract_eval import abstract_eval
-from minijax_stage3.dce import effectful
 from minijax_stage4 import UndefPrimal
 
 Rule = Callable[..., Any]
@@ -106,7 +106,7 @@ def _def_effectful_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> R
 
     The primitive runs even where nothing uses its results.
     """
-    effectful.add(primitive)
+    declare_effects(primitive)
     _def_abstract_eval(primitive, lambda *avals, **params: abstract_eval(*avals, **params)[0])
     return abstract_eval
 

@@ -86,7 +86,7 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
             "elements cannot; only numbers can be closed over"
         )
     numbers: dict[Any, Any] = {
-        var: Literal(np.asarray(x)[()])
+        var: Literal(np.asarray(x)[()], var.aval)
         for var, x in zip(jaxpr.constvars, closed.consts, strict=True)
     }
     eqns = [

@@ -32,7 +32,13 @@ from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
-from minijax_stage2.shaped_array import Shape, short_dtype
+from minijax_stage2.shaped_array import (
+    Shape,
+    dialect,
+    dtype_of_numbers,
+    parse_dtype,
+    short_dtype,
+)
 from minijax_stage2.shown import counted
 from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
@@ -132,9 +138,20 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return super().__str__()
 
     def __format__(self, spec: str) -> str:
-        if is_key_type(self.aval.dtype):
+        if not self.aval.shape and not is_key_type(self.aval.dtype):
+            return super().__format__(spec)
+        try:
             return format(str(self), spec)
-        return super().__format__(spec)
+        except ValueError:
+            raise TypeError(
+                f"{self.aval} is not a scalar, and is not written as {spec!r}; numpy.array_str has "
+                "digits to choose"
+            ) from None
+
+    @property
+    def weak_type(self) -> bool:
+        """True if the dtype gives way to that of other operands, as a Python number's does."""
+        return self.aval.weak_type
 
     @property
     def nbytes(self) -> int:
@@ -353,7 +370,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         def __contains__(self, x: ArrayLike) -> Array: ...
         def __getitem__(self, index: Any) -> Array: ...
         def __invert__(self) -> Array: ...
-        def __iter__(self) -> Iterator[Array]: ...  # type: ignore[override]
+        def __iter__(self) -> Iterator[Array]: ...
         def __neg__(self) -> Array: ...
         def __pos__(self) -> Array: ...
         def __round__(self, ndigits: int | None = None) -> Array: ...
@@ -847,6 +864,10 @@ wide_number.append(lambda x: from_numpy(x, weak_type=False))
 
 def array(x: Any, dtype: Any = None) -> Any:
     """Copy numbers to the default device; `stage3.array`, for this library's Arrays."""
+    if isinstance(x, list | tuple):
+        x = _numbers_in(x, dtype)
+    if dtype is not None and type(x) is int:  # may not fit in a signed dtype
+        x = np.asarray(x, dtype_of_numbers("array", dtype))
     out = of_library(stage3.array(x, dtype))
     if out is not x and Switch.used and type(out) is Array:
         place = default_placement()
@@ -858,3 +879,17 @@ def array(x: Any, dtype: Any = None) -> Any:
 def of_library(x: Any) -> Any:
     """`x` itself, or an Array that shares its memory if it is one of stage 3's."""
     return Array(x.buffer, x.aval) if type(x) is stage3.Array else x
+
+
+def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Nested lists of numbers as numpy reads them."""
+    found = np.asarray(nested)
+    wanted = dialect().dtypes[found.dtype if dtype is None else parse_dtype("array", dtype)]
+    if wanted is None or wanted == found.dtype or found.dtype.kind not in "biufc":
+        return found
+    if wanted.kind not in "iu" and found.dtype.kind != "c":
+        return found
+    try:
+        return np.asarray(nested, wanted)  # rejects numbers that do not fit
+    except (OverflowError, TypeError, ValueError) as error:
+        raise type(error)(f"array: {error}; give a dtype that holds all the numbers") from None

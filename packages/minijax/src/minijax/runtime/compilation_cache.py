@@ -32,7 +32,8 @@ from minijax.settings.config import config
 from minijax.settings.debugging import logging_time
 from minijax.settings.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, COMPILED, record_event
 from minijax.xla.compile_options import Options
-from minijax_stage3.backend import Aval, Device, Executable
+from minijax_stage2 import ShapedArray
+from minijax_stage3.backend import Device, Executable
 
 _FORMAT = b"minijax compiled program 1\n"
 _SUFFIX = ".minijax"
@@ -52,7 +53,7 @@ _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and w
 
 # --8<-- [start:compile_or_load]
 def compile_or_load(
-    text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+    text: str, out_avals: Sequence[ShapedArray], options: Options = MappingProxyType({})
 ) -> Executable:
     """Compile as `xla.compile` does the first time; later, load the result from disk.
 
@@ -62,7 +63,7 @@ def compile_or_load(
         return _compile_or_load(text, out_avals, options)
 
 
-def _compile_or_load(text: str, out_avals: Sequence[Aval], options: Options) -> Executable:
+def _compile_or_load(text: str, out_avals: Sequence[ShapedArray], options: Options) -> Executable:
     xla.register_routines(text, xla.platform_of())  # whether it is compiled or loaded
     if xla.calls_python(text):
         functions, text = functions_called(text)

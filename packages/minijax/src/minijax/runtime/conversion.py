@@ -6,8 +6,7 @@ import numpy as np
 
 from minijax.runtime.array import array, of_library
 from minijax_stage2 import ShapedArray, float0, tree_map, typeof
-from minijax_stage2.shaped_array import is_value, python_scalars
-from minijax_stage3.staging import as_type
+from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, is_value, python_scalars
 
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
@@ -29,9 +28,23 @@ def type_of(x: Any) -> ShapedArray:
     try:
         return typeof(x)
     except TypeError:
-        if aval := as_type(x):
+        if aval := given_type(x):
             return aval
         raise
+
+
+def given_type(x: Any) -> ShapedArray | None:
+    """The type `x`, if it is not a value: a type of this library, or with a shape and a dtype."""
+    if hasattr(x, "to_aval"):
+        return x.to_aval()
+    if isinstance(x, ShapedArray):
+        return x
+    if is_value(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        return None
+    shape = tuple(x.shape)
+    check_shape("a type", shape)
+    weak_type = bool(getattr(x, "weak_type", False))
+    return ShapedArray(shape, dtype_of_numbers("a type", x.dtype), weak_type)
 
 
 def require_no_out(name: str, out: None) -> None:

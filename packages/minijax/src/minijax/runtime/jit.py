@@ -24,7 +24,7 @@ from minijax.runtime.compilation import (
     CompileOptions,
     DonatingExecutor,
 )
-from minijax.runtime.conversion import tree_to_arrays, with_own_conversions
+from minijax.runtime.conversion import tree_to_arrays, type_of, with_own_conversions
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
@@ -73,7 +73,9 @@ from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import to_buffer
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit import jit_p
-from minijax_stage3.staging import JaxprTrace, abstractify, trace_to_jaxpr
+from minijax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify, trace_to_jaxpr
+
+_REMEDY = f"{CLOSE_OVER}, or made static by static_argnums or static_argnames"
 
 _jitted: "WeakSet[PjitFunction]" = WeakSet()  # all of them, whose caches can be cleared
 
@@ -503,7 +505,11 @@ class PjitFunction(PickledByName, Called):
             in_avals = tuple([x.aval if isinstance(x, Stage3Array) else typeof(x) for x in leaves])
         except (TypeError, OverflowError):
             names = functools.partial(self._names, args, kwargs)
-            in_avals = tuple(abstractify(self.caller, self._fun, names, leaves))
+            if not self.caller:
+                in_avals = tuple(abstractify(self._name, names, leaves, remedy=""))
+            else:
+                caller = f"{self.caller} of `{self._name}`"
+                in_avals = tuple(abstractify(caller, names, leaves, _REMEDY))
         return leaves, (fast_tree, in_avals, static, dialect(), mesh_in_context.get())
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
@@ -630,7 +636,7 @@ class PjitFunction(PickledByName, Called):
         static, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
         leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
         names = functools.partial(self._names, dynamic, dynamic_kwargs)
-        in_avals = tuple(abstractify("jit", self._fun, names, leaves, types=True))
+        in_avals = tuple(abstractify(f"jit of `{self._name}`", names, leaves, _REMEDY, type_of))
         signature = fast_tree, in_avals, static, dialect(), mesh_in_context.get()
         traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
         return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))

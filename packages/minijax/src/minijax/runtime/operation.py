@@ -13,7 +13,7 @@ import numpy as np
 from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
 from minijax.runtime.array import Array, PlacedArray, place
 from minijax.runtime.compilation import CompileOptions
-from minijax.runtime.conversion import with_own_conversions
+from minijax.runtime.conversion import given_type, with_own_conversions
 from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.executor import Executor
@@ -28,7 +28,6 @@ from minijax.shardings.trees import chosen_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
-from minijax_stage3.staging import as_type
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -61,7 +60,7 @@ class Operation(PjitFunction):
         args, kwargs = with_own_conversions(args, kwargs)
         if self.takes_types:
             first = args[0] if args else next(iter(kwargs.values()), None)
-            if as_type(first):  # there is nothing to pass to a program
+            if given_type(first):  # there is nothing to pass to a program
                 return lambda buffers: self._fun(*args, **kwargs), []
         with library_evaluation(types_in_function()):
             return super()._prepare_trees(args, kwargs)
@@ -93,7 +92,7 @@ class Creation(Operation):
             sharding = self._sharding_of_first(args, kwargs)
         if sharding is None:
             return super()._prepare_trees(args, kwargs)
-        if self.takes_types and args and as_type(args[0]):
+        if self.takes_types and args and given_type(args[0]):
             return lambda buffers: place(self._fun(*args, **rest), sharding), []
         with library_evaluation(types_in_function()):
             leaves, signature = self._signature_of(args, rest)
@@ -104,7 +103,7 @@ class Creation(Operation):
         """The sharding of the first argument, unless the result has another shape."""
         given = inspect.signature(self._fun).bind(*args, **kwargs).arguments
         first = next(iter(given.values()), None)
-        if given.get("shape") is None and (type(first) is PlacedArray or as_type(first)):
+        if given.get("shape") is None and (type(first) is PlacedArray or given_type(first)):
             found = getattr(first, "sharding", None)
             has_devices = isinstance(found, Sharding) and not found.is_abstract
             return found if has_devices else None

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from minijax.runtime.effects import has_effects
+from minijax.runtime.program_rules import ProgramRules
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var
-from minijax_stage3.dce import has_effects
-from minijax_stage3.jaxpr import Atom, ProgramRules
-from minijax_stage3.jit_rules import cached_by_jaxpr
+from minijax_stage3.executable import cached_by_jaxpr
+from minijax_stage3.jaxpr import Atom
 
 TOKEN = ShapedArray((), np.bool_)  # the type of a token
 
@@ -28,7 +29,7 @@ def in_order(jaxpr: Jaxpr) -> Jaxpr:
     """Return `jaxpr` with tokens that order its effects."""
     if not has_effects(jaxpr):
         return jaxpr
-    eqns, _ = _one_after_another(jaxpr.eqns, Literal(np.bool_(False)))
+    eqns, _ = _one_after_another(jaxpr.eqns, Literal(np.bool_(False), TOKEN))
     return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
 
 

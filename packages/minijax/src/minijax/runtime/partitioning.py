@@ -39,10 +39,10 @@ from minijax_stage2.shown import counted
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
 from minijax_stage3.abstract_eval import once_for_types
 from minijax_stage3.executable import (
+    cached_by_jaxpr,
     device_type,
     jaxpr_of_primitive,
 )
-from minijax_stage3.jit_rules import cached_by_jaxpr
 
 # The sharding of each argument or result, or None where it is not fixed; empty if none is.
 Shardings = tuple[Sharding | None, ...]

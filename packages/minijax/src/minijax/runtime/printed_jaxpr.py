@@ -1,7 +1,7 @@
 """Jaxprs as JAX prints them: its parameters' names, order and defaults, and its line breaks."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
@@ -13,7 +13,7 @@ from minijax.settings.printed_types import printed_type
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.jaxpr import Atom
-from minijax_stage3.printing import LINE_WIDTH, Names
+from minijax_stage3.printing import LINE_WIDTH, all_names
 
 Params = dict[str, Any]
 
@@ -79,7 +79,7 @@ class JaxPrinter:
     """Writes jaxprs in JAX's notation; programs that are used twice are written once, before."""
 
     def __init__(self) -> None:
-        self.names = Names()
+        self.names: dict[Var, str] = defaultdict(all_names().__next__)
         self.shared: dict[int, str] = {}
 
     def width(self, line: str) -> int:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
-from minijax_stage3.staging import name_and_place_of
+from minijax_stage2.source import is_machinery, name_of
 
 _being_traced: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("being_traced", default=())
 
@@ -36,3 +37,20 @@ class refusing_recursion:
                 "Use while_loop or scan for what is repeated, or do not jit the function that "
                 "calls itself."
             ) from None
+
+
+def name_and_place_of(f: Any) -> str:
+    """Return the name of `f` for a message, with the file and line where it is written."""
+    named = f"`{name_of(f)}`"
+    while isinstance(f, partial):
+        f = f.func
+    code = getattr(_unwrapped(f), "__code__", None)
+    if code is None or is_machinery(code.co_filename):
+        return named
+    return f"{named} at {code.co_filename}:{code.co_firstlineno}"
+
+
+def _unwrapped(f: Any) -> Any:
+    while hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
+    return f

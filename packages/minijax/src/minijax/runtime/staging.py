@@ -1,10 +1,10 @@
 """Staging under JAX's names: programs and result types, without computing anything."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from types import MethodType
 from typing import Any, Literal, NoReturn, overload
 
-import minijax_stage3 as stage3
 from minijax.errors.argument_errors import require_flags
 from minijax.runtime.conversion import type_of
 from minijax.runtime.evaluation import evaluated_by_library
@@ -25,10 +25,14 @@ from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import as_sharding
 from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
 from minijax_stage2 import ShapedArray, Tracer, tree_map, typeof
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.argument_names import argument_names
+from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import aval_rules, check_shape, dtype_of_numbers
 from minijax_stage2.shown import shown
+from minijax_stage2.source import name_of
+from minijax_stage2.tree import tree_flatten
 from minijax_stage3 import ClosedJaxpr
+from minijax_stage3.staging import abstractify, trace_to_jaxpr
 
 
 class ShapeDtypeStruct:
@@ -299,5 +303,9 @@ def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Close
         seen.append(result)
         return result
 
-    closed = stage3.make_jaxpr(recording)(*args, **kwargs)
+    leaves, in_tree = tree_flatten((args, kwargs))
+    names = partial(argument_names, fun, args, kwargs)
+    in_avals = abstractify(f"make_jaxpr of `{name_of(fun)}`", names, leaves, type_of=type_of)
+    flat_fun = FlatFunction(recording, in_tree, has_kwargs=True)
+    closed = trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
     return as_printed(closed), tree_map(struct_of, seen.pop())

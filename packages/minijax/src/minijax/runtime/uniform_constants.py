@@ -23,8 +23,8 @@ from minijax_stage2.primitives import (
     transpose_p,
 )
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
+from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.jaxpr import Literal
-from minijax_stage3.jit_rules import cached_by_jaxpr
 
 _SMALLEST = 2**20  # bytes; smaller ones are not worth looking through
 _CHUNK = 2**20  # elements that are compared at once

@@ -49,6 +49,7 @@ from minijax_stage2 import (
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import (
     Jaxpr,
@@ -147,7 +148,7 @@ def checkpoint(
         def names() -> list[str]:
             return argument_names(inner, args, kwargs)
 
-        in_avals = abstractify("checkpoint", inner, names, leaves)
+        in_avals = abstractify(f"checkpoint of `{name_of(inner)}`", names, leaves)
         flat = FlatFunction(inner, in_tree, has_kwargs=True)
         closed = stage_body(flat, in_avals, "checkpoint", inner, names)
         outs = bind(

@@ -8,9 +8,9 @@ results again from that.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from minijax.runtime.effects import has_effects
 from minijax_stage2 import Primitive
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
-from minijax_stage3.dce import has_effects
 from minijax_stage4.partial_eval import PartialJaxprs
 
 MaySave = Callable[[JaxprEqn], bool]

@@ -18,7 +18,7 @@ import minijax_stage4 as stage4
 from minijax.errors.argument_errors import require_flags, require_hashable
 from minijax.primitives.axis_names import axes_of_examples, axis_of_arrays, named_axis
 from minijax.pytrees.tree_util import Partial
-from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.runtime.conversion import to_array, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.refs import Ref, passing, require_no_refs, split_refs, values_of, write_all
@@ -540,7 +540,10 @@ def linear_transpose(
     require_function("linear_transpose", fun)
     leaves, in_tree = tree_flatten(primals)
     in_avals = abstractify(
-        "linear_transpose", fun, lambda: argument_names(fun, primals, {}), leaves, types=True
+        f"linear_transpose of `{name_of(fun)}`",
+        lambda: argument_names(fun, primals, {}),
+        leaves,
+        type_of=type_of,
     )
     flat_fun = FlatFunction(fun, in_tree)
     unknown = list(map(stage4.PartialVal.unknown, in_avals))

@@ -8,8 +8,10 @@ from typing import Any
 
 from minijax.xla.buffers import block
 from minijax.xla.compile_options import Options, options_with
+from minijax.xla.executables import Executable
 from minijax.xla.mlir import parsed
-from minijax_stage3.backend import Aval, Buffer, Executable, get_backend
+from minijax_stage2 import ShapedArray
+from minijax_stage3.backend import Buffer, get_backend
 from minijax_stage3.errors import CompileError, ExecutionError
 
 HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
@@ -81,7 +83,7 @@ def load(module: Any, text: str, options: Options, **given: Any) -> Any:
 def compile_calling(
     text: str,
     functions: Sequence[HostFunction],
-    out_avals: Sequence[Aval],
+    out_avals: Sequence[ShapedArray],
     options: Options = MappingProxyType({}),
 ) -> Executable:
     """`compile` of a program that calls Python functions.
@@ -101,7 +103,10 @@ def compile_calling(
 
 
 def deserialize_calling(
-    data: bytes, functions: Sequence[HostFunction], out_avals: Sequence[Aval], options: Options
+    data: bytes,
+    functions: Sequence[HostFunction],
+    out_avals: Sequence[ShapedArray],
+    options: Options,
 ) -> Executable:
     """Load a program of `compile_calling` from the result of `serialize`; see `deserialize`.
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from minijax_stage3.backend import Client, Device, get_backend, import_module
+from minijax.xla.importing import import_module
+from minijax_stage3.backend import Client, Device, get_backend
 
 
 def jaxlib_version() -> str:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage3.backend import get_backend, import_module
+from minijax.xla.importing import import_module
+from minijax_stage3.backend import get_backend
 
 Options = Mapping[str, bool | int | float | str]  # XLA flags and their values
 
@@ -15,7 +16,10 @@ flags_of_platform: dict[str, bool | int | float | str] = {}
 
 def options_with(options: Options) -> Any:
     """The options of a compilation for the default device, with flags of XLA."""
-    compile_options = get_backend().compile_options()
+    backend = get_backend()
+    compile_options = backend.jaxlib.CompileOptions()
+    numbers = np.array([[backend.device.id]], np.int32)
+    compile_options.device_assignment = backend.jaxlib.DeviceAssignment.create(numbers)
     flags = {**flags_of_platform, **options}
     for name in ("optimization_level", "memory_fitting_level"):  # which are not flags
         if name in flags:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minijax.xla.client_options import set_client_option
-from minijax_stage3.backend import has_client, import_module
+from minijax.xla.importing import import_module
+from minijax_stage3.backend import has_client
 
 # How long a client waits for the service beyond the service's own timeout, which names the
 # processes that are missing.

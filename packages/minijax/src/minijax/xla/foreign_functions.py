@@ -4,7 +4,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from minijax_stage3.backend import import_module
+from minijax.xla.importing import import_module
 
 
 def register_ffi_target(

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from typing import Any
 
-from minijax_stage3.backend import Device, import_module
+from minijax.xla.importing import import_module
+from minijax_stage3.backend import Device
 from minijax_stage3.errors import ExecutionError
 
 

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from minijax_stage3.backend import import_module
+from minijax.xla.importing import import_module
 
 
 def bindings() -> Any:

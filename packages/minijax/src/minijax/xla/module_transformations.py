@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax.xla.importing import import_module
 from minijax.xla.platforms import platform
-from minijax_stage3.backend import import_module
 
 # What tells each function that is registered from all others, by platform, name and stage.
 _registered: dict[tuple[str, str, int], list[str]] = {}

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
+from minijax.xla.importing import import_module
 from minijax.xla.plugins import CUDA, load_plugin
-from minijax_stage3.backend import import_module
 
 TARGET = "minijax_partitioned"  # of the calls
 

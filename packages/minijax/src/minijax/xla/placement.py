@@ -10,16 +10,11 @@ import numpy as np
 from minijax.xla.callbacks import Calling, HostFunction, load_with_functions, remembering
 from minijax.xla.compile_options import Options, options_with
 from minijax.xla.coordination import coordination
+from minijax.xla.executables import Executable
+from minijax.xla.importing import import_module
 from minijax.xla.mlir import parsed
-from minijax_stage3.backend import (
-    Aval,
-    Buffer,
-    Device,
-    Executable,
-    get,
-    get_backend,
-    import_module,
-)
+from minijax_stage2 import ShapedArray
+from minijax_stage3.backend import Buffer, Device, get, get_backend
 from minijax_stage3.errors import CompileError, ExecutionError
 
 Placement = Any  # an object of jaxlib
@@ -104,7 +99,7 @@ def _device_list(devices: tuple[Device, ...]) -> Any:
 
 
 def put_parts(
-    aval: Aval, where: Placement, parts: Sequence[np.ndarray[Any, Any]], committed: bool
+    aval: ShapedArray, where: Placement, parts: Sequence[np.ndarray[Any, Any]], committed: bool
 ) -> Buffer:
     """Copy one part of an array to each device of a placement in this process.
 
@@ -115,7 +110,7 @@ def put_parts(
     )
 
 
-def join_parts(aval: Aval, where: Placement, parts: Sequence[Buffer]) -> Buffer:
+def join_parts(aval: ShapedArray, where: Placement, parts: Sequence[Buffer]) -> Buffer:
     """An array of buffers that lie where a placement has its parts, without a copy.
 
     The parts have the dtype of `aval`, the shape that the placement gives them, and the order of
@@ -126,12 +121,12 @@ def join_parts(aval: Aval, where: Placement, parts: Sequence[Buffer]) -> Buffer:
     )
 
 
-def with_placement(buffer: Buffer, aval: Aval, where: Placement) -> Buffer:
+def with_placement(buffer: Buffer, aval: ShapedArray, where: Placement) -> Buffer:
     """The same array, said to lie as another placement that has the same parts does."""
     return buffer._rewrap_with_aval_and_sharding(_Parts(aval.shape, aval.dtype), where)
 
 
-def parts_here(buffer: Buffer, part: Aval) -> list[np.ndarray[Any, Any]]:
+def parts_here(buffer: Buffer, part: ShapedArray) -> list[np.ndarray[Any, Any]]:
     """The parts of an array of at least one axis that lie on the devices of this process.
 
     Arguments:
@@ -218,7 +213,7 @@ class PartitionedExecutable(Executable):
         return [None] * count if found is None else [division_of(each) for each in found[:count]]
 
     def set_results(
-        self, out_avals: Sequence[Aval], placements: Sequence[Placement], committed: bool
+        self, out_avals: Sequence[ShapedArray], placements: Sequence[Placement], committed: bool
     ) -> None:
         """Set the types and placements of the results."""
         make = get_backend().jaxlib.array_result_handler

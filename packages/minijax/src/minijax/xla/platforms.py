@@ -16,6 +16,7 @@ from minijax.settings.config import Option, config
 from minijax.xla.client import platform_of, xla_flags
 from minijax.xla.client_options import client_options
 from minijax.xla.compile_options import Options, flags_of_platform
+from minijax.xla.importing import import_module
 from minijax.xla.plugins import (
     CUDA,
     UnavailableError,
@@ -121,7 +122,7 @@ config.options.update(_settings)
 
 def _gpu_options() -> dict[str, Any]:
     """The options of a client for GPUs: XLA's variables of the environment, then our settings."""
-    options = dict(backend.import_module("jaxlib.xla_client").generate_pjrt_gpu_plugin_options())
+    options = dict(import_module("jaxlib.xla_client").generate_pjrt_gpu_plugin_options())
     chosen = {name: option.value for name, option in _settings.items()}
     if chosen["python_client_mem_fraction"]:
         options["memory_fraction"] = float(chosen["python_client_mem_fraction"])
@@ -192,7 +193,7 @@ def open_client(platform: str, options: Mapping[str, Any]) -> tuple[Client, Opti
         UnavailableError: there are no such devices.
     """
     if platform == _CPU:
-        return backend.import_module("jaxlib.xla_client").make_cpu_client(**options), {}
+        return import_module("jaxlib.xla_client").make_cpu_client(**options), {}
     if platform == CUDA and not has_nvidia_device() and CUDA not in _asked_for():
         raise UnavailableError(
             nvidia_devices(), "MINIJAX_PLATFORMS=cuda looks for one in spite of that."

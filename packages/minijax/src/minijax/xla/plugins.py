@@ -14,7 +14,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minijax_stage3.backend import Client, import_module
+from minijax.xla.importing import import_module
+from minijax_stage3.backend import Client
 
 CUDA = "cuda"
 _CUDA_VERSIONS = ("13", "12")  # as wheels are named for them, the best first

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from minijax_stage3.backend import import_module
+from minijax.xla.importing import import_module
 
 
 def recorder() -> Any:

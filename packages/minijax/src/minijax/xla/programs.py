@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from minijax.xla import executables
 from minijax.xla.callbacks import Calling, load
 from minijax.xla.compile_options import Options, options_with
 from minijax.xla.mlir import mlir_context
-from minijax_stage3.backend import Aval, Buffer, Executable, get_backend
+from minijax_stage2 import ShapedArray
+from minijax_stage3.backend import Buffer, Executable, get_backend
 
 # The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
 _LIST_OF_ABILITIES = re.compile(rb"(?:[+-][\w.-]++,){16,}+[+-][\w.-]++")
@@ -54,7 +56,7 @@ def cost_analysis(program: Executable | str) -> dict[str, float]:
 
     For a StableHLO module they describe the text, before any optimization.
     """
-    if isinstance(program, Executable):
+    if not isinstance(program, str):
         return dict(program.loaded.cost_analysis())
     backend, module = get_backend(), xla_computation(program).get_hlo_module()
     return dict(backend.jaxlib.hlo_module_cost_analysis(backend.client, module))
@@ -73,14 +75,14 @@ def memory_analysis(executable: Executable) -> dict[str, int]:
 
 
 def compile(
-    text: str, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+    text: str, out_avals: Sequence[ShapedArray], options: Options = MappingProxyType({})
 ) -> Executable:
     """Compile a program for the default device, as the stage does, with flags of XLA.
 
     Raises:
         CompileError: XLA rejects the text or an option.
     """
-    return Executable(load(text, text, options), out_avals)
+    return executables.Executable(load(text, text, options), out_avals)
 
 
 def serialize(executable: Executable, with_functions: bool = False) -> bytes:
@@ -100,7 +102,7 @@ def serialize(executable: Executable, with_functions: bool = False) -> bytes:
 
 
 def deserialize(
-    data: bytes, out_avals: Sequence[Aval], options: Options = MappingProxyType({})
+    data: bytes, out_avals: Sequence[ShapedArray], options: Options = MappingProxyType({})
 ) -> Executable:
     """Load a compiled program from the result of `serialize`.
 
@@ -116,7 +118,7 @@ def deserialize(
     """
     backend = get_backend()
     loaded = backend.client.deserialize_executable(data, backend.device_list, options_with(options))
-    return Executable(loaded, out_avals)
+    return executables.Executable(loaded, out_avals)
 
 
 def to_portable(text: str) -> bytes:

@@ -6,7 +6,7 @@ On a CPU they are LAPACK's, on a GPU of NVIDIA those of cuSOLVER, cuSPARSE and o
 import threading
 from collections.abc import Callable
 
-from minijax_stage3.backend import import_module
+from minijax.xla.importing import import_module
 
 _lock = threading.Lock()
 _registered: set[Callable[[], None]] = set()

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.xla.importing import import_module
 from minijax.xla.mlir import parsed
 from minijax.xla.plugins import CUDA, load_plugin
 from minijax.xla.routines import register_routines
-from minijax_stage3.backend import import_module
 from minijax_stage3.errors import CompileError
 
 

@@ -25,7 +25,7 @@ from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shown import shown
 from minijax_stage2.source import on_behalf_of, user_source
 from minijax_stage3 import Jaxpr, eval_jaxpr
-from minijax_stage3.jit_rules import cached_by_jaxpr
+from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
 
 Categories = frozenset[ErrorCategory]

@@ -22,7 +22,7 @@ from minijax_stage2.source import name_of
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.dce import dce_jaxpr
-from minijax_stage3.jaxpr import last_uses
+from minijax_stage3.jaxpr import Atom, last_uses
 
 logger = logging.getLogger(__name__)
 
@@ -196,18 +196,18 @@ class _Counter:
     def cost(self, jaxpr: Jaxpr, name: str) -> RooflineResult:
         total = RooflineResult.zeros()
         axes: dict[Var, str] = {}  # what an index of a device is along
-        in_use = {var: RooflineShape.from_aval(var.aval).bytes for var in jaxpr.invars}
+        in_use: dict[Atom, int] = {}
+        in_use.update((var, RooflineShape.from_aval(var.aval).bytes) for var in jaxpr.invars)
         peak = sum(in_use.values())
-        last = last_uses(jaxpr)
-        for number, eqn in enumerate(jaxpr.eqns):
+        for eqn, unused in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
             if eqn.primitive.name == "axis_index":
                 axes[eqn.outvars[0]] = eqn.params["axis"].name
             else:
                 total += self._cost_of(eqn, axes, name)
                 for var in eqn.outvars:
                     in_use[var] = RooflineShape.from_aval(var.aval).bytes
-            for var in last.get(number, ()):
-                in_use.pop(var, None)
+            for atom in unused:
+                in_use.pop(atom, None)
             peak = max(peak, sum(in_use.values()))
         return total + RooflineResult(peak_hbm_bytes=peak)
 

@@ -43,7 +43,7 @@ from minijax.runtime.jit import jit
 from minijax.transforms.custom_derivatives.rules import custom_call_p
 from minijax_stage2 import Primitive, bind1
 from minijax_stage3 import Jaxpr, jit_p
-from minijax_stage3.jit_rules import cached_by_jaxpr
+from minijax_stage3.executable import cached_by_jaxpr
 
 BOTH = (bcoo_rules, bcsr_rules)
 

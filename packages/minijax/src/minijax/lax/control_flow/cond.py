@@ -30,6 +30,7 @@ from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.not_given import not_given
+from minijax.runtime.recursion import name_and_place_of
 from minijax.runtime.refs import (
     Ref,
     closing_over_refs,
@@ -46,6 +47,7 @@ from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, ne, 
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.source import name_of
 from minijax_stage2.tree import (
     keystr,
     tree_flatten,
@@ -55,7 +57,7 @@ from minijax_stage2.tree import (
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import vmap_jaxpr
-from minijax_stage3.staging import abstractify, name_and_place_of
+from minijax_stage3.staging import abstractify
 from minijax_stage4.cond import join_consts
 from minijax_stage4.partial_eval import merge, partition
 
@@ -322,7 +324,7 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
     def names() -> list[str]:
         return argument_names(branches[0], operands, {})
 
-    in_avals = abstractify(caller, branches[0], names, leaves)
+    in_avals = abstractify(f"{caller} of `{name_of(branches[0])}`", names, leaves)
     distinct = [*{id(f): f for f in branches}.values()]
     functions = [FlatFunction(f, in_tree) for f in distinct]
     closed = [stage_body(f, in_avals, caller, f.fun, names) for f in functions]

@@ -15,6 +15,7 @@ from minijax.primitives.declare_program import complete, declare_program
 from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags, call_text
 from minijax.primitives.varying import varying_program_rules, vma_of
+from minijax.runtime.effects import define_dce
 from minijax.runtime.lowering import Function
 from minijax.transforms.saved_values import (
     MaySave,
@@ -141,6 +142,7 @@ declare_program(
     **COLUMNS,
 )
 complete(cond_of_two, **COLUMNS)
+define_dce(cond_of_two, None)
 for _primitive in (cond_p, cond_of_two):  # a stage's `cond` may stand in a library's function
     varying_program_rules[_primitive] = _varying
     saving_rules[_primitive] = _save

@@ -36,6 +36,7 @@ from minijax_stage2 import (
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import (
     PyTreeDef,
@@ -44,7 +45,7 @@ from minijax_stage2.tree import (
 )
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
-from minijax_stage3.abstract_eval import require_accepted
+from minijax_stage3.jaxpr import require_accepted
 from minijax_stage3.jit_rules import vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import abstractify
@@ -118,7 +119,9 @@ def custom_linear_solve(
         transpose_solve = solve
     b = tree_to_arrays(b)
     leaves, tree = tree_flatten(b)
-    abstractify(caller, matvec, lambda: argument_names(matvec, (b,), {}), leaves)
+    abstractify(
+        f"{caller} of `{name_of(matvec)}`", lambda: argument_names(matvec, (b,), {}), leaves
+    )
     of_matvec, leaves = _stage_matvec(matvec, leaves, tree)
     avals = list(map(typeof, leaves))
 

@@ -13,6 +13,7 @@ from minijax_stage2 import Zero, neg, typeof
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3 import eval_jaxpr
@@ -65,7 +66,7 @@ def custom_root(
         require_function(caller, fun)
     guess = tree_to_arrays(initial_guess)
     leaves, tree = tree_flatten(guess)
-    abstractify(caller, f, lambda: argument_names(f, (guess,), {}), leaves)
+    abstractify(f"{caller} of `{name_of(f)}`", lambda: argument_names(f, (guess,), {}), leaves)
     one, two = treedef_tuple([tree]), treedef_tuple([tree, tree])
     avals = list(map(typeof, leaves))
     of_f = stage_part(caller, f, avals, one)

@@ -141,7 +141,7 @@ def _scan_alone(
     def names() -> list[str]:
         return argument_names(f, (init, xs), {})
 
-    abstractify("scan", f, names, [*carry, *elements])
+    abstractify(f"scan of `{name_of(f)}`", names, [*carry, *elements])
     closed, carry = stage_with_carry(
         "scan",
         f,

@@ -7,7 +7,7 @@ from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags, until_stable
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shown import counted
-from minijax_stage3.abstract_eval import require_accepted
+from minijax_stage3.jaxpr import require_accepted
 
 scan_p = Primitive("scan", higher_order=True)
 

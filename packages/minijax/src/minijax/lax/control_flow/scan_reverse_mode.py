@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from minijax.lax.control_flow.scan_primitive import carry_through, scan_p, scan_type, split_operands
 from minijax.primitives.dependence import cotangent_ins, unknown_outs
 from minijax.primitives.loops import Flags, cut, until_stable
+from minijax.runtime.effects import has_effects
 from minijax_stage2 import (
     Zero,
     bind,
@@ -19,7 +20,6 @@ from minijax_stage3 import (
     Var,
     eval_jaxpr,
 )
-from minijax_stage3.dce import has_effects
 from minijax_stage3.jaxpr import Atom
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
 from minijax_stage4.partial_eval import (

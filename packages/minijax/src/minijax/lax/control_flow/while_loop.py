@@ -99,7 +99,7 @@ def _repeat_alone(
         return argument_names(body_fun, (init_val,), {})
 
     init, tree = tree_flatten(init_val)
-    abstractify("while_loop", body_fun, names, init)
+    abstractify(f"while_loop of `{name_of(body_fun)}`", names, init)
     in_tree = treedef_tuple([tree])
     body = FlatFunction(body_fun, in_tree)
     closed, init = stage_with_carry(

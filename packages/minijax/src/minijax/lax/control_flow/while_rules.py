@@ -19,6 +19,7 @@ from minijax.primitives.loops import (
     while_text,
 )
 from minijax.primitives.varying import varying_program_rules, vma_of
+from minijax.runtime.effects import has_effects
 from minijax.transforms.checkpoint_policies import name_p
 from minijax_stage2 import (
     ShapedArray,
@@ -40,9 +41,7 @@ from minijax_stage3 import (
     eval_jaxpr,
     jit_p,
 )
-from minijax_stage3.abstract_eval import require_accepted
-from minijax_stage3.dce import has_effects
-from minijax_stage3.jaxpr import inner_jaxprs
+from minijax_stage3.jaxpr import inner_jaxprs, require_accepted
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.partial_eval import (

@@ -44,8 +44,8 @@ from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
 from minijax_stage3 import Jaxpr, Var, eval_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval
+from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.jaxpr import JaxprEqn
-from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 reduce_p = Primitive("reduce", higher_order=True)

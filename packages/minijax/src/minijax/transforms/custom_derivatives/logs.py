@@ -20,8 +20,8 @@ from minijax_stage2.source import on_behalf_of, user_source
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, eval_jaxpr, jit_p
+from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.jaxpr import inner_jaxprs
-from minijax_stage3.jit_rules import cached_by_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
 
 Logs = dict[Any, Any]
