@@ -9,9 +9,19 @@ import numpy as np
 import pytest
 
 from minijax_stage2 import ShapedArray, bind1, cos, float0, jvp, sin, vmap
-from minijax_stage2.primitives import add_p
+from minijax_stage2.primitives import add_p, mul_p, reduce_sum_p
 from minijax_stage3 import array, jit, make_jaxpr
-from minijax_stage3.lowering import element_type, lower_to_module, mlir_type, scalar_text, symbol
+from minijax_stage3.lowering import (
+    FunctionBuilder,
+    ModuleBuilder,
+    Value,
+    element_type,
+    lower_to_module,
+    lowering_rules,
+    mlir_type,
+    scalar_text,
+    symbol,
+)
 
 X = np.arange(3.0)
 BF16 = ml_dtypes.bfloat16
@@ -67,6 +77,21 @@ def constants():
         part = dtype(0).real.dtype.type
         yield from (dtype(complex(a, b)) for a, b in itertools.pairwise(extremes(part)))
     yield from (1j, complex("nan"), complex(-0.0, float("-inf")))
+
+
+def test_a_rule_writes_a_line():
+    vector, scalar = ShapedArray((3,), np.dtype(float)), ShapedArray((), np.dtype(float))
+    x, y = Value("%x", vector), Value("%y", scalar)
+    b = FunctionBuilder(ModuleBuilder())
+    (product,) = lowering_rules[mul_p](b, [vector], x, y)
+    (total,) = lowering_rules[reduce_sum_p](b, [scalar], product, axes=(0,))
+    assert [line.partition(" : ")[0].strip() for line in b.lines] == [
+        "%0 = stablehlo.broadcast_in_dim %y, dims = []",
+        "%1 = stablehlo.multiply %x, %0",
+        "%2 = stablehlo.constant dense<0.0>",
+        "%3 = stablehlo.reduce(%1 init: %2) applies stablehlo.add across dimensions = [0]",
+    ]
+    assert (product.name, product.aval, total.name, total.aval) == ("%1", vector, "%3", scalar)
 
 
 def test_scalar_constants_arrive_bit_by_bit():
