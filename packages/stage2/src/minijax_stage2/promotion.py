@@ -104,8 +104,7 @@ def cast(x: Any, target: ShapedArray) -> Any:
 def to_inexact(x: Any) -> Any:
     """`x` as a real or complex number: 64-bit integers become 64-bit floats, others 32-bit."""
     aval = typeof(x)
-    is_inexact_already = inexact_dtype(aval.dtype) is aval.dtype
-    return x if is_inexact_already else cast(x, inexact_type(aval))
+    return x if inexact_dtype(aval.dtype) is aval.dtype else cast(x, inexact_type(aval))
 
 
 def inexact_type(aval: ShapedArray) -> ShapedArray:

@@ -90,7 +90,7 @@ class ShapedArray:
 
     def update(self, **changes: Any) -> "ShapedArray":
         """The type with other values of some fields; types of a subclass keep what they add."""
-        fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in ShapedArray.__slots__}
         return ShapedArray(**fields | changes)
 
     def without_axis(self, axis: int) -> "ShapedArray":
@@ -168,7 +168,8 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     try:
         if hasattr(given, "aval") or isinstance(given, list | dict | tuple):
             raise TypeError
-        return np.dtype(given)
+        dtype: np.dtype[Any] = np.dtype(given)
+        return dtype
     except (TypeError, ValueError, AttributeError):
         raise TypeError(
             f"{caller}: dtype must be a dtype or the name of one, such as 'float32', found "

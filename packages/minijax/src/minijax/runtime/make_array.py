@@ -239,7 +239,7 @@ def _seen_as(x: Array, found: NamedSharding, wanted: NamedSharding) -> Array:
     """An array of other processes' parts, or of none of them, in the memory of `x`."""
     part = found.shard_shape(x.shape)
     shape = [size * count for size, count in zip(part, wanted.parts(x.ndim), strict=True)]
-    aval = unsharded(x.aval).update(tuple(shape))
+    aval = unsharded(x.aval).update(shape=tuple(shape))
     where = wanted.placement(x.ndim)
     buffer = xla.with_placement(x.held, device_type(aval), where)
     return PlacedArray(buffer, type_at(aval, wanted))

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.runtime.array import Array
 from minijax.settings.key_types import no_numbers
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage2.shaped_array import Shape, float0
+from minijax_stage2.shaped_array import float0
 from minijax_stage3 import abstract_eval_rules, backend
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import new_buffer
@@ -73,17 +73,16 @@ class AbstractToken(ShapedArray):
 
     to_ct_aval = to_tangent_aval
 
-    def update(
-        self, shape: Shape | None = None, dtype: Any = None, weak_type: bool | None = None
-    ) -> ShapedArray:
+    def update(self, **changes: Any) -> ShapedArray:
         """Return the type, if nothing changes, and that of zero tangents for dtype float0.
 
         Raises:
             TypeError: anything else changes.
         """
-        if dtype == float0:
+        fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": False}
+        if changes.get("dtype") == float0:
             return ShapedArray(self.shape, float0)
-        if shape not in (None, self.shape) or dtype not in (None, self.dtype) or weak_type:
+        if {**fields, **changes} != fields:
             raise TypeError(
                 "a token holds nothing, so it has no other shape or dtype, and cannot be mapped, "
                 "stacked or converted; pass it as it is, with in_axes=None"
