@@ -4,11 +4,9 @@ These functions promote operands and check arguments, so that a primitive and it
 matching shapes and dtypes.
 """
 
-import builtins
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,6 @@ from minijax_stage2.promotion import (
 )
 from minijax_stage2.shaped_array import (
     Shape,
-    ShapedArray,
     dialect,
     dtype_of_numbers,
     python_scalars,
@@ -208,10 +205,8 @@ def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
         permutation = range(ndim)[::-1]
     axes = canonical_axes("transpose", permutation, ndim)
     if len(axes) != ndim:
-        raise TypeError(
-            f"transpose: expected a permutation of {counted(ndim, 'axis')}, found "
-            f"{tuple(permutation)}"
-        )
+        expected = counted(ndim, "axis")
+        raise TypeError(f"transpose: expected a permutation of {expected}, found {permutation}")
     return bind1(p.transpose_p, x, permutation=axes) if axes != tuple(range(ndim)) else x
 
 
@@ -231,24 +226,17 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
         ShapeMismatchError: `shape` has another number of elements than `x`.
     """
     aval = typeof(x)
-    new_sizes = _new_sizes(aval, ints("reshape: shape", shape))
-    return bind1(p.reshape_p, x, new_sizes=new_sizes) if new_sizes != aval.shape else x
-
-
-@lru_cache(maxsize=4096)
-def _new_sizes(aval: ShapedArray, sizes: Shape) -> Shape:
-    """`sizes` with -1 resolved, for an array of type `aval`."""
-    new_sizes = sizes
-    known = math.prod([size for size in new_sizes if size != -1])
-    if new_sizes.count(-1) == 1 and known and aval.size % known == 0:
-        new_sizes = tuple(aval.size // known if size == -1 else size for size in new_sizes)
-    if any(size < 0 for size in new_sizes) or math.prod(new_sizes) != aval.size:
+    sizes = ints("reshape: shape", shape)
+    known = math.prod([size for size in sizes if size != -1])
+    if sizes.count(-1) == 1 and known:
+        sizes = tuple([aval.size // known if size == -1 else size for size in sizes])
+    if min(sizes, default=0) < 0 or math.prod(sizes) != aval.size:
         raise ShapeMismatchError(
-            f"reshape: {aval} of {counted(aval.size, 'element')} does not fit shape {sizes}. The "
+            f"reshape: {aval} of {counted(aval.size, 'element')} does not fit shape {shape}. The "
             "sizes must multiply to the number of elements; one of them may be -1, which stands "
             "for the rest."
         )
-    return new_sizes
+    return bind1(p.reshape_p, x, new_sizes=sizes) if sizes != aval.shape else x
 
 
 def broadcast_in_dim(x: Array, shape: Shape, broadcast_dimensions: Sequence[int]) -> Array:
@@ -263,24 +251,11 @@ def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
     `how` holds parameters for a compiler; numpy ignores them.
     """
-    try:
-        contracted, batch = [
-            tuple([ints("dot_general: dimension_numbers", axes) for axes in pair])
-            for pair in dimension_numbers
-        ]
-        (of_x, of_y), (batch_of_x, batch_of_y) = contracted, batch
-    except (TypeError, ValueError):
-        raise TypeError(
-            "dot_general: dimension_numbers must be ((x_contract, y_contract), "
-            f"(x_batch, y_batch)), four sequences of ints, found {shown(dimension_numbers)}"
-        ) from None
-    return _dot_general(x, y, ((of_x, of_y), (batch_of_x, batch_of_y)), how)
-
-
-def _dot_general(x: Array, y: Array, numbers: p.DotDimensionNumbers, how: Any) -> Array:
-    meeting = result_type(typeof(x), typeof(y))
-    x, y = cast(x, meeting), cast(y, meeting)
-    return bind1(p.dot_general_p, x, y, dimension_numbers=numbers, **how)
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    contract, batch = (tuple(x_contract), tuple(y_contract)), (tuple(x_batch), tuple(y_batch))
+    dtype = result_type(typeof(x), typeof(y))
+    x, y = cast(x, dtype), cast(y, dtype)
+    return bind1(p.dot_general_p, x, y, dimension_numbers=(contract, batch), **how)
 
 
 def matmul(x: Array, y: Array, **how: Any) -> Array:
@@ -297,7 +272,7 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
             f"matmul: operands must have at least one axis, found shapes {a}, {b}. Multiply by a "
             "scalar with `*`."
         )
-    contract_y = builtins.max(len(b) - 2, 0)
+    contract_y = max(len(b) - 2, 0)
     if a[-1] != b[contract_y]:
         raise ShapeMismatchError(
             f"matmul: axis {len(a) - 1} of shape {a} is contracted with axis {contract_y} of "
@@ -305,28 +280,24 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
             "Transpose one of them, or move its axes."
         )
     if len(a) == 1 or len(b) <= 2:  # batch axes, if any, are free axes of the other operand
-        return _dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), how)
+        return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), **how)
     batch = broadcast_shapes(a[:-2], b[:-2])
     x, y = broadcast_to(x, batch + a[-2:]), broadcast_to(y, batch + b[-2:])
     lead = tuple(range(len(batch)))
-    return _dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)), how)
+    return dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)), **how)
 
 
 def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """Axes as a tuple of distinct nonnegative numbers."""
-    if axis is None:
-        return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:
         return (axis % ndim,)
-    axes = ints(f"{name}: axis", axis)
-    for a in axes:
-        if not -ndim <= a < ndim:
-            raise ValueError(
-                f"{name}: axis {axis} is out of range for an array of {counted(ndim, 'axis')}"
-            )
-    axes = tuple([a % ndim for a in axes])
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: axis given twice in {axis}")
+    given = range(ndim) if axis is None else ints(f"{name}: axis", axis)
+    axes = tuple([a % ndim for a in given if -ndim <= a < ndim])
+    if len(set(axes)) < len(given):
+        raise ValueError(
+            f"{name}: axis {axis} is out of range for an array of {counted(ndim, 'axis')}, or "
+            "given twice"
+        )
     return axes
 
 
@@ -337,30 +308,15 @@ def canonical_axis(name: str, axis: int, ndim: int) -> int:
 
 def one_int(role: str, given: Any) -> int:
     """A single int; the message for anything else names `role`."""
-    if type(given) is int:
-        return given
     found = ints(role, given)
     if len(found) != 1:
         raise TypeError(f"{role} must be one int, found {shown(given)}")
     return found[0]
 
 
-# Iterables whose items, or their order, are nobody's sizes and axes; bytes are ints to Python.
-_NO_SEQUENCES = (str, bytes, bytearray, memoryview, Set, Mapping)
-
-
 def ints(role: str, given: Any) -> tuple[int, ...]:
     """One or several ints, as a tuple; the message for anything else names `role`."""
-    if type(given) is int:
-        return (given,)
-    if type(given) is tuple:  # as most are
-        for x in given:
-            if type(x) is not int:
-                break
-        else:
-            return given
-    ndim = getattr(given, "ndim", int(isinstance(given, Iterable)))
-    several = ndim > 0 and not isinstance(given, _NO_SEQUENCES)
+    several = isinstance(given, (tuple, list, range)) or getattr(given, "ndim", 0)
     try:
         return tuple([int(operator.index(x)) for x in (given if several else (given,))])
     except ConcretizationTypeError as error:
