@@ -360,7 +360,7 @@ CALLS = [
     (
         lambda: vmap(lambda n: [1, 2][n])(np.arange(2)),
         TracerIntegerConversionError,
-        "Pass the integer as a static argument, by static_argnums or static_argnames of",
+        "To convert use astype; else close over it, or make it static.",
     ),
     (
         lambda: vmap(lambda n: reshape(ones(2), n))(np.arange(2)),

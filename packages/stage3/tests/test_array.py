@@ -205,7 +205,7 @@ class TestPythonNumbers:
             (lambda: array("a"), TypeError, "expected an array or a number, found 'a'"),
             (lambda: array(["a"]), TypeError, "expected an array of numbers, found dtype <U1"),
             (lambda: array(None), TypeError, "expected an array or a number, found None"),
-            (lambda: array(X).reshape(2), ValueError, "does not fit shape (2,)"),
+            (lambda: array(X).reshape(2), ValueError, "does not fit shape 2. The sizes"),
             (
                 lambda: array(X) + np.zeros(4),
                 ValueError,

@@ -12,12 +12,10 @@ from minijax_stage2 import (
     add,
     bind1,
     current_trace,
-    draw_stack,
     jvp,
     mul,
     reduce_sum,
     sin,
-    trace_stack,
     vmap,
 )
 from minijax_stage2.primitives import sin_p
@@ -94,15 +92,15 @@ class TestNesting:
         seen = []
 
         def f(x):
-            seen.append([str(trace) for trace in trace_stack()])
+            seen.append([str(trace) for trace in current_trace().stack()])
             return x
 
         def g(x):
             return vmap(f)(x)
 
         make_jaxpr(g)(X)
-        assert seen == [["evaluation of `numpy`", "make_jaxpr of `g`", "vmap of `f`"]]
-        assert "jit of `f`" in draw_under_jit()
+        assert seen == [["vmap of `f`", "make_jaxpr of `g`"]]
+        assert stack_under_jit() == ["jit of `f`"]
 
     def test_jvp_of_a_staged_program_is_staged(self):
         closed = make_jaxpr(lambda x, t: jvp(sin, (x,), (t,)))(1.0, 1.0)
@@ -111,12 +109,12 @@ class TestNesting:
         assert (out, tangent) == pytest.approx((np.sin(2.0), 3 * np.cos(2.0)))
 
 
-def draw_under_jit():
+def stack_under_jit():
     seen = []
 
     @jit
     def f(x):
-        seen.append(draw_stack())
+        seen.append([str(trace) for trace in current_trace().stack()])
         return x
 
     f(1.0)

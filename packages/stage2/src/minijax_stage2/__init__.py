@@ -44,8 +44,7 @@ __all__ = [
     # tangent
     "Zero",
     # trace
-    "Primitive", "Trace", "bind", "bind1", "current_trace", "draw_stack", "impl_rules",
-    "trace_stack",
+    "Primitive", "Trace", "bind", "bind1", "current_trace", "impl_rules",
     # tracer
     "Tracer",
     # tree

@@ -14,41 +14,25 @@ class MissingRuleError(NotImplementedError):
 class ConcretizationTypeError(JAXTypeError):
     """A concrete value was required, but the value is not known during tracing."""
 
-    remedy = (
-        "Keep it an array: the functions and operators of this package take scalars and arrays "
-        "alike."
-    )
+    remedy = "Keep it an array: operators take scalars and arrays alike."
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
     """The truth value of a traced value was requested, by `if`, `while`, `and`, `or` or `not`."""
 
-    remedy = (
-        "Use where(condition, x, y), or cond(condition, f, g, *operands) from stage 4 on, or let "
-        "the branch depend on static values only."
-    )
+    remedy = "Use where(condition, x, y), or from stage 4 on cond."
 
 
 class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced value was used as a Python integer, for instance as an index or a shape."""
 
-    remedy = (
-        "Pass the integer as a static argument, by static_argnums or static_argnames of jit, or "
-        "close over it. To make integers of other numbers use astype."
-    )
+    remedy = "To convert use astype; else close over it, or make it static."
 
 
 class TracerArrayConversionError(ConcretizationTypeError):
     """A traced value was passed to something that needs its numbers, for instance numpy."""
 
-    remedy = (
-        "Use the functions of this package in place of numpy's, or move what needs the numbers "
-        "out of the transformed function."
-    )
-
-
-class TypePromotionError(ValueError):
-    """The dtypes of operands have no implicit promotion."""
+    remedy = "Use the functions of this package in place of numpy's."
 
 
 class ShapeMismatchError(TypeError, ValueError):

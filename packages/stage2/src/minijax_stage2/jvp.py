@@ -13,7 +13,7 @@ from minijax_stage2.shaped_array import ShapedArray, dialect, float0, typeof, ty
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
-from minijax_stage2.trace import Primitive, Rules, Trace, bind, bind1
+from minijax_stage2.trace import Params, Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_map, tree_unflatten
 
@@ -45,9 +45,7 @@ class JVPTrace(Trace):
     transformation = "jvp"
     tracer = JVPTracer
 
-    def process(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         primals, tangents = self.unbox(args)
         if all(type(tangent) is Zero for tangent in tangents):
             return self.leave_to_parent(primitive, args, params)

@@ -8,39 +8,23 @@ import numpy as np
 
 from minijax_stage2 import functions as f
 from minijax_stage2.shaped_array import Shape, ShapedArray, aval_rules, has_type
-from minijax_stage2.shown import shown
 
 Method = Callable[[Any, Any], Any]
 
 
-def operator_of(function: Callable[[Any, Any], Any]) -> Method:
-    """`x.__op__(y)`; Python itself raises an error for operands that are not arrays."""
+def operator_of(
+    function: Callable[[Any, Any], Any], reflected: bool = False, also: tuple[type, ...] = ()
+) -> Method:
+    """`x.__op__(y)`, or `x.__rop__(y)` if reflected.
+
+    For a `y` that is not an array Python asks `y`, unless it is of the types `also`, for which the
+    function says what is wrong.
+    """
 
     def operate(self: Any, other: Any) -> Any:
-        return function(self, other) if has_type(other) else NotImplemented
-
-    return operate
-
-
-def equality_of(operate: Method) -> Method:
-    """`x == y` or `x != y`; an error for lists, which Python would call unequal without a look."""
-
-    def compare(self: Any, other: Any) -> Any:
-        if isinstance(other, list | tuple):
-            raise TypeError(
-                f"{self.aval} is compared with {shown(other)} of type {type(other).__name__}, "
-                "which is not an array: numpy.array(...) makes it one"
-            )
-        return operate(self, other)
-
-    return compare
-
-
-def reflected_operator_of(function: Callable[[Any, Any], Any]) -> Method:
-    """`y.__rop__(x)`."""
-
-    def operate(self: Any, other: Any) -> Any:
-        return function(other, self) if has_type(other) else NotImplemented
+        if not has_type(other) and not isinstance(other, also):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
 
     return operate
 
@@ -72,13 +56,15 @@ class ArrayOperators:
 
     __hash__ = None  # type: ignore[assignment]  # because == compares element by element
 
-    __add__, __radd__ = operator_of(f.add), reflected_operator_of(f.add)
-    __sub__, __rsub__ = operator_of(f.sub), reflected_operator_of(f.sub)
-    __mul__, __rmul__ = operator_of(f.mul), reflected_operator_of(f.mul)
-    __truediv__, __rtruediv__ = operator_of(f.div), reflected_operator_of(f.div)
-    __pow__, __rpow__ = operator_of(f.power), reflected_operator_of(f.power)
-    __matmul__, __rmatmul__ = operator_of(f.matmul), reflected_operator_of(f.matmul)
-    __eq__, __ne__ = equality_of(operator_of(f.eq)), equality_of(operator_of(f.ne))
+    __add__, __radd__ = operator_of(f.add), operator_of(f.add, reflected=True)
+    __sub__, __rsub__ = operator_of(f.sub), operator_of(f.sub, reflected=True)
+    __mul__, __rmul__ = operator_of(f.mul), operator_of(f.mul, reflected=True)
+    __truediv__, __rtruediv__ = operator_of(f.div), operator_of(f.div, reflected=True)
+    __pow__, __rpow__ = operator_of(f.power), operator_of(f.power, reflected=True)
+    __matmul__, __rmatmul__ = operator_of(f.matmul), operator_of(f.matmul, reflected=True)
+    # Python would call an array and a list unequal without a look.
+    __eq__ = operator_of(f.eq, also=(list, tuple))
+    __ne__ = operator_of(f.ne, also=(list, tuple))
     __lt__, __le__ = operator_of(f.lt), operator_of(f.le)
     __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
 

@@ -16,6 +16,8 @@ from minijax_stage2.errors import MissingRuleError
 from minijax_stage2.shaped_array import python_scalars, stage1_error
 from minijax_stage2.source import at_user_line, name_of, on_behalf_of
 
+Params = dict[str, Any]  # the parameters of a primitive, by name
+
 
 class Primitive:
     """A named operation, whose meaning is given by the rules of each interpreter.
@@ -87,15 +89,11 @@ class Trace(Interpreter):
         with super().run(), on_behalf_of(None):
             yield
 
-    def process(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         """Apply `primitive`: arrays positionally, metadata by keyword; return a list."""
         raise NotImplementedError(f"{type(self).__name__} must define process")
 
-    def leave_to_parent(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
+    def leave_to_parent(self, primitive: Primitive, args: Sequence[Any], params: Params) -> Any:
         """Apply a primitive that does not concern this trace in its parent."""
         with set_interpreter(self.parent):
             return current_trace().process(primitive, args, params)
@@ -150,41 +148,6 @@ def current_trace() -> Trace:
     raise stage1_error(interpreter)
 
 
-def trace_stack() -> list[Trace]:
-    """The tracer stack: from evaluation, at the bottom, to the current trace.
-
-    >>> from minijax_stage2 import jvp
-    >>> out = jvp(lambda x: print([t.transformation for t in trace_stack()]) or x, (1.0,), (1.0,))
-    ['evaluation', 'jvp']
-    """
-    stack: list[Trace] = [current_trace()]
-    while not isinstance(stack[-1], EvalTrace):
-        parent = stack[-1].parent
-        stack.append(parent if isinstance(parent, Trace) else eval_trace)
-    return stack[::-1]
-
-
-def draw_stack() -> str:
-    """The tracer stack as a drawing, the current trace on top.
-
-    >>> from minijax_stage2 import jvp
-    >>> def f(x):
-    ...     print(draw_stack())
-    ...     return x
-    >>> out = jvp(f, (1.0,), (1.0,))
-    +-----------------------+
-    | jvp of `f`            |
-    +-----------------------+
-    | evaluation of `numpy` |
-    +-----------------------+
-    """
-    lines = [str(trace) for trace in trace_stack()]
-    width = max(map(len, lines))
-    rule = f"+-{'-' * width}-+"
-    boxes = [f"| {line:{width}} |" for line in reversed(lines)]
-    return "\n".join([rule, *(line for box in boxes for line in (box, rule))])
-
-
 impl_rules = Rules("evaluation", "impl_rules")
 
 # Primitives that turn Python numbers into arrays: they decide the dtype of the result.
@@ -204,9 +167,7 @@ class EvalTrace(Trace):
         super().__init__()
         self.function_name = "numpy"
 
-    def process(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         for x in args:
             evaluate = getattr(x, "evaluate_primitive", None)
             if evaluate is not None:

@@ -13,7 +13,7 @@ from minijax_stage2.errors import (
 from minijax_stage2.operators import ArrayOperators
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.source import user_source
-from minijax_stage2.trace import Primitive, Trace
+from minijax_stage2.trace import Params, Primitive, Trace
 
 
 class Tracer(ArrayOperators, Boxed):
@@ -40,16 +40,10 @@ class Tracer(ArrayOperators, Boxed):
         """Explain why there is no single value to look at."""
         raise NotImplementedError(f"{type(self).__name__} must define why_unknown")
 
-    def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
-        """The remedy of an error, in the user's names."""
-        return error.remedy
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval}>"
 
-    def evaluate_primitive(
-        self, primitive: Primitive, args: Any, params: dict[str, Any]
-    ) -> NoReturn:
+    def evaluate_primitive(self, primitive: Primitive, args: Any, params: Params) -> NoReturn:
         """Raise an error: a tracer that reaches evaluation has leaked out of its function."""
         leaked = next(x for x in args if isinstance(x, Tracer))
         raise leaked_value_error(leaked, leaked.interpreter, leaked.source)
@@ -99,8 +93,7 @@ class Tracer(ArrayOperators, Boxed):
         reason = "the result would lose its derivative" if known else self.why_unknown()
         here = user_source()
         line = f"\n    {here.text}\n" if here is not None and here.text else " "
-        remedy = remedy or self.remedy_for(error)
-        raise error(f"{need} at {here}:{line}but {reason}.\n{remedy}")
+        raise error(f"{need} at {here}:{line}but {reason}.\n{remedy or error.remedy}")
 
 
 class PrimalTracer(Tracer):

@@ -10,7 +10,7 @@ from minijax_stage2.functions import broadcast_in_dim, moveaxis
 from minijax_stage2.mapped_axes import axes_of_leaves, axis_of_result, mapped_axes
 from minijax_stage2.shaped_array import ShapedArray, dialect, typeof
 from minijax_stage2.source import name_of, on_behalf_of, user_source
-from minijax_stage2.trace import Primitive, Rules, Trace, bind
+from minijax_stage2.trace import Params, Primitive, Rules, Trace, bind
 from minijax_stage2.tracer import Tracer
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 
@@ -82,9 +82,7 @@ class BatchTrace(Trace):
         super().__init__(f)
         self.axis = axis
 
-    def process(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         values, dims = self.unbox(args)
         with on_behalf_of(user_source()):
             with set_interpreter(self.parent):

@@ -20,7 +20,6 @@ from minijax_stage2.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
     TreeMismatchError,
-    TypePromotionError,
 )
 from minijax_stage3 import JaxprTypeError
 from minijax_stage3.errors import CompileError, ExecutionError
@@ -89,6 +88,10 @@ class LeakedTracerError(UnexpectedTracerError):
     """A tracer outlived its call; found by `checking_leaks`."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
+
+
+class TypePromotionError(ValueError):
+    """The dtypes of operands have no implicit promotion."""
 
 
 class UnboundAxisError(NameError):

@@ -19,7 +19,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
-from minijax_stage2.operators import Method, equality_of, operator_of, reflected_operator_of
+from minijax_stage2.operators import Method, operator_of
 from minijax_stage2.shaped_array import has_type
 from minijax_stage2.shown import shown
 
@@ -49,11 +49,13 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _operator(function: Callable[[Any, Any], Any], is_reflected: bool = False) -> Method:
+def _operator(
+    function: Callable[[Any, Any], Any], is_reflected: bool = False, also: tuple[type, ...] = ()
+) -> Method:
     """`x.__op__(y)` or `y.__rop__(x)`, as in stage 2; its errors hide our frames."""
 
     def operate(self: Any, other: Any) -> Any:
-        if not has_type(other) and not converts_itself(other):
+        if not (has_type(other) or isinstance(other, also) or converts_itself(other)):
             return NotImplemented
         try:
             return function(other, self) if is_reflected else function(self, other)
@@ -246,7 +248,7 @@ for name, function in (OPERATORS | COMPARISONS).items():
 for name, function in OPERATORS.items():
     METHODS[f"__r{name}__"] = _operator(function, is_reflected=True)
 for name in ("__eq__", "__ne__"):
-    METHODS[name] = equality_of(METHODS[name])
+    METHODS[name] = _operator(COMPARISONS[name.strip("_")], also=(list, tuple))
 
 # What Arrays have of their own, or tracers do by the functions of the stages, where these can.
 OF_TRACERS: dict[str, Any] = {
@@ -274,7 +276,7 @@ for name in ("lt", "le", "gt", "ge"):
     operate = operator_of(getattr(functions, name))
     OF_TRACERS[f"__{name}__"] = _unless(_COMPLEX, f"__{name}__", operate)
 OF_TRACERS["__pow__"] = _unless(_WHOLE, "__pow__", operator_of(functions.power))
-OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", reflected_operator_of(functions.power))
+OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", operator_of(functions.power, reflected=True))
 _NONE = "", ""
 for symbol in ("add", "sub", "mul", "truediv", "matmul", "eq", "ne"):
     for name in (f"__{symbol}__", f"__r{symbol}__"):

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.errors.argument_errors import require_fit
+from minijax.errors.classes import TypePromotionError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.settings.key_types import extended, is_key_type, prng_key
 from minijax.settings.number_types import (
@@ -15,7 +16,6 @@ from minijax.settings.number_types import (
     types_here,
 )
 from minijax_stage2 import float0, typeof
-from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.promotion import result_type as common_type
 from minijax_stage2.shaped_array import (
     ShapedArray,

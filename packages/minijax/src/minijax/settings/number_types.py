@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.errors.classes import TypePromotionError
 from minijax.settings.config import Option, config
 from minijax.settings.key_types import no_numbers
 from minijax.settings.tracers import Tracer, interpreter_of_library
 from minijax_stage2 import ShapedArray, typeof
-from minijax_stage2.errors import TypePromotionError
 from minijax_stage2.shaped_array import (
     Dialect,
     DTypes,

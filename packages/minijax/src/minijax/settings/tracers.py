@@ -7,7 +7,7 @@ from `Tracer`, which gets its methods from `minijax.numpy`.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import minijax_stage2 as stage2
 from minijax.settings.printed_types import type_text
@@ -77,9 +77,11 @@ class Tracer(stage2.Tracer):
 
     __slots__ = ("__weakref__",)
 
-    def remedy_for(self, error: type[ConcretizationTypeError]) -> str:
-        """The remedy of an error, in the names of this library."""
-        return _REMEDIES[error]
+    def refuse(
+        self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None
+    ) -> NoReturn:
+        """Raise the error, with its remedy in the names of this library."""
+        super().refuse(error, need, remedy or _REMEDIES[error])
 
     def __repr__(self) -> str:
         return _text(self) or super().__repr__()

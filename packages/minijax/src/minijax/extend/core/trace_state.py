@@ -8,7 +8,7 @@ from minijax.primitives.axis_names import names_here
 from minijax.runtime.evaluation import library_evaluation
 from minijax_stage1 import current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
-from minijax_stage2 import Trace, current_trace, trace_stack
+from minijax_stage2 import Trace, current_trace
 from minijax_stage2.trace import EvalTrace
 from minijax_stage2.vmap import BatchTrace
 from minijax_stage3.staging import JaxprTrace
@@ -75,12 +75,12 @@ def set_current_trace(trace: Any, check_leaks: bool = False) -> Iterator[None]:
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     """Return True if a function is being staged."""
-    return any(isinstance(trace, JaxprTrace) for trace in trace_stack())
+    return any(isinstance(trace, JaxprTrace) for trace in current_trace().stack())
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     """Return True if a function is being mapped."""
-    return any(isinstance(trace, BatchTrace) for trace in trace_stack())
+    return any(isinstance(trace, BatchTrace) for trace in current_trace().stack())
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Hashable]:
