@@ -128,7 +128,7 @@ TABLE = {
     "make_jaxpr": [
         (lambda: make_jaxpr(3)(1.0), TypeError, f"make_jaxpr: {NOT_FUNCTION}"),
         (lambda: make_jaxpr(identity)("a"), TypeError, f"make_jaxpr of `identity`: argument x: {NOT_ARRAY}"),
-        (lambda: eval_jaxpr(make_jaxpr(identity)(1.0).jaxpr, []), TypeError, "the jaxpr takes f64\[\], found nothing"),
+        (lambda: eval_jaxpr(make_jaxpr(identity)(1.0).jaxpr, []), TypeError, r"the jaxpr takes f64\[\], found nothing"),
     ],
     "grad": [
         (lambda: grad(3), TypeError, f"grad: {NOT_FUNCTION}"),
