@@ -173,10 +173,10 @@ def test_steps_of_different_length_are_no_fault(processes):
     program = """
 long = minijax.jit(lambda x: x.max())
 if rank:
-    time.sleep(7)
+    time.sleep(4)
 print(float(step(x)), float(long(x)), float(step(x)))
 """
-    done = run(processes, program, HEARTBEAT="5")
+    done = run(processes, program, HEARTBEAT="3")
     assert [each.printed for each in done] == ["28.0 7.0 28.0\n"] * 2
 
 

@@ -27,8 +27,8 @@ def upper_digits(x, y):
 
 def growth_of_digamma(a, b):
     """Many terms of the sum that defines it, and for the others their integral."""
-    terms = (b / ((a + k) * (a + b + k)) for k in range(20_000))
-    return sum(terms) + math.log1p(b / (a + 19_999.5))
+    k = np.arange(20_000.0)
+    return np.sum(b / ((a + k) * (a + b + k))) + math.log1p(b / (a + 19_999.5))
 
 
 UNARY = {

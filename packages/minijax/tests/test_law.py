@@ -18,6 +18,7 @@ import law_elementwise
 import law_structured
 import numpy as np
 import pytest
+from shares import IS_NIGHT
 
 import minijax.export  # declares primitives, as does the next
 import minijax.numpy as jnp
@@ -266,21 +267,27 @@ def function_of(example):
     return example.primitive, example.function
 
 
-def kinds_of(example):
-    return *function_of(example), frozenset(aval.dtype.kind for aval in example.avals)
+def shapes_of(example):
+    return tuple(aval.shape for aval in example.avals)
 
 
 def is_long(example):
     return example.primitive.name in law_elementwise.LONG
 
 
-# What is evaluated operation by operation by day, too: one of each kind of numbers.
-EVALUATED = first_of_each(widest(EXAMPLES), kinds_of)
+# What is evaluated operation by operation by day, too: one of each primitive and function.
+EVALUATED = first_of_each([e for e in widest(EXAMPLES) if not is_long(e)], function_of)
 # By day, derivatives and batches are tried of the widest numbers, and of what takes long to compile
 # once; all that compiles nothing, and all values, are tried of all examples.
 BY_DAY = [e for e in widest(EXAMPLES) if not is_long(e)]
 BY_DAY += first_of_each(filter(is_long, widest(EXAMPLES)), function_of)
 SHORT = [e for e in SMOOTH if not is_long(e)]
+# No rule for batches asks what numbers there are; what takes long to compile has that of all
+# elementwise primitives.
+OF_EACH_SHAPE = first_of_each(
+    widest(e for e in EXAMPLES if not is_long(e)),
+    lambda e: (function_of(e), shapes_of(e), str(e.params)),
+)
 
 LAWS = defaultdict(list)  # by primitive: each law, and the examples on which it is tried by day
 
@@ -609,7 +616,10 @@ def test_vjp_is_the_transpose_of_jvp(example):
         assert forwards == pytest.approx(backwards, rel=1e-4 if ct.dtype in (F32, C64) else 1e-12)
 
 
-@law([e for e in SMOOTH if e.avals[0].dtype == F64], by_day=widest(SHORT))
+REAL = [e for e in SMOOTH if e.avals[0].dtype == F64]
+
+
+@law(REAL, by_day=first_of_each([e for e in REAL if not is_long(e)], function_of))
 def test_derivatives_have_derivatives(example):
     """The rules are made of primitives with rules: forward over reverse, against differences."""
     args, ct = example.draw(), cotangent_for(example)
@@ -631,11 +641,19 @@ def test_derivatives_have_derivatives(example):
 
 
 def batches(example):
-    """Every choice of operands to batch, each along its first or its last axis."""
-    for which in itertools.product((False, True), repeat=len(example.avals)):
+    """Every choice of operands to batch, each along its first or its last axis.
+
+    By day, all along the first, or in turn along the last and the first.
+    """
+    count = len(example.avals)
+    by_day = (0,) * count, (-1, 0) * count
+    every = itertools.product((0, -1), repeat=count)
+    for which in itertools.product((False, True), repeat=count):
         if any(which):
-            ends = [(0, -1) if is_batched else (None,) for is_batched in which]
-            yield from itertools.product(*ends)
+            chosen = [iter(ends) for ends in (every if IS_NIGHT else by_day)]
+            yield from dict.fromkeys(
+                tuple(next(ends) if is_batched else None for is_batched in which) for ends in chosen
+            )
 
 
 def stacked(example, i):
@@ -655,7 +673,7 @@ def mapped(example, in_axes):
     return of_first_axes
 
 
-@law(EXAMPLES, by_day=BY_DAY)
+@law(EXAMPLES, by_day=OF_EACH_SHAPE)
 def test_vmap_is_a_loop(example):
     first, *others = (example.draw(seed) for seed in range(BATCH))
     calls = []
@@ -701,7 +719,9 @@ def test_divided_examples_have_divided_results():
 
 @law(widest(SMOOTH), by_day=first_of_each(widest(SHORT), function_of))
 def test_transformations_compose_in_every_order(example):
-    """jit(vmap(vjp)), vmap(jit(vjp)), vmap(vjp(jit)): all are vjp of one example at a time."""
+    """vmap(vjp(jit)), vjp(jit(vmap)), jit(vmap(vjp)), vmap(jit(vjp)): all are vjp of one example at
+    a time. By day, the latter two are tried of what holds programs.
+    """
     ct = cotangent_for(example)
 
     def pull(f):
@@ -709,15 +729,19 @@ def test_transformations_compose_in_every_order(example):
 
     pulled = pull(example)
     args = [stacked(example, i) for i in range(len(example.avals))]
-    *loop, first, second, third, fourth = yield [
-        *((pulled, *example.draw(seed)) for seed in range(BATCH)),
-        (jit(vmap(pull(example))), *args),
-        (vmap(jit(pull(example))), *args),
-        (vmap(pull(jit(example))), *args),
-        (lambda *args: vjp(jit(vmap(example)), *args)[1](np.stack([ct] * BATCH)), *args),
+    orders = [
+        vmap(pull(jit(example))),
+        lambda *args: vjp(jit(vmap(example)), *args)[1](np.stack([ct] * BATCH)),
     ]
-    expected = [np.stack([np.asarray(x) for x in xs]) for xs in zip(*loop, strict=True)]
-    for composed in (first, second, third, fourth):
+    if IS_NIGHT or example.function is not None:
+        orders += [jit(vmap(pull(example))), vmap(jit(pull(example)))]
+    results = yield [
+        *((pulled, *example.draw(seed)) for seed in range(BATCH)),
+        *((composed, *args) for composed in orders),
+    ]
+    loop = zip(*results[:BATCH], strict=True)
+    expected = [np.stack([np.asarray(x) for x in xs]) for xs in loop]
+    for composed in results[BATCH:]:
         for found, x in zip(composed, expected, strict=True):
             if np.asarray(found).dtype.kind != "V":  # an integer has no derivative
                 is_close(found, x)
