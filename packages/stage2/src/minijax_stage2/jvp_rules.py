@@ -4,6 +4,7 @@ In a formula `t` is the tangent of that operand, `out` the result of the primiti
 """
 
 # ruff: noqa: F403, F405
+from typing import Any
 
 from minijax_stage2 import primitives as p
 from minijax_stage2.functions import *
@@ -42,12 +43,11 @@ defjvp(
 )
 
 
-defjvp(
-    p.convert_element_type_p,
-    lambda t, out, x, **params: (
-        bind1(p.convert_element_type_p, t, **params) if is_inexact(typeof(out).dtype) else None
-    ),
-)
+def _converted(t: Any, out: Any, x: Any, **params: Any) -> Any:
+    return bind1(p.convert_element_type_p, t, **params) if is_inexact(typeof(out).dtype) else None
+
+
+defjvp(p.convert_element_type_p, _converted)
 
 deflinear(p.reduce_sum_p)
 deflinear(p.transpose_p)
