@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray, typeof
 from minijax_stage2.shaped_array import dialect, python_scalars
-from minijax_stage2.trace import Rules
+from minijax_stage2.trace import Params, Rules
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, typecheck_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, inner_jaxprs
@@ -69,16 +69,14 @@ class PartialEvalTrace(JaxprTrace):
         """Return False for an Array: it was computed, so it is a residual, new in each call."""
         return isinstance(scalar, _NUMBERS)
 
-    def process(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         if not any(map(self.is_unknown, args)):
             return self.leave_to_parent(primitive, args, params)
         if partial_eval_rules.get(primitive) is None:
             return super().process(primitive, args, params)
         return self.split(primitive, args, params)
 
-    def split(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def split(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         """Run the known half of a higher-order primitive, and stage the rest."""
         invars = [Var(typeof(x)) for x in args]
         in_avals = tuple([var.aval for var in invars])
@@ -202,8 +200,8 @@ def split_call(
     unknown_ins: Sequence[bool],
     unknown_outs: Sequence[bool],
     residuals: Sequence[ShapedArray],
-    known: dict[str, Any],
-    unknown: dict[str, Any],
+    known: Params,
+    unknown: Params,
 ) -> PartialEqns:
     """Split an equation that applies programs to its last operands.
 

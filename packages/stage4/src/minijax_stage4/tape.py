@@ -20,7 +20,7 @@ from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tangent import instantiate
-from minijax_stage2.trace import Rules
+from minijax_stage2.trace import Params, Rules
 from minijax_stage2.tracer import PrimalTracer
 from minijax_stage4.grad import one_like
 from minijax_stage4.transpose import UndefPrimal, transpose_rules, unspread
@@ -58,9 +58,7 @@ class TapeTrace(Trace):
         self.tape.append(record)
         return self.tracer(self, primal, len(self.tape) - 1)
 
-    def process(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         nodes = [x.node if self.owns(x) else None for x in args]
         primals = [x.primal if self.owns(x) else x for x in args]
         with set_interpreter(self.parent):
