@@ -48,7 +48,7 @@ class JVPTrace(Trace):
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         primals, tangents = self.unbox(args)
         if all(type(tangent) is Zero for tangent in tangents):
-            return self.leave_to_parent(primitive, args, params)
+            return self.leave_to_parent(primitive, args, params)  # type: ignore[no-any-return]
         with on_behalf_of(user_source()), set_interpreter(self.parent):
             outs, out_tangents = jvp_rules[primitive](primals, tangents, **params)
             for out, tangent in zip(outs, out_tangents, strict=True):

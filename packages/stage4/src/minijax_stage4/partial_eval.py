@@ -71,7 +71,7 @@ class PartialEvalTrace(JaxprTrace):
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         if not any(map(self.is_unknown, args)):
-            return self.leave_to_parent(primitive, args, params)
+            return self.leave_to_parent(primitive, args, params)  # type: ignore[no-any-return]
         if partial_eval_rules.get(primitive) is None:
             return super().process(primitive, args, params)
         return self.split(primitive, args, params)
