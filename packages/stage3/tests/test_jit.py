@@ -4,6 +4,7 @@ import functools
 import gc
 import threading
 import weakref
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -203,7 +204,7 @@ class TestUses:
             """Doubles."""
             return 2 * x
 
-        @jit(static_argnums=1)
+        @partial(jit, static_argnums=1)
         def g(x, n):
             return x * n
 
@@ -220,7 +221,7 @@ class TestUses:
             def __init__(self, scale):
                 self.scale = scale
 
-            @jit(static_argnums=0)
+            @partial(jit, static_argnums=0)
             def __call__(self, x):
                 return x * self.scale
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,7 @@ abstract_eval_rules = Rules("abstract evaluation", "abstract_eval_rules")
 Avals = list[ShapedArray]
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def once_for_types(function: Function) -> Function:
+def once_for_types(function: Callable[..., Any]) -> Any:
     """Decorator: cache a function of a primitive, types and parameters."""
 
     @lru_cache(maxsize=16_384)
@@ -39,7 +36,7 @@ def once_for_types(function: Function) -> Function:
         return function(primitive, in_avals, params) if primitive.higher_order else once(*key)
 
     cached.cache_clear = once.cache_clear  # type: ignore[attr-defined]
-    return cached  # type: ignore[return-value]
+    return cached
 
 
 @once_for_types

@@ -41,9 +41,7 @@ def cached_by_jaxpr(transform: Callable[..., Any]) -> Callable[..., Any]:
     cache: WeakKeyDictionary[Jaxpr, dict[Any, Any]] = WeakKeyDictionary()
 
     def cached(jaxpr: Jaxpr, *key: Any) -> Any:
-        results = cache.get(jaxpr)
-        if results is None:
-            results = cache[jaxpr] = {}
+        results = cache.setdefault(jaxpr, {})
         if key not in results:
             results[key] = transform(jaxpr, *key)
         return results[key]

@@ -9,7 +9,7 @@ from typing import Any
 
 from minijax_stage2 import Primitive, ShapedArray, current_trace, typeof
 from minijax_stage2.source import Source, on_behalf_of
-from minijax_stage3.printing import eqn_to_str, jaxpr_to_str
+from minijax_stage3.printing import Printer
 
 
 @dataclass(eq=False, slots=True)
@@ -59,9 +59,10 @@ class JaxprEqn:
     source: Source | None = None
 
     def __repr__(self) -> str:
-        return eqn_to_str(self)
+        return "\n".join(Printer().eqn_lines(self))
 
 
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Jaxpr:
     """A function as data: parameters, equations in order, and results.
 
@@ -74,19 +75,10 @@ class Jaxpr:
     { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[]; c:f32[] = mul b a in (c,) }
     """
 
-    __slots__ = ("__weakref__", "constvars", "eqns", "invars", "outvars")
-
-    def __init__(
-        self,
-        constvars: Sequence[Var],
-        invars: Sequence[Var],
-        eqns: Sequence[JaxprEqn],
-        outvars: Sequence[Atom],
-    ):
-        self.constvars = list(constvars)
-        self.invars = list(invars)
-        self.eqns = list(eqns)
-        self.outvars = list(outvars)
+    constvars: list[Var]
+    invars: list[Var]
+    eqns: list[JaxprEqn]
+    outvars: Sequence[Atom]
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -97,7 +89,7 @@ class Jaxpr:
         return [atom.aval for atom in self.outvars]
 
     def __repr__(self) -> str:
-        return jaxpr_to_str(self)
+        return "\n".join(Printer().jaxpr_lines(self))
 
 
 @dataclass(eq=False, slots=True)
@@ -127,7 +119,7 @@ class ClosedJaxpr:
         return self.jaxpr.out_avals
 
     def __repr__(self) -> str:
-        return jaxpr_to_str(self.jaxpr)
+        return repr(self.jaxpr)
 
 
 def inner_jaxprs(eqn: JaxprEqn) -> list[Jaxpr]:

@@ -112,12 +112,11 @@ class Lowered(NamedTuple):
         return compile_jaxpr(self.jaxpr, self.name)
 
 
-def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence[int] = ()) -> Any:
+def jit(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()) -> JittedFunction:
     """Compile `fun` with XLA, once for each signature that it is called with.
 
     Arguments:
-        fun: function of arrays and pytrees of arrays, without side effects. Without it, `jit`
-            returns a decorator.
+        fun: function of arrays and pytrees of arrays, without side effects.
         static_argnums: positions of arguments that are not arrays but hashable Python values,
             part of the signature: `fun` is compiled for each value.
 
@@ -132,7 +131,5 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: int | Sequence
     >>> jit(lambda x: x + 1)(np.arange(3.0))
     Array([1., 2., 3.], dtype=float64)
     """
-    if fun is None:
-        return functools.partial(jit, static_argnums=static_argnums)
     require_function("jit", fun)
     return JittedFunction(fun, ints("jit: static_argnums", static_argnums))

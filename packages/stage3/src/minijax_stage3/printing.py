@@ -43,10 +43,10 @@ class Printer:
         consts = self._binders(jaxpr.constvars)
         args = self._binders(jaxpr.invars)
         blocks = [self.eqn_lines(eqn) for eqn in jaxpr.eqns]
-        outs = _tuple([self._atom(atom) for atom in jaxpr.outvars])
+        outs = ", ".join(map(self._atom, jaxpr.outvars)) + "," * (len(jaxpr.outvars) == 1)
         head = f"{{ {self.word('lambda', 'keyword')} {consts}; {args}. "
         head += self.word("let", "keyword")
-        tail = f"{self.word('in', 'keyword')} {outs} }}"
+        tail = f"{self.word('in', 'keyword')} ({outs}) }}"
         line = f"{head} {'; '.join(block[0] for block in blocks)} {tail}"
         if self._fits(line, blocks):
             return [line]
@@ -72,10 +72,10 @@ class Printer:
         return self.width(line) <= LINE_WIDTH and all(len(block) == 1 for block in blocks)
 
     def _param_lines(self, key: str, value: Any) -> list[str]:
-        if _is_jaxpr(value):
+        if hasattr(value, "eqns"):
             first, *rest = self.jaxpr_lines(value)
             return [f"{key}={first}", *rest]
-        if _holds_jaxprs(value):
+        if isinstance(value, tuple) and any(hasattr(x, "eqns") for x in value):
             inner = [f"  {line}" for x in value for line in self.jaxpr_lines(x)]
             return [f"{key}=(", *inner, ")"]
         return [f"{key}={value}"]
@@ -93,25 +93,3 @@ class Printer:
 
     def _type(self, atom: "Atom") -> str:
         return self.word(str(atom.aval), "type")
-
-
-def jaxpr_to_str(jaxpr: "Jaxpr") -> str:
-    """`jaxpr` as text."""
-    return "\n".join(Printer().jaxpr_lines(jaxpr))
-
-
-def eqn_to_str(eqn: "JaxprEqn") -> str:
-    """One equation as text, with its own variable names."""
-    return "\n".join(Printer().eqn_lines(eqn))
-
-
-def _is_jaxpr(x: Any) -> bool:
-    return hasattr(x, "eqns")
-
-
-def _holds_jaxprs(x: Any) -> bool:
-    return _is_jaxpr(x) or (isinstance(x, tuple) and bool(x) and all(map(_is_jaxpr, x)))
-
-
-def _tuple(items: Sequence[str]) -> str:
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

@@ -497,7 +497,7 @@ def printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
         return jaxpr
     same = _same.get(jaxpr)
     if same is None:
-        same = PrintedJaxpr(jaxpr.constvars, jaxpr.invars, jaxpr.eqns, jaxpr.outvars)
+        same = PrintedJaxpr(jaxpr.constvars, jaxpr.invars, [*jaxpr.eqns], jaxpr.outvars)
         _same[jaxpr] = same
     return same
 
