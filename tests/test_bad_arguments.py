@@ -111,7 +111,7 @@ TABLE = [
     (lambda: core.ShapedArray((), "abc"), TypeError, "ShapedArray: dtype must be a dtype or the name of one"),
     (lambda: core.FlatFunction(jnp.sin, None), TypeError, "FlatFunction: in_tree must be a PyTreeDef, found None"),
     # What is not an array, and what to do about it.
-    (lambda: jnp.sin([1.0]), TypeError, r"found .*of type list. A list or a tuple becomes an array by jnp.array"),
+    (lambda: jnp.sin([1.0]), TypeError, r"found .*of type list. jnp.array"),
     (lambda: jnp.sin({"a": 1.0}), TypeError, "of type dict. Take the values of a dict by key, or all at once by tree_map."),
     (lambda: jnp.sin(None), TypeError, "of type NoneType. A function that ends without `return` gives None."),
     (lambda: jnp.sin(len), TypeError, "Call it, and use what it returns."),

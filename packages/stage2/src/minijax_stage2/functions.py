@@ -251,8 +251,8 @@ def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
     `how` holds parameters for a compiler; numpy ignores them.
     """
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    contract, batch = (tuple(x_contract), tuple(y_contract)), (tuple(x_batch), tuple(y_batch))
+    axes = [[ints("dot_general: axes", one) for one in both] for both in dimension_numbers]
+    contract, batch = map(tuple, axes)
     dtype = result_type(typeof(x), typeof(y))
     x, y = cast(x, dtype), cast(y, dtype)
     return bind1(p.dot_general_p, x, y, dimension_numbers=(contract, batch), **how)

@@ -131,7 +131,7 @@ class LibraryDialect(Dialect):
         if hasattr(type(x), "__array__") or isinstance(x, memoryview):
             return "numpy.asarray(x) makes it an array."
         if isinstance(x, Sequence) and not isinstance(x, str | bytes):
-            return "A list or a tuple becomes an array by jnp.array(...)."
+            return "jnp.array(...) makes it an array."
         if isinstance(x, Mapping):
             return "Take the values of a dict by key, or all at once by tree_map."
         if x is None:
