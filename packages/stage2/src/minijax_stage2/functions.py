@@ -108,13 +108,10 @@ def _integer_power(x: Array, exponent: int) -> Array:
         return reciprocal(_integer_power(x, -exponent))
     if exponent == 0:
         return full_like(x, 1)
-    result = None
-    while exponent:
-        if exponent & 1:
-            result = x if result is None else mul(result, x)
-        exponent >>= 1
-        x = mul(x, x) if exponent else x
-    return result
+    if exponent == 1:
+        return x
+    even_part = _integer_power(mul(x, x), exponent // 2)
+    return mul(x, even_part) if exponent % 2 else even_part
 
 
 def abs(x: Array) -> Array:

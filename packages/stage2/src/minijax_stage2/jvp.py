@@ -15,7 +15,7 @@ from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Params, Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer
-from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_map, tree_unflatten
+from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_map
 
 jvp_rules = Rules("jvp", "jvp_rules")
 
@@ -102,9 +102,7 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
     (8.0, 12.0)
     """
 
-    def rule(
-        primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-    ) -> tuple[list[Any], list[Any]]:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = bind1(primitive, *primals, **params)
         terms = []
         for contribution, tangent in zip(contributions, tangents, strict=True):
@@ -141,9 +139,7 @@ def defzero(primitive: Primitive) -> None:
     (1.0, 0.0)
     """
 
-    def rule(
-        primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-    ) -> tuple[list[Any], list[Any]]:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         outs = bind(primitive, *primals, **params)
         return outs, [Zero(tangent_type(typeof(out))) for out in outs]
 
@@ -183,15 +179,11 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
     flat_tangents = check_tangents(f"{caller}: tangents", in_tree, avals, tuple(tangents))
     flat_fun = FlatFunction(fun, in_tree)
     outs, out_tangents = jvp_flat(flat_fun, [x for _, x in paths_and_primals], flat_tangents, fun)
-    return (
-        tree_unflatten(flat_fun.out_tree, outs),
-        tree_unflatten(flat_fun.out_tree, map(instantiate, out_tangents)),
-    )
+    unflatten = flat_fun.out_tree.unflatten
+    return unflatten(outs), unflatten(map(instantiate, out_tangents))
 
 
-def check_tangents(
-    what: str, tree: PyTreeDef, avals: Sequence[ShapedArray], tangents: Any
-) -> list[Any]:
+def check_tangents(what: str, tree: PyTreeDef, avals: Sequence[Any], tangents: Any) -> list[Any]:
     """The leaves of tangents or cotangents of values of these types, in a tree of this structure.
 
     Raises:

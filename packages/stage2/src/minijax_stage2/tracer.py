@@ -1,6 +1,5 @@
 """Tracers: the values that stand in for arguments while a trace interprets a function."""
 
-import operator
 from typing import Any, NoReturn
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
@@ -52,29 +51,20 @@ class Tracer(ArrayOperators, Boxed):
         need = "the truth of a traced value is needed"
         return bool(self.need_value(TracerBoolConversionError, need))
 
-    def __int__(self) -> int:
-        return int(self._need_integer())
-
     def __index__(self) -> int:
-        return operator.index(self._need_integer())
+        need = "a Python integer is needed of a traced value"
+        if self.aval.dtype.kind not in "biu":  # an integer would lose the derivative
+            self.refuse(TracerIntegerConversionError, need)
+        return int(self.need_value(TracerIntegerConversionError, need))
 
     def __float__(self) -> float:
         self.refuse(ConcretizationTypeError, "a Python float is needed of a traced value")
-
-    def __complex__(self) -> complex:
-        self.refuse(ConcretizationTypeError, "a Python complex is needed of a traced value")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         self.refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
 
     def __iter__(self) -> NoReturn:
         self.refuse(ConcretizationTypeError, "the elements of a traced value are needed one by one")
-
-    def _need_integer(self) -> Any:
-        need = "a Python integer is needed of a traced value"
-        if self.aval.dtype.kind not in "biu":  # an integer would lose the derivative
-            self.refuse(TracerIntegerConversionError, need)
-        return self.need_value(TracerIntegerConversionError, need)
 
     def need_value(
         self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None

@@ -253,9 +253,11 @@ for name in ("__eq__", "__ne__"):
 # What Arrays have of their own, or tracers do by the functions of the stages, where these can.
 OF_TRACERS: dict[str, Any] = {
     "__abs__": jnp.abs,
+    "__complex__": lambda x: complex(float(x)),
     "__copy__": lambda x: x,  # for nobody writes to it
     "__deepcopy__": lambda x, memo: x,
     "__format__": _format,
+    "__int__": lambda x: x.__index__(),
     "__iter__": iterate,
     "__reduce_ex__": _reduce_ex,
     "astype": lambda x, *args, **how: (
