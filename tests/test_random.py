@@ -199,7 +199,7 @@ APPROXIMATE = {
 }
 
 
-@every_width
+@pytest.mark.parametrize("x64", one_in(2, WIDTHS))
 def test_approximate_methods(x64):
     def of(name):
         def program(numpy, lib):
@@ -248,9 +248,14 @@ def test_the_same_bits(x64):
     assert_same_bits([case for case in CASES if case[0] not in IN_LOOPS], x64)
 
 
+# At every change one of those that are made of numbers of the gamma distribution.
+MADE_OF_GAMMA = ["loggamma", "beta", "dirichlet", "chisquare", "t", "f"]
+
+
 @every_width
-def test_the_same_bits_of_what_is_drawn_in_loops(x64):
-    assert_same_bits([case for case in CASES if case[0] in IN_LOOPS], x64)
+@pytest.mark.parametrize("names", one_in(2, [IN_LOOPS - {*MADE_OF_GAMMA[1:]}, MADE_OF_GAMMA[1:]]))
+def test_the_same_bits_of_what_is_drawn_in_loops(names, x64):
+    assert_same_bits([case for case in CASES if case[0] in names], x64)
 
 
 def test_the_same_bits_outside_of_programs():
@@ -311,9 +316,10 @@ GRADIENTS = {
 }
 
 
-# At every change one of those that are made of numbers of the gamma distribution.
-MADE_OF_GAMMA = ["loggamma", "beta", "dirichlet", "t", "f"]
-WITH_GRADIENTS = [[name for name in GRADIENTS if name not in MADE_OF_GAMMA], MADE_OF_GAMMA]
+WITH_GRADIENTS = [
+    [name for name in GRADIENTS if name not in MADE_OF_GAMMA],
+    [name for name in GRADIENTS if name in MADE_OF_GAMMA],
+]
 
 
 @pytest.mark.parametrize("names", one_in(2, WITH_GRADIENTS))
