@@ -271,6 +271,10 @@ def shapes_of(example):
     return tuple(aval.shape for aval in example.avals)
 
 
+def dtypes_of(example):
+    return tuple(aval.dtype for aval in example.avals)
+
+
 def is_long(example):
     return example.primitive.name in law_elementwise.LONG
 
@@ -278,7 +282,9 @@ def is_long(example):
 # What is evaluated operation by operation by day, too: one of each primitive and function.
 EVALUATED = first_of_each([e for e in widest(EXAMPLES) if not is_long(e)], function_of)
 # By day, derivatives and batches are tried of the widest numbers, and of what takes long to compile
-# once; all that compiles nothing, and all values, are tried of all examples.
+# once; all that compiles nothing, and all other values, are tried of all examples.
+COMPUTED = [e for e in EXAMPLES if not is_long(e)]
+COMPUTED += first_of_each(filter(is_long, EXAMPLES), lambda e: (function_of(e), dtypes_of(e)))
 BY_DAY = [e for e in widest(EXAMPLES) if not is_long(e)]
 BY_DAY += first_of_each(filter(is_long, widest(EXAMPLES)), function_of)
 SHORT = [e for e in SMOOTH if not is_long(e)]
@@ -508,7 +514,7 @@ def test_functions_hold_the_primitive_they_are_examples_of():
 OF_NUMPY = {**UNARY, **BINARY, **REDUCTIONS}
 
 
-@law([example for example in EXAMPLES if example.primitive.name in OF_NUMPY])
+@law([e for e in EXAMPLES if e.primitive.name in OF_NUMPY], by_day=COMPUTED)
 def test_values_are_those_of_numpy(example):
     args = example.draw()
     (out,) = yield [(example, *args)]
@@ -517,7 +523,7 @@ def test_values_are_those_of_numpy(example):
     is_close(out, np.asarray(expected, out.dtype))
 
 
-@law(EXAMPLES)
+@law(EXAMPLES, by_day=COMPUTED)
 def test_abstract_evaluation_and_jit_agree_with_evaluation(example):
     args = example.draw()
     (out,) = yield [(example, *args)]
