@@ -109,7 +109,7 @@ class Lowered(NamedTuple):
 
     def compile(self) -> CompiledJaxpr:
         """The module compiled by XLA, whose `as_text` is optimized HLO."""
-        return compile_jaxpr(self.jaxpr, self.name)
+        return compile_jaxpr(self.jaxpr, self.name)  # type: ignore[no-any-return]
 
 
 def jit(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()) -> JittedFunction:

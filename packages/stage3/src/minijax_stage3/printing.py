@@ -40,8 +40,8 @@ class Printer:
         return len(line)
 
     def jaxpr_lines(self, jaxpr: "Jaxpr") -> list[str]:
-        consts = self._binders(jaxpr.constvars)
-        args = self._binders(jaxpr.invars)
+        consts = " ".join(map(self._bound, jaxpr.constvars))
+        args = " ".join(map(self._bound, jaxpr.invars))
         blocks = [self.eqn_lines(eqn) for eqn in jaxpr.eqns]
         outs = ", ".join(map(self._atom, jaxpr.outvars)) + "," * (len(jaxpr.outvars) == 1)
         head = f"{{ {self.word('lambda', 'keyword')} {consts}; {args}. "
@@ -80,10 +80,7 @@ class Printer:
             return [f"{key}=(", *inner, ")"]
         return [f"{key}={value}"]
 
-    def _binders(self, variables: Sequence["Var"]) -> str:
-        return " ".join(self._bound(var, None) for var in variables)
-
-    def _bound(self, var: "Var", eqn: "JaxprEqn | None") -> str:
+    def _bound(self, var: "Var", eqn: "JaxprEqn | None" = None) -> str:
         return f"{self.variable(var, eqn, True)}:{self._type(var)}"
 
     def _atom(self, atom: "Atom") -> str:
