@@ -8,6 +8,7 @@ gets the line of the user's program and the name of its page in `errors/pages/`,
 import re
 from typing import Any
 
+from minijax.settings.number_types import TypePromotionError
 from minijax_stage1 import JAXTypeError, UnexpectedTracerError
 from minijax_stage2.errors import (
     ConcretizationTypeError,
@@ -88,10 +89,6 @@ class LeakedTracerError(UnexpectedTracerError):
     """A tracer outlived its call; found by `checking_leaks`."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
-
-
-class TypePromotionError(ValueError):
-    """The dtypes of operands have no implicit promotion."""
 
 
 class UnboundAxisError(NameError):

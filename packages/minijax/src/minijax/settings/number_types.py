@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.errors.classes import TypePromotionError
 from minijax.settings.config import Option, config
 from minijax.settings.key_types import no_numbers
 from minijax.settings.tracers import Tracer, interpreter_of_library
@@ -34,6 +33,12 @@ from minijax_stage2.shaped_array import (
     python_scalars,
 )
 from minijax_stage2.source import user_source
+
+
+class TypePromotionError(ValueError):
+    """The dtypes of operands have no implicit promotion."""
+
+    __module__ = "minijax.errors"  # as tracebacks show it
 
 
 class Settings(NamedTuple):

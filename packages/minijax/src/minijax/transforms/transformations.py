@@ -41,13 +41,14 @@ from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.argnums import split_arguments
 from minijax_stage2.argument_names import argument_names
-from minijax_stage2.errors import TangentTypeError
+from minijax_stage2.errors import MappedAxisError, TangentTypeError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import check_tangents
 from minijax_stage2.mapped_axes import mapped_axes
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import float0
+from minijax_stage2.shown import counted
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
@@ -683,6 +684,12 @@ def vmap(
 
         def of_arrays(*args: Any, **kwargs: Any) -> Any:
             args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
+            if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+                raise MappedAxisError(
+                    f"vmap of `{name_of(fun)}`: in_axes has {counted(len(in_axes), 'entry')}, "
+                    f"{in_axes}, but the call has {counted(len(args), 'positional argument')}. "
+                    "Give an entry for each of these, and none for arguments by keyword."
+                )
             dims, size = mapped_axes("vmap", fun, in_axes, axis_size, args, kwargs)
             leaves = tree_leaves((args, kwargs))
             axis = axis_of_arrays(size, leaves, dims, axis_name, mesh_axes)
