@@ -89,6 +89,7 @@ OF_LARGE_PROGRAMS = {
     "test_numpy_families", "test_ode", "test_optimizers", "test_oracle", "test_rnn",
     "test_scipy_additions", "test_scipy_linalg", "test_scipy_optimize", "test_scipy_stats",
     "test_sets", "test_sorting", "test_special", "test_statistics", "test_ufuncs",
+    "test_weighted_quantiles",
 }  # fmt: skip
 
 
