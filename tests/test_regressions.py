@@ -257,9 +257,9 @@ def test_what_is_not_mapped_need_not_be_an_array():
 def test_an_array_is_not_compared_with_a_list():
     """Python found them unequal, without a look at the numbers."""
     for compare in (operator.eq, operator.ne):
-        with pytest.raises(TypeError, match="of type list, which is not an array"):
+        with pytest.raises(TypeError, match="of type list"):
             compare(jnp.arange(3), [0, 1, 2])
-        with pytest.raises(TypeError, match="of type tuple, which is not an array"):
+        with pytest.raises(TypeError, match="of type tuple"):
             minijax.jit(lambda x, compare=compare: compare(x, (0, 1, 2)))(jnp.arange(3))
 
 
