@@ -241,7 +241,7 @@ TABLE = [
     (lambda: vmap(jnp.add)(ones2, ones3), errors.MappedAxisError, "differ in size.*in_axes"),
     (lambda: vmap(jnp.sin)(1.0), errors.MappedAxisError, "no axis 0.*in_axes"),
     (lambda: vmap(jnp.sin, None)(ones3), errors.MappedAxisError, "nothing is mapped.*in_axes"),
-    (lambda: vmap(jnp.sin, (0, 0))(ones3), errors.TreeMismatchError, "expected tuple of 2, found tuple of 1"),
+    (lambda: vmap(jnp.sin, (0, 0))(ones3), errors.MappedAxisError, "2 entries.*Give an entry"),
     (lambda: vmap(jnp.sin, out_axes=None)(ones3), errors.MappedAxisError, "Give out_axes an int"),
     (lambda: vmap(jnp.sin, ({"b": 0},))({"a": ones3}), errors.TreeMismatchError, r"args\[0\].*aux data \('b',\), found"),
     (lambda: tree_util.tree_map(jnp.add, [1, (2, 3)], [1, 2]), errors.TreeMismatchError, r"rest\[0\]\[1\]: expected tuple of 2.*Bring both"),
