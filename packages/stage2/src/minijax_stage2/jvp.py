@@ -110,7 +110,7 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
                 term = contribution(tangent, out, *primals, **params)
                 if term is not None:
                     terms.append(term)
-        return [out], [sum_of(primitive, terms, typeof(out))]
+        return [out], [sum_of(terms, typeof(out))]
 
     jvp_rules[primitive] = rule
 

@@ -31,12 +31,7 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
 
 def result_type(*avals: ShapedArray) -> ShapedArray:
     """The promoted dtype of operands of these types, as a scalar type, weak if all are."""
-    return _result_type(dialect(), *avals)
-
-
-@lru_cache(maxsize=4096)
-def _result_type(dialect: Dialect, *avals: ShapedArray) -> ShapedArray:
-    return dialect.result_type(*avals)
+    return dialect().result_type(*avals)
 
 
 @lru_cache(maxsize=4096)
@@ -74,7 +69,7 @@ def _promoted_types(
     dialect: Dialect, inexact: bool, *avals: ShapedArray
 ) -> list[ShapedArray | None]:
     """Return the type to which to convert each operand; None if it has it already."""
-    common = _result_type(dialect, *avals)
+    common = dialect.result_type(*avals)
     if inexact:
         common = inexact_type(common)
     # Scalars stay scalars; the shapes are in order, for messages.

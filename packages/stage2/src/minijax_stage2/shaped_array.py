@@ -208,6 +208,7 @@ class Dialect:
             raise TypeError(f"{caller}: expected a dtype of numbers, found {np.dtype(given)}")
         return dtype
 
+    @lru_cache(maxsize=4096)  # noqa: B019  # of the few dialects, which live as long as the program
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
         """The promoted dtype of operands of these types, as a scalar type, weak if all are."""
         kind, dtype = promoted(avals)
@@ -258,25 +259,21 @@ dialect_in_force: ContextVar[Dialect] = ContextVar("dialect", default=numpys_dia
 dialect: Callable[[], Dialect] = dialect_in_force.get
 
 
-def _of_numpy(x: Any) -> ShapedArray:
-    return dialect().of_numpy(x)
-
-
 # Functions that find the type of a value, by its class; values of these classes are leaves.
 aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     bool: lambda x: dialect().weak[_BOOL],
     int: lambda x: dialect().of_int(x),
     float: lambda x: dialect().weak[_REAL],
     complex: lambda x: dialect().weak[_COMPLEX],
-    np.ndarray: _of_numpy,
-    **dict.fromkeys([np.generic, *np.sctypeDict.values()], _of_numpy),  # numpy's scalars
+    **dict.fromkeys(  # numpy's arrays and scalars
+        [np.ndarray, np.generic, *np.sctypeDict.values()], lambda x: dialect().of_numpy(x)
+    ),
 }
 
 
 def has_type(x: Any) -> bool:
     """Return True if the class of `x` is one of arrays or numbers."""
-    aval = getattr(x, "aval", None)
-    return type(x) in aval_rules or isinstance(x, _numbers) or isinstance(aval, ShapedArray)
+    return isinstance(x, _numbers) or isinstance(getattr(x, "aval", None), ShapedArray)
 
 
 python_scalars = (bool, int, float, complex)

@@ -38,14 +38,6 @@ class Source:
         self.offset = offset
 
     @property
-    def file(self) -> str:
-        return self.code.co_filename
-
-    @property
-    def function(self) -> str:
-        return self.code.co_name
-
-    @property
     def line(self) -> int:
         positions = islice(self.code.co_positions(), self.offset // 2, None)
         return next(positions, (None,))[0] or self.code.co_firstlineno
@@ -53,10 +45,10 @@ class Source:
     @property
     def text(self) -> str:
         """The text of the line, or nothing if the file cannot be read."""
-        return linecache.getline(self.file, self.line).strip()
+        return linecache.getline(self.code.co_filename, self.line).strip()
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} (in {self.function})"
+        return f"{self.code.co_filename}:{self.line} (in {self.code.co_name})"
 
 
 # The line on whose behalf machinery runs, if that is not the running line.
@@ -105,6 +97,3 @@ def name_of(f: Any) -> str:
         f = f.func
     name = getattr(f, "__name__", None)
     return name if name and isinstance(name, str) else type(f).__name__
-
-
-hide_frames_of(__file__)

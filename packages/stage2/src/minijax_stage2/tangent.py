@@ -1,6 +1,6 @@
 """Tangents: their types, and the symbolic zero."""
 
-from functools import lru_cache, singledispatch
+from functools import lru_cache, reduce, singledispatch
 from typing import Any
 
 import numpy as np
@@ -54,29 +54,25 @@ def zeros(aval: ShapedArray) -> Any:
     return broadcast_to(zero.item() if aval.weak_type else zero, aval.shape)
 
 
-def sum_of(primitive: Primitive, terms: list[Any], aval: ShapedArray) -> Any:
-    """The sum of tangents of a result of type `aval`; those of scalars are broadcast."""
-    total = None
+def sum_of(terms: list[Any], aval: ShapedArray) -> Any:
+    """The sum of tangents of a result of type `aval`; those of scalars are broadcast.
+
+    A term of another shape is returned alone, for `check_out_tangent` to refuse.
+    """
     for term in terms:
         if typeof(term).shape not in ((), aval.shape):
-            raise wrong_tangent(primitive, term, aval)
-        term = broadcast_to(term, aval.shape)
-        total = term if total is None else add(total, term)
-    return Zero(tangent_type(aval)) if total is None else total
+            return term
+    return broadcast_to(reduce(add, terms), aval.shape) if terms else Zero(tangent_type(aval))
 
 
 def check_out_tangent(primitive: Primitive, tangent: Any, out: Any) -> None:
     """Raise an error if a jvp rule returns a tangent that does not fit its result."""
-    if type(tangent) is not Zero:
-        expected, found = tangent_type(typeof(out)), typeof(tangent)
-        if found.shape != expected.shape or found.dtype != expected.dtype:
-            raise wrong_tangent(primitive, tangent, typeof(out))
-
-
-def wrong_tangent(primitive: Primitive, tangent: Any, aval: ShapedArray) -> TypeError:
-    """The error for a tangent, from a jvp rule, of a result of type `aval`."""
-    return TypeError(
-        f"the jvp rule of `{primitive}` returned a tangent of type {typeof(tangent)} for a result "
-        f"of type {aval}: it must have type {tangent_type(aval)}. Mend jvp_rules[{primitive}_p], "
-        "or the formulas that defjvp was given for it."
-    )
+    if type(tangent) is Zero:
+        return
+    expected, found = tangent_type(typeof(out)), typeof(tangent)
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        raise TypeError(
+            f"the jvp rule of `{primitive}` returned a tangent of type {found} for a result of "
+            f"type {typeof(out)}: it must have type {expected}. Mend jvp_rules[{primitive}_p], or "
+            "the formulas that defjvp was given for it."
+        )

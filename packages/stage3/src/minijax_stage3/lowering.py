@@ -114,7 +114,7 @@ class ModuleBuilder:
             return "loc(unknown)"
         place = id(source.code), source.offset
         if place not in self.locations:
-            self.locations[place] = f"loc({quoted(source.file)}:{source.line}:1)"
+            self.locations[place] = f"loc({quoted(source.code.co_filename)}:{source.line}:1)"
         return self.locations[place]
 
     def text(self, name: str) -> str:

@@ -70,7 +70,7 @@ class PagePrinter(Printer):
         note = f"{name}:{var.aval}, "
         note += "an input" if eqn is None else f"a result of {eqn.primitive}"
         if eqn is not None and eqn.source is not None:
-            place = place_of(eqn.source.file, eqn.source.line)
+            place = place_of(eqn.source.code.co_filename, eqn.source.line)
             note += f", {place}  {eqn.source.text}"
         note = html.escape(note.strip())
         tag = f'<span data-var="{name}" data-note="{note}" tabindex="0">'

@@ -36,7 +36,7 @@ def _bottom_of_traces(trace: Trace) -> Interpreter:
 def _line_of_source() -> tuple[str, int] | None:
     """The line that stage 2 would name in a message."""
     source = user_source()
-    return None if source is None else (source.file, source.line)
+    return None if source is None else (source.code.co_filename, source.line)
 
 
 finders.insert(0, _line_of_source)

@@ -216,11 +216,7 @@ class Execution:
             return ""
         frame = self._frames[-1]
         source = frame.jaxpr.eqns[frame.index].source
-        return (
-            ""
-            if source is None
-            else f"{place_of(source.file, source.line)}  {source.text}".rstrip()
-        )
+        return "" if source is None else f"{_place(source)}  {source.text}".rstrip()
 
     def text_of(self, eqn: JaxprEqn, use_color: bool = False) -> str:
         """An equation on one line, without the programs in it."""
@@ -275,7 +271,7 @@ class Execution:
             stack=stack,
             level=len(stack) - 1,
             rule=Rule(number, self.text_of(eqn)),
-            place="" if source is None else place_of(source.file, source.line),
+            place=_place(source),
             line="" if source is None else source.text,
         )
         self.steps.append(record)
@@ -310,8 +306,7 @@ class Execution:
         return None
 
     def _stops_at(self, number: str, eqn: JaxprEqn) -> bool:
-        place = "" if eqn.source is None else place_of(eqn.source.file, eqn.source.line)
-        return number in self.breakpoints or place in self.breakpoints
+        return number in self.breakpoints or _place(eqn.source) in self.breakpoints
 
     def _all_equations(self) -> tuple[list[str], list[str]]:
         """The numbers of all equations, and the lines they come from."""
@@ -321,14 +316,16 @@ class Execution:
             prefix, jaxpr = pending.pop()
             for position, eqn in enumerate(jaxpr.eqns, start=1):
                 numbers.append(f"{prefix}{position}")
-                places.append(
-                    "" if eqn.source is None else place_of(eqn.source.file, eqn.source.line)
-                )
+                places.append(_place(eqn.source))
                 if _is_call(eqn):
                     pending.append((f"{prefix}{position}.", eqn.params["jaxpr"]))
                 elif eqn.primitive.name == "cond":
                     pending += [(f"{prefix}{position}.", x) for x in eqn.params["branches"]]
         return numbers, places
+
+
+def _place(source: Any) -> str:
+    return "" if source is None else place_of(source.code.co_filename, source.line)
 
 
 def _is_call(eqn: JaxprEqn) -> bool:

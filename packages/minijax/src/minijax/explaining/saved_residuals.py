@@ -69,5 +69,6 @@ def _origin(jaxpr: Jaxpr, atom: Atom, of_input: Callable[[int], str]) -> str:
     is_named = eqn.primitive is name_p
     what = f"named {eqn.params['name']!r}" if is_named else f"output of {eqn.primitive}"
     source = eqn.source
-    where = "" if source is None else f" from {source.file}:{source.line} ({source.function})"
-    return f"{what}{where}"
+    if source is None:
+        return what
+    return f"{what} from {source.code.co_filename}:{source.line} ({source.code.co_name})"

@@ -381,7 +381,7 @@ def _warn_of_unusable(name: str, avals: Sequence[str]) -> None:
     if source is None:
         warnings.warn(message, UserWarning, stacklevel=2)
     else:
-        warnings.warn_explicit(message, UserWarning, source.file, source.line)
+        warnings.warn_explicit(message, UserWarning, source.code.co_filename, source.line)
 
 
 class Donated:

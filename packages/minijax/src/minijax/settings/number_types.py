@@ -154,6 +154,7 @@ class LibraryDialect(Dialect):
                 "variable MINIJAX_ENABLE_X64=1, which gives numbers 64 bits"
             ) from None
 
+    @lru_cache(maxsize=4096)  # noqa: B019
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
         """As numpy has it, but narrow floats and integers promote with weak types only."""
         self._require_path(avals)
@@ -300,7 +301,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     if source is None:
         warnings.warn(message, category, stacklevel=2)
     else:
-        warnings.warn_explicit(message, category, source.file, source.line)
+        warnings.warn_explicit(message, category, source.code.co_filename, source.line)
 
 
 def warn_of_lost_part(

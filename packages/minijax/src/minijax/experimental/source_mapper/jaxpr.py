@@ -68,7 +68,7 @@ def _dump(closed: ClosedJaxpr, **_: Any) -> SourceMapDump:
         for match in _MARK.finditer(line):
             source = printer.eqns[int(match[1])].source
             if source is not None:
-                file = canonicalize_filename(source.file)
+                file = canonicalize_filename(source.code.co_filename)
                 places.append((match.start() - shift, file, *_position(source)))
             shift += len(match[0])
         found.add(*places)
