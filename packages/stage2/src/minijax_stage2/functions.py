@@ -22,13 +22,7 @@ from minijax_stage2.promotion import (
     result_type,
     to_inexact,
 )
-from minijax_stage2.shaped_array import (
-    Shape,
-    dialect,
-    dtype_of_numbers,
-    python_scalars,
-    typeof,
-)
+from minijax_stage2.shaped_array import Shape, dialect, dtype_of_numbers, python_scalars, typeof
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
@@ -170,13 +164,9 @@ def astype(x: Array, dtype: Any) -> Array:
 def full_like(x: Array, value: Any) -> Array:
     """An array of the shape and dtype of `x`, filled with the number `value`."""
     aval = typeof(x)
-    if aval.weak_type:
-        return broadcast_to(cast(value, aval), aval.shape)
-    if type(value) in python_scalars:
+    if type(value) in python_scalars and not aval.weak_type:
         value = dialect().scalar(value, aval.dtype)
-    if not hasattr(value, "aval"):
-        value = np.asarray(value, aval.dtype)[()]
-    return broadcast_to(value, aval.shape)
+    return broadcast_to(cast(value, aval), aval.shape)
 
 
 def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:
@@ -264,17 +254,12 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
         ShapeMismatchError: an operand is a scalar, or the contracted sizes differ.
     """
     a, b = typeof(x).shape, typeof(y).shape
-    if not a or not b:
-        raise ShapeMismatchError(
-            f"matmul: operands must have at least one axis, found shapes {a}, {b}. Multiply by a "
-            "scalar with `*`."
-        )
     contract_y = max(len(b) - 2, 0)
-    if a[-1] != b[contract_y]:
+    if not a or not b or a[-1] != b[contract_y]:
         raise ShapeMismatchError(
-            f"matmul: axis {len(a) - 1} of shape {a} is contracted with axis {contract_y} of "
-            f"shape {b}, but their sizes are {a[-1]} and {b[contract_y]}. "
-            "Transpose one of them, or move its axes."
+            f"matmul: found shapes {a} and {b}, but the last axis of the first operand and axis "
+            f"{contract_y} of the second must exist and have one size. Transpose an operand, or "
+            "move its axes; multiply by a scalar with `*`."
         )
     if len(a) == 1 or len(b) <= 2:  # batch axes, if any, are free axes of the other operand
         return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), **how)

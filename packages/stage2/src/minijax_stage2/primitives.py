@@ -149,19 +149,13 @@ def _broadcast_in_dim(x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> l
 
 def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbers) -> None:
     """Raise an error if operands cannot be multiplied along these axes."""
-    (x_contract, y_contract), (x_batch, y_batch) = numbers
-    own = ("first", x, x_contract + x_batch), ("second", y, y_contract + y_batch)
-    for role, operand, axes in own:
-        if len(set(axes)) != len(axes) or not all(0 <= axis < operand.ndim for axis in axes):
-            raise TypeError(
-                f"dot_general: {axes} are not distinct axes of the {role} operand, {operand}"
-            )
-    common = ("contracted", x_contract, y_contract), ("batch", x_batch, y_batch)
-    for role, x_axes, y_axes in common:
+    for operand, (contract, batch) in zip((x, y), zip(*numbers, strict=True), strict=True):
+        axes = contract + batch
+        if len(set(axes)) != len(axes) or not set(axes) <= set(range(operand.ndim)):
+            raise TypeError(f"dot_general: {axes} are not distinct axes of {operand}")
+    for x_axes, y_axes in numbers:
         if [x.shape[a] for a in x_axes] != [y.shape[a] for a in y_axes]:
-            raise TypeError(
-                f"dot_general: {role} axes {x_axes} of {x} and {y_axes} of {y} differ in size"
-            )
+            raise TypeError(f"dot_general: axes {x_axes} of {x} and {y_axes} of {y} differ in size")
 
 
 def _dot_general(

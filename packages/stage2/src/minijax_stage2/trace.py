@@ -163,10 +163,6 @@ class EvalTrace(Trace):
 
     transformation = "evaluation"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.function_name = "numpy"
-
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         for x in args:
             evaluate = getattr(x, "evaluate_primitive", None)

@@ -504,3 +504,5 @@ def printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
 
 # Of each program the one that is printed, so that what is shared stays shared.
 _same: WeakKeyDictionary[Jaxpr, PrintedJaxpr] = WeakKeyDictionary()
+
+Literal.__repr__ = lambda self: f"Literal({self.val})"  # type: ignore[method-assign]

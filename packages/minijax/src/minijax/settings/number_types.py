@@ -165,8 +165,8 @@ class LibraryDialect(Dialect):
             kind, dtype = promoted([*wide, ShapedArray((), np.float32)])
         if dtype is None:  # Python numbers decide
             return self.weak[kind]
-        allows_wide = self.settings.explicit_x64_dtypes == "allow"
-        return ShapedArray((), dtype if allows_wide else self.dtypes[dtype])
+        keeps = self.settings.explicit_x64_dtypes == "allow" or len({x.dtype for x in avals}) == 1
+        return ShapedArray((), dtype if keeps else self.dtypes[dtype])
 
     def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape: arrays may be weak, too."""
