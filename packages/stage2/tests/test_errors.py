@@ -240,9 +240,9 @@ CALLS = [
     (lambda: jvp(1, (1.0,), (1.0,)), TypeError, "jvp: expected a function, found 1 of type int"),
     # deriv and jacfwd
     (
-        lambda: deriv(identity, argnums=1)(1.0),
+        lambda: jacfwd(identity, argnums=1)(1.0),
         TypeError,
-        "deriv: argnums 1 must name different arguments of `identity`, which was called with 1 "
+        "jacfwd: argnums 1 must name different arguments of `identity`, which was called with 1 "
         "positional argument. Count from 0",
     ),
     (
@@ -295,8 +295,7 @@ CALLS = [
     (
         lambda: vmap(identity, in_axes=None)(ones(2)),
         ValueError,
-        "vmap of `identity`: nothing is mapped; give in_axes an axis for at least one argument, "
-        "or give axis_size",
+        "vmap: nothing is mapped",
     ),
     (lambda: vmap(identity)(), ValueError, "in_axes"),
     (
@@ -328,7 +327,7 @@ CALLS = [
     (
         lambda: vmap(identity, out_axes=1)(ones(2)),
         ValueError,
-        "vmap of `identity`: out_axes 1 is out of range for a result of 1 axes",
+        "vmap of `identity`: out_axes: axis 1 is out of range for an array of 1 axis",
     ),
     (
         lambda: vmap(lambda x: [x, object()])(ones(2)),
@@ -447,7 +446,8 @@ def test_sizes_that_differ_are_shown_as_a_table_with_the_line_of_the_call():
         "    batch                (5, 4)         0     5",
         f"  in call of `predict` at {__file__}:{line} "
         "(in test_sizes_that_differ_are_shown_as_a_table_with_the_line_of_the_call)",
-        "Choose axes of one size by in_axes, where None stands for an argument that is not mapped.",
+        "Give in_axes an axis for at least one argument, all of one size, and None for those that "
+        "are not mapped; or give axis_size.",
     ]
 
 

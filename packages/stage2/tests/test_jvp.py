@@ -100,8 +100,8 @@ def test_mixed_derivatives_commute(x, y, shift):
     def f(x, y):
         return sin(x * y + shift) * exp(-x) + y * y * x
 
-    xy = deriv(lambda y: deriv(f)(x, y))(y)
-    yx = deriv(lambda x: deriv(f, argnums=1)(x, y))(x)
+    xy = deriv(lambda y: deriv(lambda x: f(x, y))(x))(y)
+    yx = deriv(lambda x: deriv(lambda y: f(x, y))(y))(x)
     assert xy == pytest.approx(yx, abs=1e-9)
 
 
@@ -247,15 +247,10 @@ def test_any_callable_can_be_differentiated():
     assert deriv(sin)(0.0) == 1.0
 
 
-def test_deriv_lets_the_chosen_arguments_grow():
-    def f(x, y, *, scale=1.0):
-        return x * x * y * scale
-
-    assert deriv(f)(3.0, 5.0) == 30.0
-    assert deriv(f, argnums=1)(3.0, 5.0) == 9.0
-    assert deriv(f, argnums=(0, 1))(3.0, 5.0) == 39.0
-    assert deriv(f, argnums=-1)(3.0, 5.0) == 9.0
-    assert deriv(lambda d: d["a"] * d["b"])({"a": 2.0, "b": 7.0}) == 9.0
+def test_deriv_lets_all_elements_grow():
+    slope = deriv(lambda x: x * x)(np.array([1.0, 2.0], np.float32))
+    assert slope.dtype == np.float32
+    assert slope.tolist() == [2.0, 4.0]
 
 
 def test_deriv_of_python_integers_is_that_of_floats():

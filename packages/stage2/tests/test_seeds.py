@@ -95,7 +95,7 @@ class TestMicroJax:
             x, y = inputs
             return tanh(x) + y
 
-        assert deriv(f)((6, 9)) == pytest.approx(1 + 1 / math.cosh(6) ** 2)
+        assert jvp(f, ((6.0, 9.0),), ((1.0, 1.0),))[1] == pytest.approx(1 + 1 / math.cosh(6) ** 2)
 
     def test_a_container_as_output(self):
         def f(x, y):
@@ -104,7 +104,7 @@ class TestMicroJax:
             z1 = y * k
             return {" lets": z0, "f*in": z1, "go!": [x, y]}
 
-        out = deriv(f, argnums=0)(3.14, 2.71)
+        out = deriv(lambda x: f(x, 2.71))(3.14)
         assert list(out) == [" lets", "f*in", "go!"]
         assert out[" lets"] == pytest.approx(0.01493120808257803, rel=1e-12)
         assert out["f*in"] == pytest.approx(0.040463573903786465, rel=1e-12)

@@ -103,7 +103,7 @@ def test_forward_mode_with_trees_of_results():
         z = -y + k
         return {" lets": z, "f*in": y * k, "go!": [x, y]}
 
-    found = deriv(func)(3.14, 2.71)
+    found = deriv(lambda x: func(x, 2.71))(3.14)
     assert found["go!"] == [1.0, 0.0]
     assert found[" lets"] == pytest.approx(0.01493120808257803, rel=1e-12)
     assert found["f*in"] == pytest.approx(0.040463573903786465, rel=1e-12)

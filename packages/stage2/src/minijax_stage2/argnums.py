@@ -1,7 +1,6 @@
 """`argnums`: the arguments of a function to differentiate."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from minijax_stage2.errors import IntegerGradientError
@@ -18,7 +17,7 @@ def split_arguments(
     fun: Callable[..., Any],
     argnums: int | Sequence[int],
     args: Sequence[Any],
-    kwargs: Mapping[str, Any] = MappingProxyType({}),
+    kwargs: Mapping[str, Any],
 ) -> tuple[Any, Callable[[Any], Any]]:
     """Split a call of `fun` into the inputs to differentiate by, and the function of these alone.
 
@@ -34,7 +33,7 @@ def split_arguments(
     Raises:
         TypeError: there is no such argument, or one is chosen twice.
 
-    >>> inputs, of_inputs = split_arguments("grad", pow, 1, (2.0, 3.0))
+    >>> inputs, of_inputs = split_arguments("grad", pow, 1, (2.0, 3.0), {})
     >>> inputs, of_inputs(4.0)
     (3.0, 16.0)
     """

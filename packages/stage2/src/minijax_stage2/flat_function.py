@@ -54,13 +54,10 @@ def flatten_result(fun: Callable[..., Any], result: Any) -> tuple[list[Any], PyT
         TypeError: it is not, or holds a tracer of a trace that has ended; the message says where.
     """
     outs, out_tree = tree_flatten(result)
-    if not all(is_value(out) and not _has_leaked(out) for out in outs):
-        for path, out in tree_flatten_with_path(result)[0]:
+    for i, out in enumerate(outs):
+        if not is_value(out):
+            path, _ = tree_flatten_with_path(result)[0][i]
             typeof_named(f"result{keystr(path)} of `{name_of(fun)}`", out)
-            if _has_leaked(out):
-                raise leaked_value_error(out, out.interpreter, out.source)
+        if isinstance(out, Boxed) and out.interpreter.ended:
+            raise leaked_value_error(out, out.interpreter, out.source)
     return outs, out_tree
-
-
-def _has_leaked(x: Any) -> bool:
-    return isinstance(x, Boxed) and x.interpreter.ended

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2.argnums import split_arguments
 from minijax_stage2.errors import TangentTypeError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like
@@ -15,7 +14,7 @@ from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Params, Primitive, Rules, Trace, bind, bind1
 from minijax_stage2.tracer import PrimalTracer
-from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_map
+from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path
 
 jvp_rules = Rules("jvp", "jvp_rules")
 
@@ -219,31 +218,19 @@ def check_tangent(what: str, tangent: Any, expected: ShapedArray) -> Any:
     )
 
 
-def deriv(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The derivative of `fun` along the direction in which all chosen arguments grow at rate one.
+def deriv(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The derivative of a function of one number, which can be differentiated again.
 
-    For a function of one number that is its ordinary derivative, which can be differentiated again.
-
-    Arguments:
-        fun: function of arrays and pytrees of arrays.
-        argnums: the positional arguments that grow; the others are constants.
-
-    Returns:
-        A function of the same arguments. Python ints among those that grow count as floats.
+    At an array it is the derivative along the direction in which all elements grow at rate one.
+    A Python int counts as a float.
 
     >>> deriv(lambda x: x * x * x)(2.0)
     12.0
     """
     require_function("deriv", fun)
 
-    def derivative(*args: Any) -> Any:
-        inputs, of_inputs = split_arguments("deriv", fun, argnums, args)
-        growing = tree_map(int_to_float, inputs)
-        rate = tree_map(lambda x: full_like(x, 1), growing)
-        return jvp(of_inputs, (growing,), (rate,))[1]
+    def derivative(x: Any) -> Any:
+        x = float(x) if type(x) is int else x
+        return jvp(fun, (x,), (full_like(x, 1),))[1]
 
     return derivative
-
-
-def int_to_float(x: Any) -> Any:
-    return float(x) if type(x) is int else x

@@ -4,6 +4,7 @@ from typing import Any
 
 from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError, TreeMismatchError
+from minijax_stage2.functions import canonical_axis
 from minijax_stage2.shaped_array import typeof, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, user_source
@@ -45,18 +46,14 @@ def mapped_axes(
         axes[i] = axis % aval.ndim
         rows.append((label, str(aval.shape), axes[i], aval.shape[axis]))
     sizes = {size for *_, size in rows}
-    if not sizes:
-        raise MappedAxisError(
-            f"{role}: nothing is mapped; give in_axes an axis for at least one argument, or give "
-            "axis_size"
-        )
-    if len(sizes) > 1:
+    if len(sizes) != 1:
+        problem = "mapped axes differ in size" if sizes else "nothing is mapped"
         table = [("argument", "shape", "axis", "size"), *rows]
         lines = "\n".join(f"    {a:<20} {b:<14} {c!s:<5} {d}" for a, b, c, d in table)
         raise MappedAxisError(
-            f"{caller}: mapped axes differ in size\n{lines}\n"
-            f"  in call of `{name_of(fun)}` at {user_source()}\nChoose axes of one size by "
-            "in_axes, where None stands for an argument that is not mapped."
+            f"{caller}: {problem}\n{lines}\n  in call of `{name_of(fun)}` at {user_source()}\n"
+            "Give in_axes an axis for at least one argument, all of one size, and None for those "
+            "that are not mapped; or give axis_size."
         )
     return axes, sizes.pop()
 
@@ -82,10 +79,4 @@ def axis_of_result(role: str, out: Any, dim: Axis, axis: Axis) -> Axis:
                 "out_axes an int there, the axis along which they are to lie."
             )
         return None
-    ndim = typeof(out).ndim + (dim is None)
-    if not -ndim <= axis < ndim:
-        raise MappedAxisError(
-            f"{role}: out_axes {axis} is out of range for a result of {ndim} axes, that of the "
-            "examples among them"
-        )
-    return axis % ndim
+    return canonical_axis(f"{role}: out_axes", axis, typeof(out).ndim + (dim is None))

@@ -10,7 +10,7 @@ from minijax_stage2.functions import broadcast_in_dim, moveaxis
 from minijax_stage2.mapped_axes import axes_of_leaves, axis_of_result, mapped_axes
 from minijax_stage2.shaped_array import ShapedArray, dialect, typeof
 from minijax_stage2.source import name_of, on_behalf_of, user_source
-from minijax_stage2.trace import Params, Primitive, Rules, Trace, bind
+from minijax_stage2.trace import Params, Primitive, Rules, Trace
 from minijax_stage2.tracer import Tracer
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 
@@ -84,11 +84,10 @@ class BatchTrace(Trace):
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
         values, dims = self.unbox(args)
-        with on_behalf_of(user_source()):
-            with set_interpreter(self.parent):
-                if dims.count(None) == len(dims):
-                    return bind(primitive, *values, **params)
-                outs, out_dims = vmap_rules[primitive](self.axis, values, dims, **params)
+        if dims.count(None) == len(dims):
+            return self.leave_to_parent(primitive, args, params)  # type: ignore[no-any-return]
+        with on_behalf_of(user_source()), set_interpreter(self.parent):
+            outs, out_dims = vmap_rules[primitive](self.axis, values, dims, **params)
             return [self.box(out, dim) for out, dim in zip(outs, out_dims, strict=True)]
 
     def box(self, value: Any, dim: BatchDim) -> Any:
