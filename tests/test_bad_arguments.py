@@ -168,7 +168,7 @@ TABLE = [
     (lambda: minijax.jit(lambda x: 1 if x > 0 else 2)(1.0), TypeError, r"lax\.cond\("),
     (lambda: minijax.jit(lambda x: np.sin(x))(1.0), TypeError, r"jnp\.sin for np\.sin"),
     (lambda: lax.cond(True, lambda x: x, lambda x: jnp.ones(3), 1.0), TypeError, r"cond: all branches, `<lambda>` at .*test_bad_arguments.py:\d+, `<lambda>` at .*test_bad_arguments.py:\d+, must"),
-    (lambda: minijax.vmap(lambda x: x, in_axes=(0, 0))(ones3), ValueError, "in_axes is not a prefix of args.*expected tuple of 2, found tuple of 1"),
+    (lambda: minijax.vmap(lambda x: x, in_axes=(0, 0))(ones3), ValueError, "in_axes, a prefix of args.*expected tuple of 2, found tuple of 1"),
     (lambda: lax.scan(lambda c, x: c, 0.0, ones3), TypeError, r"found PyTreeDef\(\*\)"),
     (lambda: minijax.jit("word" * 30), TypeError, r"found 'wordwordword\w*\.\.\. of type str"),
 ]

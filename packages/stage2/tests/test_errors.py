@@ -289,7 +289,7 @@ CALLS = [
     (
         lambda: vmap(two, in_axes=(0,))(ones(2), ones(2)),
         ValueError,
-        "vmap of `two`: in_axes is not a prefix of args: trees differ in structure at args: "
+        "trees differ in structure at vmap of `two`: in_axes, a prefix of args: "
         "expected tuple of 1, found tuple of 2",
     ),
     (
@@ -311,13 +311,13 @@ CALLS = [
     (
         lambda: vmap(identity, in_axes=({"a": 0},))({"b": ones(2)}),
         ValueError,
-        "vmap of `identity`: in_axes is not a prefix of args: trees differ in structure at "
+        "trees differ in structure at vmap of `identity`: in_axes, a prefix of "
         "args[0]: expected dict of 1 with aux data ('a',), found dict of 1 with aux data ('b',)",
     ),
     (
         lambda: vmap(identity, out_axes=(0, 0))(ones(2)),
         ValueError,
-        "vmap of `identity`: out_axes is not a prefix of result: ",
+        "trees differ in structure at vmap of `identity`: out_axes, a prefix of result: ",
     ),
     (
         lambda: vmap(identity, out_axes=None)(ones(2)),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax_stage2.argument_names import argument_names
-from minijax_stage2.errors import MappedAxisError, TreeMismatchError
+from minijax_stage2.errors import MappedAxisError
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.shaped_array import typeof, typeof_named
 from minijax_stage2.shown import shown
@@ -60,10 +60,8 @@ def mapped_axes(
 
 def axes_of_leaves(role: str, axes: Any, tree: Any, name: str) -> list[Axis]:
     """The axis for each leaf of a tree, of which `axes` are for a prefix."""
-    try:
-        found = broadcast_prefix(axes, tree, is_leaf=lambda x: x is None, name=name)
-    except TreeMismatchError as error:
-        raise TreeMismatchError(f"{role} is not a prefix of {name}: {error}") from None
+    prefix = f"{role}, a prefix of {name}"
+    found = broadcast_prefix(axes, tree, is_leaf=lambda x: x is None, name=prefix)
     for axis in found:
         if isinstance(axis, bool) or not isinstance(axis, int | None):
             raise TypeError(f"{role} must hold ints and None, found {shown(axis)}")
