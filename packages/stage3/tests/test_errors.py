@@ -143,7 +143,7 @@ CALLS = [
             lambda x: bind(p.dot_general_p, x, x, dimension_numbers=(((0,), (1,)), ((), ())))
         )(ones((2, 3))),
         TypeError,
-        "dot_general: contracted axes (0,) of f64[2,3] and (1,) of f64[2,3] differ in size",
+        "dot_general: axes (0,) of f64[2,3] and (1,) of f64[2,3] differ in size",
     ),
     (lambda: vmap(jit(identity))(1.0), ValueError, "vmap"),
     # dtypes that the device lacks

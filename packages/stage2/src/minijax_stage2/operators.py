@@ -4,10 +4,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import Shape, ShapedArray, aval_rules, has_type
+from minijax_stage2.shaped_array import ShapedArray, aval_rules, has_type
 
 Method = Callable[[Any, Any], Any]
 
@@ -71,34 +69,16 @@ class ArrayOperators:
     __neg__, __abs__ = f.neg, f.abs
     astype, reshape = f.astype, _reshape
 
-    def __pos__(self) -> Any:
-        return self
-
     def transpose(self, *axes: Any) -> Any:
         """The array with its axes permuted, or in reverse order."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return f.transpose(self, order or None)
 
-    @property
-    def T(self) -> Any:
-        """The array with its axes in reverse order."""
-        return f.transpose(self)
-
-    @property
-    def shape(self) -> Shape:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.aval.shape)
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
+    T = property(f.transpose)
+    shape = property(attrgetter("aval.shape"))
+    dtype = property(attrgetter("aval.dtype"))
+    ndim = property(attrgetter("aval.ndim"))
+    size = property(attrgetter("aval.size"))
 
     def __len__(self) -> int:
         if not self.aval.shape:

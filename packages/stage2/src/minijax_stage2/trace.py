@@ -181,7 +181,7 @@ def _to_python(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic | np.ndarray) and x.ndim == 0 else x
 
 
-eval_trace = EvalTrace()
+eval_trace = EvalTrace(np)
 
 # Stage 1's operations, and the functions that replace them from here on; filled by functions.py.
 function_of_op: dict[Op, Callable[..., Any]] = {}

@@ -147,7 +147,8 @@ class PyTreeDef:
         return self.nodes.count(None)
 
     def __repr__(self) -> str:
-        return f"PyTreeDef({self._build(['*'] * self.num_leaves, _repr_node)})"
+        leaves = [_Text("*")] * self.num_leaves
+        return f"PyTreeDef({self._build(leaves, _printable_node)!r})"
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Return the tree of this structure that has the given leaves."""
@@ -196,18 +197,17 @@ class PyTreeDef:
         return subtrees
 
 
-def _repr_node(cls: type[Any], aux_data: Any, children: tuple[str, ...]) -> str:
-    inside = ", ".join(children)
-    if cls is type(None):
-        return "None"
-    if cls is tuple:
-        return f"({inside},)" if len(children) == 1 else f"({inside})"
-    if cls is list:
-        return f"[{inside}]"
-    if cls is dict:
-        return "{" + ", ".join(map("{!r}: {}".format, aux_data, children)) + "}"
+class _Text(str):
+    __slots__ = ()
+    __repr__ = str.__str__  # without quotes
+
+
+def _printable_node(cls: type[Any], aux_data: Any, children: tuple[Any, ...]) -> Any:
+    """Return what prints as a node: Python's containers print themselves."""
+    if cls in (tuple, list, dict, type(None)):
+        return find_node_type(cls).unflatten(aux_data, children)
     name = f"{cls.__name__}[{aux_data}]" if cls in registry else f"namedtuple[{cls.__name__}]"
-    return f"CustomNode({name}, [{inside}])"
+    return _Text(f"CustomNode({name}, {list(children)})")
 
 
 IsLeaf = Callable[[Any], bool]
