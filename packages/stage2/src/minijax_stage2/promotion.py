@@ -71,14 +71,11 @@ def _promoted_types(
     """Return the type to which to convert each operand; None if it has it already."""
     common = dialect.result_type(*avals)
     if inexact:
-        common = inexact_type(common)
+        common = common.update(dtype=inexact_dtype(common.dtype))
     # Scalars stay scalars; the shapes are in order, for messages.
     shape = broadcast_shapes(*dict.fromkeys(aval.shape for aval in avals if aval.shape))
     targets = [common.update(shape=shape if aval.shape else ()) for aval in avals]
-    return [
-        None if aval.shape == target.shape and aval.dtype == target.dtype else target
-        for aval, target in zip(avals, targets, strict=True)
-    ]
+    return [None if target.accepts(x) else target for x, target in zip(avals, targets, strict=True)]
 
 
 def cast(x: Any, target: ShapedArray) -> Any:
@@ -99,12 +96,8 @@ def cast(x: Any, target: ShapedArray) -> Any:
 def to_inexact(x: Any) -> Any:
     """`x` as a real or complex number: 64-bit integers become 64-bit floats, others 32-bit."""
     aval = typeof(x)
-    return x if inexact_dtype(aval.dtype) is aval.dtype else cast(x, inexact_type(aval))
-
-
-def inexact_type(aval: ShapedArray) -> ShapedArray:
-    """The real or complex scalar type to which others convert; never weak for booleans."""
-    return ShapedArray((), inexact_dtype(aval.dtype), aval.weak_type and aval.dtype != np.bool_)
+    dtype = inexact_dtype(aval.dtype)
+    return x if dtype is aval.dtype else cast(x, aval.update(dtype=dtype))
 
 
 @lru_cache(maxsize=256)

@@ -70,9 +70,6 @@ class ShapedArray:
             aval = _interned.setdefault(key, aval)  # another thread may have been faster
         return aval
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
-
     @property
     def ndim(self) -> int:
         return len(self.shape)
@@ -115,10 +112,9 @@ _KINDS = {"b": _BOOL, "i": _INTEGER, "u": _INTEGER, "f": _REAL, "c": _COMPLEX}
 
 def kind_of(dtype: np.dtype[Any]) -> int:
     """The kind of a dtype as a rank: boolean, integer, real, complex, not a number."""
-    kind = NO_NUMBER if dtype.names else _KINDS.get(dtype.kind)
-    if kind is None:  # what ml_dtypes defines
+    if dtype.isbuiltin == 2:  # defined by ml_dtypes
         return _INTEGER if "int" in dtype.name else _REAL
-    return kind
+    return _KINDS.get(dtype.kind, NO_NUMBER)
 
 
 def promoted(avals: Sequence[ShapedArray]) -> tuple[int, np.dtype[Any] | None]:
@@ -188,34 +184,39 @@ class Dialect:
     Attributes:
         weak: the type of a Python number of each kind: boolean, which has no width to be weak
             about, integer, real, complex.
-        dtypes: the dtype in memory for each dtype; None if it does not hold numbers.
     """
 
     def __init__(self, bits: int = 64):
         names = "bool", f"int{bits}", f"float{bits}", f"complex{2 * bits}"
         self.bits = bits
         self.weak = [ShapedArray((), name, weak_type=name != "bool") for name in names]
-        self.dtypes = DTypes()
 
     def interpreter(self, cls: type[Any]) -> type[Any]:
         """The class to use for interpreters of class `cls`: that class, or a subclass."""
         return cls
 
+    @lru_cache(maxsize=256)  # noqa: B019  # few dialects exist, and they are never given up
+    def in_memory(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+        """A dtype in the machine's byte order; None if it is not of numbers."""
+        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
+            return dtype if dtype.isnative else np.dtype(dtype.type)
+        return None
+
     def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
         """The dtype of numbers that is meant by `given`, a dtype or its name."""
-        dtype = self.dtypes[parse_dtype(caller, given)]
+        dtype = self.in_memory(parse_dtype(caller, given))
         if dtype is None:
             raise TypeError(f"{caller}: expected a dtype of numbers, found {np.dtype(given)}")
         return dtype
 
-    @lru_cache(maxsize=4096)  # noqa: B019  # of the few dialects, which live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
         """The promoted dtype of operands of these types, as a scalar type, weak if all are."""
         kind, dtype = promoted(avals)
         if dtype is None:  # Python numbers decide
             are_weak = all(aval.weak_type for aval in avals)
             return self.weak[kind] if are_weak else self.weak[kind].strip_weak_type()
-        return ShapedArray((), self.dtypes[dtype])
+        return ShapedArray((), self.in_memory(dtype))
 
     def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape; only scalars of numpy are weak."""
@@ -236,21 +237,10 @@ class Dialect:
         raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; use a float")
 
     def of_numpy(self, x: Any) -> ShapedArray:
-        dtype = self.dtypes[x.dtype]
+        dtype = self.in_memory(x.dtype)
         if dtype is None:
             raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {shown(x)}")
         return ShapedArray(x.shape, dtype)
-
-
-class DTypes(dict[np.dtype[Any], "np.dtype[Any] | None"]):
-    """A cache of dtypes in the machine's byte order; None for a dtype that is not of numbers."""
-
-    def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-        numeric = None
-        if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
-            numeric = dtype if dtype.isnative else self[np.dtype(dtype.type)]
-        self[dtype] = numeric
-        return numeric
 
 
 numpys_dialect = Dialect()

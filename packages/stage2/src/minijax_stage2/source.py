@@ -9,7 +9,6 @@ import os
 import sys
 from contextvars import ContextVar
 from functools import cache, partial
-from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
@@ -39,8 +38,7 @@ class Source:
 
     @property
     def line(self) -> int:
-        positions = islice(self.code.co_positions(), self.offset // 2, None)
-        return next(positions, (None,))[0] or self.code.co_firstlineno
+        return list(self.code.co_positions())[self.offset // 2][0] or self.code.co_firstlineno
 
     @property
     def text(self) -> str:
@@ -64,12 +62,6 @@ def user_source() -> Source | None:
     while frame is not None and is_machinery(frame.f_code.co_filename):
         frame = frame.f_back
     return None if frame is None else Source(frame.f_code, frame.f_lasti)
-
-
-def at_user_line() -> str:
-    """The user's line that is running now, as the last line of a message."""
-    source = user_source()
-    return "" if source is None else f"\n  at {source}: {source.text}".removesuffix(": ")
 
 
 class on_behalf_of:

@@ -14,7 +14,7 @@ from minijax_stage1 import Interpreter, Op, current_interpreter
 from minijax_stage1.interpreter import evaluator, set_interpreter
 from minijax_stage2.errors import MissingRuleError
 from minijax_stage2.shaped_array import python_scalars, stage1_error
-from minijax_stage2.source import at_user_line, name_of, on_behalf_of
+from minijax_stage2.source import name_of, on_behalf_of, user_source
 
 Params = dict[str, Any]  # the parameters of a primitive, by name
 
@@ -58,7 +58,7 @@ class Rules(dict[Primitive, Any]):
     def __missing__(self, primitive: Primitive) -> Any:
         raise MissingRuleError(
             f"the primitive `{primitive}` has no rule for {self.transformation}. Add one: "
-            f"{self.table}[{primitive}_p] = rule{at_user_line()}"
+            f"{self.table}[{primitive}_p] = rule\n  at {user_source()}"
         )
 
 

@@ -89,7 +89,7 @@ class Callback:
         outs = []
         for number, (leaf, aval) in enumerate(zip(leaves, out_avals, strict=True)):
             out = np.asarray(leaf)
-            dtype = self.numbers.dtypes[out.dtype]
+            dtype = self.numbers.in_memory(out.dtype)
             if dtype != aval.dtype or out.shape != aval.shape:
                 raise RuntimeError(
                     f"{what} returned an array of dtype {out.dtype} and shape {out.shape} as "

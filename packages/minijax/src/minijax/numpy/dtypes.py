@@ -20,7 +20,7 @@ from minijax.runtime.dtypes import (
 )
 from minijax.settings import promotion
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, inexact_dtype, inexact_type, is_inexact
+from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
 from minijax_stage2.shaped_array import dialect, parse_dtype
 
 dtype = np.dtype
@@ -68,7 +68,7 @@ def of_one_dtype(*operands: Any, inexact: bool = False) -> list[Array]:
     """The operands in their common dtype, whatever their shapes; see `promote`."""
     meeting = promotion.result_type(*map(typeof, operands))
     if inexact:
-        meeting = inexact_type(meeting)
+        meeting = meeting.update(dtype=inexact_dtype(meeting.dtype))
     return [cast(x, meeting) for x in operands]
 
 

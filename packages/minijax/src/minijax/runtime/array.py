@@ -884,7 +884,7 @@ def of_library(x: Any) -> Any:
 def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Nested lists of numbers as numpy reads them."""
     found = np.asarray(nested)
-    wanted = dialect().dtypes[found.dtype if dtype is None else parse_dtype("array", dtype)]
+    wanted = dialect().in_memory(found.dtype if dtype is None else parse_dtype("array", dtype))
     if wanted is None or wanted == found.dtype or found.dtype.kind not in "biufc":
         return found
     if wanted.kind not in "iu" and found.dtype.kind != "c":

@@ -137,7 +137,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """
     if allow_extended_dtype is not False:
         require_fit("canonicalize_dtype", "allow_extended_dtype", allow_extended_dtype, bool)
-    found: DType | None = library_number_types().dtypes[parse_dtype("canonicalize_dtype", dtype)]
+    found: DType | None = library_number_types().in_memory(parse_dtype("canonicalize_dtype", dtype))
     if found is None:
         raise TypeError(f"canonicalize_dtype: expected a dtype of numbers, found {dtype!r}")
     return found

@@ -5,7 +5,7 @@ import importlib
 import sys
 from typing import Any
 
-from minijax_stage2 import Primitive
+from minijax_stage2 import Primitive, ShapedArray
 
 
 class PickledByName:
@@ -49,3 +49,4 @@ def _reduced(primitive: Primitive) -> Any:
 
 
 copyreg.pickle(Primitive, _reduced)
+copyreg.pickle(ShapedArray, lambda aval: (ShapedArray, (aval.shape, aval.dtype, aval.weak_type)))

@@ -21,7 +21,6 @@ from minijax.settings.tracers import Tracer, interpreter_of_library
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.shaped_array import (
     Dialect,
-    DTypes,
     Shape,
     dialect,
     dialect_in_force,
@@ -61,20 +60,13 @@ class Settings(NamedTuple):
 
 
 _WIDE = map(np.dtype, ("int64", "uint64", "float64", "complex128"))
+# They are ordinary doubles where a C compiler says so.
+_LONG = {np.longdouble, np.clongdouble} - {np.float64, np.complex128}
 _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex64")), strict=True))
 
 
 # The last of these makes an array of a scalar of 64 bits where scalars of numpy have 32.
 wide_number: list[Callable[[Any], Any]] = []
-
-
-class _DTypes(DTypes):
-    """Dtypes in memory, those of keys and tokens among them."""
-
-    def __missing__(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-        if dtype in no_numbers:
-            return dtype
-        return super().__missing__(dtype)
 
 
 class LibraryDialect(Dialect):
@@ -93,12 +85,6 @@ class LibraryDialect(Dialect):
 
     def __init__(self, settings: Settings):
         super().__init__(64 if settings.enable_x64 else 32)
-        self.dtypes = _DTypes()
-        if not settings.enable_x64:
-            self.dtypes.update(_NARROW)
-        for long_double, wide in ("gd", "GD"):  # which are the same where a C compiler says so
-            if np.dtype(long_double) != np.dtype(wide):
-                self.dtypes[np.dtype(long_double)] = None
         self.settings = settings
         self.in_function = self
         if settings.numpy_dtype_promotion == "strict" or settings.numpy_rank_promotion != "allow":
@@ -166,7 +152,17 @@ class LibraryDialect(Dialect):
         if dtype is None:  # Python numbers decide
             return self.weak[kind]
         keeps = self.settings.explicit_x64_dtypes == "allow" or len({x.dtype for x in avals}) == 1
-        return ShapedArray((), dtype if keeps else self.dtypes[dtype])
+        return ShapedArray((), dtype if keeps else self.in_memory(dtype))
+
+    @lru_cache(maxsize=256)  # noqa: B019
+    def in_memory(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+        """As numpy has it, but keys and tokens have dtypes, too, and long doubles have none."""
+        if dtype in no_numbers:
+            return dtype
+        found = super().in_memory(dtype)
+        if found is None or found.type in _LONG:
+            return None
+        return found if self.settings.enable_x64 else _NARROW.get(found, found)
 
     def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape: arrays may be weak, too."""
@@ -194,7 +190,7 @@ class LibraryDialect(Dialect):
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`: ints wrap around, as in arrays."""
         value = self._scalar(x, dtype)
-        return value if self.dtypes[dtype] == dtype else wide_number[-1](value)
+        return value if self.in_memory(dtype) == dtype else wide_number[-1](value)
 
     def _scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         if dtype.kind in "fc":
