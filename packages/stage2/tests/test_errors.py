@@ -382,7 +382,7 @@ CALLS = [
     (
         lambda: jvp(lambda x: tuple(x), (ones(2),), (ones(2),)),
         ConcretizationTypeError,
-        "needed one by one",
+        "each element of a traced value is needed",
     ),
     (
         lambda: deriv(lambda x: np.asarray(x))(1.0),

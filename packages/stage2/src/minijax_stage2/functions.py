@@ -147,8 +147,7 @@ def where(condition: Array, x: Array, y: Array) -> Array:
     if typeof(condition).dtype != np.bool_:
         condition = ne(condition, 0)
     x, y = promote(x, y)
-    shapes = [typeof(operand).shape for operand in (condition, x, y)]
-    shape = broadcast_shapes(*shapes)
+    shape = broadcast_shapes(typeof(condition).shape, typeof(x).shape, typeof(y).shape)
     return select_n(*(broadcast_to(operand, shape) for operand in (condition, y, x)))
 
 

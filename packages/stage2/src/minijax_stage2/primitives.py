@@ -128,17 +128,13 @@ def _convert(x: Any, new_dtype: np.dtype[Any], weak_type: bool = False) -> Any:
     return out.item() if weak_type and not x.shape else out
 
 
-def check_broadcast_in_dim(x: ShapedArray, shape: Shape, broadcast_dimensions: Shape) -> None:
+def check_broadcast_in_dim(x: ShapedArray, shape: Shape, axes: Shape) -> None:
     """Raise an error if the axes of `x` cannot become these axes of `shape`."""
     check_shape("broadcast_in_dim", shape)
-    fits = len(broadcast_dimensions) == x.ndim and all(
-        0 <= axis < len(shape) and size in (1, shape[axis])
-        for axis, size in zip(broadcast_dimensions, x.shape, strict=False)
-    )
-    if not fits or list(broadcast_dimensions) != sorted(set(broadcast_dimensions)):
-        raise TypeError(
-            f"broadcast_in_dim: {x} does not fit axes {broadcast_dimensions} of shape {shape}"
-        )
+    in_order = list(axes) == sorted(set(axes) & set(range(len(shape))))
+    sizes = [shape[axis] for axis in axes] if in_order else []
+    if len(sizes) != x.ndim or any(n not in (1, m) for n, m in zip(x.shape, sizes, strict=True)):
+        raise TypeError(f"broadcast_in_dim: {x} does not fit axes {axes} of shape {shape}")
 
 
 def _broadcast_in_dim(x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:

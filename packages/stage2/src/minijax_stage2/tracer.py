@@ -3,12 +3,7 @@
 from typing import Any, NoReturn
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
-from minijax_stage2.errors import (
-    ConcretizationTypeError,
-    TracerArrayConversionError,
-    TracerBoolConversionError,
-    TracerIntegerConversionError,
-)
+from minijax_stage2 import errors
 from minijax_stage2.operators import ArrayOperators
 from minijax_stage2.shaped_array import ShapedArray, typeof
 from minijax_stage2.source import user_source
@@ -49,25 +44,25 @@ class Tracer(ArrayOperators, Boxed):
 
     def __bool__(self) -> bool:
         need = "the truth of a traced value is needed"
-        return bool(self.need_value(TracerBoolConversionError, need))
+        return bool(self.need_value(errors.TracerBoolConversionError, need))
 
     def __index__(self) -> int:
         need = "a Python integer is needed of a traced value"
         if self.aval.dtype.kind not in "biu":  # an integer would lose the derivative
-            self.refuse(TracerIntegerConversionError, need)
-        return int(self.need_value(TracerIntegerConversionError, need))
+            self.refuse(errors.TracerIntegerConversionError, need)
+        return int(self.need_value(errors.TracerIntegerConversionError, need))
 
     def __float__(self) -> float:
-        self.refuse(ConcretizationTypeError, "a Python float is needed of a traced value")
+        self.refuse(errors.ConcretizationTypeError, "a Python float is needed of a traced value")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self.refuse(TracerArrayConversionError, "a numpy array is needed of a traced value")
+        self.refuse(errors.TracerArrayConversionError, "a numpy array is needed of a traced value")
 
     def __iter__(self) -> NoReturn:
-        self.refuse(ConcretizationTypeError, "the elements of a traced value are needed one by one")
+        self.refuse(errors.ConcretizationTypeError, "each element of a traced value is needed")
 
     def need_value(
-        self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None
+        self, error: type[errors.ConcretizationTypeError], need: str, remedy: str | None = None
     ) -> Any:
         value = self.concrete()
         if value is unknown or self.interpreter.ended:
@@ -75,7 +70,7 @@ class Tracer(ArrayOperators, Boxed):
         return value
 
     def refuse(
-        self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None
+        self, error: type[errors.ConcretizationTypeError], need: str, remedy: str | None = None
     ) -> NoReturn:
         if self.interpreter.ended:
             raise leaked_value_error(self, self.interpreter, self.source)
