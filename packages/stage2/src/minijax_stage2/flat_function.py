@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
-from minijax_stage2.shaped_array import is_value, typeof_named
+from minijax_stage2.shaped_array import typeof, typeof_named
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
@@ -55,7 +55,9 @@ def flatten_result(fun: Callable[..., Any], result: Any) -> tuple[list[Any], PyT
     """
     outs, out_tree = tree_flatten(result)
     for i, out in enumerate(outs):
-        if not is_value(out):
+        try:
+            typeof(out)
+        except (TypeError, OverflowError):
             path, _ = tree_flatten_with_path(result)[0][i]
             typeof_named(f"result{keystr(path)} of `{name_of(fun)}`", out)
         if isinstance(out, Boxed) and out.interpreter.ended:

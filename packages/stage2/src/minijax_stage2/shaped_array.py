@@ -310,12 +310,3 @@ def typeof_named(name: str, x: Any) -> ShapedArray:
         return typeof(x)
     except (TypeError, OverflowError) as error:
         raise type(error)(f"{name}: {error}") from None
-
-
-def is_value(x: Any) -> bool:
-    """Return True if `x` has a type: if it is an array, a number or a tracer."""
-    try:
-        typeof(x)
-    except (TypeError, OverflowError):
-        return False
-    return True

@@ -12,7 +12,7 @@ import numpy as np
 from minijax.primitives.loops import region
 from minijax.primitives.varying import MeshAxis, index_text, manual_along_all
 from minijax.runtime.array import Array
-from minijax.runtime.conversion import to_array
+from minijax.runtime.conversion import is_value, to_array
 from minijax.runtime.host_functions import NumberedFunction, call_text
 from minijax.runtime.ordered_effects import TOKEN
 from minijax.runtime.sharding_text import mesh_of_devices
@@ -21,12 +21,7 @@ from minijax.shardings.mesh import AbstractMesh
 from minijax.xla.callbacks import callback_error
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import ShapedArray, tree_flatten, tree_leaves
-from minijax_stage2.shaped_array import (
-    Dialect,
-    dialect,
-    is_value,
-    numpys_dialect,
-)
+from minijax_stage2.shaped_array import Dialect, dialect, numpys_dialect
 from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, on_behalf_of
 from minijax_stage2.tree import PyTreeDef

@@ -24,12 +24,12 @@ from minijax.random.key_use import (
 from minijax.random.primitives import random_fold_in_p, random_split_p
 from minijax.runtime import hooks
 from minijax.runtime.array import Array
+from minijax.runtime.conversion import is_value
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import library_evaluation
 from minijax.settings.key_types import is_key_type
 from minijax_stage2 import Primitive, tree_flatten, tree_leaves, typeof
 from minijax_stage2.flat_function import FlatFunction
-from minijax_stage2.shaped_array import is_value
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr

@@ -22,7 +22,7 @@ from minijax.numpy.joining import stack
 from minijax.numpy.shapes import expand_dims
 from minijax.runtime import array as arrays
 from minijax.runtime.array import Array, ArrayLike, in_own_memory
-from minijax.runtime.conversion import to_array
+from minijax.runtime.conversion import is_value, to_array
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
@@ -30,7 +30,7 @@ from minijax.settings.number_types import warn_of_lost_part
 from minijax.settings.public_names import set_all
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.shaped_array import dtype_of_numbers, is_value
+from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.shown import shown
 
 Shape = int | Sequence[int]

@@ -9,9 +9,10 @@ import numpy as np
 
 from minijax.errors.argument_errors import checking_arguments
 from minijax.runtime.array import Array, array
+from minijax.runtime.conversion import is_value
 from minijax.runtime.dtypes import DTypeLike, bfloat16
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax_stage2.shaped_array import dtype_of_numbers, is_value
+from minijax_stage2.shaped_array import dtype_of_numbers
 from minijax_stage2.shown import shown
 
 save = np.save

@@ -21,6 +21,7 @@ from minijax.random.primitives import random_fold_in_p, random_seed_p, random_sp
 from minijax.random.rbg import rbg, unsafe_rbg
 from minijax.random.threefry import threefry
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.conversion import is_value
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.key_types import (
@@ -33,7 +34,6 @@ from minijax.settings.key_types import (
 from minijax.settings.number_types import warn, x64
 from minijax.settings.prng import custom_prng, default_implementation, legacy_key, seed_offset
 from minijax_stage2 import Tracer, bind1, typeof
-from minijax_stage2.shaped_array import is_value
 from minijax_stage2.shown import shown
 
 UINT32 = np.dtype(np.uint32)

@@ -6,9 +6,18 @@ import numpy as np
 
 from minijax.runtime.array import array, of_library
 from minijax_stage2 import ShapedArray, float0, tree_map, typeof
-from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, is_value, python_scalars
+from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, python_scalars
 
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
+
+
+def is_value(x: Any) -> bool:
+    """Return True if `x` has a type: if it is an array, a number or a tracer."""
+    try:
+        typeof(x)
+    except (TypeError, OverflowError):
+        return False
+    return True
 
 
 def to_array(x: Any) -> Any:

@@ -43,10 +43,10 @@ from minijax.extend.core.trace_state import (
 )
 from minijax.extend.linear_util import DebugInfo
 from minijax.primitives.effects import Effect
+from minijax.runtime.conversion import is_value
 from minijax.runtime.tokens import AbstractToken, Token
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import ShapedArray
-from minijax_stage2.shaped_array import is_value
 from minijax_stage2.source import user_source
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchAxis

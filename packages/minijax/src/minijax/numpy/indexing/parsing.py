@@ -20,11 +20,12 @@ from minijax.numpy.creation import asarray
 from minijax.numpy.indexing.dynamic_slices import Slice as DynamicSlice
 from minijax.numpy.indexing.dynamic_slices import StartIsUnknown, as_slice
 from minijax.numpy.shapes import expand_dims
+from minijax.runtime.conversion import is_value
 from minijax.runtime.current import is_evaluating
 from minijax.settings.config import Switch
 from minijax.settings.debugging import static_indices_option
 from minijax_stage2 import Tracer, typeof
-from minijax_stage2.shaped_array import Shape, is_value
+from minijax_stage2.shaped_array import Shape
 from minijax_stage2.shown import counted, shown
 from minijax_stage2.tracer import unknown
 

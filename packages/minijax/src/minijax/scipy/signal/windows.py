@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from minijax.runtime.conversion import is_value
 from minijax_stage2 import typeof
-from minijax_stage2.shaped_array import is_value
 from minijax_stage2.shown import shown
 
 Numbers = np.ndarray[Any, Any]
