@@ -25,4 +25,4 @@ def clear_caches() -> None:
     clear_jitted()
     clear_loops()
     kept_programs.clear()
-    compile_primitive.cache_clear()  # type: ignore[attr-defined]
+    compile_primitive.cache_clear()

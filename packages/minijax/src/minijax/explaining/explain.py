@@ -4,7 +4,7 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
@@ -174,7 +174,7 @@ def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:
 def _with_consts(jaxpr: Jaxpr, count: int) -> Jaxpr:
     """A program whose first arguments are constants, written as such."""
     used = {x for eqn in jaxpr.eqns for x in eqn.invars} | {*jaxpr.outvars}
-    consts: Sequence[Any] = [var for var in jaxpr.invars[:count] if var in used]
+    consts = [var for var in jaxpr.invars[:count] if var in used]
     return printed_jaxpr(Jaxpr(consts, jaxpr.invars[count:], jaxpr.eqns, jaxpr.outvars))
 
 

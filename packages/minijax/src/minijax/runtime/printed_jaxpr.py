@@ -505,4 +505,9 @@ def printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
 # Of each program the one that is printed, so that what is shared stays shared.
 _same: WeakKeyDictionary[Jaxpr, PrintedJaxpr] = WeakKeyDictionary()
 
-Literal.__repr__ = lambda self: f"Literal({self.val})"  # type: ignore[method-assign]
+
+def _literal_text(literal: Any) -> str:
+    return f"Literal({literal.val})"
+
+
+Literal.__repr__ = _literal_text  # type: ignore[method-assign]
