@@ -104,13 +104,15 @@ def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearErro
 class BackwardPass:
     """Transposes a program: first what is known runs forwards, then cotangents flow backwards."""
 
-    def __init__(self) -> None:
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        self.jaxpr = jaxpr
         self.values: dict[Atom, Any] = {}
         self.linear: set[Atom] = set()
         self.cotangents: dict[Atom, Any] = {}
 
-    def run(self, jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    def run(self, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """The cotangents of the undefined arguments, as `backward_pass` returns them."""
+        jaxpr = self.jaxpr
         for var, arg in zip(jaxpr.invars, args, strict=True):
             if isinstance(arg, UndefPrimal):
                 self.linear.add(var)
@@ -176,7 +178,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
     Returns:
         For each argument its cotangent or `Zero`; None for those that are defined.
     """
-    return dialect().interpreter(BackwardPass)().run(jaxpr, args, cts)  # type: ignore[no-any-return]
+    return dialect().interpreter(BackwardPass)(jaxpr).run(args, cts)  # type: ignore[no-any-return]
 
 
 def transpose_linear(jaxpr: Jaxpr, consts: Sequence[Any], cts: Sequence[Any]) -> list[Any]:

@@ -1,6 +1,5 @@
 """Transposition of programs whose types say how values are sharded, or vary between devices."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from minijax.lax import collectives
@@ -22,12 +21,11 @@ class BackwardPass(stage4.BackwardPass):
     cotangent of a broadcast array is summed first, so that devices exchange the smaller array.
     """
 
-    def run(self, jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        """The cotangents of the undefined arguments, as `backward_pass` returns them."""
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        super().__init__(jaxpr)
         self.broadcast = {
             eqn.outvars[0] for eqn in jaxpr.eqns if eqn.primitive is broadcast_in_dim_p
         }
-        return super().run(jaxpr, args, cts)
 
     def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
         # Programs of higher-order primitives convert values themselves.
