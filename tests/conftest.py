@@ -3,11 +3,9 @@
 import os
 
 import jax
-import jaxs_programs
 import pytest
 from hypothesis import HealthCheck, settings
 from jax.experimental.compilation_cache import compilation_cache
-from shares import IS_NIGHT
 from tables import IS_OLDER, is_lack_of_jax
 
 import minijax
@@ -80,27 +78,6 @@ def _programs_compile_fast(request):
         jax.config.update("jax_disable_most_optimizations", fast)
     if "MINIJAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
         minijax.config.update("disable_most_optimizations", fast)
-
-
-# Modules of large programs of JAX, which take less time there than compiled.
-OF_LARGE_PROGRAMS = {
-    "test_control_flow", "test_fft", "test_image", "test_incomplete_beta", "test_lax",
-    "test_linalg_algorithms", "test_manipulation", "test_nn_and_special",
-    "test_numpy_families", "test_ode", "test_optimizers", "test_oracle", "test_rnn",
-    "test_scipy_additions", "test_scipy_linalg", "test_scipy_optimize", "test_scipy_stats",
-    "test_sets", "test_sorting", "test_special", "test_statistics", "test_ufuncs",
-    "test_weighted_quantiles",
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _numpy_evaluates_programs_of_jax(request):
-    """By day: JAX says what is computed and in which types."""
-    if IS_NIGHT or request.path.stem not in OF_LARGE_PROGRAMS:
-        yield
-        return
-    with jaxs_programs.evaluated_by_numpy():
-        yield
 
 
 # Modules about what a compilation does, which the folder of kept programs would spare.

@@ -7,7 +7,6 @@ shape, most compile nothing, and neither do their derivatives.
 import jax
 import numpy as np
 from libraries import assert_close
-from shares import IS_NIGHT
 
 import minijax
 
@@ -48,11 +47,7 @@ def compiled(library, function, *args):
     return outs, [(x.shape, np.dtype(x.dtype), x.weak_type) for x in outs]
 
 
-# By day numpy evaluates a whole program of JAX: tests/jaxs_programs.py.
-jaxs = evaluated if IS_NIGHT else compiled
-
-
-def assert_same_equations(function, *args, tolerance=1e-9, atol=None, of_jax=jaxs):
+def assert_same_equations(function, *args, tolerance=1e-9, atol=None, of_jax=evaluated):
     """`function`, given a library, makes a program; those of both give the same."""
     ours, theirs = evaluated(minijax, function(minijax), *args), of_jax(jax, function(jax), *args)
     assert ours[1] == theirs[1]
