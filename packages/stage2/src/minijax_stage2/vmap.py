@@ -153,7 +153,8 @@ def vmap(
 
     Raises:
         MappedAxisError: sizes of the mapped axes differ (the message lists argument, shape and
-            axis), an argument or a result has no such axis, or nothing is mapped.
+            axis), an argument has no such axis, or nothing is mapped.
+        ValueError: `out_axes` is out of range for a result.
         TreeMismatchError: `in_axes` is not a prefix of the arguments, or `out_axes` of the result.
 
     >>> import numpy as np

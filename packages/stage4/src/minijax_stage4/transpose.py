@@ -112,8 +112,7 @@ class BackwardPass:
 
     def run(self, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """The cotangents of the undefined arguments, as `backward_pass` returns them."""
-        jaxpr = self.jaxpr
-        for var, arg in zip(jaxpr.invars, args, strict=True):
+        for var, arg in zip(self.jaxpr.invars, args, strict=True):
             if isinstance(arg, UndefPrimal):
                 self.linear.add(var)
             else:
@@ -121,7 +120,7 @@ class BackwardPass:
 
         # Forwards: compute what does not depend on the linear arguments.
         linear_eqns = []
-        for eqn in jaxpr.eqns:
+        for eqn in self.jaxpr.eqns:
             if not self.linear.isdisjoint(eqn.invars):
                 self.linear.update(eqn.outvars)
                 linear_eqns.append(eqn)
@@ -132,7 +131,7 @@ class BackwardPass:
 
         # Backwards: from the cotangents of results to those of operands.
         cotangents = self.cotangents
-        for atom, ct in zip(jaxpr.outvars, cts, strict=True):
+        for atom, ct in zip(self.jaxpr.outvars, cts, strict=True):
             self.accumulate(atom, ct)
         for eqn in reversed(linear_eqns):
             if cotangents.keys().isdisjoint(eqn.outvars):
@@ -147,7 +146,7 @@ class BackwardPass:
                     self.accumulate(atom, ct)
         return [
             cotangents.get(var, Zero(tangent_type(var.aval))) if var in self.linear else None
-            for var in jaxpr.invars
+            for var in self.jaxpr.invars
         ]
 
     def read(self, atom: Atom) -> Any:
