@@ -179,7 +179,7 @@ def test_what_is_within_noise_is_alike(quartiles, verdict):
 def test_a_commit_takes_turns_with_the_files_that_are_here(capsys):
     if not (ROOT / ".git").exists():
         pytest.skip("without git there are no commits")
-    bench.main(["--compare", "HEAD", "--quick", "--json", "call, scalar", "memory: import"])
+    bench.main(["--compare", "HEAD", "--quick", "--json", "eager x > y", "memory: import"])
     _, call, other = map(json.loads, capsys.readouterr().out.splitlines())
     assert call["ours"] > 0 < call["peer"]
     assert call["verdict"] in ("SLOWER", "alike", "faster")

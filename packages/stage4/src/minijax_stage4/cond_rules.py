@@ -114,7 +114,9 @@ def _compute_all(
 
 def _choose(takes: Any, x: Any, other: Any) -> Any:
     """`x` for each example that takes a branch, `other` for the rest."""
-    return select_n(broadcast_in_dim(takes, typeof(x).shape, (0,)), other, x)
+    shape = typeof(x).shape
+    takes = takes if len(shape) == 1 else broadcast_in_dim(takes, shape, (0,))
+    return select_n(takes, other, x)
 
 
 vmap_rules[cond_p] = partial(vmap_branches, cond_p)
