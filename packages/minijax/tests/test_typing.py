@@ -33,9 +33,9 @@ MODULES = (
 MYPY = f"""
 [mypy]
 strict = true
+ignore_missing_imports = true
 
 [mypy-{",".join(path.stem for path in EXAMPLES)}]
-ignore_missing_imports = true
 disallow_untyped_defs = false
 disallow_incomplete_defs = false
 disallow_untyped_calls = false

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from minijax_stage2 import functions as f
-from minijax_stage2.shaped_array import ShapedArray, aval_rules, has_type
+from minijax_stage2.shaped_array import Shape, ShapedArray, aval_rules, has_type
 
 Method = Callable[[Any, Any], Any]
 
@@ -75,10 +77,10 @@ class ArrayOperators:
         return f.transpose(self, order or None)
 
     T = property(f.transpose)
-    shape = property(attrgetter("aval.shape"))
-    dtype = property(attrgetter("aval.dtype"))
-    ndim = property(attrgetter("aval.ndim"))
-    size = property(attrgetter("aval.size"))
+    shape: Shape = property(attrgetter("aval.shape"))  # type: ignore[assignment]
+    dtype: np.dtype[Any] = property(attrgetter("aval.dtype"))  # type: ignore[assignment]
+    ndim: int = property(attrgetter("aval.ndim"))  # type: ignore[assignment]
+    size: int = property(attrgetter("aval.size"))  # type: ignore[assignment]
 
     def __len__(self) -> int:
         if not self.aval.shape:
