@@ -493,3 +493,14 @@ def test_the_examples_of_the_docstrings_run():
     result = doctest.testmod(minijax_stage2.tree)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_structures_whose_aux_data_has_no_hash_can_be_keys():
+    class Listed:
+        def __init__(self, names):
+            self.names = names
+
+    register_pytree_node(Listed, lambda x: ((), x.names), lambda names, _: Listed(names))
+    a, b, other = (tree_structure(Listed(names)) for names in (["x"], ["x"], ["y"]))
+    assert {a: 1}[b] == 1
+    assert other not in {a: 1}

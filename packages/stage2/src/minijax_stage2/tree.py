@@ -146,6 +146,12 @@ class PyTreeDef:
     def num_leaves(self) -> int:
         return self.nodes.count(None)
 
+    def __hash__(self) -> int:
+        try:
+            return hash(self.nodes)
+        except TypeError:  # some aux_data is not hashable: let == tell such trees apart
+            return hash(tuple(node and (node[0], node[2]) for node in self.nodes))
+
     def __repr__(self) -> str:
         leaves = [_Text("*")] * self.num_leaves
         return f"PyTreeDef({self._build(leaves, _printable_node)!r})"
