@@ -105,13 +105,13 @@ CALLS = [
     (
         lambda: matmul(ones((2, 3)), ones(2)),
         ValueError,
-        "matmul: found shapes (2, 3) and (2,), but the last axis of the first operand and axis 0 "
-        "of the second must exist and have one size",
+        "matmul: axis 1 of shape (2, 3) is contracted with axis 0 of shape (2,), but their sizes "
+        "are 3 and 2",
     ),
     (
         lambda: matmul(2.0, ones(2)),
         ValueError,
-        "matmul: found shapes () and (2,), but the last axis of the first operand",
+        "matmul: operands must have at least one axis, found shapes (), (2,)",
     ),
     (
         lambda: matmul(ones((2, 3, 4)), ones((5, 4, 3))),

@@ -33,8 +33,8 @@ def split_arguments(
     Raises:
         TypeError: there is no such argument, or one is chosen twice.
 
-    >>> inputs, of_inputs = split_arguments("grad", pow, 1, (2.0, 3.0), {})
-    >>> inputs, of_inputs(4.0)
+    >>> inputs, restricted = split_arguments("grad", pow, 1, (2.0, 3.0), {})
+    >>> inputs, restricted(4.0)
     (3.0, 16.0)
     """
     chosen, count = ints(f"{caller}: argnums", argnums), len(args)
@@ -47,15 +47,15 @@ def split_arguments(
         )
     several = isinstance(argnums, Sequence)
 
-    def of_inputs(inputs: Any) -> Any:
+    def restricted(inputs: Any) -> Any:
         whole = list(args)
         for i, x in zip(chosen, inputs if several else (inputs,), strict=True):
             whole[i] = x
         return fun(*whole, **kwargs)
 
-    of_inputs.__name__ = name_of(fun)  # for messages
+    restricted.__name__ = name_of(fun)  # for messages
     inputs = tuple([args[i] for i in chosen])
-    return inputs if several else inputs[0], of_inputs
+    return inputs if several else inputs[0], restricted
 
 
 def require_inexact(caller: str, role: str, fun: Any, tree: Any) -> None:

@@ -253,12 +253,17 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
         ShapeMismatchError: an operand is a scalar, or the contracted sizes differ.
     """
     a, b = typeof(x).shape, typeof(y).shape
-    contract_y = max(len(b) - 2, 0)
-    if not a or not b or a[-1] != b[contract_y]:
+    if not a or not b:
         raise ShapeMismatchError(
-            f"matmul: found shapes {a} and {b}, but the last axis of the first operand and axis "
-            f"{contract_y} of the second must exist and have one size. Transpose an operand, or "
-            "move its axes; multiply by a scalar with `*`."
+            f"matmul: operands must have at least one axis, found shapes {a}, {b}. Multiply by a "
+            "scalar with `*`."
+        )
+    contract_y = max(len(b) - 2, 0)
+    if a[-1] != b[contract_y]:
+        raise ShapeMismatchError(
+            f"matmul: axis {len(a) - 1} of shape {a} is contracted with axis {contract_y} of "
+            f"shape {b}, but their sizes are {a[-1]} and {b[contract_y]}. "
+            "Transpose one of them, or move its axes."
         )
     if len(a) == 1 or len(b) <= 2:  # batch axes, if any, are free axes of the other operand
         return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), **how)

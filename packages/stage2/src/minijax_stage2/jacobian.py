@@ -46,12 +46,12 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = split_arguments("jacfwd", fun, argnums, args, kwargs)
+        inputs, restricted = split_arguments("jacfwd", fun, argnums, args, kwargs)
         require_inexact("jacfwd", f"argument {argnums}", fun, inputs)
         flat_inputs, in_tree = tree_flatten((inputs,))
         if not flat_inputs:
             raise ValueError(f"jacfwd of `{name_of(fun)}`: argnums {argnums} hold no arrays")
-        flat_fun = FlatFunction(of_inputs, in_tree)
+        flat_fun = FlatFunction(restricted, in_tree)
         columns = [_columns(flat_fun, fun, flat_inputs, i) for i in range(len(flat_inputs))]
         rows = [tree_unflatten(in_tree, blocks)[0] for blocks in zip(*columns, strict=True)]
         return tree_unflatten(flat_fun.out_tree, rows)

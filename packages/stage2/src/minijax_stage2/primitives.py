@@ -160,11 +160,11 @@ def _dot_general(
     """By a formula of indices, in which an axis of both operands has one name."""
     check_dot_general(typeof(x), typeof(y), dimension_numbers)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    of_x, of_y = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
+    x_names, y_names = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
     for x_axis, y_axis in zip(x_contract + x_batch, y_contract + y_batch, strict=True):
-        of_y[y_axis] = x_axis
-    free = [name for name in of_x + of_y if name not in x_contract + x_batch]
-    return [np.einsum(x, of_x, y, of_y, [*x_batch, *free], optimize=True)]
+        y_names[y_axis] = x_axis
+    free = [name for name in x_names + y_names if name not in x_contract + x_batch]
+    return [np.einsum(x, x_names, y, y_names, [*x_batch, *free], optimize=True)]
 
 
 def free_axes(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:

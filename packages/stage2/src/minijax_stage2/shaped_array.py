@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -87,8 +88,8 @@ class ShapedArray:
 
     def update(self, **changes: Any) -> "ShapedArray":
         """The type with other values of some fields; types of a subclass keep what they add."""
-        fields: dict[str, Any] = {name: getattr(self, name) for name in ShapedArray.__slots__}
-        return ShapedArray(**fields | changes)
+        fields: dict[str, Any] = {"shape": self.shape, "dtype": self.dtype}
+        return ShapedArray(**{**fields, "weak_type": self.weak_type, **changes})
 
     def without_axis(self, axis: int) -> "ShapedArray":
         """The type of one element along an axis."""
@@ -161,16 +162,14 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     Raises:
         TypeError: it is none.
     """
-    try:
-        if hasattr(given, "aval") or isinstance(given, list | dict | tuple):
-            raise TypeError
-        dtype: np.dtype[Any] = np.dtype(given)
-        return dtype
-    except (TypeError, ValueError, AttributeError):
-        raise TypeError(
-            f"{caller}: dtype must be a dtype or the name of one, such as 'float32', found "
-            f"{shown(given)}"
-        ) from None
+    if not hasattr(given, "aval") and not isinstance(given, list | dict | tuple):
+        with suppress(TypeError, ValueError, AttributeError):
+            dtype: np.dtype[Any] = np.dtype(given)
+            return dtype
+    raise TypeError(
+        f"{caller}: dtype must be a dtype or the name of one, such as 'float32', found "
+        f"{shown(given)}"
+    )
 
 
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}

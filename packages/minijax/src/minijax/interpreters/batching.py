@@ -29,18 +29,18 @@ def _dims(primitive: Any, out_dims: Any, outs: Any) -> list[Any]:
     return list(out_dims) if isinstance(out_dims, list | tuple) else [out_dims] * len(outs)
 
 
-def _told(what: Callable[[BatchAxis], tuple[Any, ...]]) -> RulesByJAX:
-    """Our rules by a convention, in which the first arguments are `what` a rule is told.
+def _rules_given(arguments: Callable[[BatchAxis], tuple[Any, ...]]) -> RulesByJAX:
+    """Our rules by a convention in which a rule gets further arguments first.
 
     Arguments:
-        what: returns these arguments for the axis of the examples.
+        arguments: returns these for the axis of the examples.
     """
 
     def to_ours(primitive: Primitive, rule: Rule) -> Rule:
         def ours(
             axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], /, **params: Any
         ) -> tuple[list[Any], list[Any]]:
-            outs, out_dims = rule(*what(axis), tuple(values), tuple(dims), **params)
+            outs, out_dims = rule(*arguments(axis), tuple(values), tuple(dims), **params)
             return as_list(primitive, outs), _dims(primitive, out_dims, outs)
 
         return ours
@@ -48,7 +48,7 @@ def _told(what: Callable[[BatchAxis], tuple[Any, ...]]) -> RulesByJAX:
     def to_jax(primitive: Primitive, rule: Rule) -> Rule:
         def by_jax(*args: Any, **params: Any) -> Any:
             values, dims = args[-2:]
-            outs, out_dims = rule(_axis_told(args), values, dims, **params)
+            outs, out_dims = rule(_axis_from(args), values, dims, **params)
             return as_result(primitive, outs), as_result(primitive, out_dims)
 
         return by_jax
@@ -56,17 +56,17 @@ def _told(what: Callable[[BatchAxis], tuple[Any, ...]]) -> RulesByJAX:
     return RulesByJAX(vmap_rules, to_ours, to_jax)
 
 
-def _axis_told(args: Sequence[Any]) -> BatchAxis:
-    told, values, dims = args[:-2], *args[-2:]
-    if told:
-        return told[0] if isinstance(told[0], BatchAxis) else BatchAxis(told[0])
+def _axis_from(args: Sequence[Any]) -> BatchAxis:
+    given, values, dims = args[:-2], *args[-2:]
+    if given:
+        return given[0] if isinstance(given[0], BatchAxis) else BatchAxis(given[0])
     return BatchAxis(next(x.shape[d] for x, d in zip(values, dims, strict=True) if d is not None))
 
 
-primitive_batchers = _told(lambda axis: ())
-fancy_primitive_batchers = _told(lambda axis: (axis_data(axis),))
+primitive_batchers = _rules_given(lambda axis: ())
+fancy_primitive_batchers = _rules_given(lambda axis: (axis_data(axis),))
 # The older convention: the size of the axis, its name, and what no rule needs.
-axis_primitive_batchers = _told(lambda axis: (axis.size, None, None))
+axis_primitive_batchers = _rules_given(lambda axis: (axis.size, None, None))
 
 
 def defvectorized(prim: Primitive) -> None:

@@ -148,14 +148,14 @@ def _vmap(
     names = tuple([name for name in data.spmd_name if name in manual.names])
     _require_free(data.spmd_name, manual, batch_axis.size, [*in_specs, *out_specs])
     manual = manual._replace(of_examples=manual.of_examples - {*names})
-    of_device = AxisData(
+    device_axis = AxisData(
         data.name,
         batch_axis.size // manual.size(names),
         tuple([name for name in data.spmd_name if name not in names]),
         manual=(*data.manual, *[axis for axis in manual.axes if axis.name in names]),
     )
     with manual.running():
-        program, consts, out_dims = vmap_jaxpr(jaxpr, of_device, tuple(dims))
+        program, consts, out_dims = vmap_jaxpr(jaxpr, device_axis, tuple(dims))
 
     def of_batch(spec: PartitionSpec, dim: BatchDim) -> PartitionSpec:
         return spec if dim is None else with_axis(spec, dim, names)

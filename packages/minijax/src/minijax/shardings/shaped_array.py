@@ -44,7 +44,5 @@ class ShapedArray(metaclass=_AnyType):
     ) -> stage2.ShapedArray:
         given = [name for name, value in others.items() if value]
         if given:
-            raise TypeError(
-                f"ShapedArray: {given[0]} is said by primitives, and cannot be given: leave it out"
-            )
+            raise TypeError(f"ShapedArray: only primitives set {given[0]}: leave it out")
         return type_at(stage2.ShapedArray(shape, dtype, weak_type), sharding)

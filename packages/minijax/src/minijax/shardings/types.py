@@ -10,15 +10,16 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax.errors.classes import ShardingTypeError
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.no_collectives import require_kept
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
-from minijax_stage2 import Primitive, ShapedArray, bind1, current_trace, float0, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import short_dtype
 from minijax_stage2.tangent import zeros
-from minijax_stage2.trace import EvalTrace
 from minijax_stage3 import Jaxpr, abstract_eval_rules
 
 # The axes of a mesh that divide one axis of an array, and those for each of its axes.
@@ -137,8 +138,7 @@ def convert(x: Any, aval: ShapedArray) -> Any:
 def zeros_of_type(aval: Any) -> Any:
     """Zeros of a sharded or varying type; outside of programs, of the plain type."""
     x = zeros(aval.plain)
-    is_plain = aval.dtype == float0 or (aval.shape and isinstance(current_trace(), EvalTrace))
-    return x if is_plain else aval.convert(x)
+    return x if isinstance(x, np.ndarray) else aval.convert(x)
 
 
 zeros.register(ShardedArray, zeros_of_type)

@@ -209,10 +209,10 @@ def _with_gradient(
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:
         args = _chosen_to_arrays(argnums, args)
-        inputs, of_inputs = split_arguments("grad", fun, argnums, args, kwargs)
+        inputs, restricted = split_arguments("grad", fun, argnums, args, kwargs)
         require_differentiable("grad", fun, argnums, inputs, holomorphic, allow_int)
-        with_aux = WithAux(of_inputs) if has_aux else None
-        out, f_vjp = _vjp(with_aux or of_inputs, inputs)
+        with_aux = WithAux(restricted) if has_aux else None
+        out, f_vjp = _vjp(with_aux or restricted, inputs)
         (ct,) = tree_to_arrays(f_vjp(one_like("grad", fun, out, holomorphic)))
         both = tree_to_arrays(out), ct
         return (*both, with_aux.aux()) if with_aux else both
@@ -406,8 +406,8 @@ def fwd_and_bwd(
 
     @wraps(fun)
     def fwd(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = split_arguments("fwd_and_bwd", fun, argnums, args, kwargs)
-        return vjp(of_inputs, inputs, has_aux=has_aux)  # type: ignore[call-overload]
+        inputs, restricted = split_arguments("fwd_and_bwd", fun, argnums, args, kwargs)
+        return vjp(restricted, inputs, has_aux=has_aux)  # type: ignore[call-overload]
 
     def bwd(residuals: VJP, cotangent: Any) -> Any:
         return residuals(cotangent)[0]
@@ -963,9 +963,9 @@ def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool)
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        inputs, of_inputs = split_arguments("jacrev", fun, argnums, args, kwargs)
+        inputs, restricted = split_arguments("jacrev", fun, argnums, args, kwargs)
         require_differentiable("jacrev", fun, argnums, inputs, holomorphic, allow_int)
-        out, f_vjp = _vjp(of_inputs, inputs)
+        out, f_vjp = _vjp(restricted, inputs)
         require_results("jacrev", fun, out, holomorphic)
 
         def pull_back(ct: Any) -> Any:
