@@ -107,7 +107,7 @@ TABLE = [
     (lambda: core.signature([], jnp.ones(2, bool)), TypeError, "signature: out_avals must be a sequence"),
     (lambda: core.signature(np.array(["a"]), []), TypeError, "signature: operands must be a sequence"),
     (lambda: core.ShapedArray({}, "float32"), TypeError, "ShapedArray: shape must be a tuple, found {}"),
-    (lambda: core.ShapedArray((), "float32", vma={"x"}), TypeError, "ShapedArray: vma is said by primitives"),
+    (lambda: core.ShapedArray((), "float32", vma={"x"}), TypeError, "ShapedArray: only primitives set vma"),
     (lambda: core.ShapedArray((), "abc"), TypeError, "ShapedArray: dtype must be a dtype or the name of one"),
     (lambda: core.FlatFunction(jnp.sin, None), TypeError, "FlatFunction: in_tree must be a PyTreeDef, found None"),
     # What is not an array, and what to do about it.

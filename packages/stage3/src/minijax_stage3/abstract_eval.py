@@ -1,7 +1,7 @@
 """Abstract evaluation: result types from operand types, with exact error messages."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,24 @@ Avals = list[ShapedArray]
 
 def once_for_types(function: Callable[..., Any]) -> Any:
     """Decorator: cache a function of a primitive, types and parameters."""
-
-    @lru_cache(maxsize=16_384)
-    def once(numbers: Any, primitive: Primitive, in_avals: Any, params: Any) -> Any:
-        return function(primitive, in_avals, dict(params))
+    known: dict[Any, Any] = {}
 
     @wraps(function)
     def cached(primitive: Primitive, in_avals: Any, params: dict[str, Any]) -> Any:
+        if primitive.higher_order:  # a cache would keep its programs alive
+            return function(primitive, in_avals, params)
         key = dialect(), primitive, in_avals, tuple(params.items())
         try:
-            hash(key)
+            result = known.get(key)
         except TypeError:  # a parameter is not hashable
             return function(primitive, in_avals, params)
-        # A cache would keep the programs of higher-order primitives alive.
-        return function(primitive, in_avals, params) if primitive.higher_order else once(*key)
+        if result is None:
+            if len(known) >= 16_384:
+                known.clear()
+            result = known[key] = function(primitive, in_avals, params)
+        return result
 
-    cached.cache_clear = once.cache_clear  # type: ignore[attr-defined]
+    cached.cache_clear = known.clear  # type: ignore[attr-defined]
     return cached
 
 
