@@ -58,6 +58,8 @@ def promote(*operands: Any, inexact: bool = False) -> list[Any]:
     """
     avals = [typeof(x) for x in operands]
     targets = _promoted_types(dialect(), inexact, *avals)
+    if not any(targets):
+        return list(operands)
     return [
         x if target is None else broadcast_to(cast(x, target), target.shape)
         for x, target in zip(operands, targets, strict=True)

@@ -262,7 +262,8 @@ aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
 
 def has_type(x: Any) -> bool:
     """Return True if the class of `x` is one of arrays or numbers."""
-    return isinstance(x, _numbers) or isinstance(getattr(x, "aval", None), ShapedArray)
+    is_known = type(x) in aval_rules or isinstance(x, _numbers)
+    return is_known or isinstance(getattr(x, "aval", None), ShapedArray)
 
 
 python_scalars = (bool, int, float, complex)

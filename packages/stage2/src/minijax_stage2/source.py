@@ -8,7 +8,7 @@ import linecache
 import os
 import sys
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import partial
 from types import CodeType, FrameType
 from typing import Any
 
@@ -18,13 +18,23 @@ _hidden_directories: list[str] = []
 def hide_frames_of(package_file: str) -> None:
     """Declare that messages never point into the directory of `package_file`."""
     _hidden_directories.append(os.path.dirname(os.path.abspath(package_file)) + os.sep)
-    is_machinery.cache_clear()
+    _is_hidden.clear()
 
 
-@cache
+class _IsHidden(dict[str, bool]):
+    """A cache: for each file whether it is machinery."""
+
+    def __missing__(self, filename: str) -> bool:
+        hidden = self[filename] = filename.startswith((*_hidden_directories, "<frozen"))
+        return hidden
+
+
+_is_hidden = _IsHidden()
+
+
 def is_machinery(filename: str) -> bool:
     """Return True if a file belongs to a package that `hide_frames_of` was told of."""
-    return filename.startswith((*_hidden_directories, "<frozen"))
+    return _is_hidden[filename]
 
 
 class Source:
@@ -59,7 +69,7 @@ def user_source() -> Source | None:
     if source is not None:
         return source
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_machinery(frame.f_code.co_filename):
+    while frame is not None and _is_hidden[frame.f_code.co_filename]:
         frame = frame.f_back
     return None if frame is None else Source(frame.f_code, frame.f_lasti)
 
