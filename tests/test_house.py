@@ -32,7 +32,7 @@ BUILDS_ON = {
 # A stage is read in an afternoon: at most so many code lines.
 MOST_LINES = {
     "minijax_stage1": 240,
-    "minijax_stage2": 1631,
+    "minijax_stage2": 1600,
     "minijax_stage3": 1220,
     "minijax_stage4": 973,
 }

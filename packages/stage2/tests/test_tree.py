@@ -326,12 +326,12 @@ BAD_CALLS = [
     (
         lambda: tree_unflatten(tree_structure({"a": 1, "b": 2}), [1]),
         ValueError,
-        "tree_unflatten: expected 2 leaves, found 1, for the structure PyTreeDef({'a': *, 'b': *})",
+        "tree_unflatten: PyTreeDef({'a': *, 'b': *}) has num_leaves 2, found 1",
     ),
     (
         lambda: tree_unflatten(tree_structure([1]), [1, 2]),
         ValueError,
-        "tree_unflatten: expected 1 leaf, found 2, for the structure PyTreeDef([*])",
+        "tree_unflatten: PyTreeDef([*]) has num_leaves 1, found 2",
     ),
     (
         lambda: tree_flatten({1: 0, "a": 0}),

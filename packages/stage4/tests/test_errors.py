@@ -107,11 +107,11 @@ CALLS = [
     (
         lambda: grad(identity, argnums=1)(1.0),
         TypeError,
-        "grad: argnums 1 must name different arguments of `identity`, which was called with 1 "
-        "positional argument. Count from 0",
+        "grad: argnums 1 must name different arguments of `identity`; "
+        "given by position: 1. Count from 0",
     ),
     (lambda: grad(identity, argnums=(0, -2))(1.0), TypeError, "argnums (0, -2) must name"),
-    (lambda: grad(identity)(x=1.0), TypeError, "which was called with 0 positional arguments"),
+    (lambda: grad(identity)(x=1.0), TypeError, "given by position: 0"),
     (
         lambda: grad(identity, argnums="x")(1.0),
         TypeError,
@@ -120,7 +120,7 @@ CALLS = [
     (
         lambda: grad(model, argnums=(1, -1))({"w": 1.0}, 1.0),
         TypeError,
-        "grad: argnums (1, -1) must name different arguments of `model`, which was called with 2",
+        "grad: argnums (1, -1) must name different arguments of `model`; given by position: 2",
     ),
     # what is not a function
     *(

@@ -7,7 +7,6 @@ from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.shown import counted
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import keystr, tree_flatten_with_path
 
@@ -41,9 +40,8 @@ def split_arguments(
     positions = {i % count for i in chosen if -count <= i < count}
     if len(positions) < len(chosen):
         raise TypeError(
-            f"{caller}: argnums {argnums} must name different arguments of `{name_of(fun)}`, which "
-            f"was called with {counted(count, 'positional argument')}. Count from 0, and pass by "
-            "position what is differentiated."
+            f"{caller}: argnums {argnums} must name different arguments of `{name_of(fun)}`; given "
+            f"by position: {count}. Count from 0, and pass by position what is differentiated."
         )
     several = isinstance(argnums, Sequence)
 

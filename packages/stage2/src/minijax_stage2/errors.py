@@ -1,8 +1,10 @@
-"""The errors of arrays and tracers.
+"""The errors of arrays and tracers, and values as their messages show them.
 
 If JAX raises a `TypeError` in one place and a `ValueError` in another for the same mistake, the
 class is both.
 """
+
+from typing import Any
 
 from minijax_stage1 import JAXTypeError
 
@@ -53,3 +55,16 @@ class TangentTypeError(TypeError, ValueError):
 
 class IntegerGradientError(TypeError):
     """A derivative was requested with respect to integers, or of integers."""
+
+
+def shown(x: Any, length: int = 60) -> str:
+    """A value as messages show it: on one line, cut to `length` with dots.
+
+    >>> shown({"a": "word" * 20}, 20)
+    "{'a': 'wordwordwo..."
+    """
+    try:
+        text = " ".join(repr(x).split())
+    except Exception:  # from a user's class
+        text = f"<{type(x).__name__}>"
+    return text if len(text) <= length else text[: length - 3] + "..."

@@ -1,11 +1,12 @@
 """Functions of pytrees as functions of flat lists, as interpreters need them."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import Boxed, leaked_value_error
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import typeof, typeof_named
-from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
 
@@ -63,3 +64,16 @@ def flatten_result(fun: Callable[..., Any], result: Any) -> tuple[list[Any], PyT
         if isinstance(out, Boxed) and out.interpreter.ended:
             raise leaked_value_error(out, out.interpreter, out.source)
     return outs, out_tree
+
+
+def argument_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> list[str]:
+    """The names of all leaves of the arguments of `fun`, such as `params['w'][0]`, for messages."""
+    try:
+        named = inspect.signature(fun).bind_partial(*args).arguments
+    except (TypeError, ValueError):  # builtins may have no signature; there may be too many
+        named = {"args": args}
+    return [
+        name + keystr(path)
+        for name, arg in (*named.items(), *sorted(kwargs.items()))
+        for path, _ in tree_flatten_with_path(arg)[0]
+    ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from minijax_stage1 import Op
 from minijax_stage2 import primitives as p
-from minijax_stage2.errors import ConcretizationTypeError, ShapeMismatchError
+from minijax_stage2.errors import ConcretizationTypeError, ShapeMismatchError, shown
 from minijax_stage2.promotion import (
     broadcast_shapes,
     broadcast_to,
@@ -23,7 +23,6 @@ from minijax_stage2.promotion import (
     to_inexact,
 )
 from minijax_stage2.shaped_array import Shape, dialect, dtype_of_numbers, python_scalars, typeof
-from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
@@ -191,8 +190,7 @@ def transpose(x: Array, permutation: Sequence[int] | None = None) -> Array:
         permutation = range(ndim)[::-1]
     axes = canonical_axes("transpose", permutation, ndim)
     if len(axes) != ndim:
-        expected = counted(ndim, "axis")
-        raise TypeError(f"transpose: expected a permutation of {expected}, found {permutation}")
+        raise TypeError(f"transpose: {permutation} does not permute the axes of {typeof(x)}")
     return bind1(p.transpose_p, x, permutation=axes) if axes != tuple(range(ndim)) else x
 
 
@@ -218,9 +216,8 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
         sizes = tuple([aval.size // known if size == -1 else size for size in sizes])
     if min(sizes, default=0) < 0 or math.prod(sizes) != aval.size:
         raise ShapeMismatchError(
-            f"reshape: {aval} of {counted(aval.size, 'element')} does not fit shape {shape}. The "
-            "sizes must multiply to the number of elements; one of them may be -1, which stands "
-            "for the rest."
+            f"reshape: {aval}, of size {aval.size}, does not fit shape {shape}. The sizes of a "
+            "shape must multiply to that; one of them may be -1, which stands for the rest."
         )
     return bind1(p.reshape_p, x, new_sizes=sizes) if sizes != aval.shape else x
 
@@ -281,8 +278,7 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     axes = tuple([a % ndim for a in given if -ndim <= a < ndim])
     if len(set(axes)) < len(given):
         raise ValueError(
-            f"{name}: axis {axis} is out of range for an array of {counted(ndim, 'axis')}, or "
-            "given twice"
+            f"{name}: axis {axis} is out of range for an array of ndim {ndim}, or given twice"
         )
     return axes
 

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2.errors import TangentTypeError
+from minijax_stage2.errors import TangentTypeError, shown
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import ShapedArray, dialect, float0, typeof, typeof_named
-from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.tangent import Zero, check_out_tangent, instantiate, sum_of, tangent_type
 from minijax_stage2.trace import Params, Primitive, Rules, Trace, bind, bind1

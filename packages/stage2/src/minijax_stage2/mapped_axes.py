@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from minijax_stage2.argument_names import argument_names
-from minijax_stage2.errors import MappedAxisError
+from minijax_stage2.errors import MappedAxisError, shown
+from minijax_stage2.flat_function import argument_names
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.shaped_array import typeof, typeof_named
-from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import broadcast_prefix, tree_leaves
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage1 import Boxed, Interpreter
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 Shape = tuple[int, ...]
 

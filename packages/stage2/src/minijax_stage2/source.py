@@ -18,23 +18,19 @@ _hidden_directories: list[str] = []
 def hide_frames_of(package_file: str) -> None:
     """Declare that messages never point into the directory of `package_file`."""
     _hidden_directories.append(os.path.dirname(os.path.abspath(package_file)) + os.sep)
-    _is_hidden.clear()
+    is_machinery.clear()
 
 
-class _IsHidden(dict[str, bool]):
-    """A cache: for each file whether it is machinery."""
+class _IsMachinery(dict[str, bool]):
+    """A cache."""
 
     def __missing__(self, filename: str) -> bool:
-        hidden = self[filename] = filename.startswith((*_hidden_directories, "<frozen"))
-        return hidden
+        found = self[filename] = filename.startswith((*_hidden_directories, "<frozen"))
+        return found
 
 
-_is_hidden = _IsHidden()
-
-
-def is_machinery(filename: str) -> bool:
-    """Return True if a file belongs to a package that `hide_frames_of` was told of."""
-    return _is_hidden[filename]
+# Whether a file belongs to a package that `hide_frames_of` was told of.
+is_machinery = _IsMachinery()
 
 
 class Source:
@@ -69,7 +65,7 @@ def user_source() -> Source | None:
     if source is not None:
         return source
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_hidden[frame.f_code.co_filename]:
+    while frame is not None and is_machinery[frame.f_code.co_filename]:
         frame = frame.f_back
     return None if frame is None else Source(frame.f_code, frame.f_lasti)
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.shown import counted, shown
+from minijax_stage2.errors import TreeMismatchError, shown
 
 MAX_NODES = 10_000_000
 
@@ -161,8 +160,7 @@ class PyTreeDef:
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise TreeMismatchError(
-                f"tree_unflatten: expected {counted(self.num_leaves, 'leaf')}, found "
-                f"{len(leaves)}, for the structure {self}"
+                f"tree_unflatten: {self} has num_leaves {self.num_leaves}, found {len(leaves)}"
             )
         return self._build(leaves, lambda cls, data, xs: find_node_type(cls).unflatten(data, xs))
 

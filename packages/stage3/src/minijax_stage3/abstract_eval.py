@@ -10,7 +10,6 @@ from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2 import primitives as p
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import Shape, dialect
-from minijax_stage2.shown import counted
 from minijax_stage2.trace import Rules
 
 abstract_eval_rules = Rules("abstract evaluation", "abstract_eval_rules")
@@ -127,7 +126,7 @@ def _transpose(x: ShapedArray, *, permutation: Shape) -> Avals:
 def _reshape(x: ShapedArray, *, new_sizes: Shape) -> Avals:
     out = dialect().with_shape(x, new_sizes)
     if out.size != x.size:
-        raise TypeError(f"reshape: {x} has {counted(x.size, 'element')}, {out} has {out.size}")
+        raise TypeError(f"reshape: {x} has size {x.size}, {out} has size {out.size}")
     return [out]
 
 

@@ -21,8 +21,8 @@ from minijax.shardings.mesh import AbstractMesh
 from minijax.xla.callbacks import callback_error
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import ShapedArray, tree_flatten, tree_leaves
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Dialect, dialect, numpys_dialect
-from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of, on_behalf_of
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import new_buffer

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.primitives.array_constants import array_text
 from minijax.shardings.layout import Layout
 from minijax.xla.mlir import ir
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage3.lowering import element_type, scalar_text
 
 LayoutOption = Sequence[int] | Layout | None

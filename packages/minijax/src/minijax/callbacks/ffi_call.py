@@ -26,8 +26,8 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.tokens import abstract_token
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.primitives import reshape_p
-from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import JaxprEqn
 from minijax_stage3.lowering import FunctionBuilder, Value, signature

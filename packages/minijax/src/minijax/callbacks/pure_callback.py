@@ -19,8 +19,8 @@ from minijax_stage2 import (
     tree_flatten,
     typeof,
 )
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim

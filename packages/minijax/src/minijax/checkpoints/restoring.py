@@ -20,7 +20,7 @@ from minijax.runtime.default_placement import default_placement
 from minijax.shardings.sharding import Index, Sharding
 from minijax.shardings.types import type_at
 from minijax_stage2 import ShapedArray, Tracer, float0
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import new_buffer
 from minijax_stage3.executable import device_type

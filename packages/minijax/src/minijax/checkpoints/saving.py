@@ -40,7 +40,7 @@ from minijax.pytrees.operations import keystr, tree_flatten_with_path
 from minijax.runtime.array import Array, of_library, parts_here
 from minijax.shardings.sharding import Index
 from minijax_stage2 import ShapedArray, Tracer, float0
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 
 class PendingSave:

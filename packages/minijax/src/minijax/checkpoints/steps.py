@@ -17,7 +17,7 @@ from typing import Any
 
 from minijax import xla
 from minijax.errors.argument_errors import require_fit
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 MANIFEST = "manifest.json"
 _HIDDEN = re.compile(

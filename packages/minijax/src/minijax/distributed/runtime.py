@@ -23,7 +23,8 @@ from minijax.distributed.ports import require_free
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import NOTE
 from minijax.runtime.agreement import Watch, launches, require_same_history
-from minijax_stage2.shown import counted, shown
+from minijax.settings.counted import counted
+from minijax_stage2.errors import shown
 from minijax_stage3.backend import has_client
 
 _log = logging.getLogger(__name__)

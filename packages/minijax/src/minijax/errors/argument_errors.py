@@ -25,8 +25,8 @@ import minijax_stage3
 import minijax_stage4
 import minijax_watch
 from minijax_stage2 import Tracer
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import has_type
-from minijax_stage2.shown import shown
 from minijax_stage2.source import is_machinery, name_of
 
 _OF_PYTHON = (
@@ -215,7 +215,7 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 def _hints(function: Callable[..., Any]) -> dict[str, Any] | None:
     """The annotations of a function of this library; None for a user function."""
     plain = inspect.unwrap(function)
-    if not isinstance(plain, Callable) or not is_machinery(_file_of(plain)):  # type: ignore[arg-type]
+    if not isinstance(plain, Callable) or not is_machinery[_file_of(plain)]:  # type: ignore[arg-type]
         return None
     try:
         hints = typing.get_type_hints(plain)

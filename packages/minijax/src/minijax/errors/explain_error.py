@@ -41,7 +41,7 @@ def _place_of(error: Exception) -> Source | None:
     """The user's line in the traceback, the innermost; or else the one that called this library."""
     frames = [*walk_tb(error.__traceback__)]
     for frame, _ in reversed(frames):
-        if not is_machinery(frame.f_code.co_filename):
+        if not is_machinery[frame.f_code.co_filename]:
             return Source(frame.f_code, frame.f_lasti)
     return user_source()
 

@@ -11,8 +11,7 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.shardings.layout import Format, Layout
 from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, tree_unflatten, typeof
-from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import TreeMismatchError, shown
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
+from minijax.settings.counted import counted
 from minijax.shardings.mesh import Device
-from minijax_stage2.shown import counted, shown
+from minijax_stage2.errors import shown
 
 Devices = np.ndarray[Any, Any]
 

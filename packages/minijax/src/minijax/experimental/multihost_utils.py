@@ -20,8 +20,7 @@ from minijax.shardings.mesh import Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import tree_flatten, tree_flatten_with_path, tree_map
-from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import TreeMismatchError, shown
 from minijax_stage2.tree import broadcast_prefix, keystr
 
 

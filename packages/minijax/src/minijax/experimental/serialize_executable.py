@@ -20,7 +20,7 @@ from minijax.runtime.traced import Traced
 from minijax.shardings.mesh import Device
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import Jaxpr, JaxprEqn, Var, backend, lowering_rules
 from minijax_stage3.array import new_buffer

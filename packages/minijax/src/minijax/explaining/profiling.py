@@ -12,7 +12,7 @@ from typing import Any
 
 from minijax.xla.platforms import client_of
 from minijax.xla.profiler import profile_data, recorder
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 _profiler = recorder()
 _classes = profile_data()

@@ -14,9 +14,9 @@ from minijax.runtime.inspection import PartitionedModule
 from minijax.runtime.lowering import platform_of
 from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax.runtime.sharding_text import declared_mesh, on_each_device
+from minijax.settings.counted import counted
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import Primitive, ShapedArray, bind
-from minijax_stage2.shown import counted
 from minijax_stage3 import (
     Jaxpr,
     JaxprEqn,

@@ -49,8 +49,8 @@ from minijax.shardings.types import ShardedArray, reshard_p, unsharded
 from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
 from minijax.transforms.transformations import vjp
 from minijax_stage2 import ShapedArray, Tracer, bind, bind1, tree_flatten, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import float0
-from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, explain_mismatch
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var

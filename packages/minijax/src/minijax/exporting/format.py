@@ -21,7 +21,7 @@ from minijax.shardings.mesh import AbstractMesh, AxisType
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import ShapedArray
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef, find_node_type, tree_structure
 
 _MAGIC = b"minijax exported program "

@@ -22,12 +22,12 @@ from minijax.extend.lowering import LoweringRuleContext, ModuleContext
 from minijax.primitives.array_constants import array_text
 from minijax.primitives.decomposition import lower_by, results_of
 from minijax.runtime.lowering import Module, platform_of
+from minijax.settings.counted import counted
 from minijax.shardings.mesh import Mesh
 from minijax.xla.client import pytree_registry_of
 from minijax.xla.mlir import dialect, mlir_context
 from minijax.xla.mlir import ir as _ir
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage2.shown import counted
 from minijax_stage3 import Jaxpr, lowering_rules
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import (

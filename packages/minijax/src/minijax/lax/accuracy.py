@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minijax.runtime.operation import Operation
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of
 
 

@@ -57,8 +57,8 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axis, ints
-from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.lowering import Value

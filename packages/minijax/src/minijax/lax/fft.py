@@ -20,10 +20,10 @@ from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax.runtime.sharding_text import undivided
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal

@@ -49,8 +49,8 @@ from minijax_stage2 import (
     tree_unflatten,
     typeof,
 )
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import python_scalars, typeof_named
-from minijax_stage2.shown import shown
 from minijax_stage2.tree import keystr
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value

@@ -24,10 +24,10 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.public_names import set_all
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.shown import shown
 
 Axes = int | Sequence[int]
 Shape = Sequence[int]

@@ -18,10 +18,9 @@ from minijax.runtime.conversion import converts_itself
 from minijax.runtime.dtypes import DTypeLike
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
-from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError
+from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError, shown
 from minijax_stage2.operators import Method, operator_of
 from minijax_stage2.shaped_array import has_type
-from minijax_stage2.shown import shown
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": jnp.add,

@@ -29,9 +29,9 @@ from minijax.runtime.operation import operation
 from minijax.settings.number_types import warn_of_lost_part
 from minijax.settings.public_names import set_all
 from minijax_stage2 import Tracer, tree_leaves, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.shown import shown
 
 Shape = int | Sequence[int]
 _MOST_AXES = 64  # of an array of numpy's

@@ -12,11 +12,11 @@ from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.reductions import sum
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.settings.promotion import promote, require_one_rank
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import broadcast_to, to_inexact
-from minijax_stage2.shown import counted
 
 
 @operation(static=("n", "axis"))

@@ -25,10 +25,11 @@ from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.shardings.resharding import dividing
 from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
-from minijax_stage2.shown import counted, shown
 
 Path = tuple[tuple[int, ...], ...]
 

@@ -12,8 +12,8 @@ from minijax.runtime.array import Array, array
 from minijax.runtime.conversion import is_value
 from minijax.runtime.dtypes import DTypeLike, bfloat16
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.shown import shown
 
 save = np.save
 savez = np.savez

@@ -20,11 +20,12 @@ from minijax.numpy.sorting import searchsorted
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.shardings.resharding import dividing
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.promotion import to_inexact
-from minijax_stage2.shown import counted, shown
 
 _ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
 

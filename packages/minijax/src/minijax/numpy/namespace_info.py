@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax.runtime.devices import devices
 from minijax.settings.config import config
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 _SIGNED, _UNSIGNED = ("int8", "int16", "int32", "int64"), ("uint8", "uint16", "uint32", "uint64")
 _REAL, _COMPLEX = ("float32", "float64"), ("complex64", "complex128")

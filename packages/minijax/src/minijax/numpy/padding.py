@@ -18,10 +18,11 @@ from minijax.numpy.vectorize import apply_along_axis
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import is_value
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.promotion import cast, to_inexact
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.shown import counted, shown
 
 Width = tuple[int, int]  # how many elements before and after
 

@@ -10,9 +10,9 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise.conversion import convert_silently
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.counted import counted
 from minijax.settings.promotion import result_type
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
-from minijax_stage2.shown import counted
 from minijax_stage2.tree import PyTreeDef
 
 

@@ -27,10 +27,10 @@ from minijax.numpy.shapes import (
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.shardings.resharding import dividing
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, one_int
-from minijax_stage2.shown import counted
 
 
 @operation(static="axis")

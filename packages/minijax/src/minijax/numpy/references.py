@@ -13,8 +13,8 @@ from minijax.runtime.refs import Ref
 from minijax.settings.printed_types import type_text
 from minijax.settings.promotion import result_type
 from minijax_stage2 import Tracer, astype, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import has_type
-from minijax_stage2.shown import shown
 
 WHOLE = (Ellipsis, slice(None), ())
 

@@ -14,11 +14,11 @@ from minijax.numpy.dtypes import default_int, of_one_dtype
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, promotion, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shown import counted
 
 
 @operation(static=("axis", "kind", "order", "stable", "descending"))

@@ -16,10 +16,10 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.promotion import broadcast_shapes, broadcast_to, is_inexact, to_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.shown import shown
 
 Axes = int | Sequence[int] | None
 

@@ -12,12 +12,12 @@ from minijax.numpy.shapes import expand_dims, ndim, shape, squeeze
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.wrapping import wraps
+from minijax.settings.counted import counted
 from minijax.settings.promotion import require_one_count
 from minijax.transforms.transformations import vmap
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes
-from minijax_stage2.shown import counted
 from minijax_stage2.source import name_of
 
 Names = tuple[str, ...]

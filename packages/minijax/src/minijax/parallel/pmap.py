@@ -23,15 +23,15 @@ from minijax.runtime.jit import jit
 from minijax.runtime.make_array import join_local, local_part
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.runtime.wrapping import wraps
+from minijax.settings.counted import counted
 from minijax.shardings.mesh import Device, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, SingleDeviceSharding
 from minijax_stage2 import tree_map
-from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.errors import shown
+from minijax_stage2.flat_function import argument_names, require_function
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.mapped_axes import Axis, axes_of_leaves, axis_of_result, mapped_axes
-from minijax_stage2.shown import counted, shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
 

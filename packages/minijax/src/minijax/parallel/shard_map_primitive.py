@@ -21,8 +21,8 @@ from minijax.shardings.mesh import AbstractMesh, Mesh
 from minijax.shardings.partition_spec import PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div
+from minijax_stage2.errors import shown
 from minijax_stage2.primitives import reshape_p
-from minijax_stage2.shown import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var

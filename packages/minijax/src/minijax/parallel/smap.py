@@ -8,7 +8,7 @@ from typing import Any
 from minijax.parallel.shard_map import shard_map
 from minijax.shardings.partition_spec import Infer, PartitionSpec
 from minijax_stage2 import tree_map
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 Function = Callable[..., Any]
 

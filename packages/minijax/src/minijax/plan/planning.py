@@ -12,12 +12,13 @@ from minijax.plan.work import collectives, flops
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import PjitFunction, jit
 from minijax.runtime.partitioning import declared_shardings
+from minijax.settings.counted import counted
 from minijax.shardings.context import get_abstract_mesh, use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, Mesh
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import tree_leaves
+from minijax_stage2.errors import shown
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.shown import counted, shown
 
 
 @evaluated_by_library

@@ -35,7 +35,7 @@ from minijax.shardings.resharding import divided_like
 from minijax.shardings.types import Axes, division_of, sharded_type, with_division
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import ShapedArray, current_trace, typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim, vmap_flat
 
 

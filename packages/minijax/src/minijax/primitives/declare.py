@@ -23,6 +23,7 @@ from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.compiled import call, compile_primitive
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.settings.number_types import LibraryDialect, Settings, set_number_types
 from minijax.settings.promotion import promote
 from minijax.shardings.types import ShardingRule, sharding_rules
@@ -37,11 +38,11 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.errors import shown
 from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape, kind_of
-from minijax_stage2.shown import counted, shown
 from minijax_stage2.source import name_of
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise

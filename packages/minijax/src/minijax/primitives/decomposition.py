@@ -13,7 +13,7 @@ from minijax.primitives.array_constants import lower_array
 from minijax.settings.number_types import set_number_types, types_in_function
 from minijax.settings.printed_types import plain
 from minijax_stage2 import Primitive, ShapedArray, bind
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import ClosedJaxpr, jit_p

@@ -25,6 +25,7 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.ordered_effects import order_rules
 from minijax.runtime.program_rules import ProgramRules
+from minijax.settings.counted import counted
 from minijax.settings.tracers import Tracer
 from minijax.shardings.shaped_array import ShapedArray
 from minijax_stage2 import (
@@ -37,9 +38,9 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.errors import shown
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import aval_rules
-from minijax_stage2.shown import counted, shown
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage2.vmap import BatchAxis, move_batch_dim, vmap_flat

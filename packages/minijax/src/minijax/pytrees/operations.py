@@ -13,8 +13,7 @@ from minijax.pytrees.keys import (
     children_with_keys,
 )
 from minijax.pytrees.structures import compose
-from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import TreeMismatchError, shown
 from minijax_stage2.tree import (
     IsLeaf,
     KeyPath,

@@ -15,7 +15,7 @@ from minijax.pytrees.keys import (
     keys_by_example,
 )
 from minijax_stage2 import tree
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 Flatten = Callable[[Any], tuple[Iterable[Any], Any]]
 Unflatten = Callable[[Any, tuple[Any, ...]], Any]

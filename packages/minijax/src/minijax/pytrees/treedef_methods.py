@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minijax.pytrees.fast_flatten import fast_registry, fast_treedef
-from minijax_stage2.shown import counted
+from minijax.settings.counted import counted
 from minijax_stage2.tree import PyTreeDef, registry, tree_structure
 
 

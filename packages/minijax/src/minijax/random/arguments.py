@@ -11,9 +11,9 @@ from minijax.lax.shapes.creation import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.random.primitives import random_split_p
 from minijax_stage2 import bind1, broadcast_to, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.promotion import broadcast_shapes, is_inexact
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.shown import shown
 
 Shape = int | Sequence[int]
 

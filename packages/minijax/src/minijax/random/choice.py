@@ -18,12 +18,13 @@ from minijax.random.uniform import randint, uniform_numbers
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.shardings.resharding import dividing
 from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.shown import counted, shown
 
 
 @evaluated_by_library

@@ -34,7 +34,7 @@ from minijax.settings.key_types import (
 from minijax.settings.number_types import warn, x64
 from minijax.settings.prng import custom_prng, default_implementation, legacy_key, seed_offset
 from minijax_stage2 import Tracer, bind1, typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 UINT32 = np.dtype(np.uint32)
 Key = NewType("Key", Array)

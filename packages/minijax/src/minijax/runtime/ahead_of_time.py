@@ -26,7 +26,7 @@ from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Sharding, SingleDeviceSharding
 from minijax.xla.mlir import parsed
 from minijax_stage2 import ShapedArray, Tracer, typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_leaves
 from minijax_stage3 import ClosedJaxpr, Jaxpr
 from minijax_stage3.array import to_buffer

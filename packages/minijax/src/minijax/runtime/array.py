@@ -21,6 +21,7 @@ from minijax.runtime import hooks
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
+from minijax.settings.counted import counted
 from minijax.settings.key_types import (
     Implementation,
     host_words,
@@ -39,7 +40,6 @@ from minijax_stage2.shaped_array import (
     parse_dtype,
     short_dtype,
 )
-from minijax_stage2.shown import counted
 from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
 from minijax_stage3.executable import device_type

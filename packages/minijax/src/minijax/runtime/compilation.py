@@ -30,7 +30,7 @@ from minijax.runtime.traced import Traced
 from minijax.runtime.uniform_constants import without_uniform
 from minijax.settings.effort_levels import with_levels, with_settings
 from minijax_stage2 import ShapedArray, tree_leaves
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import Jaxpr

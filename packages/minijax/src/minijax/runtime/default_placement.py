@@ -8,7 +8,7 @@ from minijax.settings.config import Option, Switch, config
 from minijax.shardings.mesh import Device, Mesh, mesh_of_programs
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 
 class _DefaultDevice(Option):

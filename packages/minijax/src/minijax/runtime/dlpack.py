@@ -16,8 +16,8 @@ from minijax.errors.argument_errors import require_fit
 from minijax.runtime.array import Array, array, place
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.shardings.trees import as_sharding
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import parse_dtype
-from minijax_stage2.shown import shown
 
 
 class _Tensor(ctypes.Structure):

@@ -16,6 +16,7 @@ from minijax.settings.number_types import (
     types_here,
 )
 from minijax_stage2 import float0, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.promotion import result_type as common_type
 from minijax_stage2.shaped_array import (
     ShapedArray,
@@ -25,7 +26,6 @@ from minijax_stage2.shaped_array import (
     parse_dtype,
     python_scalars,
 )
-from minijax_stage2.shown import shown
 
 DType = np.dtype[Any]
 DTypeLike = str | type[Any] | DType  # what names a dtype

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minijax.settings.user_context import make_user_context
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 Attributes = tuple[tuple[str, str], ...]
 

@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Any
 
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 
 class Inline(Enum):

@@ -63,10 +63,9 @@ from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import current_interpreter
 from minijax_stage2 import ShapedArray, bind, tree_map, typeof
-from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.errors import shown
+from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.shaped_array import dialect, numpys_dialect
-from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array

@@ -11,13 +11,14 @@ from minijax import xla
 from minijax.runtime.array import Array, PlacedArray, array, put, read
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.counted import counted
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
 from minijax.shardings.trees import shardings_for
 from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers
-from minijax_stage2.shown import counted, shown
 from minijax_stage3.executable import device_type
 
 

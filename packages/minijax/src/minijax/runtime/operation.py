@@ -26,7 +26,7 @@ from minijax.shardings.resharding import dividing
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import chosen_sharding
 from minijax_stage2 import typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])

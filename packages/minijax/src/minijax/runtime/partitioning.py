@@ -24,6 +24,7 @@ from minijax.runtime.inspection import Inspection, PartitionedModule, without_ad
 from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.sharding_text import argument, joined
 from minijax.runtime.tokens import abstract_token, result_of_type
+from minijax.settings.counted import counted
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
@@ -35,7 +36,6 @@ from minijax.shardings.types import (
     unsharded,
 )
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage2.shown import counted
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var
 from minijax_stage3.abstract_eval import once_for_types
 from minijax_stage3.executable import (

@@ -45,7 +45,7 @@ def name_and_place_of(f: Any) -> str:
     while isinstance(f, partial):
         f = f.func
     code = getattr(_unwrapped(f), "__code__", None)
-    if code is None or is_machinery(code.co_filename):
+    if code is None or is_machinery[code.co_filename]:
         return named
     return f"{named} at {code.co_filename}:{code.co_firstlineno}"
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from minijax.runtime.wrapping import wraps
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of
 
 

@@ -17,9 +17,10 @@ from minijax.runtime.array import ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.lbfgs import lbfgs
 from minijax.scipy.line_search import line_search
+from minijax.settings.counted import counted
 from minijax.transforms.transformations import value_and_grad
 from minijax_stage2 import typeof
-from minijax_stage2.shown import counted, shown
+from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of
 
 HIGHEST = lax.Precision.HIGHEST

@@ -14,7 +14,7 @@ from types import UnionType
 from typing import Any
 
 from minijax.settings.reusable_contexts import reusable_context
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 _ENVIRONMENT_PREFIX = "MINIJAX_"
 _JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted

@@ -12,7 +12,7 @@ from typing import Any
 
 from minijax.settings.config import Option, config, unlisted_options
 from minijax.settings.reusable_contexts import ReusableContext, reusable_context
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 # By reason, the settings that change nothing here, each with JAX's default.
 WITHOUT_EFFECT: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from minijax.settings.number_types import NumbersOption
 from minijax.settings.reusable_contexts import reusable_context
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 # The values of all contexts that differ from the defaults, which are a part of every cache key.
 _values = NumbersOption("user_contexts", object, frozenset(), "The values of user contexts.")

@@ -12,7 +12,7 @@ from minijax.shardings.mesh import (
     mesh_of_programs,
     put_in_context,
 )
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 
 class set_mesh:

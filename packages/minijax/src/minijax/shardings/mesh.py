@@ -14,9 +14,10 @@ import numpy as np
 from minijax import xla
 from minijax.errors.argument_errors import require_fit, require_hashable
 from minijax.settings.config import Switch
+from minijax.settings.counted import counted
 from minijax.settings.number_types import warn
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
-from minijax_stage2.shown import counted, shown
 
 Device = Any
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 
 from minijax.settings.number_types import NumbersOption
 from minijax.settings.reusable_contexts import reusable_context
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 _forbidden = NumbersOption(
     "no_collectives", object, frozenset(), "Axes along which nothing may be exchanged."

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Sequence, Set
 from enum import Enum
 from typing import Any
 
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 MeshAxis = Hashable  # the name of an axis of a mesh
 

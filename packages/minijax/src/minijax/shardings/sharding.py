@@ -9,8 +9,8 @@ from typing import Any
 from minijax import xla
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.shown import shown
 
 Index = tuple[slice, ...]
 

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from minijax_stage2 import ShapedArray
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 BATCHING = "…"  # the leading axes of an array; digits after it tell groups of them apart
 

@@ -8,8 +8,7 @@ from minijax.shardings.mesh import AxisType, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
 from minijax_stage2 import tree_leaves
-from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import TreeMismatchError, shown
 from minijax_stage2.tree import broadcast_prefix
 
 

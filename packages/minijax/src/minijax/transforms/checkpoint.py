@@ -46,8 +46,7 @@ from minijax_stage2 import (
     bind1,
     tree_map,
 )
-from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_unflatten

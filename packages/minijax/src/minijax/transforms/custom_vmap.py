@@ -31,9 +31,9 @@ from minijax_stage2 import (
     explain_mismatch,
     typeof,
 )
+from minijax_stage2.errors import shown
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import EvalTrace

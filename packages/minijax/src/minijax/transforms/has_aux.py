@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Tracer, tree_leaves, tree_map
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tracer import PrimalTracer
 

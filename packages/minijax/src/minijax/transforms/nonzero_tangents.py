@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.pytrees import structures
+from minijax.settings.counted import counted
 from minijax_stage2 import Zero, current_trace
+from minijax_stage2.errors import shown
 from minijax_stage2.jvp import JVPTracer
-from minijax_stage2.shown import counted, shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 

@@ -24,6 +24,7 @@ from minijax.runtime.jit import jit
 from minijax.runtime.refs import Ref, passing, require_no_refs, split_refs, values_of, write_all
 from minijax.runtime.wrapping import wraps
 from minijax.settings.config import Switch
+from minijax.settings.counted import counted
 from minijax.settings.printed_types import printed_type
 from minijax.settings.promotion import as_weak_as
 from minijax.shardings.resharding import divided_as
@@ -40,15 +41,13 @@ from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace, tree_map
 from minijax_stage2.argnums import split_arguments
-from minijax_stage2.argument_names import argument_names
 from minijax_stage2.errors import MappedAxisError, TangentTypeError
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import check_tangents
 from minijax_stage2.mapped_axes import mapped_axes
 from minijax_stage2.promotion import is_inexact
 from minijax_stage2.shaped_array import float0
-from minijax_stage2.shown import counted
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten

@@ -14,7 +14,7 @@ from minijax.runtime.refs import Places, Ref
 from minijax.transforms.custom_derivatives.logs import with_logs
 from minijax.transforms.nonzero_tangents import flags_of
 from minijax_stage2 import ShapedArray, Zero, add, typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import (
     PyTreeDef,

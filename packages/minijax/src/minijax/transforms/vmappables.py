@@ -12,9 +12,8 @@ from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.wrapping import wraps
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace
-from minijax_stage2.errors import MappedAxisError
+from minijax_stage2.errors import MappedAxisError, shown
 from minijax_stage2.shaped_array import typeof
-from minijax_stage2.shown import shown
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map
 from minijax_stage2.vmap import BatchTrace, move_batch_dim
 

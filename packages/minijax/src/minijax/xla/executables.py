@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from minijax_stage2.shown import counted
+from minijax.settings.counted import counted
 from minijax_stage3 import backend
 from minijax_stage3.backend import Buffer
 from minijax_stage3.errors import ExecutionError

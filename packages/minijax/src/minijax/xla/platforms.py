@@ -26,7 +26,7 @@ from minijax.xla.plugins import (
     named_plugins,
     nvidia_devices,
 )
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage3 import backend
 from minijax_stage3.backend import Client, Device, get_backend
 

@@ -17,7 +17,7 @@ def api_boundary(fun: Any, **options: Any) -> Any:
 
 def include_frame(frame: FrameType) -> bool:
     """Return True if a frame is the user's."""
-    return not is_machinery(frame.f_code.co_filename)
+    return not is_machinery[frame.f_code.co_filename]
 
 
 __all__ = ["api_boundary", "include_frame", "register_exclusion"]

@@ -8,7 +8,7 @@ import minijax.numpy as jnp
 from minijax import random
 from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.stax.dense import Layer
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 
 @hiding_frames

@@ -8,8 +8,8 @@ import minijax.numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
 from minijax.example_libraries.stax.dense import Layer, Shape
 from minijax.lax import promoting as lax
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
-from minijax_stage2.shown import shown
 
 
 def _pooling(

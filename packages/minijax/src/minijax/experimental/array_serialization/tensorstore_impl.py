@@ -21,7 +21,7 @@ from minijax.runtime.make_array import make_array_from_single_device_arrays
 from minijax.runtime.staging import ShapeDtypeStruct
 from minijax.shardings.layout import Format
 from minijax.shardings.sharding import Sharding, SingleDeviceSharding
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 Spec = dict[str, Any]  # TensorStore's description of an array: driver, key-value store, metadata
 

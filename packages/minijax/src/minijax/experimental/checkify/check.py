@@ -19,8 +19,8 @@ from minijax.primitives.sharding_rules import whole
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray, bind, tree_flatten, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import has_type
-from minijax_stage2.shown import shown
 from minijax_stage2.source import user_source
 from minijax_stage2.vmap import BatchAxis, move_batch_dim
 from minijax_stage3 import JaxprEqn

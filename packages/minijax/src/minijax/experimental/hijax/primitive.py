@@ -17,7 +17,7 @@ from minijax.settings.printed_types import plain
 from minijax.shardings.types import Division, division_of
 from minijax.transforms.custom_derivatives.rules import JvpRule, VjpRule
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchAxis

@@ -44,8 +44,7 @@ from minijax.settings.promotion import result_type
 from minijax.shardings.types import convert, division_of, sharded_type, with_division
 from minijax.transforms.custom_vmap import custom_vmap
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, ne, typeof, where
-from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import (

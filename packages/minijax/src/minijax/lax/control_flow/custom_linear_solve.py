@@ -33,8 +33,7 @@ from minijax_stage2 import (
     sub,
     typeof,
 )
-from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.flat_function import argument_names, require_function
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate

@@ -13,7 +13,7 @@ from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.default_placement import default_placement
 from minijax.runtime.lowering import Function, platform_of
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, impl_rules
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 platform_index_p = Primitive("platform_index")

@@ -5,8 +5,8 @@ from typing import Any
 
 from minijax.primitives.dependence import Depends
 from minijax.primitives.loops import Flags, until_stable
+from minijax.settings.counted import counted
 from minijax_stage2 import Primitive, ShapedArray
-from minijax_stage2.shown import counted
 from minijax_stage3.jaxpr import require_accepted
 
 scan_p = Primitive("scan", higher_order=True)

@@ -20,8 +20,7 @@ from minijax_stage2 import (
     bind,
     typeof,
 )
-from minijax_stage2.argument_names import argument_names
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars

@@ -25,9 +25,9 @@ from minijax.lax.shapes.reshaping import reshape, rev
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.settings.public_names import set_all
 from minijax_stage2 import transpose, typeof
-from minijax_stage2.shown import counted
 
 
 @operation(static=("window_strides", "padding", "precision", "preferred_element_type"))

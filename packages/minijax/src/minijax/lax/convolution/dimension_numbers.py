@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from minijax.errors.tracebacks import hiding_frames
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.shown import shown
 
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
 Pairs = tuple[tuple[int, int], ...]

@@ -25,11 +25,11 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.functions import canonical_axis, ints, one_int
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.shown import counted
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal

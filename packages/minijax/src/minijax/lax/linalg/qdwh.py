@@ -22,8 +22,8 @@ from minijax.lax.shapes.creation import broadcasted_iota, full_like
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.shown import shown
 
 _ILL_CONDITIONED = 100  # weights from which on `1 + c u^H u` may lose too many digits
 

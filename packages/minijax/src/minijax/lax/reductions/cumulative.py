@@ -41,10 +41,10 @@ from minijax_stage2 import (
     tree_unflatten,
     typeof,
 )
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shown import shown
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value
 

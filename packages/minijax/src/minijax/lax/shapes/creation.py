@@ -24,6 +24,7 @@ from minijax.settings.promotion import as_weak_as
 from minijax.shardings.resharding import divided_like
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints, one_int
 from minijax_stage2.shaped_array import (
     Shape,
@@ -32,7 +33,6 @@ from minijax_stage2.shaped_array import (
     dtype_of_numbers,
     python_scalars,
 )
-from minijax_stage2.shown import shown
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 

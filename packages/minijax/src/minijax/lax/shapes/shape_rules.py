@@ -14,9 +14,9 @@ from minijax.runtime.conversion import is_value
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import Shape, dtype_of_numbers
-from minijax_stage2.shown import shown
 from minijax_stage3.staging import trace_to_jaxpr
 
 Padding = str | Sequence[tuple[int, int]]

@@ -19,11 +19,11 @@ from minijax.numpy.shapes import broadcast_to, moveaxis, ndim, ravel, shape
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.settings.promotion import as_weak_as
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.shown import counted
 
 
 @evaluated_by_library

@@ -23,10 +23,11 @@ from minijax.numpy.shapes import expand_dims
 from minijax.runtime.conversion import is_value
 from minijax.runtime.current import is_evaluating
 from minijax.settings.config import Switch
+from minijax.settings.counted import counted
 from minijax.settings.debugging import static_indices_option
 from minijax_stage2 import Tracer, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Shape
-from minijax_stage2.shown import counted, shown
 from minijax_stage2.tracer import unknown
 
 

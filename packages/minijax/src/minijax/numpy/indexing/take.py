@@ -22,12 +22,13 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import require_no_out
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
+from minijax.settings.counted import counted
 from minijax.settings.promotion import promote, result_type
 from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes, cast
 from minijax_stage2.shaped_array import dtype_of_numbers
-from minijax_stage2.shown import counted, shown
 
 
 def require_out_of_place(name: str, inplace: bool) -> None:

@@ -32,10 +32,10 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.shown import shown
 
 
 def where(

@@ -25,8 +25,8 @@ from minijax.scipy.linalg.decompositions import cholesky
 from minijax.settings.promotion import weak_if_all_are
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.promotion import to_inexact
-from minijax_stage2.shown import shown
 
 
 @hiding_frames

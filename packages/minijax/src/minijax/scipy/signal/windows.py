@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax.runtime.conversion import is_value
 from minijax_stage2 import typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 
 Numbers = np.ndarray[Any, Any]
 _COSINES = {  # the factors of cos(0), -cos(x), cos(2 x), ..., where x goes through one period

@@ -11,7 +11,7 @@ from minijax.lax import promoting as lax
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.settings.promotion import result_type
 from minijax_stage2 import explain_mismatch, tree_map, typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.tree import tree_flatten, tree_leaves
 
 Matvec = Callable[[Any], Any]

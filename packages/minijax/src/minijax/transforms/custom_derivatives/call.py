@@ -14,11 +14,11 @@ from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.pickling import PickledByName
 from minijax.runtime.refs import Ref
+from minijax.settings.counted import counted
 from minijax.transforms.custom_derivatives.rules import custom_call
 from minijax_stage2 import explain_mismatch, typeof
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import ints
-from minijax_stage2.shown import counted
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import (
     PyTreeDef,

@@ -17,11 +17,11 @@ from minijax.transforms.custom_derivatives.symbolic_zero import (
     shown_to_rule,
 )
 from minijax_stage2 import Zero, explain_mismatch, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.flat_function import flatten_result
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import float0
-from minijax_stage2.shown import shown
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import (

@@ -15,7 +15,7 @@ from minijax.primitives.sharding_rules import whole
 from minijax.runtime.conversion import tree_to_arrays
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, bind, typeof
-from minijax_stage2.shown import shown
+from minijax_stage2.errors import shown
 from minijax_stage2.source import on_behalf_of, user_source
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim

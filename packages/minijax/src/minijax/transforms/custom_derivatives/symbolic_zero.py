@@ -9,8 +9,8 @@ from minijax.errors.argument_errors import require_flags
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import Zero, tree_leaves, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import typeof_named
-from minijax_stage2.shown import shown
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import (
     tree_map,
