@@ -5,8 +5,7 @@ from typing import Any
 
 from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.shaped_array import is_inexact, typeof_named
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import keystr, tree_flatten_with_path
 

@@ -14,15 +14,8 @@ import numpy as np
 from minijax_stage1 import Op
 from minijax_stage2 import primitives as p
 from minijax_stage2.errors import ConcretizationTypeError, ShapeMismatchError, shown
-from minijax_stage2.promotion import (
-    broadcast_shapes,
-    broadcast_to,
-    cast,
-    promote,
-    result_type,
-    to_inexact,
-)
-from minijax_stage2.shaped_array import Shape, dialect, dtype_of_numbers, python_scalars, typeof
+from minijax_stage2.promotion import broadcast_shapes, broadcast_to, cast, promote, to_inexact
+from minijax_stage2.shaped_array import Shape, dialect, python_scalars, typeof
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
@@ -152,7 +145,7 @@ def where(condition: Array, x: Array, y: Array) -> Array:
 
 def astype(x: Array, dtype: Any) -> Array:
     """`x` with another dtype."""
-    dtype = dtype_of_numbers("astype", dtype)
+    dtype = dialect().dtype_of("astype", dtype)
     aval = typeof(x)
     if aval.dtype == dtype and not aval.weak_type:
         return x
@@ -236,7 +229,7 @@ def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **
     """
     axes = [[ints("dot_general: axes", one) for one in both] for both in dimension_numbers]
     contract, batch = map(tuple, axes)
-    dtype = result_type(typeof(x), typeof(y))
+    dtype = dialect().result_type(typeof(x), typeof(y))
     x, y = cast(x, dtype), cast(y, dtype)
     return bind1(p.dot_general_p, x, y, dimension_numbers=(contract, batch), **how)
 

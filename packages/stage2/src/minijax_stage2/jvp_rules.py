@@ -9,8 +9,7 @@ from typing import Any
 from minijax_stage2 import primitives as p
 from minijax_stage2.functions import *
 from minijax_stage2.jvp import defjvp, deflinear, defzero
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import typeof
+from minijax_stage2.shaped_array import is_inexact, typeof
 from minijax_stage2.trace import bind1
 
 deflinear(p.neg_p)

@@ -10,23 +10,8 @@ import numpy as np
 
 from minijax_stage2.errors import ShapeMismatchError
 from minijax_stage2.primitives import broadcast_in_dim_p, convert_element_type_p
-from minijax_stage2.shaped_array import (
-    Dialect,
-    Shape,
-    ShapedArray,
-    dialect,
-    kind_of,
-    python_scalars,
-    typeof,
-)
+from minijax_stage2.shaped_array import Dialect, Shape, ShapedArray, dialect, inexact_dtype, typeof
 from minijax_stage2.trace import bind1
-
-_REAL = 2
-
-
-def is_inexact(dtype: np.dtype[Any]) -> bool:
-    """Return True if numbers of this dtype are real or complex, and so can be differentiated."""
-    return dtype.isbuiltin != 0 and kind_of(dtype) >= _REAL
 
 
 def result_type(*avals: ShapedArray) -> ShapedArray:
@@ -82,17 +67,12 @@ def _promoted_types(
 
 def cast(x: Any, target: ShapedArray) -> Any:
     """`x` with the dtype of `target`. Python numbers stay Python numbers if they can."""
-    dtype = target.dtype
-    if typeof(x).dtype == dtype:
+    if typeof(x).dtype == target.dtype:
         return x
-    if type(x) in python_scalars and not dtype.names:
-        kind, numbers = kind_of(dtype), dialect()
-        stays = target.weak_type or type(x) is not bool  # which has no width to be weak about
-        if stays and dtype == numbers.weak[kind].dtype and x == x:  # NaN is not an integer
-            return python_scalars[kind](x)
-        return numbers.scalar(x, dtype)
+    if isinstance(x, (int, float, complex)):
+        return dialect().number(x, target)
     weak = {"weak_type": True} if target.weak_type else {}
-    return bind1(convert_element_type_p, x, new_dtype=dtype, **weak)
+    return bind1(convert_element_type_p, x, new_dtype=target.dtype, **weak)
 
 
 def to_inexact(x: Any) -> Any:
@@ -100,14 +80,6 @@ def to_inexact(x: Any) -> Any:
     aval = typeof(x)
     dtype = inexact_dtype(aval.dtype)
     return x if dtype is aval.dtype else cast(x, aval.update(dtype=dtype))
-
-
-@lru_cache(maxsize=256)
-def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """`dtype`, or the float dtype to which numbers of this dtype convert."""
-    if kind_of(dtype) >= _REAL:
-        return dtype
-    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
 
 
 def broadcast_to(x: Any, shape: Shape) -> Any:

@@ -41,9 +41,6 @@ class ShapedArray:
 
     There is only one object per type, so types compare by identity.
 
-    Raises:
-        TypeError: `shape` is not a tuple, or `dtype` not a dtype of numbers.
-
     >>> aval = ShapedArray((2, 3), "float32")
     >>> aval, aval is typeof(np.ones((2, 3), np.float32))
     (ShapedArray(f32[2,3]), True)
@@ -56,13 +53,8 @@ class ShapedArray:
     weak_type: bool
 
     def __new__(cls, shape: Shape, dtype: Any, weak_type: bool = False) -> "ShapedArray":
-        if not isinstance(dtype, np.dtype):
-            dtype = parse_dtype("ShapedArray", dtype)
-        key = shape, dtype, weak_type
-        try:
-            aval = _interned.get(key)
-        except TypeError:  # which a dict raises for keys that have no hash
-            raise TypeError(f"ShapedArray: shape must be a tuple, found {shown(shape)}") from None
+        key = shape, dtype, weak_type = tuple(shape), np.dtype(dtype), weak_type
+        aval = _interned.get(key)
         if aval is None:
             aval = object.__new__(cls)
             aval.shape, aval.weak_type = shape, weak_type
@@ -118,6 +110,19 @@ def kind_of(dtype: np.dtype[Any]) -> int:
     return _KINDS.get(dtype.kind, NO_NUMBER)
 
 
+def is_inexact(dtype: np.dtype[Any]) -> bool:
+    """Return True if numbers of this dtype are real or complex, and so can be differentiated."""
+    return kind_of(dtype) in (_REAL, _COMPLEX)
+
+
+@lru_cache(maxsize=256)
+def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype`, or the float dtype to which its numbers convert: 64-bit if they are, else 32-bit."""
+    if kind_of(dtype) >= _REAL:
+        return dtype
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
+
+
 def promoted(avals: Sequence[ShapedArray]) -> tuple[int, np.dtype[Any] | None]:
     """The kind of promoted operands, and their dtype; None if it is that of Python's numbers.
 
@@ -145,31 +150,6 @@ def check_shape(caller: str, shape: Shape) -> None:
     """Raise an error if `shape` is not a tuple of sizes."""
     if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
         raise TypeError(f"{caller}: a shape is a tuple of ints from 0 to 2**63 - 1, found {shape}")
-
-
-def dtype_of_numbers(caller: str, dtype: Any) -> np.dtype[Any]:
-    """`dtype` as numpy's class of dtypes, when it is one of numbers.
-
-    Raises:
-        TypeError: it is none, or one of strings, dates or objects.
-    """
-    return dialect().dtype_of(caller, dtype)
-
-
-def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
-    """A dtype given in one of numpy's ways, except those for structured dtypes.
-
-    Raises:
-        TypeError: it is none.
-    """
-    if not hasattr(given, "aval") and not isinstance(given, list | dict | tuple):
-        with suppress(TypeError, ValueError, AttributeError):
-            dtype: np.dtype[Any] = np.dtype(given)
-            return dtype
-    raise TypeError(
-        f"{caller}: dtype must be a dtype or the name of one, such as 'float32', found "
-        f"{shown(given)}"
-    )
 
 
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
@@ -202,11 +182,18 @@ class Dialect:
         return None
 
     def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
-        """The dtype of numbers that is meant by `given`, a dtype or its name."""
-        dtype = self.in_memory(parse_dtype(caller, given))
-        if dtype is None:
-            raise TypeError(f"{caller}: expected a dtype of numbers, found {np.dtype(given)}")
-        return dtype
+        """The dtype of numbers that is meant by `given`, a dtype or its name.
+
+        Raises:
+            TypeError: it is not one; the message says so on behalf of `caller`.
+        """
+        with suppress(Exception):  # numpy raises many
+            if (dtype := self.in_memory(np.dtype(given))) is not None:
+                return dtype
+        raise TypeError(
+            f"{caller}: dtype must be a dtype of numbers or the name of one, such as 'float32', "
+            f"found {shown(given)}"
+        )
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
@@ -215,7 +202,7 @@ class Dialect:
         if dtype is None:  # Python numbers decide
             are_weak = all(aval.weak_type for aval in avals)
             return self.weak[kind] if are_weak else self.weak[kind].strip_weak_type()
-        return ShapedArray((), self.in_memory(dtype))
+        return ShapedArray((), dtype)
 
     def with_shape(self, aval: ShapedArray, shape: Shape) -> ShapedArray:
         """The type of the elements of `aval` in another shape; only scalars of numpy are weak."""
@@ -224,6 +211,14 @@ class Dialect:
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`; OverflowError: an int that does not fit."""
         return dtype.type(x)
+
+    def number(self, x: Any, target: ShapedArray) -> Any:
+        """A Python number with the dtype of `target`; it stays a Python number if it can."""
+        dtype, kind = target.dtype, kind_of(target.dtype)
+        stays = target.weak_type or type(x) is not bool  # which has no width to be weak about
+        if stays and dtype == self.weak[kind].dtype and x == x:  # NaN is not an integer
+            return python_scalars[kind](x)
+        return self.scalar(x, dtype)
 
     def remedy(self, x: Any) -> str:
         """Advice about `x`, which is not an array."""

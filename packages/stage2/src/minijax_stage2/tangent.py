@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2.functions import add
-from minijax_stage2.promotion import broadcast_to, is_inexact
-from minijax_stage2.shaped_array import ShapedArray, float0, typeof
+from minijax_stage2.promotion import broadcast_to
+from minijax_stage2.shaped_array import ShapedArray, float0, is_inexact, typeof
 from minijax_stage2.trace import EvalTrace, Primitive, current_trace
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2 import primitives as p
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape, dialect
+from minijax_stage2.shaped_array import Shape, dialect, is_inexact
 from minijax_stage2.trace import Rules
 
 abstract_eval_rules = Rules("abstract evaluation", "abstract_eval_rules")

@@ -11,7 +11,7 @@ from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, typeof
 from minijax_stage2.functions import astype
 from minijax_stage2.operators import ArrayOperators
-from minijax_stage2.shaped_array import dtype_of_numbers, float0
+from minijax_stage2.shaped_array import dialect, float0
 from minijax_stage2.trace import impl_rules
 from minijax_stage3 import backend
 from minijax_stage3.executable import CompiledJaxpr, compile_primitive, device_type
@@ -115,7 +115,7 @@ def array(x: Any, dtype: Any = None) -> Any:
         x = np.asarray(x, dtype)
     aval = typeof(x)
     if dtype is not None:
-        aval = ShapedArray(aval.shape, dtype_of_numbers("array", dtype))
+        aval = ShapedArray(aval.shape, dialect().dtype_of("array", dtype))
     element_type(aval.dtype)  # raises an error if XLA does not support it
     return Array(new_buffer(x, aval), aval)
 

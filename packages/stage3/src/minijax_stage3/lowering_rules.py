@@ -10,8 +10,7 @@ import numpy as np
 
 from minijax_stage2 import ShapedArray
 from minijax_stage2 import primitives as p
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, is_inexact
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
 
 Avals = Sequence[ShapedArray]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from minijax_stage2 import *
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.tangent import tangent_type, zeros
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import *

@@ -9,8 +9,7 @@ from minijax_stage2.argnums import require_inexact, split_arguments
 from minijax_stage2.errors import IntegerGradientError
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangents
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import ShapedArray
+from minijax_stage2.shaped_array import ShapedArray, is_inexact
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten

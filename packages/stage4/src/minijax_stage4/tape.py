@@ -16,8 +16,7 @@ from minijax_stage2 import primitives as p
 from minijax_stage2.argnums import require_inexact, split_arguments
 from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangents
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import dialect
+from minijax_stage2.shaped_array import dialect, is_inexact
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Params, Rules

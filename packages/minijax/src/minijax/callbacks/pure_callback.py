@@ -20,7 +20,7 @@ from minijax_stage2 import (
     typeof,
 )
 from minijax_stage2.errors import shown
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.tree import PyTreeDef, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -102,7 +102,7 @@ def types_of_results(caller: str, shape_dtypes: Any) -> tuple[Avals, PyTreeDef]:
                 f"{caller}: result_shape_dtypes holds what has a shape and a dtype, found "
                 f"{shown(leaf)} of type {type(leaf).__name__}"
             )
-        dtype = dtype_of_numbers(caller, leaf.dtype)
+        dtype = dialect().dtype_of(caller, leaf.dtype)
         if dtype.itemsize < leaf.dtype.itemsize:
             raise ValueError(
                 f"{caller}: result_shape_dtypes says {leaf.dtype}, but numbers have 32 bits here; "

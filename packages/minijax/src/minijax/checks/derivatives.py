@@ -11,7 +11,7 @@ from minijax.transforms.transformations import jvp, vjp
 from minijax_stage2 import float0, tree_leaves, tree_map, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.flat_function import require_function
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 
 # How far derivatives may be from differences, by the bits of a number's fraction.
 _TOLERANCES = {7: 1e-1, 10: 1e-2, 23: 2e-3, 52: 1e-5}

@@ -18,7 +18,7 @@ from minijax_stage2.primitives import (
     reshape_p,
     transpose_p,
 )
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.source import user_source
 
 

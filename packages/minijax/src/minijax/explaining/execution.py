@@ -12,7 +12,7 @@ from minijax.primitives.declare_program import step_rules
 from minijax.runtime.evaluation import library_evaluation
 from minijax.settings.debugging import debug_infs, debug_nans
 from minijax_stage2 import bind, typeof
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.source import on_behalf_of
 from minijax_stage2.tree import PyTreeDef, tree_unflatten
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var

@@ -19,7 +19,7 @@ from minijax.runtime.evaluation import evaluators
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.vmap import BatchAxis, vmap_flat
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr

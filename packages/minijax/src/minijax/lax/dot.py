@@ -15,8 +15,8 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import as_weak_as
 from minijax_stage2 import typeof
 from minijax_stage2.primitives import DotDimensionNumbers
-from minijax_stage2.promotion import is_inexact, result_type
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.promotion import result_type
+from minijax_stage2.shaped_array import dialect, is_inexact
 
 HOW = ("precision", "preferred_element_type", "out_sharding")
 
@@ -35,7 +35,7 @@ def options(
     """
     how: dict[str, Any] = dict(attributes_of(caller, precision))
     if preferred_element_type is not None:
-        wanted = dtype_of_numbers(caller, preferred_element_type)
+        wanted = dialect().dtype_of(caller, preferred_element_type)
         met = result_type(*map(typeof, operands)).dtype
         if met.kind in "iuc" and width(wanted) < width(met):
             raise TypeError(
@@ -69,7 +69,7 @@ def _bytes_widened(lhs: Any, rhs: Any, preferred_element_type: Any) -> tuple[Any
     dtypes = [typeof(lhs).dtype, typeof(rhs).dtype]
     wide = [dtype for dtype in dtypes if not _is_float_of_a_byte(dtype)]
     if preferred_element_type is not None:
-        wide.append(dtype_of_numbers("dot_general", preferred_element_type))
+        wide.append(dialect().dtype_of("dot_general", preferred_element_type))
     if all(dtype in wide for dtype in dtypes) or not wide or not is_inexact(wide[0]):
         return lhs, rhs
     return (

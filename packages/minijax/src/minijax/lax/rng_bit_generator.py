@@ -16,7 +16,7 @@ from minijax.primitives.sharding_rules import whole
 from minijax.runtime.array import Array
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1
-from minijax_stage2.shaped_array import Shape, dtype_of_numbers
+from minijax_stage2.shaped_array import Shape, dialect
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
@@ -76,7 +76,7 @@ def rng_bit_generator(
     False
     """
     caller = "rng_bit_generator"
-    dtype = dtype_of_numbers(caller, dtype)
+    dtype = dialect().dtype_of(caller, dtype)
     if dtype.kind != "u":
         raise TypeError(f"{caller}: expected a dtype of unsigned integers, found {dtype}")
     state, bits = bind(

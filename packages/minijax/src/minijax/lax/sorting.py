@@ -23,8 +23,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, typeof
 from minijax_stage2.functions import canonical_axis, ints, moveaxis
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import NO_NUMBER, kind_of
+from minijax_stage2.shaped_array import NO_NUMBER, is_inexact, kind_of
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature

@@ -22,10 +22,9 @@ from minijax.primitives.declare import require_kind
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import to_array
 from minijax.runtime.operation import Operation
-from minijax.settings.number_types import warn_of_lost_part
+from minijax.settings.number_types import parse_dtype, warn_of_lost_part
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.functions import ints
-from minijax_stage2.shaped_array import parse_dtype
 from minijax_stage2.source import name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])

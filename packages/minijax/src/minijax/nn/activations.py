@@ -21,7 +21,8 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
-from minijax_stage2.promotion import is_inexact, promote, to_inexact
+from minijax_stage2.promotion import promote, to_inexact
+from minijax_stage2.shaped_array import is_inexact
 
 Axes = int | Sequence[int] | None
 

@@ -23,7 +23,7 @@ from minijax.runtime.dtypes import DTypeLike, finfo
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
 from minijax_stage2 import typeof
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 _EXPONENT_BITS, _MANTISSA = 23, 0x7FFFFF  # of float32
 _LARGEST_EXPONENT = 0xFE
@@ -217,7 +217,7 @@ def scaled_dot_general(
         return lax.dot_general(
             lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type
         )
-    dtype = dtype_of_numbers("scaled_dot_general", preferred_element_type)
+    dtype = dialect().dtype_of("scaled_dot_general", preferred_element_type)
     if dtype.name not in ("float32", "bfloat16", "float16"):
         raise TypeError(
             "scaled_dot_general: preferred_element_type must be float32, bfloat16 or float16, "

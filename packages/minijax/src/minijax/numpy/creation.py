@@ -31,7 +31,7 @@ from minijax.settings.public_names import set_all
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 Shape = int | Sequence[int]
 _MOST_AXES = 64  # of an array of numpy's
@@ -81,7 +81,7 @@ def _converted(
 ) -> Array:
     """As `array`, without a copy of an Array."""
     if dtype is not None and not isinstance(dtype, _USUAL_DTYPES):
-        dtype = dtype_of_numbers("array", dtype)
+        dtype = dialect().dtype_of("array", dtype)
     if order not in ("K", None):
         raise NotImplementedError(f"array: order must be 'K' or None, found {order!r}")
     if isinstance(object, Sequence) and not isinstance(object, str | bytes | memoryview):

@@ -16,7 +16,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 
 @operation(static=("axis", "dtype"))
@@ -130,7 +130,7 @@ def _cumulative(
     if dtype is None:
         of_a = typeof(a).dtype
         dtype = dtype_of_sum(a) if of_a == np.bool_ else of_a
-    elif dtype_of_numbers(name, dtype) == np.bool_:
+    elif dialect().dtype_of(name, dtype) == np.bool_:
         return lax.ne(scan(lax.convert_element_type(a, default_int()), along), 0)
     return scan(lax.convert_element_type(a, dtype), along)
 

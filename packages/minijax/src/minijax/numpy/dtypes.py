@@ -19,9 +19,10 @@ from minijax.runtime.dtypes import (
     result_type,
 )
 from minijax.settings import promotion
+from minijax.settings.number_types import parse_dtype
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, inexact_dtype, is_inexact
-from minijax_stage2.shaped_array import dialect, parse_dtype
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import dialect, inexact_dtype, is_inexact
 
 dtype = np.dtype
 

@@ -13,7 +13,7 @@ from minijax.runtime.conversion import is_value
 from minijax.runtime.dtypes import DTypeLike, bfloat16
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2.errors import shown
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 save = np.save
 savez = np.savez
@@ -94,7 +94,7 @@ def fromstring(
     >>> jnp.fromstring("1 2 3", sep=" ")
     Array([1., 2., 3.], dtype=float32)
     """
-    dtype = dtype_of_numbers("fromstring", float if dtype is None else dtype)
+    dtype = dialect().dtype_of("fromstring", float if dtype is None else dtype)
     try:
         return array(np.fromstring(string, dtype, count, sep=sep))
     except ValueError as error:

@@ -19,8 +19,8 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.promotion import broadcast_shapes, cast, inexact_dtype, to_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers, typeof_named
+from minijax_stage2.promotion import broadcast_shapes, cast, to_inexact
+from minijax_stage2.shaped_array import dialect, inexact_dtype, typeof_named
 
 
 @evaluated_by_library
@@ -49,7 +49,7 @@ def arange(
     ]
     if any(x is not None and (np.iscomplexobj(x) or x != x) for x in bounds):
         raise ValueError(f"arange: start, stop and step must be real numbers, found {bounds}")
-    dtype = None if dtype is None else dtype_of_numbers("arange", dtype)
+    dtype = None if dtype is None else dialect().dtype_of("arange", dtype)
     numbers = np.arange(*bounds, dtype=dtype)
     if dtype is None and numbers.dtype.kind in "iu":  # numpy takes no narrower ones
         numbers = numbers.astype(result_type(*(x for x in given.values() if x is not None)))
@@ -111,7 +111,7 @@ def linspace(
     common = typeof(to_inexact(promote(start, stop)[0]))  # in integers they might not fit
     start, stop = (broadcast_to(cast(x, common), shape) for x in (start, stop))
     inexact = common.dtype
-    dtype = inexact if dtype is None else dtype_of_numbers("linspace", dtype)
+    dtype = inexact if dtype is None else dialect().dtype_of("linspace", dtype)
     wanted = inexact_dtype(dtype)
     if finfo(wanted).bits > finfo(inexact).bits:
         inexact = np.result_type(wanted, inexact)
@@ -187,7 +187,7 @@ def geomspace(
     """
     start, stop = promote(start, stop, inexact=True)
     if dtype is not None:
-        dtype = dtype_of_numbers("geomspace", dtype)
+        dtype = dialect().dtype_of("geomspace", dtype)
         wanted = inexact_dtype(dtype)
         of = np.dtype(np.float32) if wanted.itemsize == 2 else wanted  # rounded once, at the end
         start, stop = (lax.convert_element_type(x, of) for x in (start, stop))

@@ -21,8 +21,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect, is_inexact
 
 Axes = int | Sequence[int] | None
 
@@ -152,7 +151,10 @@ def var(
     (Array(4., dtype=float32), Array(8., dtype=float32))
     """
     require_boolean("var", where)
-    of_result, dtype = dtype, dtype_of_mean(a) if dtype is None else dtype_of_numbers("var", dtype)
+    of_result, dtype = (
+        dtype,
+        dtype_of_mean(a) if dtype is None else dialect().dtype_of("var", dtype),
+    )
     if typeof(a).dtype.kind == "c" and dtype.kind != "c":
         raise ValueError(f"var: the array is complex, {typeof(a)}, but dtype is {dtype}")
     if correction is not None and ddof != 0:
@@ -203,7 +205,7 @@ def std(
     >>> jnp.std(jnp.array([1.0, 3.0])), f"{jnp.std(jnp.array([1.0, 3.0]), ddof=1):.3f}"
     (Array(1., dtype=float32), '1.414')
     """
-    if dtype is not None and not is_inexact(dtype_of_numbers("std", dtype)):
+    if dtype is not None and not is_inexact(dialect().dtype_of("std", dtype)):
         raise ValueError(f"std: dtype must be one of real or complex numbers, found {dtype}")
     squared = var(
         a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction

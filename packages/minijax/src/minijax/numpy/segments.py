@@ -18,7 +18,8 @@ from minijax.numpy.shapes import shape
 from minijax.runtime.operation import operation
 from minijax.shardings.trees import explicit_sharding
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import cast, is_inexact
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import is_inexact
 
 # For each reduction how updates are scattered, how buckets meet, and the element of a dtype that
 # changes nothing.

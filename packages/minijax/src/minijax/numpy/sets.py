@@ -31,8 +31,8 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_one_dtype, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, moveaxis
-from minijax_stage2.promotion import cast, is_inexact
-from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import is_inexact, typeof_named
 
 
 class UniqueAll(NamedTuple):

@@ -18,7 +18,7 @@ from minijax.settings.counted import counted
 from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, promotion, typeof
 from minijax_stage2.functions import canonical_axis, ints
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 
 
 @operation(static=("axis", "kind", "order", "stable", "descending"))

@@ -18,8 +18,8 @@ from minijax.settings.promotion import require_meeting
 from minijax_stage2 import typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes
-from minijax_stage2.promotion import broadcast_shapes, broadcast_to, is_inexact, to_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
+from minijax_stage2.shaped_array import dialect, is_inexact
 
 Axes = int | Sequence[int] | None
 
@@ -152,7 +152,7 @@ def _variables(name: str, m: Any, rowvar: bool, dtype: Any) -> Any:
     """A matrix with a variable in each row."""
     if typeof(m).ndim > 2:
         raise ValueError(f"{name}: expected at most two axes, found {typeof(m)}")
-    if dtype is not None and not is_inexact(dtype_of_numbers(name, dtype)):
+    if dtype is not None and not is_inexact(dialect().dtype_of(name, dtype)):
         raise ValueError(f"{name}: dtype must be one of floats, found {shown(dtype)}")
     m = to_inexact(m) if dtype is None else lax.convert_element_type(m, dtype)
     if typeof(m).ndim < 2:

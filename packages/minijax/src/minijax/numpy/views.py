@@ -11,7 +11,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 
 @operation(static=("dtype", "type"))
@@ -25,7 +25,7 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None, type: None = None) -> Arr
     if type is not None:
         raise NotImplementedError(f"view: type must be None, found {type!r}")
     old = typeof(x).dtype
-    new = old if dtype is None else dtype_of_numbers("view", dtype)
+    new = old if dtype is None else dialect().dtype_of("view", dtype)
     if old == new:
         return x  # type: ignore[return-value]
     if not typeof(x).ndim:

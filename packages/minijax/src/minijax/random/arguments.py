@@ -12,8 +12,8 @@ from minijax.numpy.dtypes import default_float, default_int
 from minijax.random.primitives import random_split_p
 from minijax_stage2 import bind1, broadcast_to, typeof
 from minijax_stage2.errors import shown
-from minijax_stage2.promotion import broadcast_shapes, is_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.promotion import broadcast_shapes
+from minijax_stage2.shaped_array import dialect, is_inexact
 
 Shape = int | Sequence[int]
 
@@ -23,7 +23,7 @@ finfo: Callable[[Any], Any] = ml_dtypes.finfo
 
 def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
     """The dtype of a real result, the default one if not given."""
-    found: np.dtype[Any] = default_float() if dtype is None else dtype_of_numbers(caller, dtype)
+    found: np.dtype[Any] = default_float() if dtype is None else dialect().dtype_of(caller, dtype)
     if not is_inexact(found) or found.kind == "c":
         raise ValueError(f"{caller}: expected a dtype of real numbers, found {found}")
     return found
@@ -31,7 +31,7 @@ def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
 
 def int_dtype(caller: str, dtype: Any, error: type[Exception] = ValueError) -> np.dtype[Any]:
     """The dtype of an integer result, the default one if not given."""
-    found: np.dtype[Any] = default_int() if dtype is None else dtype_of_numbers(caller, dtype)
+    found: np.dtype[Any] = default_int() if dtype is None else dialect().dtype_of(caller, dtype)
     if found.kind not in "iu":
         raise error(f"{caller}: expected a dtype of integers, found {found}")
     return found

@@ -11,7 +11,7 @@ from minijax.random.primitives import random_bits_p
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import bind1
-from minijax_stage2.shaped_array import dialect, dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 Shape = int | Sequence[int]
 
@@ -33,7 +33,7 @@ def bits(
     >>> random.bits(random.key(0), (2,)), random.bits(random.key(0), (2,), "uint8")
     (Array([4070199207, 4202968722], dtype=uint32), Array([167, 146], dtype=uint8))
     """
-    dtype = dtype_of_numbers("bits", f"uint{dialect().bits}" if dtype is None else dtype)
+    dtype = dialect().dtype_of("bits", f"uint{dialect().bits}" if dtype is None else dtype)
     if dtype.kind != "u":
         raise ValueError(f"bits: expected a dtype of unsigned integers, found {dtype}")
     return random_bits(single_key("bits", key), dtype.itemsize * 8, sizes_of("bits", shape))

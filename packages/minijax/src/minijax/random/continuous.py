@@ -27,7 +27,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 
 
 @operation(static=("shape", "dtype", "out_sharding"))

@@ -23,7 +23,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 ONE = np.float32(1.0)
 
@@ -49,9 +49,9 @@ def normal(
     Array([1.6226422, 2.0252647], dtype=float32)
     """
     key, sizes = single_key("normal", key), sizes_of("normal", shape)
-    if dtype is None or dtype_of_numbers("normal", dtype).kind != "c":
+    if dtype is None or dialect().dtype_of("normal", dtype).kind != "c":
         return normal_numbers(key, sizes, float_dtype("normal", dtype))
-    dtype = dtype_of_numbers("normal", dtype)
+    dtype = dialect().dtype_of("normal", dtype)
     part = np.finfo(dtype).dtype
     real, imaginary = (
         lax.convert_element_type(normal_numbers(each, sizes, part), dtype)

@@ -25,8 +25,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import dialect, dtype_of_numbers
+from minijax_stage2.shaped_array import dialect, is_inexact
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -215,7 +214,7 @@ def rademacher(
     Array([-1, -1,  1,  1, -1,  1], dtype=int32)
     """
     dtype = (
-        int_dtype("rademacher", None) if dtype is None else dtype_of_numbers("rademacher", dtype)
+        int_dtype("rademacher", None) if dtype is None else dialect().dtype_of("rademacher", dtype)
     )
     signs = lax.convert_element_type(bernoulli(key, 0.5, sizes_of("rademacher", shape)), dtype)
     return lax.sub(lax.mul(dtype.type(2), signs), dtype.type(1))

@@ -28,18 +28,12 @@ from minijax.settings.key_types import (
     implementation_of,
     is_key_type,
 )
-from minijax.settings.number_types import wide_number
+from minijax.settings.number_types import parse_dtype, wide_number
 from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
 from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
-from minijax_stage2.shaped_array import (
-    Shape,
-    dialect,
-    dtype_of_numbers,
-    parse_dtype,
-    short_dtype,
-)
+from minijax_stage2.shaped_array import Shape, dialect, short_dtype
 from minijax_stage3 import backend
 from minijax_stage3.array import new_buffer
 from minijax_stage3.executable import device_type
@@ -867,7 +861,7 @@ def array(x: Any, dtype: Any = None) -> Any:
     if isinstance(x, list | tuple):
         x = _numbers_in(x, dtype)
     if dtype is not None and type(x) is int:  # may not fit in a signed dtype
-        x = np.asarray(x, dtype_of_numbers("array", dtype))
+        x = np.asarray(x, dialect().dtype_of("array", dtype))
     out = of_library(stage3.array(x, dtype))
     if out is not x and Switch.used and type(out) is Array:
         place = default_placement()

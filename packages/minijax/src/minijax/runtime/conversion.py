@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax.runtime.array import array, of_library
 from minijax_stage2 import ShapedArray, float0, tree_map, typeof
-from minijax_stage2.shaped_array import check_shape, dtype_of_numbers, python_scalars
+from minijax_stage2.shaped_array import check_shape, dialect, python_scalars
 
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
@@ -53,7 +53,7 @@ def given_type(x: Any) -> ShapedArray | None:
     shape = tuple(x.shape)
     check_shape("a type", shape)
     weak_type = bool(getattr(x, "weak_type", False))
-    return ShapedArray(shape, dtype_of_numbers("a type", x.dtype), weak_type)
+    return ShapedArray(shape, dialect().dtype_of("a type", x.dtype), weak_type)
 
 
 def require_no_out(name: str, out: None) -> None:

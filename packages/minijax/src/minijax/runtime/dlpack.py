@@ -15,9 +15,9 @@ import numpy as np
 from minijax.errors.argument_errors import require_fit
 from minijax.runtime.array import Array, array, place
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.number_types import parse_dtype
 from minijax.shardings.trees import as_sharding
 from minijax_stage2.errors import shown
-from minijax_stage2.shaped_array import parse_dtype
 
 
 class _Tensor(ctypes.Structure):

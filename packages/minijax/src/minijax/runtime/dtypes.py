@@ -12,20 +12,14 @@ from minijax.settings.key_types import extended, is_key_type, prng_key
 from minijax.settings.number_types import (
     bits_of,
     library_number_types,
+    parse_dtype,
     set_number_types,
     types_here,
 )
 from minijax_stage2 import float0, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.promotion import result_type as common_type
-from minijax_stage2.shaped_array import (
-    ShapedArray,
-    dtype_of_numbers,
-    has_type,
-    kind_of,
-    parse_dtype,
-    python_scalars,
-)
+from minijax_stage2.shaped_array import ShapedArray, dialect, has_type, kind_of, python_scalars
 
 DType = np.dtype[Any]
 DTypeLike = str | type[Any] | DType  # what names a dtype
@@ -178,7 +172,7 @@ def _type_of(x: Any) -> ShapedArray:
         if x is scalar:
             return aval
     dtype = parse_dtype("result_type", x if isinstance(x, type) else getattr(x, "dtype", x))
-    return ShapedArray((), dtype_of_numbers("result_type", dtype))
+    return ShapedArray((), dialect().dtype_of("result_type", dtype))
 
 
 @hiding_frames

@@ -18,7 +18,7 @@ from minijax.shardings.trees import shardings_for
 from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.errors import shown
-from minijax_stage2.shaped_array import Shape, check_shape, dtype_of_numbers
+from minijax_stage2.shaped_array import Shape, check_shape, dialect
 from minijax_stage3.executable import device_type
 
 
@@ -342,7 +342,7 @@ def _type_of_whole(
     dtype: Any,
 ) -> ShapedArray:
     """The type of the array of parts of these types."""
-    wanted = parts[0].dtype if dtype is None else dtype_of_numbers(caller, dtype)
+    wanted = parts[0].dtype if dtype is None else dialect().dtype_of(caller, dtype)
     part_shape = sharding.shard_shape(shape)
     for number, aval in enumerate(parts):
         if aval.dtype != wanted:

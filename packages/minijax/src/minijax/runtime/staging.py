@@ -27,7 +27,7 @@ from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
 from minijax_stage2 import ShapedArray, Tracer, tree_map, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
-from minijax_stage2.shaped_array import aval_rules, check_shape, dtype_of_numbers
+from minijax_stage2.shaped_array import aval_rules, check_shape, dialect
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3 import ClosedJaxpr
@@ -81,7 +81,7 @@ class ShapeDtypeStruct:
         self.shape = tuple(shape)
         check_shape("ShapeDtypeStruct", self.shape)
         self.sharding = _checked_sharding(sharding, self.ndim)
-        self.dtype = dtype_of_numbers("ShapeDtypeStruct", dtype)
+        self.dtype = dialect().dtype_of("ShapeDtypeStruct", dtype)
         self.weak_type = weak_type
 
     @classmethod

@@ -6,7 +6,7 @@ values, including traced and compiled programs.
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
 from functools import cache, lru_cache, wraps
@@ -19,6 +19,7 @@ from minijax.settings.config import Option, config
 from minijax.settings.key_types import no_numbers
 from minijax.settings.tracers import Tracer, interpreter_of_library
 from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import (
     Dialect,
     Shape,
@@ -27,7 +28,6 @@ from minijax_stage2.shaped_array import (
     has_type,
     kind_of,
     numpys_dialect,
-    parse_dtype,
     promoted,
     python_scalars,
 )
@@ -67,6 +67,22 @@ _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex6
 
 # The last of these makes an array of a scalar of 64 bits where scalars of numpy have 32.
 wide_number: list[Callable[[Any], Any]] = []
+
+
+def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
+    """A dtype given in one of numpy's ways, except those for structured dtypes.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not hasattr(given, "aval") and not isinstance(given, list | dict | tuple):
+        with suppress(TypeError, ValueError, AttributeError):
+            dtype: np.dtype[Any] = np.dtype(given)
+            return dtype
+    raise TypeError(
+        f"{caller}: dtype must be a dtype or the name of one, such as 'float32', found "
+        f"{shown(given)}"
+    )
 
 
 class LibraryDialect(Dialect):

@@ -7,8 +7,7 @@ from minijax.errors.classes import ComplexGradientError, IntegerGradientError
 from minijax_stage2 import ShapedArray, full_like, tree_leaves, typeof
 from minijax_stage2.argnums import require_inexact
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.shaped_array import is_inexact, typeof_named
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import keystr, tree_flatten_with_path
 from minijax_stage4.grad import require_scalar

@@ -46,8 +46,7 @@ from minijax_stage2.flat_function import FlatFunction, argument_names, require_f
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import check_tangents
 from minijax_stage2.mapped_axes import mapped_axes
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import float0
+from minijax_stage2.shaped_array import float0, is_inexact
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten

@@ -6,7 +6,7 @@ from minijax import numpy as jnp
 from minijax.dtypes import canonicalize_dtype, extended, issubdtype, result_type
 from minijax.errors import TypePromotionError
 from minijax.numpy import finfo, iinfo
-from minijax_stage2.promotion import inexact_dtype
+from minijax_stage2.shaped_array import inexact_dtype
 
 _DOUBLE = (jnp.dtype("float64"), jnp.dtype("complex128"))
 DType = jnp.dtype

@@ -13,7 +13,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.primitives import div_p, pow_p
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
@@ -70,7 +70,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     """
     require_meeting(x, y)
     if out_dtype is not None:
-        dtype = dtype_of_numbers("mul", out_dtype)
+        dtype = dialect().dtype_of("mul", out_dtype)
         x, y = stage2.astype(x, dtype), stage2.astype(y, dtype)
     return stage2.mul(x, y)
 

@@ -16,7 +16,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.number_types import bits_of, warn_of_lost_part
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
@@ -64,7 +64,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         raise ValueError("bitcast_convert_type: new_dtype must not be None")
     if typeof(operand).dtype.names:
         raise TypeError(f"bitcast_convert_type: expected numbers, found {typeof(operand)}")
-    dtype = dtype_of_numbers("bitcast_convert_type", new_dtype)
+    dtype = dialect().dtype_of("bitcast_convert_type", new_dtype)
     if typeof(operand).dtype == dtype:
         return convert_element_type(operand, dtype)  # no longer of a weak type
     return bind1(bitcast_convert_type_p, operand, new_dtype=dtype)

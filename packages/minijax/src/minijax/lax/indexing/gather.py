@@ -35,8 +35,7 @@ from minijax.shardings.types import Axes, Division, division_of
 from minijax_stage2 import ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape, typeof_named
+from minijax_stage2.shaped_array import Shape, is_inexact, typeof_named
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature

@@ -21,8 +21,7 @@ from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axis
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect, is_inexact
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 
 argmax_p = Primitive("argmax")
@@ -50,7 +49,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 
 def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
-    dtype = dtype_of_numbers(primitive.name, index_dtype)
+    dtype = dialect().dtype_of(primitive.name, index_dtype)
     if dtype.kind not in "iu":
         raise TypeError(f"{primitive}: index_dtype must be one of integers, found {dtype}")
     axis = canonical_axis(primitive.name, axis, typeof(operand).ndim)

@@ -44,7 +44,7 @@ from minijax_stage2 import (
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value
 

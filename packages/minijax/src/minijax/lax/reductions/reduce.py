@@ -39,8 +39,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.functions import canonical_axes
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, is_inexact
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
 from minijax_stage3 import Jaxpr, Var, eval_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval

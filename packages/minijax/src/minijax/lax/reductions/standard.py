@@ -19,8 +19,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import allow_f16_reductions
 from minijax_stage2 import ShapedArray, tree_flatten, typeof
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, is_inexact
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 

@@ -36,8 +36,7 @@ from minijax_stage2 import (
 )
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.promotion import is_inexact
-from minijax_stage2.shaped_array import Shape
+from minijax_stage2.shaped_array import Shape, is_inexact
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_flat
 from minijax_stage3 import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, signature

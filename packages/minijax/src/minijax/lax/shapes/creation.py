@@ -26,13 +26,7 @@ from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.shaped_array import (
-    Shape,
-    check_shape,
-    dialect,
-    dtype_of_numbers,
-    python_scalars,
-)
+from minijax_stage2.shaped_array import Shape, check_shape, dialect, python_scalars
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
@@ -46,7 +40,7 @@ class Filling(Creation):
             value, dtype = given["fill_value"], given.get("dtype")
             if dtype is not None and isinstance(value, python_scalars):
                 with set_number_types(numbers):
-                    given["fill_value"] = numbers.scalar(value, dtype_of_numbers("full", dtype))
+                    given["fill_value"] = numbers.scalar(value, dialect().dtype_of("full", dtype))
                 args, kwargs = (), given
         return super()._prepare_trees(args, kwargs)
 
@@ -68,7 +62,7 @@ def full(
            [7., 7.]], dtype=float32, weak_type=True)
     """
     if dtype is not None:
-        dtype = dtype_of_numbers("full", dtype)
+        dtype = dialect().dtype_of("full", dtype)
         if is_key_type(dtype):
             fill_value = _key_of(fill_value, dtype)
         elif isinstance(fill_value, python_scalars):
@@ -189,7 +183,7 @@ def broadcasted_iota(
     sizes = sizes_of("broadcasted_iota", shape)
     if dtype is None:
         raise ValueError("iota: dtype must be given, such as jnp.int32, found None")
-    dtype = dtype_of_numbers("iota", dtype)
+    dtype = dialect().dtype_of("iota", dtype)
     (dimension,) = ints("broadcasted_iota: dimension", dimension)
     return bind1(iota_p, dtype=dtype, shape=sizes, dimension=dimension)
 

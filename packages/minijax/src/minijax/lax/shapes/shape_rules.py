@@ -16,7 +16,7 @@ from minijax.settings.public_names import set_all
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
-from minijax_stage2.shaped_array import Shape, dtype_of_numbers
+from minijax_stage2.shaped_array import Shape, dialect
 from minijax_stage3.staging import trace_to_jaxpr
 
 Padding = str | Sequence[tuple[int, int]]
@@ -36,7 +36,7 @@ def dtype(x: Any) -> np.dtype[Any]:
     """
     if x is None:
         raise ValueError("dtype: expected a value or a dtype, found None")
-    return typeof(x).dtype if is_value(x) else dtype_of_numbers("dtype", x)
+    return typeof(x).dtype if is_value(x) else dialect().dtype_of("dtype", x)
 
 
 @checking_arguments

@@ -28,7 +28,7 @@ from minijax_stage2 import typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes, cast
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 
 def require_out_of_place(name: str, inplace: bool) -> None:
@@ -337,7 +337,7 @@ def ravel_multi_index(
         raise ValueError(f"ravel_multi_index: mode must be raise, wrap or clip, found {mode!r}")
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', found {order!r}")
-    if dtype is not None and dtype_of_numbers("ravel_multi_index", dtype).kind not in "iu":
+    if dtype is not None and dialect().dtype_of("ravel_multi_index", dtype).kind not in "iu":
         raise ValueError(f"ravel_multi_index: dtype must be that of integers, found {shown(dtype)}")
     return _raveled(list(multi_index), dims=sizes, mode=mode, order=order, dtype=dtype)
 

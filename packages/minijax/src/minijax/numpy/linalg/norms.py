@@ -18,7 +18,8 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
-from minijax_stage2.promotion import is_inexact, to_inexact
+from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shaped_array import is_inexact
 
 
 @operation(static=("ord", "axis", "keepdims"))

@@ -11,7 +11,7 @@ from minijax.numpy.dtypes import default_float
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 
 
 def _is_complex(x: Any) -> bool:

@@ -22,8 +22,8 @@ from minijax.settings.promotion import promote, require_one_rank, weak_if_all_ar
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
-from minijax_stage2.promotion import is_inexact, to_inexact
-from minijax_stage2.shaped_array import NO_NUMBER, kind_of
+from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shaped_array import NO_NUMBER, is_inexact, kind_of
 
 
 def _is_whole(caller: str, x: Any) -> bool:

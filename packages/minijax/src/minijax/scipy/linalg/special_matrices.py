@@ -19,7 +19,7 @@ from minijax.runtime.operation import operation
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
-from minijax_stage2.shaped_array import dtype_of_numbers
+from minijax_stage2.shaped_array import dialect
 
 
 @operation
@@ -268,7 +268,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     if scale not in divisors:
         raise ValueError(f"dft: scale must be None, 'sqrtn' or 'n', found {scale!r}")
     default = np.result_type(default_float(), np.complex64)
-    found = dtype_of_numbers("dft", default if dtype is None else dtype)
+    found = dialect().dtype_of("dft", default if dtype is None else dtype)
     if found.kind != "c":
         raise ValueError(f"dft: dtype must be complex, found {found}")
     numbers = lax.iota(np.int32, size)

@@ -12,7 +12,7 @@ from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
 from minijax_stage2 import ShapedArray, Tracer, explain_mismatch, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.flat_function import FlatFunction, require_function
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import (
     PyTreeDef,

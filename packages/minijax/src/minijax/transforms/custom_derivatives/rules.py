@@ -39,7 +39,7 @@ from minijax_stage2 import (
     current_trace,
     typeof,
 )
-from minijax_stage2.promotion import is_inexact
+from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import EvalTrace
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTrace, move_batch_dim
