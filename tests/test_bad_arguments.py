@@ -20,6 +20,7 @@ from minijax import core, lax, random
 from minijax import numpy as jnp
 from minijax.errors.argument_errors import contains_itself, fits
 from minijax.example_libraries import stax
+from minijax_stage2 import tree as stage2_tree
 from nets.acceptances import is_meant
 from nets.bad_input import LEFT_OUT, tried
 from nets.calls import calls_of, public_functions
@@ -176,7 +177,8 @@ TABLE = [
 
 
 @for_each(("call", "cls", "words"), TABLE)
-def test_an_argument_is_refused_by_its_name(call, cls, words):
+def test_an_argument_is_refused_by_its_name(monkeypatch, call, cls, words):
+    monkeypatch.setattr(stage2_tree, "MAX_NODES", 1000)
     with pytest.raises(cls, match=words) as caught:
         call()
     assert "Tracer(" not in str(caught.value)

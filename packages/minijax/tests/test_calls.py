@@ -28,6 +28,7 @@ from minijax.runtime import calls
 from minijax.settings.config import Switch
 from minijax.sharding import NamedSharding
 from minijax.sharding import PartitionSpec as P
+from minijax_stage2 import tree as stage2_tree
 
 
 @pytest.fixture(autouse=True)
@@ -302,7 +303,8 @@ def test_an_argument_that_is_not_used_is_donated_by_name_and_number(twice):
             assert not x.is_deleted()
 
 
-def test_errors_are_the_same_at_each_call():
+def test_errors_are_the_same_at_each_call(monkeypatch):
+    monkeypatch.setattr(stage2_tree, "MAX_NODES", 1000)
     f = jit(lambda x: x)
     cyclic = []
     cyclic.append(cyclic)
