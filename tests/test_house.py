@@ -1,6 +1,7 @@
 """The promises of the house, read off its sources."""
 
 import ast
+import gc
 import importlib
 import importlib.metadata
 import inspect
@@ -12,6 +13,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
 from tables import for_each
 
 from benchmarks.lines import total
@@ -41,6 +43,16 @@ EXTRAS = {
 }  # imported where they are needed, or where they are
 
 every_package = for_each("package", PACKAGES)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees_are_kept_for_these_tests():
+    """The collector takes as long for all syntax trees as it takes to parse them."""
+    gc.disable()
+    yield
+    tree_of.cache_clear()
+    imports.cache_clear()
+    gc.enable()
 
 
 def sources(package):
@@ -242,7 +254,7 @@ def needs_of(module, file, files, package):
     tree = tree_of(file)
     for_type_checkers = {
         node
-        for outer in ast.walk(tree)
+        for outer in tree.body
         if isinstance(outer, ast.If) and "TYPE_CHECKING" in ast.unparse(outer.test)
         for node in ast.walk(outer)
     }
