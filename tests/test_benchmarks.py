@@ -320,6 +320,7 @@ def test_whole_programs_compute_the_same_with_both_libraries(name):
     assert name == "HMC" or theirs[3] < theirs[0]  # it learns
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rival", ["torch", "autograd"])
 def test_whole_programs_compute_the_same_with_rivals(rival):
     from benchmarks import whole_programs

@@ -88,6 +88,7 @@ def test_sharded_transformer_goes_on_from_a_checkpoint(tmp_path):
     assert ended == losses()
 
 
+@pytest.mark.nightly
 def test_transformer():
     printed = printed_by("transformer.py")
     surprise = number(r"^surprise +([\d.]+) at", printed)
@@ -103,6 +104,7 @@ def test_gaussian_process():
     assert number(r"^surprise .* ([\d.]+) at last$", printed) < first
 
 
+@pytest.mark.nightly
 def test_predators():
     """The rates are those that others find, who sample instead: 0.55, 0.028, 0.024 and 0.80."""
     printed = printed_by("predators.py", "predators.png")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, seed, settings
 from libraries import JAX, OURS, assert_same
 from programs import OPERATIONS, programs, run
-from shares import one_in
+from shares import IS_NIGHT, one_in
 
 
 def pattern(x):
@@ -137,14 +137,14 @@ AT_ONCE = 20  # programs of JAX that are compiled as one
 
 
 def agree(*transformations, count, max_steps):
-    """Tries `count` random programs, others for each choice of transformations."""
+    """Tries random programs, `count` at night, others for each choice of transformations."""
     names = " of ".join(transformation.__name__ for transformation in transformations)
     operations = OPERATIONS_OF_STAGE_2 if tape in transformations else OPERATIONS
     drawn = []
 
     def on_each(use):
         @seed(zlib.crc32(names.encode()))
-        @settings(max_examples=count)
+        @settings(max_examples=count if IS_NIGHT else count // 2)
         @given(programs(max_steps, operations))
         def tried(program):
             use(program)
