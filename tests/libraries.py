@@ -126,12 +126,6 @@ def assert_close(ours, theirs, rtol=1e-12, atol=None, weak_types=True):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol if atol is None else atol)
 
 
-def assert_same_program(function, *args, tolerance=1e-9, atol=None):
-    """`function`, given a library, makes a program; those of both give the same, all at once."""
-    ours, theirs = (lib.jit(function(lib))(*args) for lib in (minijax, jax))
-    assert_close(ours, theirs, tolerance, atol)
-
-
 def result_of(program, numpy, library):
     """What a program of a library's numpy and of the library itself gives, or the error."""
     try:
@@ -195,7 +189,7 @@ def _is_written(aval):
 
 
 class _OfConstants:
-    """A library whose compiled functions take their arguments for constants.
+    """A library whose compiled functions take their arguments for constants, traced all the same.
 
     XLA evaluates such programs of a few numbers as it compiles them. This takes a fraction of the
     time that machine code of the same operations takes.
@@ -209,9 +203,10 @@ class _OfConstants:
 
     def jit(self, function):
         def of_constants(*args):
+            traced = self._library.lax.stop_gradient
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(compilation, "without_uniform", _with_constants_written)
-                return self._library.jit(lambda: function(*args))()
+                return self._library.jit(lambda: function(*traced(args)))()
 
         return of_constants
 
@@ -219,6 +214,12 @@ class _OfConstants:
 jax_of_constants = _OfConstants(jax)
 # At night ours are machine code, as for users.
 minijax_of_constants = minijax if IS_NIGHT else _OfConstants(minijax)
+
+
+def assert_same_program(function, *args, tolerance=1e-9, atol=None):
+    """`function`, given a library, makes a program; those of both give the same, all at once."""
+    ours = minijax_of_constants.jit(function(minijax))(*args)
+    assert_close(ours, jax_of_constants.jit(function(jax))(*args), tolerance, atol)
 
 
 def results_at_once(programs, numpy, library, *args):

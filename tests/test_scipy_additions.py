@@ -9,8 +9,13 @@ import jax.scipy.spatial.transform
 import numpy as np
 import pytest
 import scipy.special
-from equations import assert_same_equations, evaluated
-from libraries import assert_all_same_results, assert_close, assert_same_program
+from libraries import (
+    assert_all_same_results,
+    assert_close,
+    assert_same_program,
+    jax_of_constants,
+    minijax_of_constants,
+)
 from shares import one_in
 
 import minijax
@@ -95,7 +100,7 @@ def test_derivatives_are_jaxs(name):
         return lib.grad(total, tuple(range(len(operands))))
 
     with minijax.enable_x64(), jax.enable_x64(True):
-        assert_same_equations(function, *operands, tolerance=1e-4)
+        assert_same_program(function, *operands, tolerance=1e-4)
 
 
 EDGES = [
@@ -112,12 +117,12 @@ EDGES = [
 @pytest.mark.parametrize(("name", "operands"), EDGES, ids=[name for name, _ in EDGES])
 def test_edges_are_jaxs(name, operands):
     operands = [np.resize(np.array(x, np.float32), 8) for x in operands]
-    assert_same_equations(lambda lib: getattr(lib.scipy.special, name), *operands, tolerance=1e-6)
+    assert_same_program(lambda lib: getattr(lib.scipy.special, name), *operands, tolerance=1e-6)
 
 
 def test_combinations_with_repetition():
     n, k = np.array([5, 0, 3, 0]), np.array([2, 0, -1, 3])
-    assert_same_equations(
+    assert_same_program(
         lambda lib: lambda n, k: lib.scipy.special.comb(n, k, repetition=True), n, k, tolerance=1e-5
     )
 
@@ -140,7 +145,7 @@ MATRICES = [
     *(
         ("convolution_matrix", (a, n, mode))
         for a in (np.array([1, 2]), np.ones((2, 5), np.float32), np.array([1, 2, 3, 4]))
-        for n in (1, 2, 4)
+        for n in (1, 4)
         for mode in ("full", "same", "valid")
     ),
 ]
@@ -190,9 +195,8 @@ POINTS = (np.array([1.0, 2, 4]), np.array([0.0, 1.0, 1.5, 3]))
 
 
 OPTIONS = [
-    {"method": method, "fill_value": fill_value}
-    for method in ("linear", "nearest")
-    for fill_value in (np.nan, 7.0, None)
+    *({"method": "linear", "fill_value": fill_value} for fill_value in (np.nan, 7.0, None)),
+    {"method": "nearest", "fill_value": 7.0},
 ]
 XI = np.array([[1.5, 0.5], [4, 3], [1, 0], [0, 1], [2, 9], [NAN, 1], [3.1, 1.2]], "float32")
 
@@ -200,17 +204,17 @@ XI = np.array([[1.5, 0.5], [4, 3], [1, 0], [0, 1], [2, 9], [NAN, 1], [3.1, 1.2]]
 def test_interpolation_on_a_grid():
     values = rng().normal(size=(3, 4)).astype("float32")
 
-    def function(lib):
-        def interpolated(xi, options):
+    def function(lib, xi):
+        def interpolated(options):
             f = lib.scipy.interpolate.RegularGridInterpolator(POINTS, values, **options)
             return [f(xi), f((xi[:3, 0], 1.0))]
 
-        return lambda xi: [interpolated(xi, options) for options in OPTIONS]
+        return [interpolated(options) for options in OPTIONS]
 
-    assert_same_program(function, XI, tolerance=1e-6)
+    theirs = jax_of_constants.jit(partial(function, jax))(XI)
+    assert_close(minijax_of_constants.jit(partial(function, minijax))(XI), theirs, 1e-6)
     ours = RegularGridInterpolator(POINTS, values)
-    theirs = jax.scipy.interpolate.RegularGridInterpolator(POINTS, values)
-    assert_close(ours(XI), theirs(XI), 1e-6, 1e-6)  # also where it is not traced
+    assert_close(ours(XI), theirs[0][0], 1e-6, 1e-6)  # also where it is not traced
 
 
 def test_interpolation_of_vectors_on_a_grid():
@@ -315,15 +319,17 @@ def test_euler_angles_are_jaxs(seq):
 
         return results
 
-    ours, theirs = (evaluated(lib, function(lib), angles) for lib in (minijax, jax))
-    assert ours[1] == theirs[1]
-    (matrix, radians, degrees, again), expected = ours[0], theirs[0]
+    ours = minijax_of_constants.jit(lambda *xs: [*map(function(minijax), xs)])
+    found, (matrix_of_locked, *_, again_of_locked) = ours(angles, locked)
+    expected = jax_of_constants.jit(function(jax))(angles)
+    for x, y in zip(found, expected, strict=True):
+        assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
+    matrix, radians, degrees, again = found
     np.testing.assert_allclose(matrix, expected[0], 1e-4, 1e-5)
     up_to_turns(radians, expected[1], 2 * np.pi)
     up_to_turns(degrees, expected[2], 360)
     np.testing.assert_allclose(again, expected[0], 1e-4, 1e-5)
-    (matrix, *_, again), _ = evaluated(minijax, function(minijax), np.resize(locked, (5, 3)))
-    np.testing.assert_allclose(again, matrix, 1e-3, 2e-3)
+    np.testing.assert_allclose(again_of_locked, matrix_of_locked, 1e-3, 2e-3)
 
 
 def test_means_pieces_and_interpolation():

@@ -6,7 +6,6 @@ import jax
 import jax.scipy.special
 import numpy as np
 import pytest
-from equations import assert_same_equations, compiled, evaluated
 from libraries import assert_all_same_results, assert_same_program
 from tables import for_each
 
@@ -28,8 +27,7 @@ EDGE_A, EDGE_X = (np.resize(edges, 40) for edges in np.meshgrid(EDGES, EDGES))
 
 
 # Small numbers count, too.
-assert_same = functools.partial(assert_same_equations, atol=1e-300)
-assert_same_compiled = functools.partial(assert_same_program, atol=1e-300)
+assert_same = functools.partial(assert_same_program, atol=1e-300)
 
 # The functions, their arguments, and by which of them they have a derivative.
 CASES = {
@@ -50,21 +48,16 @@ CASES = {
 }
 
 
-# Whose polynomials JAX has in arrays of many shapes.
-OF_POLYNOMIALS = {"erfcx", "exp1", "expi", "sici", "spence"}
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_derivatives(name):
     args, by = CASES[name]
-    of_jax = compiled if name in OF_POLYNOMIALS else evaluated
 
     def function(lib):
         f = getattr(lib.scipy.special, name)
         slope = lib.grad(lambda *args: f(*args).sum(), argnums=by)
         return lambda *args: [f(*args), slope(*args) if by else ()]
 
-    assert_same(function, *args, of_jax=of_jax)
+    assert_same(function, *args)
     # Results of these are too large, and those in float32 have tests of their own.
     if name not in ("factorial", "poch", "betainc", "gammainc", "gammaincc"):
         narrow = [x.astype(np.float32) for x in args]
@@ -72,7 +65,6 @@ def test_values_and_derivatives(name):
             lambda lib: lambda *args: getattr(lib.scipy.special, name)(*args),
             *narrow,
             tolerance=1e-3,
-            of_jax=of_jax,
         )
 
 
@@ -92,7 +84,7 @@ def test_expn():
         slopes = [lib.grad(lambda x, n=n: expn(n, x).sum()) for n in (2, 5)]
         return lambda x: [[expn(n, x) for n in (1, 2, 5)], [slope(x) for slope in slopes]]
 
-    assert_same(function, POSITIVE, of_jax=compiled)
+    assert_same(function, POSITIVE)
 
 
 def test_derivatives_where_a_logarithm_is_infinite():
@@ -128,7 +120,7 @@ def test_bessel_functions():
             lib.jvp(of, (z,), (z,)),
         ]
 
-    assert_same_compiled(function, x)
+    assert_same(function, x)
     jv = pytest.importorskip("scipy.special").jv
     x, orders = np.append(x, 0.0), np.arange(4)[:, None]
     for dtype, tolerance in (("float64", 1e-14), ("float32", 1e-6), ("bfloat16", 4e-3)):
@@ -154,7 +146,7 @@ def test_owens_function():
             of(-np.inf, a),
         ]
 
-    assert_same_compiled(function, h, a, np.arange(3), tolerance=1e-7)
+    assert_same(function, h, a, np.arange(3), tolerance=1e-7)
     h, a = np.broadcast_arrays(h, np.append(a, 0.0))
 
     @minijax.jit
@@ -217,7 +209,7 @@ def test_spherical_harmonics():
             lib.grad(loss, (0, 1))(theta, phi),
         ]
 
-    assert_same_compiled(function, theta, phi)
+    assert_same(function, theta, phi)
 
     @minijax.jit
     def of_ours(theta, phi):
