@@ -189,7 +189,7 @@ TABLE = [
     (lambda: grad(lambda x: np.sin(x))(1.0), errors.TracerArrayConversionError, "lose its derivative.*in place of numpy's"),
     (lambda: vmap(np.sin)(ones3), errors.TracerArrayConversionError, "in place of numpy's"),
     (lambda: jit(lambda x: x.tolist())(1.0), errors.TracerArrayConversionError, "out of the transformed function"),
-    (lambda: jit(pickle.dumps)(1.0), errors.TracerArrayConversionError, "to be pickled.*out of the transformed function"),
+    (lambda: jit(pickle.dumps)(1.0), errors.TracerArrayConversionError, "to pickle it, is needed.*out of the transformed function"),
     (lambda: jit(lambda x: f"{x:.2f}")(1.0), errors.ConcretizationTypeError, "debug.print"),
     (lambda: jit(float)(1.0), errors.ConcretizationTypeError, "Keep it an array"),
     (lambda: jit(jnp.nonzero)(ones3), errors.ConcretizationTypeError, "Give size="),

@@ -382,7 +382,7 @@ CALLS = [
     (
         lambda: jvp(lambda x: tuple(x), (ones(2),), (ones(2),)),
         ConcretizationTypeError,
-        "each element of a traced value is needed",
+        "each element is needed of a traced value",
     ),
     (
         lambda: deriv(lambda x: np.asarray(x))(1.0),

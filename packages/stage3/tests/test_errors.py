@@ -233,7 +233,7 @@ class TestBranching:
         message = raised(TracerBoolConversionError, lambda: jit(relu)(1.0))
         at = f"{line_of(relu, 'if x > 0')} (in relu)"
         assert message == (
-            f"the truth of a traced value is needed at {at}:\n"
+            f"the truth value is needed of a traced value at {at}:\n"
             "    if x > 0:\n"
             f"but the value is abstract, bool[]: it was computed at {at} from argument x of "
             "`relu`, which jit traces once for all values.\n"
@@ -294,7 +294,7 @@ class TestBranching:
                 case _:
                     return 0 < x < 1
 
-        assert "the truth of a traced value" in raised(TracerBoolConversionError, lambda: jit(f)(1))
+        assert "the truth value is needed" in raised(TracerBoolConversionError, lambda: jit(f)(1))
 
     def test_the_ways_out_that_it_names_are_ways_out(self):
         assert jit(lambda x: where(x > 0, x, 0.0))(-1.0).item() == 0.0

@@ -17,9 +17,6 @@ from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path
 
 jvp_rules = Rules("jvp", "jvp_rules")
 
-# Primitives whose results have no tangents, whatever the tangents of the operands.
-piecewise_constant: set[Primitive] = set()
-
 
 class JVPTracer(PrimalTracer):
     """A primal with its tangent."""
@@ -142,7 +139,6 @@ def defzero(primitive: Primitive) -> None:
         return outs, [Zero(tangent_type(typeof(out))) for out in outs]
 
     jvp_rules[primitive] = rule
-    piecewise_constant.add(primitive)
 
 
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:

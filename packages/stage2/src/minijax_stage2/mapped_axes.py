@@ -9,12 +9,10 @@ from minijax_stage2.shaped_array import typeof, typeof_named
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import broadcast_prefix, tree_leaves
 
-Axis = int | None  # the mapped axis of a leaf; None: it is the same for all examples
-
 
 def mapped_axes(
     caller: str, fun: Any, in_axes: Any, axis_size: int | None, args: Any, kwargs: Any
-) -> tuple[list[Axis], int]:
+) -> tuple[list[int | None], int]:
     """The axis to map of each leaf of the arguments, and the size that these axes have.
 
     Arguments:
@@ -57,7 +55,7 @@ def mapped_axes(
     return axes, sizes.pop()
 
 
-def axes_of_leaves(role: str, axes: Any, tree: Any, name: str) -> list[Axis]:
+def axes_of_leaves(role: str, axes: Any, tree: Any, name: str) -> list[int | None]:
     """The axis for each leaf of a tree, of which `axes` are for a prefix."""
     prefix = f"{role}, a prefix of {name}"
     found = broadcast_prefix(axes, tree, is_leaf=lambda x: x is None, name=prefix)
@@ -67,7 +65,7 @@ def axes_of_leaves(role: str, axes: Any, tree: Any, name: str) -> list[Axis]:
     return found
 
 
-def axis_of_result(role: str, out: Any, dim: Axis, axis: Axis) -> Axis:
+def axis_of_result(role: str, out: Any, dim: int | None, axis: int | None) -> int | None:
     """The mapped axis of a result, as `out_axes` has it; `dim` is the one that it has now."""
     if axis is None:
         if dim is not None:

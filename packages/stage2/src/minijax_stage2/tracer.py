@@ -43,42 +43,36 @@ class Tracer(ArrayOperators, Boxed):
         raise leaked_value_error(leaked, leaked.interpreter, leaked.source)
 
     def __bool__(self) -> bool:
-        need = "the truth of a traced value is needed"
-        return bool(self.need_value(errors.TracerBoolConversionError, need))
+        return bool(self.demand(errors.TracerBoolConversionError, "the truth value", False))
 
     def __index__(self) -> int:
-        need = "a Python integer is needed of a traced value"
-        if self.aval.dtype.kind not in "biu":  # an integer would lose the derivative
-            self.refuse(errors.TracerIntegerConversionError, need)
-        return int(self.need_value(errors.TracerIntegerConversionError, need))
+        is_real = self.aval.dtype.kind not in "biu"
+        return int(self.demand(errors.TracerIntegerConversionError, "a Python integer", is_real))
 
     def __float__(self) -> float:
-        self.refuse(errors.ConcretizationTypeError, "a Python float is needed of a traced value")
+        return float(self.demand(errors.ConcretizationTypeError, "a Python float"))
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self.refuse(errors.TracerArrayConversionError, "a numpy array is needed of a traced value")
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.demand(errors.TracerArrayConversionError, "a numpy array")
 
-    def __iter__(self) -> NoReturn:
-        self.refuse(errors.ConcretizationTypeError, "each element of a traced value is needed")
+    def __iter__(self) -> Any:
+        return self.demand(errors.ConcretizationTypeError, "each element")
 
-    def need_value(
-        self, error: type[errors.ConcretizationTypeError], need: str, remedy: str | None = None
+    def demand(
+        self, error: type[errors.ConcretizationTypeError], need: str, loses_derivative: bool = True
     ) -> Any:
-        value = self.concrete()
-        if value is unknown or self.interpreter.ended:
-            self.refuse(error, need, remedy)
-        return value
-
-    def refuse(
-        self, error: type[errors.ConcretizationTypeError], need: str, remedy: str | None = None
-    ) -> NoReturn:
+        """The value itself, if it is known and may be used instead of the tracer, else an error."""
         if self.interpreter.ended:
             raise leaked_value_error(self, self.interpreter, self.source)
-        known = self.concrete() is not unknown
-        reason = "the result would lose its derivative" if known else self.why_unknown()
+        value = self.concrete()
+        if value is not unknown and not loses_derivative:
+            return value
+        reason = self.why_unknown() if value is unknown else "the result would lose its derivative"
         here = user_source()
         line = f"\n    {here.text}\n" if here is not None and here.text else " "
-        raise error(f"{need} at {here}:{line}but {reason}.\n{remedy or error.remedy}")
+        raise error(
+            f"{need} is needed of a traced value at {here}:{line}but {reason}.\n{error.remedy}"
+        )
 
 
 class PrimalTracer(Tracer):

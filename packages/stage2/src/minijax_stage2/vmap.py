@@ -17,6 +17,7 @@ from minijax_stage2.tree import tree_flatten, tree_unflatten
 vmap_rules = Rules("vmap", "vmap_rules")
 
 BatchDim = int | None  # the batch axis of a value; None: shared by all examples
+Dims = Sequence[BatchDim]
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,7 @@ class BatchTrace(Trace):
 
 
 def vmap_flat(
-    f: Callable[..., Sequence[Any]],
-    values: Sequence[Any],
-    dims: Sequence[BatchDim],
-    axis: BatchAxis,
-    name: Any,
+    f: Callable[..., Sequence[Any]], values: Sequence[Any], dims: Dims, axis: BatchAxis, name: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     """`vmap` of a function of arrays that returns a list, with batch axes as they come.
 
@@ -172,12 +169,7 @@ def vmap(
 
 
 def vmap_call(
-    fun: Callable[..., Any],
-    args: Any,
-    kwargs: Any,
-    dims: Sequence[BatchDim],
-    axis: BatchAxis,
-    out_axes: Any,
+    fun: Callable[..., Any], args: Any, kwargs: Any, dims: Dims, axis: BatchAxis, out_axes: Any
 ) -> Any:
     """The result of `vmap(fun, ...)` for arguments, of whose leaves `dims` are the batch axes."""
     leaves, in_tree = tree_flatten((args, kwargs))

@@ -11,10 +11,9 @@ from minijax_stage2 import primitives as p
 from minijax_stage2.functions import broadcast_in_dim, dot_general, reduce_sum, reshape, transpose
 from minijax_stage2.shaped_array import Shape, typeof
 from minijax_stage2.trace import Primitive, bind
-from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim, vmap_rules
+from minijax_stage2.vmap import BatchAxis, BatchDim, Dims, move_batch_dim, vmap_rules
 
 Values = Sequence[Any]
-Dims = Sequence[BatchDim]
 Batched = tuple[list[Any], list[BatchDim]]
 
 

@@ -135,12 +135,7 @@ def _broadcast_in_dim(x: ShapedArray, *, shape: Shape, broadcast_dimensions: Sha
 
 
 def _dot_general(
-    x: ShapedArray,
-    y: ShapedArray,
-    *,
-    dimension_numbers: p.DotDimensionNumbers,
-    preferred_element_type: np.dtype[Any] | None = None,
-    **how: Any,
+    x: ShapedArray, y: ShapedArray, *, dimension_numbers: p.DotDimensionNumbers, **how: Any
 ) -> Avals:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     require_numbers(p.dot_general_p, x, y)
@@ -149,7 +144,7 @@ def _dot_general(
     batch = tuple(x.shape[axis] for axis in x_batch)
     rows = tuple(x.shape[axis] for axis in p.free_axes(x.ndim, x_contract, x_batch))
     columns = tuple(y.shape[axis] for axis in p.free_axes(y.ndim, y_contract, y_batch))
-    return [ShapedArray(batch + rows + columns, preferred_element_type or x.dtype)]
+    return [ShapedArray(batch + rows + columns, how.get("preferred_element_type") or x.dtype)]
 
 
 for primitive in p.UNARY:

@@ -154,13 +154,13 @@ def _format(self: Any, spec: str) -> str:
     """A tracer as text: its number, if that is known and a format is given."""
     if not spec:
         return str(self)
-    need = f"the number of a traced value is needed, to write it as {spec!r}"
+    need = f"a number, to write it as {spec!r},"
     remedy = "Write it without a format, or by minijax's debug.print, which waits for numbers."
-    return format(self.need_value(ConcretizationTypeError, need, remedy), spec)
+    return format(self.demand(ConcretizationTypeError, need, False, remedy), spec)
 
 
 def _reduce_ex(self: Any, protocol: Any) -> Any:
-    self.refuse(TracerArrayConversionError, "the numbers of a traced value are to be pickled")
+    return self.demand(TracerArrayConversionError, "an array of numbers, to pickle it,")
 
 
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:

@@ -31,7 +31,7 @@ from minijax_stage2 import tree_map
 from minijax_stage2.errors import shown
 from minijax_stage2.flat_function import argument_names, require_function
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.mapped_axes import Axis, axes_of_leaves, axis_of_result, mapped_axes
+from minijax_stage2.mapped_axes import axes_of_leaves, axis_of_result, mapped_axes
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
 
@@ -111,7 +111,7 @@ def pmap(
         leaves, in_tree = tree_flatten((args, kwargs))
         mesh = _mesh(role, name, size, devices)
         out_tree: Any = None
-        out_dims: list[Axis] = []
+        out_dims: list[int | None] = []
 
         def of_parts(*parts: Any) -> list[Any]:
             """The results of one device, with an axis of one element where they are mapped."""
@@ -212,7 +212,7 @@ def _as_devices(devices: Iterable[Device]) -> list[Device]:
     return found
 
 
-def _spec(name: Hashable, dim: Axis) -> PartitionSpec:
+def _spec(name: Hashable, dim: int | None) -> PartitionSpec:
     return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
 
 

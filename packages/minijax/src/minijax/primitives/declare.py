@@ -52,9 +52,13 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.lowering_rules import elementwise as lower_elementwise
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import deftranspose, transpose_rules
+from minijax_stage4.stop_gradient import stop_gradient_p
 
 Formula = Callable[..., Any]
 Rule = Callable[..., Any]
+
+# Primitives whose results have no tangents, whatever the tangents of the operands.
+piecewise_constant = {stop_gradient_p}
 
 
 class Unary(Protocol):
@@ -147,6 +151,7 @@ def declare(
         defjvp(primitive, *jvp)
     else:
         defzero(primitive)
+        piecewise_constant.add(primitive)
     if callable(transpose):
         transpose_rules[primitive] = transpose
     elif transpose:

@@ -8,6 +8,7 @@ that a primitive can be declared in all of them at once.
 from collections.abc import Callable
 from typing import Any
 
+from minijax.primitives.declare import piecewise_constant
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.loops import evaluate_compiled
 from minijax.primitives.regions import host_calls
@@ -116,6 +117,7 @@ def declare_program(
         sharding_rules[primitive] = sharding
     if jvp is None:
         defzero(primitive)
+        piecewise_constant.add(primitive)
     else:
         jvp_rules[primitive] = jvp
     if transpose is not None:

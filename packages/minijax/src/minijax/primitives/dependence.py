@@ -7,9 +7,9 @@ than everything else.
 
 from collections.abc import Callable, Sequence
 
+from minijax.primitives.declare import piecewise_constant
 from minijax.primitives.loops import Flags
 from minijax.runtime.program_rules import ProgramRules
-from minijax_stage2.jvp import piecewise_constant
 from minijax_stage2.shaped_array import is_inexact
 from minijax_stage3 import Jaxpr, Var
 from minijax_stage3.executable import cached_by_jaxpr

@@ -7,7 +7,7 @@ from `Tracer`, which gets its methods from `minijax.numpy`.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import minijax_stage2 as stage2
 from minijax.settings.printed_types import type_text
@@ -77,11 +77,19 @@ class Tracer(stage2.Tracer):
 
     __slots__ = ("__weakref__",)
 
-    def refuse(
-        self, error: type[ConcretizationTypeError], need: str, remedy: str | None = None
-    ) -> NoReturn:
-        """Raise the error, with its remedy in the names of this library."""
-        super().refuse(error, need, remedy or _REMEDIES[error])
+    def demand(
+        self,
+        error: type[ConcretizationTypeError],
+        need: str,
+        loses_derivative: bool = True,
+        remedy: str = "",
+    ) -> Any:
+        """The value itself, or the error, with its remedy in the names of this library."""
+        try:
+            return super().demand(error, need, loses_derivative)
+        except ConcretizationTypeError as raised:
+            reason = str(raised).removesuffix(error.remedy)
+            raise error(reason + (remedy or _REMEDIES[error])) from None
 
     def __repr__(self) -> str:
         return _text(self) or super().__repr__()
