@@ -99,7 +99,7 @@ def of_leaked(transformation, use, x=1.0):
 
 
 NOT_ARRAY = "expected an array or a number, found 'a' of type str"
-NOT_FUNCTION = "expected a function, found 3 of type int"
+NOT_FUNCTION = "expected a function, found 3"
 
 # fmt: off
 TABLE = {

@@ -113,7 +113,7 @@ class TestStaticArguments(StaticArgumentLaws):
                 ValueError,
                 "jit: static_argnames names 'y', which is not a parameter of `identity`",
             ),
-            (lambda: jit(3), TypeError, "jit: expected a function, found 3 of type int"),
+            (lambda: jit(3), TypeError, "jit: expected a function, found 3"),
             (lambda: jit(jit)(1.0), TypeError, "expected a function"),
         ],
     )

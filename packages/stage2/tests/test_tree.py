@@ -278,8 +278,8 @@ def test_paths_are_written_as_in_jax():
     assert paths == [
         "['a'][0]",
         "['a'][1].x",
-        "['a'][1].y['b'][<flat index 0>]",
-        "['a'][1].y['b'][<flat index 1>]",
+        "['a'][1].y['b'][0]",
+        "['a'][1].y['b'][1]",
     ]
     assert keystr(()) == ""
 

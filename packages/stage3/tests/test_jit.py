@@ -187,7 +187,7 @@ class TestStaticArguments(StaticArgumentLaws):
                 ValueError,
                 "the static argument 0 is of type ndarray, which is not hashable",
             ),
-            (lambda: jit(3), TypeError, "jit: expected a function, found 3 of type int"),
+            (lambda: jit(3), TypeError, "jit: expected a function, found 3"),
             (lambda: jit(jit)(1.0), TypeError, "expected a function"),
         ],
     )

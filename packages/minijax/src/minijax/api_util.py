@@ -8,7 +8,7 @@ from minijax.extend.linear_util import DebugInfo, WrappedFun
 from minijax.runtime.conversion import type_of
 from minijax.settings.number_types import library_number_types, set_number_types
 from minijax_stage2 import ShapedArray
-from minijax_stage2.flat_function import argument_names
+from minijax_stage2.arguments import argument_names
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, broadcast_prefix, tree_flatten, tree_unflatten
 

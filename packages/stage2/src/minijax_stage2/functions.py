@@ -15,7 +15,7 @@ from minijax_stage1 import Op
 from minijax_stage2 import primitives as p
 from minijax_stage2.errors import ConcretizationTypeError, ShapeMismatchError, shown
 from minijax_stage2.promotion import broadcast_shapes, broadcast_to, cast, promote, to_inexact
-from minijax_stage2.shaped_array import Shape, dialect, python_scalars, typeof
+from minijax_stage2.shaped_array import Shape, dialect, typeof
 from minijax_stage2.trace import Primitive, bind1, function_of_op
 
 Array = Any  # a Python number, a numpy array, a tracer, or another array with an aval
@@ -155,9 +155,8 @@ def astype(x: Array, dtype: Any) -> Array:
 def full_like(x: Array, value: Any) -> Array:
     """An array of the shape and dtype of `x`, filled with the number `value`."""
     aval = typeof(x)
-    if type(value) in python_scalars and not aval.weak_type:
-        value = dialect().scalar(value, aval.dtype)
-    return broadcast_to(cast(value, aval), aval.shape)
+    value = cast(value, aval) if aval.weak_type else dialect().scalar(value, aval.dtype)
+    return broadcast_to(value, aval.shape)
 
 
 def reduce_sum(x: Array, axis: int | Sequence[int] | None = None) -> Array:

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2.argnums import require_inexact, split_arguments
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.arguments import (
+    FlatFunction,
+    check_inexact,
+    require_function,
+    split_arguments,
+)
 from minijax_stage2.functions import reshape
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import ShapedArray, typeof
@@ -47,7 +51,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs, restricted = split_arguments("jacfwd", fun, argnums, args, kwargs)
-        require_inexact("jacfwd", f"argument {argnums}", fun, inputs)
+        check_inexact("jacfwd", f"argument {argnums}", fun, inputs)
         flat_inputs, in_tree = tree_flatten((inputs,))
         if not flat_inputs:
             raise ValueError(f"jacfwd of `{name_of(fun)}`: argnums {argnums} hold no arrays")
@@ -66,7 +70,7 @@ def _columns(flat_fun: FlatFunction, fun: Any, inputs: Sequence[Any], which: int
     def push_forward(tangent: Any) -> list[Any]:
         tangents = [tangent if i == which else Zero.like(x) for i, x in enumerate(inputs)]
         outs, out_tangents = jvp_flat(flat_fun, inputs, tangents, fun)
-        require_inexact("jacfwd", "result", fun, tree_unflatten(flat_fun.out_tree, outs))
+        check_inexact("jacfwd", "result", fun, tree_unflatten(flat_fun.out_tree, outs))
         return [instantiate(t) for t in out_tangents]
 
     blocks = vmap(push_forward, out_axes=-1)(standard_basis(aval))

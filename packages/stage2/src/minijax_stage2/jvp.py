@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.errors import TangentTypeError, shown
-from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.functions import full_like
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import ShapedArray, dialect, float0, typeof, typeof_named

@@ -150,15 +150,12 @@ def current_trace() -> Trace:
 
 impl_rules = Rules("evaluation", "impl_rules")
 
-# Primitives that turn Python numbers into arrays: they decide the dtype of the result.
-decide_dtype: set[Primitive] = set()
-
 
 class EvalTrace(Trace):
     """Ordinary evaluation by numpy, at the bottom of the stack.
 
     A value of another array type brings its own evaluator, `evaluate_primitive`. Python numbers
-    stay Python numbers, so later operands still decide their dtype, unless a primitive decides it.
+    stay Python numbers, so later operands still decide their dtype, unless a primitive is given it.
     """
 
     transformation = "evaluation"
@@ -170,7 +167,7 @@ class EvalTrace(Trace):
                 return evaluate(primitive, args, params)  # type: ignore[no-any-return]
         with np.errstate(all="ignore"):
             outs: list[Any] = impl_rules[primitive](*args, **params)
-        if not args or primitive.higher_order or primitive in decide_dtype:
+        if not args or primitive.higher_order or "new_dtype" in params:
             return outs
         if all(type(x) in python_scalars for x in args):
             return [_to_python(out) for out in outs]

@@ -62,15 +62,15 @@ def _namedtuple_node(cls: Any) -> NodeType:
     return NodeType(lambda x: (x, None), lambda _, children: cls(*children), lambda *_: keys)
 
 
-def _flat_keys(aux_data: Any, num_children: int) -> list[str]:
-    return [f"[<flat index {i}>]" for i in range(num_children)]
+def _index_keys(aux_data: Any, num_children: int) -> list[str]:
+    return [f"[{i}]" for i in range(num_children)]
 
 
 def register_pytree_node(
     nodetype: type[Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten_func: Callable[[Any, tuple[Any, ...]], Any],
-    keys: Callable[[Any, int], Iterable[Any]] = _flat_keys,
+    keys: Callable[[Any, int], Iterable[Any]] = _index_keys,
 ) -> None:
     """Make the instances of a class inner nodes of trees.
 
@@ -98,10 +98,6 @@ def register_pytree_node(
     registry[nodetype] = NodeType(flatten_func, unflatten_func, keys)
 
 
-def _index_keys(aux_data: Any, num_children: int) -> list[str]:
-    return [f"[{i}]" for i in range(num_children)]
-
-
 def _dict_keys(keys: tuple[Any, ...], num_children: int) -> list[str]:
     return [f"[{key!r}]" for key in keys]
 
@@ -118,8 +114,8 @@ def _flatten_dict(node: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
 
 
 register_pytree_node(type(None), lambda _: ((), None), lambda _, children: None)
-register_pytree_node(tuple, lambda x: (x, None), lambda _, children: children, _index_keys)
-register_pytree_node(list, lambda x: (x, None), lambda _, children: list(children), _index_keys)
+register_pytree_node(tuple, lambda x: (x, None), lambda _, children: children)
+register_pytree_node(list, lambda x: (x, None), lambda _, children: list(children))
 register_pytree_node(dict, _flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _dict_keys)  # noqa: B905
 
 
@@ -146,10 +142,7 @@ class PyTreeDef:
         return self.nodes.count(None)
 
     def __hash__(self) -> int:
-        try:
-            return hash(self.nodes)
-        except TypeError:  # some aux_data is not hashable: let == tell such trees apart
-            return hash(tuple(node and (node[0], node[2]) for node in self.nodes))
+        return hash(tuple(map(bool, self.nodes)))  # leaf or not: aux_data may have no hash
 
     def __repr__(self) -> str:
         leaves = [_Text("*")] * self.num_leaves

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, typeof
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of

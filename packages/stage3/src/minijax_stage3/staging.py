@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, typeof
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import tree_flatten

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax_stage2 import Primitive, ShapedArray, bind, explain_mismatch, ne
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten

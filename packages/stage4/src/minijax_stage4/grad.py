@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax_stage2 import Zero, full_like, typeof
-from minijax_stage2.argnums import require_inexact, split_arguments
+from minijax_stage2.arguments import FlatFunction, check_inexact, require_function, split_arguments
 from minijax_stage2.errors import IntegerGradientError
-from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangents
 from minijax_stage2.shaped_array import ShapedArray, is_inexact
 from minijax_stage2.source import name_of
@@ -74,7 +73,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) ->
     @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         inputs, f = split_arguments("grad", fun, argnums, args, kwargs)
-        require_inexact("grad", f"argument {argnums}", fun, inputs)
+        check_inexact("grad", f"argument {argnums}", fun, inputs)
         out, f_vjp = vjp(f, inputs)
         return out, f_vjp(one_like("grad", fun, out))[0]
 

@@ -5,8 +5,7 @@ from functools import wraps
 from typing import Any
 
 from minijax_stage2 import jacfwd, reshape, tree_flatten, tree_map, tree_unflatten, typeof, vmap
-from minijax_stage2.argnums import require_inexact, split_arguments
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import check_inexact, require_function, split_arguments
 from minijax_stage2.jacobian import standard_basis
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import Zero, instantiate
@@ -38,9 +37,9 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs, f = split_arguments("jacrev", fun, argnums, args, kwargs)
-        require_inexact("jacrev", f"argument {argnums}", fun, inputs)
+        check_inexact("jacrev", f"argument {argnums}", fun, inputs)
         out, f_vjp = vjp(f, inputs)
-        require_inexact("jacrev", "result", fun, out)
+        check_inexact("jacrev", "result", fun, out)
         for path, leaf in tree_flatten_with_path(out)[0]:
             if typeof(leaf).dtype.kind == "c":  # 1 and i would each give half of a derivative
                 raise ComplexGradientError(

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from minijax_stage2 import ShapedArray, Zero, typeof
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangents, jvp_flat
 from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.source import name_of

@@ -13,8 +13,7 @@ from typing import Any
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import *
 from minijax_stage2 import primitives as p
-from minijax_stage2.argnums import require_inexact, split_arguments
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.arguments import FlatFunction, check_inexact, require_function, split_arguments
 from minijax_stage2.jvp import check_tangents
 from minijax_stage2.shaped_array import dialect, is_inexact
 from minijax_stage2.source import name_of, user_source
@@ -222,7 +221,7 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[
     def gradient(*args: Any) -> Any:
         inputs, f = split_arguments("grad on a tape", fun, argnums, args, {})
         inputs = tree_map(lambda x: float(x) if type(x) is int else x, inputs)
-        require_inexact("grad on a tape", f"argument {argnums}", fun, inputs)
+        check_inexact("grad on a tape", f"argument {argnums}", fun, inputs)
         out, f_vjp = vjp(f, inputs)
         return f_vjp(one_like("grad on a tape", fun, out))[0]
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind, reduce_sum, typeof
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.jvp import check_tangents
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of, on_behalf_of

@@ -14,7 +14,7 @@ from minijax.runtime.inspection import PartitionedModule, ShardingCallback
 from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves, typeof
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import JaxprEqn, Var
 from minijax_stage3.jaxpr import Literal

@@ -9,8 +9,8 @@ from minijax.numpy.dtypes import finfo
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.transformations import jvp, vjp
 from minijax_stage2 import float0, tree_leaves, tree_map, typeof
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 from minijax_stage2.shaped_array import is_inexact
 
 # How far derivatives may be from differences, by the bits of a number's fraction.

@@ -29,7 +29,7 @@ from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import library_evaluation
 from minijax.settings.key_types import is_key_type
 from minijax_stage2 import Primitive, tree_flatten, tree_leaves, typeof
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.arguments import FlatFunction
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import trace_to_jaxpr

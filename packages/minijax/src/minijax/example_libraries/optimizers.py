@@ -20,8 +20,8 @@ from minijax.example_libraries.schedules import __all__ as _schedules
 from minijax.example_libraries.schedules import make_schedule
 from minijax.pytrees import tree
 from minijax.pytrees.tree_util import register_pytree_node, tree_leaves
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 from minijax_stage2.source import name_of
 
 

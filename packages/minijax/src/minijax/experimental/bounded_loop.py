@@ -21,7 +21,7 @@ from minijax.transforms.custom_derivatives.closures import closure_convert
 from minijax.transforms.custom_derivatives.custom_jvp import custom_jvp
 from minijax.transforms.custom_vmap import custom_vmap
 from minijax.transforms.transformations import jvp
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 from minijax_stage2.functions import one_int
 
 Carry = TypeVar("Carry")

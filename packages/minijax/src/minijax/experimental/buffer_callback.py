@@ -11,7 +11,7 @@ import numpy as np
 from minijax.callbacks.io_callback import io_callback
 from minijax.callbacks.pure_callback import pure_callback, types_of_results
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 
 
 class Buffer:

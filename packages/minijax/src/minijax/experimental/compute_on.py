@@ -13,8 +13,8 @@ from minijax.runtime.named_scope import record_scopes
 from minijax.runtime.wrapping import wraps
 from minijax.shardings.memory import Space
 from minijax_stage2 import bind, tree_leaves
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 # How XLA calls them.

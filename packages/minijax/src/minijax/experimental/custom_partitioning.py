@@ -38,8 +38,8 @@ from minijax.shardings.sharding_rule import (
     rule_of_text,
 )
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves
+from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import FlatFunction
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature

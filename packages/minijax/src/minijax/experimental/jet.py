@@ -22,8 +22,8 @@ from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, Zero, bind, bind1, jvp_rules, tree_structure, typeof
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.primitives import div_p, dot_general_p, mul_p
 from minijax_stage2.source import name_of, on_behalf_of, user_source

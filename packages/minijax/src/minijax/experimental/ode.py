@@ -33,8 +33,8 @@ from minijax_stage2 import (
     tree_unflatten,
     typeof,
 )
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 from minijax_stage2.tree import keystr
 
 # The stages: when each is taken, and its weights of those before.

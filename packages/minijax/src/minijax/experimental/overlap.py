@@ -27,7 +27,7 @@ from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.static_arguments import resolve_arguments
 from minijax.runtime.wrapping import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import Atom

@@ -21,7 +21,7 @@ from minijax.runtime.lowering import Module
 from minijax.runtime.named_scope import record_scopes
 from minijax.runtime.wrapping import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.lowering import FunctionBuilder, Value
 

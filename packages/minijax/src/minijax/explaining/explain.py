@@ -13,7 +13,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import PjitFunction, jit
 from minijax.runtime.printed_jaxpr import printed_jaxpr
 from minijax.settings.counted import counted
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.source import name_of
 from minijax_stage3 import ClosedJaxpr, Jaxpr

@@ -9,7 +9,7 @@ from minijax.runtime.staging import make_jaxpr
 from minijax.transforms.checkpoint_policies import name_p
 from minijax.transforms.transformations import vjp
 from minijax_stage2 import ShapedArray
-from minijax_stage2.flat_function import argument_names, require_function
+from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage3.jaxpr import Atom, Jaxpr, Literal
 

@@ -8,7 +8,7 @@ from minijax.explaining.execution import Execution
 from minijax.explaining.explain import require_call, traced_anew
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.staging import ShapeDtypeStruct
-from minijax_stage2.flat_function import argument_names, require_function
+from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3 import Jaxpr

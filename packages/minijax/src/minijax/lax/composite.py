@@ -8,7 +8,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.named_scope import named_scope
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 
 
 @hiding_frames

@@ -13,8 +13,8 @@ from minijax.shardings.context import get_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, AxisType, mesh_in_context
 from minijax.shardings.resharding import leave_to_compiler
 from minijax_stage2 import tree_map
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 
 AxisNames = Hashable | Iterable[Hashable] | None
 

@@ -28,12 +28,12 @@ from minijax.shardings.mesh import Device, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, SingleDeviceSharding
 from minijax_stage2 import tree_map
+from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import argument_names, require_function
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.mapped_axes import axes_of_leaves, axis_of_result, mapped_axes
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
+from minijax_stage2.vmap import axes_of_leaves, axis_of_result, mapped_axes
 
 P = ParamSpec("P")
 R = TypeVar("R")

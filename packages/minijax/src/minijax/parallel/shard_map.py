@@ -19,8 +19,8 @@ from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import Infer, PartitionSpec
 from minijax.shardings.types import division_of
 from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import TreeMismatchError, shown
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import (
     broadcast_prefix,

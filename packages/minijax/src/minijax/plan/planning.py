@@ -17,8 +17,8 @@ from minijax.shardings.context import get_abstract_mesh, use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, Mesh
 from minijax.shardings.sharding import NamedSharding
 from minijax_stage2 import tree_leaves
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 
 
 @evaluated_by_library

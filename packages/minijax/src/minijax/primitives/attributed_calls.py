@@ -24,7 +24,7 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.frontend_attributes import Attributes
 from minijax.runtime.lowering import Module
 from minijax_stage2 import Primitive, ShapedArray, bind
-from minijax_stage2.flat_function import FlatFunction, argument_names
+from minijax_stage2.arguments import FlatFunction, argument_names
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_flatten
 from minijax_stage3 import Jaxpr, JaxprEqn

@@ -38,8 +38,8 @@ from minijax_stage2 import (
     typeof,
     vmap_rules,
 )
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
 from minijax_stage2.shaped_array import Shape, kind_of

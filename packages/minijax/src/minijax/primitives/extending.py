@@ -11,11 +11,7 @@ import minijax_stage4 as stage4
 from minijax.errors.argument_errors import checking_arguments, require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives import declare as declaring
-from minijax.primitives.declare_program import (
-    declare_program,
-    key_rules,
-    step_rules,
-)
+from minijax.primitives.declare_program import declare_program, key_rules, step_rules
 from minijax.primitives.decomposition import leading_batch, lower_by, types_by
 from minijax.primitives.dependence import dependence_rules
 from minijax.primitives.interpreters import Trace, transformation
@@ -31,8 +27,8 @@ from minijax.shardings.shaped_array import ShapedArray
 from minijax_stage2 import (
     Primitive,
     Zero,
+    arguments,
     current_trace,
-    flat_function,
     impl_rules,
     jvp_rules,
     typeof,
@@ -127,7 +123,7 @@ def min_dim(d1: int, d2: int) -> int:
     return min(operator.index(d1), operator.index(d2))
 
 
-class FlatFunction(flat_function.FlatFunction):
+class FlatFunction(arguments.FlatFunction):
     """A function with its arguments and its result flattened, as interpreters need it.
 
     The structure of the result, `out_tree`, is known once the function has been called.
@@ -147,7 +143,7 @@ class FlatFunction(flat_function.FlatFunction):
     """
 
     def __init__(self, fun: Callable[..., Any], in_tree: PyTreeDef, has_kwargs: bool = False):
-        flat_function.require_function("FlatFunction", fun)
+        arguments.require_function("FlatFunction", fun)
         if not isinstance(in_tree, PyTreeDef):
             raise TypeError(f"FlatFunction: in_tree must be a PyTreeDef, found {shown(in_tree)}")
         super().__init__(fun, in_tree, has_kwargs)

@@ -15,8 +15,8 @@ from minijax.runtime.evaluation import device_trace, evaluated_by_library, libra
 from minijax.settings.tracers import Tracer
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, explain_mismatch, typeof
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.errors import TreeMismatchError
-from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.source import name_of, on_behalf_of, user_source
 from minijax_stage2.trace import Rules
 from minijax_stage2.tree import tree_flatten, tree_unflatten

@@ -19,11 +19,7 @@ from minijax.runtime import ahead_of_time as stages
 from minijax.runtime import hooks
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.calls import Called, compiled, order_of_leaves
-from minijax.runtime.compilation import (
-    Compilation,
-    CompileOptions,
-    DonatingExecutor,
-)
+from minijax.runtime.compilation import Compilation, CompileOptions, DonatingExecutor
 from minijax.runtime.conversion import tree_to_arrays, type_of, with_own_conversions
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
@@ -63,8 +59,8 @@ from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import current_interpreter
 from minijax_stage2 import ShapedArray, bind, tree_map, typeof
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.shaped_array import dialect, numpys_dialect
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten

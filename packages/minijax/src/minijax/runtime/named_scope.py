@@ -17,8 +17,8 @@ from minijax.runtime.wrapping import wraps
 from minijax.settings.reusable_contexts import reusable_context
 from minijax.settings.tracers import interpreter_of_library
 from minijax_stage1 import current_interpreter
+from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import require_function
 from minijax_stage2.source import Source, name_of
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import PartialEvalTrace

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary, ref
 
 from minijax.runtime.static_arguments import exact_type
 from minijax_stage2 import ShapedArray
+from minijax_stage2.arguments import argument_names
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import argument_names
 from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import PyTreeDef, tree_leaves

@@ -25,8 +25,8 @@ from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import as_sharding
 from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
 from minijax_stage2 import ShapedArray, Tracer, tree_map, typeof
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.shaped_array import aval_rules, check_shape, dialect
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten

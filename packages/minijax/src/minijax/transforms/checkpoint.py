@@ -39,31 +39,17 @@ from minijax.runtime.wrapping import wraps
 from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, name_p
 from minijax.transforms.custom_derivatives.logs import log_from_program
 from minijax.transforms.saved_values import save_eqns, save_in_call, saving_rules
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    bind,
-    bind1,
-    tree_map,
-)
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage3 import (
-    Jaxpr,
-    JaxprEqn,
-    Var,
-)
+from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage3.staging import abstractify
 from minijax_stage4.jit_rules import split_jaxpr
-from minijax_stage4.partial_eval import (
-    PartialEqns,
-    partition,
-    without_dead_code,
-)
+from minijax_stage4.partial_eval import PartialEqns, partition, without_dead_code
 
 # Parameters: the program; the policy; whether XLA must not notice that it computes something
 # again; and whether it does, which the part of a split program that waited may do.

@@ -31,26 +31,18 @@ from minijax_stage2 import (
     explain_mismatch,
     typeof,
 )
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import EvalTrace
-from minijax_stage2.tree import (
-    PyTreeDef,
-    tree_flatten,
-    tree_unflatten,
-)
+from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import JaxprEqn, Var
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr
-from minijax_stage4.partial_eval import (
-    PartialEqns,
-    merge,
-    partition,
-)
+from minijax_stage4.partial_eval import PartialEqns, merge, partition
 
 Values = Sequence[Any]
 Flags = Sequence[bool]

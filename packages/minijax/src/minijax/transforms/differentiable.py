@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.errors.classes import ComplexGradientError, IntegerGradientError
 from minijax_stage2 import ShapedArray, full_like, tree_leaves, typeof
-from minijax_stage2.argnums import require_inexact
+from minijax_stage2.arguments import check_inexact
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import is_inexact, typeof_named
 from minijax_stage2.source import name_of
@@ -31,7 +31,7 @@ def require_differentiable(
         if holomorphic:
             _require_complex(what, aval)
     if not allow_int:
-        require_inexact(caller, f"argument {argnums}", fun, inputs)
+        check_inexact(caller, f"argument {argnums}", fun, inputs)
 
 
 def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:
@@ -60,7 +60,7 @@ def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> No
 
     Unless the function is holomorphic, a cotangent 1 gives only half of a complex derivative.
     """
-    require_inexact(caller, "result", fun, result)
+    check_inexact(caller, "result", fun, result)
     for path, leaf in tree_flatten_with_path(result)[0]:
         what, aval = f"{caller}: result{keystr(path)} of `{name_of(fun)}`", typeof(leaf)
         if holomorphic:

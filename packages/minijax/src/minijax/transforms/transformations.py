@@ -40,17 +40,15 @@ from minijax.transforms.vjp_function import VJP, RefArguments, vjp_function
 from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import current_trace, tree_map
-from minijax_stage2.argnums import split_arguments
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function, split_arguments
 from minijax_stage2.errors import MappedAxisError, TangentTypeError
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import check_tangents
-from minijax_stage2.mapped_axes import mapped_axes
 from minijax_stage2.shaped_array import float0, is_inexact
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
-from minijax_stage2.vmap import BatchTrace, vmap_call
+from minijax_stage2.vmap import BatchTrace, mapped_axes, vmap_call
 from minijax_stage3.staging import abstractify
 from minijax_stage4.jacobian import jacobian_by_rows
 from minijax_stage4.transpose import transpose_linear

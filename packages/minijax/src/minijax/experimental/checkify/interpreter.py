@@ -21,8 +21,8 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.wrapping import wraps
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, tree_flatten, tree_unflatten, typeof
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.source import on_behalf_of, user_source
 from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage3.executable import cached_by_jaxpr

@@ -17,7 +17,7 @@ from minijax.runtime.wrapping import wraps
 from minijax.shardings.sharding import NamedSharding
 from minijax.transforms.transformations import vjp as vjp_of
 from minijax_stage2 import Primitive, ShapedArray, tree_flatten, tree_map, tree_unflatten, typeof
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage3 import Jaxpr, JaxprEqn, Var

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from minijax.experimental.source_mapper.common import Pass, SourceMapDump
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 
 
 def generate_sourcemaps(

@@ -19,7 +19,7 @@ from minijax.runtime.wrapping import wraps
 from minijax.settings.tracers import Tracer
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, tree_flatten, tree_map, tree_unflatten, typeof
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.source import on_behalf_of, user_source
 from minijax_stage3 import Jaxpr, eval_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr

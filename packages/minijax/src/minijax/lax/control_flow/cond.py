@@ -44,15 +44,10 @@ from minijax.settings.promotion import result_type
 from minijax.shardings.types import convert, division_of, sharded_type, with_division
 from minijax.transforms.custom_vmap import custom_vmap
 from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, ne, typeof, where
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.source import name_of
-from minijax_stage2.tree import (
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr, Var, eval_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import vmap_jaxpr

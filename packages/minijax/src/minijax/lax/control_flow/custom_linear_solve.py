@@ -33,15 +33,11 @@ from minijax_stage2 import (
     sub,
     typeof,
 )
-from minijax_stage2.flat_function import argument_names, require_function
+from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate
-from minijax_stage2.tree import (
-    PyTreeDef,
-    tree_flatten,
-    tree_unflatten,
-)
+from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jit_p
 from minijax_stage3.jaxpr import require_accepted

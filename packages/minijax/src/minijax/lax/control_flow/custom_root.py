@@ -10,7 +10,7 @@ from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.custom_derivatives.rules import JvpRule, custom_call
 from minijax_stage2 import Zero, neg, typeof
-from minijax_stage2.flat_function import argument_names, require_function
+from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate

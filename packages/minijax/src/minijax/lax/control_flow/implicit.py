@@ -11,7 +11,7 @@ from minijax.errors.classes import TreeMismatchError
 from minijax.primitives.loops import Avals, stage_body
 from minijax.pytrees import structures
 from minijax_stage2 import explain_mismatch
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import Jaxpr

@@ -26,7 +26,7 @@ from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import Places, has_shardings, places_of
 from minijax.settings.config import Switch, config
 from minijax_stage2 import ShapedArray, Tracer, typeof
-from minijax_stage2.flat_function import FlatFunction
+from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.tree import tree_structure
 from minijax_stage3.array import to_buffer

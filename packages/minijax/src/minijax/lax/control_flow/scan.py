@@ -23,8 +23,8 @@ from minijax.settings.debugging import jit_is_disabled
 from minijax.settings.promotion import promote
 from minijax.transforms.transformations import vmap
 from minijax_stage2 import ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.shaped_array import kind_of, typeof_named
 from minijax_stage2.source import name_of

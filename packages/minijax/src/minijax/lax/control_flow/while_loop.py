@@ -14,13 +14,8 @@ from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.refs import Ref, passing, values_of, with_outer_refs, write_all
 from minijax.settings.debugging import jit_is_disabled
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    bind,
-    typeof,
-)
-from minijax_stage2.flat_function import FlatFunction, argument_names, require_function
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars

@@ -34,7 +34,7 @@ from minijax.runtime.staging import ShapeDtypeStruct, eval_shape
 from minijax.settings.promotion import promote, require_meeting, weak_if_all_are
 from minijax.settings.public_names import set_all
 from minijax_stage2 import typeof
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, moveaxis
 from minijax_stage2.promotion import cast, to_inexact
 from minijax_stage2.source import name_of

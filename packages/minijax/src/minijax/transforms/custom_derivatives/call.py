@@ -17,14 +17,10 @@ from minijax.runtime.refs import Ref
 from minijax.settings.counted import counted
 from minijax.transforms.custom_derivatives.rules import custom_call
 from minijax_stage2 import explain_mismatch, typeof
-from minijax_stage2.flat_function import FlatFunction, require_function
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.functions import ints
 from minijax_stage2.source import name_of
-from minijax_stage2.tree import (
-    PyTreeDef,
-    tree_flatten,
-    tree_unflatten,
-)
+from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_unflatten
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,8 +10,8 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.wrapping import wraps
 from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
 from minijax_stage2 import ShapedArray, Tracer, explain_mismatch, typeof
+from minijax_stage2.arguments import FlatFunction, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import FlatFunction, require_function
 from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import (

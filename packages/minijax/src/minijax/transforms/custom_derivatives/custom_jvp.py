@@ -13,17 +13,12 @@ from minijax.transforms.custom_derivatives.symbolic_zero import (
     zero_from_primal,
 )
 from minijax_stage2 import Zero, add, explain_mismatch, typeof
+from minijax_stage2.arguments import flatten_result
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import flatten_result
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.tree import (
-    keystr,
-    tree_flatten_with_path,
-    tree_map,
-    tree_unflatten,
-)
+from minijax_stage2.tree import keystr, tree_flatten_with_path, tree_map, tree_unflatten
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -17,8 +17,8 @@ from minijax.transforms.custom_derivatives.symbolic_zero import (
     shown_to_rule,
 )
 from minijax_stage2 import Zero, explain_mismatch, typeof
+from minijax_stage2.arguments import flatten_result
 from minijax_stage2.errors import shown
-from minijax_stage2.flat_function import flatten_result
 from minijax_stage2.jvp import check_tangent
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import float0

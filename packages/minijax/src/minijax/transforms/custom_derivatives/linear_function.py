@@ -9,7 +9,7 @@ from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.custom_derivatives.linear_call import linear_call as call_flat
 from minijax_stage2 import explain_mismatch, typeof
-from minijax_stage2.flat_function import require_function
+from minijax_stage2.arguments import require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import tree_flatten
