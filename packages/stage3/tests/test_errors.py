@@ -245,7 +245,7 @@ class TestBranching:
             return params["w"] if flag else 0.0
 
         message = raised(TracerBoolConversionError, lambda: jit(f)({"w": 1.0}, True))
-        assert f"needed at {line_of(f, 'if flag')} (in f):" in message
+        assert f"needed of a traced value at {line_of(f, 'if flag')} (in f):" in message
         assert "it is argument flag of `f`, which jit traces once for all values" in message
 
     def test_on_what_depends_on_several_arguments(self):
