@@ -135,13 +135,13 @@ def programs_on(axis_type):
     return given(divisions(axis_type), *names)
 
 
-@examples(15, at_night=80)
+@examples(8, at_night=80)
 @programs_on(AxisType.Auto)
 def test_any_program_gives_the_same_numbers(shardings, name, transformation):
     assert_same_numbers(shardings, name, transformation)
 
 
-@examples(15, at_night=80)
+@examples(8, at_night=80)
 @programs_on(AxisType.Explicit)
 def test_types_say_how_results_lie(shardings, name, transformation):
     """A program whose types say how arrays are divided is refused, or gives the same numbers."""
