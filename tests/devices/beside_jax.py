@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+from shares import IS_NIGHT
 
 import minijax
 
@@ -37,24 +38,63 @@ def described(x):
 ERRORS = (IndexError, ValueError, TypeError, RuntimeError, Exception)
 
 
-def outcome(lib, program):
-    """The values, types and places of what a program returns, or the class of its error."""
+def attempt(lib, program):
+    """What a program returns, or its error."""
     try:
-        leaves = lib.tree.leaves(program(lib))
+        return program(lib)
     except Exception as error:
-        return next(cls for cls in ERRORS if isinstance(error, cls))
+        return error
+
+
+def at_once(lib, programs):
+    """What each program returns, or its error; they are compiled as one, which takes less time."""
+    errors = {}
+
+    def all_of_them():
+        found = {name: attempt(lib, program) for name, program in programs.items()}
+        errors.update({name: x for name, x in found.items() if isinstance(x, Exception)})
+        return {name: x for name, x in found.items() if name not in errors}
+
+    return lib.jit(all_of_them)() | errors
+
+
+def outcome(lib, result):
+    """The values, types and places of what a program returns, or the class of its error."""
+    if isinstance(result, Exception):
+        return next(cls for cls in ERRORS if isinstance(result, cls))
+    leaves = lib.tree.leaves(result)
     arrays = [x for x in leaves if isinstance(x, lib.Array)]
     return [(np.asarray(x), str(x.dtype), described(x)) for x in arrays], [
         str(x) for x in leaves if not isinstance(x, lib.Array)
     ]
 
 
-def assert_same(program, compiled=False):
-    """Compare what a program gives on both. JAX may compute it as one compiled program, in a
-    fraction of the time that it takes operation by operation.
+def assert_same(program):
+    """A program gives the same on both."""
+    compare(*(attempt(lib, program) for lib in (minijax, jax)))
+
+
+def assert_all_same(programs, part):
+    """Each of the programs gives the same on both.
+
+    JAX, and by day all parts but the first of ours, compute them as one compiled program.
     """
-    theirs = outcome(jax, (lambda lib: lib.jit(lambda: program(lib))()) if compiled else program)
-    ours = outcome(minijax, program)
+    theirs = at_once(jax, programs)
+    if IS_NIGHT or part == 0:
+        ours = {name: attempt(minijax, program) for name, program in programs.items()}
+    else:
+        ours = at_once(minijax, programs)
+    wrong = []
+    for name in programs:
+        try:
+            compare(ours[name], theirs[name])
+        except AssertionError as error:
+            wrong.append(f"{name}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def compare(ours, theirs):
+    ours, theirs = outcome(minijax, ours), outcome(jax, theirs)
     if isinstance(theirs, type) or isinstance(ours, type):
         assert ours == theirs or theirs is Exception  # a class of JAX's own
         return

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
-from beside_jax import CAN_READ
+from beside_jax import CAN_READ, at_once, attempt
+from shares import IS_NIGHT
 
 import minijax
 from minijax.errors import ShardingTypeError
@@ -320,16 +321,26 @@ AS_THEY_STAND = {
 }
 
 
-def outcome(lib, program, divides=True, compiled=False):
-    """What a program gives, and its error; it may be compiled as one, which takes less time."""
+def results(lib, programs, divides=True, compiled=True):
+    """What each program gives, or its error."""
     scope = vars(names(lib, divides)) | {"NUMBERS": NUMBERS}
+    programs = {text: lambda lib, text=text: eval(text, scope) for text in programs}
     with lib.set_mesh(scope["mesh"]):
-        try:
-            if compiled:
-                return lib.jit(lambda: eval(program, scope))(), None
-            return eval(program, scope), None
-        except Exception as error:
-            return None, error
+        if compiled:
+            return at_once(lib, programs)
+        return {
+            text: attempt(lib, jitted(program) if is_long(text) else program)
+            for text, program in programs.items()
+        }
+
+
+def is_long(program):
+    """Derivatives take many operations, each of which would be compiled by itself."""
+    return program.startswith(("lib.grad", "lib.jac", "lib.hessian"))
+
+
+def jitted(program):
+    return lambda lib: program(lib) if lib is jax else lib.jit(lambda: program(lib))()
 
 
 def assert_close(lib, found, other, expected):
@@ -337,23 +348,45 @@ def assert_close(lib, found, other, expected):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
 
 
-@pytest.mark.parametrize("program", [each for each in PROGRAMS if not each.startswith("#")])
-def test_as_jax(program):
-    expected, refused = outcome(jax, program, compiled=program not in AS_THEY_STAND)
-    is_derivative = program.startswith(("lib.grad", "lib.jac", "lib.hessian"))
-    found, error = outcome(minijax, program, compiled=is_derivative)
-    if refused is None:
-        assert error is None, error
+def assert_as_jax(programs, ours_compiled, theirs_compiled):
+    ours = results(minijax, programs, compiled=ours_compiled)
+    theirs = results(jax, programs, compiled=theirs_compiled)
+    of_whole = [p for p, x in theirs.items() if isinstance(x, Exception)]
+    whole = results(minijax, of_whole, divides=False)
+    wrong = []
+    for program in programs:
+        try:
+            compare(program, ours[program], theirs[program], whole.get(program))
+        except AssertionError as error:
+            wrong.append(f"{program}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def compare(program, found, expected, whole):
+    if not isinstance(expected, Exception):
+        assert not isinstance(found, Exception), found
         assert types_of(minijax, found) == types_of(jax, expected)
         assert_close(minijax, found, jax, expected)
-    elif error is None:
-        whole, _ = outcome(minijax, program, divides=False, compiled=is_derivative)
+    elif not isinstance(found, Exception):
         assert_close(minijax, found, minijax, whole)
     else:
-        assert isinstance(error, ValueError | TypeError)
+        assert isinstance(found, ValueError | TypeError), found
         assert program.startswith(("sharding.auto", "lib.shard_map", "lib.vmap")) or isinstance(
-            error, ShardingTypeError
-        )
+            found, ShardingTypeError
+        ), found
+
+
+PARTS = 5  # of which ours is compiled, as JAX's are, but for the first by day
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_as_jax(part):
+    programs = [p for p in PROGRAMS if p[0] != "#" and p not in AS_THEY_STAND][part::PARTS]
+    assert_as_jax(programs, ours_compiled=part > 0 and not IS_NIGHT, theirs_compiled=True)
+
+
+def test_as_jax_as_they_stand():
+    assert_as_jax(AS_THEY_STAND, ours_compiled=False, theirs_compiled=False)
 
 
 RESHAPED = [

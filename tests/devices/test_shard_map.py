@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
-from beside_jax import CAN_READ, X, assert_same, mesh_of
+from beside_jax import CAN_READ, X, assert_all_same, assert_same, mesh_of
 from hypothesis import given
 from hypothesis import strategies as st
 from shares import examples, one_in
@@ -455,13 +455,23 @@ def in_context(lib):
         )(X)
 
 
-# Of these JAX gives something else where they are compiled as one.
-AS_THEY_STAND = {"mesh in context", "an abstract mesh and no devices", "jvp"}
+# Of these something else comes where they are compiled with others: another class of errors, or
+# another division, which XLA chooses.
+AS_THEY_STAND = [
+    "mesh in context", "an abstract mesh and no devices", "jvp", "within a scan", "some axes",
+    "some axes, index", "some axes, grad", "nested", "an axis twice",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_as_in_jax(name):
-    assert_same(PROGRAMS[name], compiled=name not in AS_THEY_STAND)
+@pytest.mark.parametrize("name", AS_THEY_STAND)
+def test_as_in_jax_as_it_stands(name):
+    assert_same(PROGRAMS[name])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_as_in_jax(part):
+    names = [name for name in PROGRAMS if name not in AS_THEY_STAND][part::4]
+    assert_all_same({name: PROGRAMS[name] for name in names}, part)
 
 
 # Examples of `vmap` that an axis of the mesh divides
@@ -642,7 +652,6 @@ DIVIDED = {
     "an axis for two batches": lambda lib: lib.vmap(
         lib.vmap(mapped(lib, lambda x: x, (), ()), spmd_axis_name="x"), spmd_axis_name="x"
     )(EXAMPLES),
-    "unequal parts": lambda lib: over_examples(lib, lambda x: x, EXAMPLES[:6]),
     "psum of different examples": lambda lib: over_examples(lib, lambda x: lib.lax.psum(x, "x")),
     "an index along the axis": lambda lib: over_examples(
         lib, lambda x: x * lib.lax.axis_index("x")
@@ -650,9 +659,13 @@ DIVIDED = {
 }
 
 
-@pytest.mark.parametrize("name", DIVIDED)
-def test_examples_are_divided_as_in_jax(name):
-    assert_same(DIVIDED[name], compiled=True)
+@pytest.mark.parametrize("part", range(3))
+def test_examples_are_divided_as_in_jax(part):
+    assert_all_same({name: DIVIDED[name] for name in list(DIVIDED)[part::3]}, part)
+
+
+def test_examples_that_do_not_divide_are_refused_as_in_jax():
+    assert_same(lambda lib: over_examples(lib, lambda x: x, EXAMPLES[:6]))
 
 
 # Laws
