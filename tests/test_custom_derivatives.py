@@ -7,6 +7,7 @@ import jax.custom_derivatives
 import numpy as np
 import pytest
 from libraries import assert_same
+from shares import IS_NIGHT
 from tables import for_each
 
 import minijax
@@ -199,8 +200,9 @@ def transformed(make, lib, jnp):
             "vmap": lib.vmap(f, (0, None))(xs, y),
             "grad": both(loss)(x, y),
             "grad of vmap": both(lambda xs, y: jnp.sum(lib.vmap(loss, (0, None))(xs, y)))(xs, y),
-            "jvp of grad": lib.jvp(lambda x: lib.grad(loss)(x, y), (x,), (y,)),
         }
+        if IS_NIGHT:
+            outs["jvp of grad"] = lib.jvp(lambda x: lib.grad(loss)(x, y), (x,), (y,))
         if make in IN_LOOPS:
             outs |= {
                 "grad of one": lib.grad(loss)(x, y),
@@ -220,16 +222,18 @@ def transformed(make, lib, jnp):
                 "scan of vmap": both(lambda xs, y: jnp.sum(lib.vmap(looped, (0, None))(xs, y)))(
                     xs, y
                 ),
-                "grad of grad": lib.grad(lambda x: jnp.sum(lib.grad(loss)(x, y) ** 2))(x),
             }
         if make in FORWARD:
             outs |= {
                 "jvp": lib.jvp(f, (x, y), (y, x)),
                 "jvp of one": lib.jvp(lambda x: f(x, y), (x,), (y,)),
                 "jvp of vmap": lib.jvp(lib.vmap(f, (0, None)), (xs, y), (xs, x)),
-                "jvp of jvp": lib.jvp(lambda x: lib.jvp(f, (x, y), (y, x)), (x,), (y,)),
                 "linearize": lib.linearize(f, x, y)[1](y, x),
             }
+        if make in FORWARD and IS_NIGHT:
+            outs["jvp of jvp"] = lib.jvp(lambda x: lib.jvp(f, (x, y), (y, x)), (x,), (y,))
+        if make in (by_jvp, by_vjp_of_trees) and IS_NIGHT:
+            outs["grad of grad"] = lib.grad(lambda x: jnp.sum(lib.grad(loss)(x, y) ** 2))(x)
         if make in FORWARD and make in IN_LOOPS:
             outs["jvp of scan"] = lib.jvp(looped, (x, y), (y, x))
         if make in (by_jvps, by_vjp):  # the formulas of the others are not made for integers

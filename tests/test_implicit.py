@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from libraries import assert_same
+from shares import IS_NIGHT, one_in
 from tables import for_each
 
 import minijax
@@ -166,8 +167,9 @@ def transformed(program, lib, jnp):
             outs |= {
                 "vmap of both": lib.vmap(f, (1, 2), 1)(xs.T, jnp.stack([w, w.T, -w, w * 0.5], 2)),
                 "linearize": lib.linearize(f, x, w)[1](dx, dw),
-                "jvp of grad": lib.jvp(gradient, (x, w), (dx, dw)),
             }
+        if program in (general, root) and IS_NIGHT:
+            outs["jvp of grad"] = lib.jvp(gradient, (x, w), (dx, dw))
         if program is general:
             outs |= {
                 "vmap of the second": lib.vmap(f, (None, 0))(x, jnp.stack([w, w.T])),
@@ -193,7 +195,7 @@ def test_every_transformation_agrees_with_jax(program):
     assert_same(leaves(minijax, minijax.jit(ours)(*args)), expected, 1e-8)
 
 
-@pytest.mark.parametrize("program", [of_trees, root], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("program", one_in(2, [of_trees, root]), ids=lambda f: f.__name__)
 def test_evaluation_agrees_with_compilation(program):
     def both(x, w):
         f = partial(program, *LIBRARIES[0])
