@@ -1,4 +1,4 @@
-"""Functions of pytrees as functions of flat lists, as interpreters need them; their arguments."""
+"""Arguments and results of functions: flattened, chosen for derivatives, named for messages."""
 
 import inspect
 from collections.abc import Callable, Sequence

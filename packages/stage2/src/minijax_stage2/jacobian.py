@@ -6,12 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2.arguments import (
-    FlatFunction,
-    check_inexact,
-    require_function,
-    split_arguments,
-)
+from minijax_stage2.arguments import FlatFunction, check_inexact, require_function, split_arguments
 from minijax_stage2.functions import reshape
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import ShapedArray, typeof

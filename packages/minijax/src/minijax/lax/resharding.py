@@ -24,13 +24,7 @@ from minijax.shardings.types import (
     type_at,
     unsharded,
 )
-from minijax_stage2 import (
-    ShapedArray,
-    bind1,
-    tree_flatten_with_path,
-    tree_unflatten,
-    typeof,
-)
+from minijax_stage2 import ShapedArray, bind1, tree_flatten_with_path, tree_unflatten, typeof
 from minijax_stage2.tree import keystr
 from minijax_stage2.vmap import BatchAxis, BatchDim
 from minijax_stage3.executable import device_type

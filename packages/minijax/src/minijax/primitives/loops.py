@@ -26,12 +26,7 @@ from minijax.shardings.types import convert
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
 from minijax_stage2.shaped_array import python_scalars
 from minijax_stage2.source import name_of
-from minijax_stage2.tree import (
-    PyTreeDef,
-    keystr,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.executable import CompiledJaxpr

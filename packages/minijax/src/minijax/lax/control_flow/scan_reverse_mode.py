@@ -7,10 +7,7 @@ from minijax.lax.control_flow.scan_primitive import carry_through, scan_p, scan_
 from minijax.primitives.dependence import cotangent_ins, unknown_outs
 from minijax.primitives.loops import Flags, cut, until_stable
 from minijax.runtime.effects import has_effects
-from minijax_stage2 import (
-    Zero,
-    bind,
-)
+from minijax_stage2 import Zero, bind
 from minijax_stage2.primitives import add_p
 from minijax_stage2.source import Source
 from minijax_stage2.tangent import instantiate

@@ -32,12 +32,7 @@ from minijax.transforms.saved_values import (
     saving_rules,
     split_eqn,
 )
-from minijax_stage2 import (
-    ShapedArray,
-    Zero,
-    bind,
-    typeof,
-)
+from minijax_stage2 import ShapedArray, Zero, bind, typeof
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import (

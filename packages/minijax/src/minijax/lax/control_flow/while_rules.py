@@ -21,15 +21,7 @@ from minijax.primitives.loops import (
 from minijax.primitives.varying import varying_program_rules, vma_of
 from minijax.runtime.effects import has_effects
 from minijax.transforms.checkpoint_policies import name_p
-from minijax_stage2 import (
-    ShapedArray,
-    Zero,
-    bind,
-    bind1,
-    broadcast_in_dim,
-    select_n,
-    typeof,
-)
+from minijax_stage2 import ShapedArray, Zero, bind, bind1, broadcast_in_dim, select_n, typeof
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import (

@@ -33,14 +33,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    bind1,
-    tree_flatten,
-    tree_unflatten,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.jvp import jvp_flat

@@ -25,15 +25,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.regions import operation_of, region, stage_computation
 from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    bind,
-    bind1,
-    tree_flatten,
-    tree_unflatten,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import Shape, is_inexact

@@ -13,9 +13,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
-from minijax_stage2.shaped_array import (
-    Shape,
-)
+from minijax_stage2.shaped_array import Shape
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 

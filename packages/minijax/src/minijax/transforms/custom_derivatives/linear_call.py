@@ -11,14 +11,7 @@ from minijax.primitives.axis_names import map_first
 from minijax.primitives.calls import WithToken
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import call_text, stage_body
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Zero,
-    bind,
-    reduce_sum,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind, reduce_sum, typeof
 from minijax_stage2.functions import add
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.tangent import instantiate, tangent_type

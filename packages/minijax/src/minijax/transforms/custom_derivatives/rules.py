@@ -29,16 +29,7 @@ from minijax.transforms.custom_derivatives.linear_call import (
     pull_back_batch,
 )
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import (
-    Primitive,
-    ShapedArray,
-    Trace,
-    Tracer,
-    Zero,
-    bind,
-    current_trace,
-    typeof,
-)
+from minijax_stage2 import Primitive, ShapedArray, Trace, Tracer, Zero, bind, current_trace, typeof
 from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.trace import EvalTrace

@@ -12,9 +12,7 @@ from minijax_stage2 import Zero, tree_leaves, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tangent import instantiate, tangent_type
-from minijax_stage2.tree import (
-    tree_map,
-)
+from minijax_stage2.tree import tree_map
 
 
 class SymbolicZero:
