@@ -58,7 +58,7 @@ TABLE = [
     (lambda: jnp.var(ones3, ddof="abc"), TypeError, "var: ddof must be .*, found 'abc' of type str"),
     (lambda: minijax.ops.segment_sum(ones3, np.arange(3), num_segments="abc"), TypeError, "segment_sum: num_segments must be an int or None, found 'abc'"),
     # Accepted once.
-    (lambda: jnp.zeros(b"abc"), TypeError, "zeros: shape must be an int or a sequence of ints, found b'abc'"),
+    (lambda: jnp.zeros(b"abc"), TypeError, "zeros: shape must be one or several ints, found b'abc'"),
     (lambda: random.fold_in(random.key(0), float("nan")), ValueError, "fold_in: data must be an integer, found nan"),
     (lambda: jnp.zeros(3, dtype=[None, None]), TypeError, r"dtype must be a dtype or the name of one.*found \(None, None\)"),
     (lambda: jnp.zeros(3, "abc"), TypeError, "dtype must be a dtype or the name of one, such as 'float32', found 'abc'"),
@@ -80,7 +80,7 @@ TABLE = [
     (lambda: minijax.vmap(jnp.sum, spmd_axis_name=["a"]), TypeError, "vmap: spmd_axis_name must be hashable"),
     (lambda: minijax.checkpoint(jnp.sum, static_argnames=3), TypeError, "checkpoint: static_argnames must be a string"),
     (lambda: jnp.zeros(3, jnp.float32(1)), TypeError, "zeros: dtype must be .* a dtype, found"),
-    (lambda: stax.MaxPool(""), TypeError, "MaxPool: window_shape must be an int or a sequence of ints"),
+    (lambda: stax.MaxPool(""), TypeError, "MaxPool: window_shape must be one or several ints"),
     (lambda: stax.MaxPool((2, 2), spec="NC"), ValueError, "MaxPool: spec must have a letter for each axis"),
     (lambda: minijax.export.deserialize(None), TypeError, "deserialize: expected bytes, found None"),
     (lambda: lax.convert_element_type(1j, "float32"), TypeError, "1j is complex, and float32 is not"),

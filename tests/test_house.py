@@ -34,7 +34,7 @@ BUILDS_ON = {
 # A stage is read in an afternoon: at most so many code lines.
 MOST_LINES = {
     "minijax_stage1": 240,
-    "minijax_stage2": 1529,
+    "minijax_stage2": 1500,
     "minijax_stage3": 1210,
     "minijax_stage4": 967,
 }

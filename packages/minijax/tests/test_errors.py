@@ -216,7 +216,7 @@ TABLE = [
     (lambda: grad(lambda x: x)(ones3), errors.NonScalarGradientError, "Sum over it"),
     (lambda: jit(grad(lambda x: x))(ones3), errors.NonScalarGradientError, "Sum over it"),
     (lambda: grad(lambda x: (x, x))(1.0), errors.NonScalarGradientError, "has_aux=True"),
-    (lambda: grad(branching)(3), errors.IntegerGradientError, "Convert it to a float"),
+    (lambda: grad(branching)(3), errors.IntegerGradientError, "Make it a float"),
     (lambda: grad(lambda x: 1)(3.0), errors.IntegerGradientError, "Convert it"),
     (lambda: jacrev(branching)(3), errors.IntegerGradientError, "argnums"),
     (lambda: jacfwd(branching)(3), errors.IntegerGradientError, "argnums"),

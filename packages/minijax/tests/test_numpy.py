@@ -483,7 +483,7 @@ def test_mean_and_var_under_transformations():
         (lambda: jnp.sum(np.ones(2), 1), "sum: axis 1 is out of range"),
         (
             lambda: jnp.mean(np.ones(2), (0, -1)),
-            r"mean: axis \(0, -1\) is out of range for an array of ndim 1, or given twice",
+            r"mean: axis \(0, -1\) is out of range for ndim 1, or given twice",
         ),
         (lambda: jnp.stack([]), "stack: needs at least one array"),
         (lambda: jnp.concatenate([]), "concatenate: needs at least one array"),

@@ -111,7 +111,7 @@ CALLS = [
     (
         lambda: matmul(2.0, ones(2)),
         ValueError,
-        "matmul: operands must have at least one axis, found shapes (), (2,)",
+        "matmul: operands need an axis, found shapes (), (2,)",
     ),
     (
         lambda: matmul(ones((2, 3, 4)), ones((5, 4, 3))),
@@ -121,12 +121,12 @@ CALLS = [
     (
         lambda: reduce_sum(ones(2), 1),
         ValueError,
-        "reduce_sum: axis 1 is out of range for an array of ndim 1",
+        "reduce_sum: axis 1 is out of range for ndim 1",
     ),
     (
         lambda: reduce_sum(ones((2, 2)), (0, -2)),
         ValueError,
-        "reduce_sum: axis (0, -2) is out of range for an array of ndim 2, or given twice",
+        "reduce_sum: axis (0, -2) is out of range for ndim 2, or given twice",
     ),
     (
         lambda: transpose(ones((2, 2)), (0,)),
@@ -136,7 +136,7 @@ CALLS = [
     (
         lambda: transpose(ones((2, 2)), (1, 1)),
         ValueError,
-        "transpose: axis (1, 1) is out of range for an array of ndim 2, or given twice",
+        "transpose: axis (1, 1) is out of range for ndim 2, or given twice",
     ),
     (lambda: moveaxis(ones(2), 0, 1), ValueError, "moveaxis: axis 1 is out of range"),
     (
@@ -148,7 +148,7 @@ CALLS = [
     (
         lambda: reshape(ones(4), (2.0, 2)),
         TypeError,
-        "reshape: shape must be an int or a sequence of ints",
+        "reshape: shape must be one or several ints",
     ),
     (lambda: sub(True, False), TypeError, "sub: found boolean arrays; to see where they differ"),
     (
@@ -189,8 +189,7 @@ CALLS = [
     (
         lambda: jvp(identity, 1.0, 1.0),
         TypeError,
-        "jvp: primals must be a tuple or list of arguments, found 1.0 of type float; for a single "
-        "argument write (x,)",
+        "jvp: primals must be a tuple or list, such as (x,); found 1.0",
     ),
     (lambda: jvp(identity, (1.0,), 1.0), TypeError, "jvp: tangents must be a tuple or list"),
     (
@@ -327,7 +326,7 @@ CALLS = [
     (
         lambda: vmap(identity, out_axes=1)(ones(2)),
         ValueError,
-        "vmap of `identity`: out_axes: axis 1 is out of range for an array of ndim 1",
+        "vmap of `identity`: out_axes: axis 1 is out of range for ndim 1",
     ),
     (
         lambda: vmap(lambda x: [x, object()])(ones(2)),

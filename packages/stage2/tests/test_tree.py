@@ -336,8 +336,7 @@ BAD_CALLS = [
     (
         lambda: tree_flatten({1: 0, "a": 0}),
         ValueError,
-        "a dict in a tree is flattened in the order of its sorted keys, but these cannot be "
-        "sorted: [1, 'a']. Use keys of one type.",
+        "dict keys cannot be sorted: [1, 'a']. Use keys of one type.",
     ),
     (
         lambda: tree_flatten(cyclic),

@@ -115,7 +115,7 @@ CALLS = [
     (
         lambda: grad(identity, argnums="x")(1.0),
         TypeError,
-        "grad: argnums must be an int or a sequence of ints, found 'x'",
+        "grad: argnums must be one or several ints, found 'x'",
     ),
     (
         lambda: grad(model, argnums=(1, -1))({"w": 1.0}, 1.0),

@@ -113,8 +113,7 @@ def check_inexact(caller: str, role: str, fun: Any, tree: Any) -> None:
         aval = typeof_named(what, leaf)
         if not is_inexact(aval.dtype):
             raise IntegerGradientError(
-                f"{what} must be real or complex, found {aval}. Convert it to a float, or leave "
-                "it out."
+                f"{what} must be real or complex, found {aval}. Make it a float, or leave it out."
             )
 
 

@@ -244,8 +244,7 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
     a, b = typeof(x).shape, typeof(y).shape
     if not a or not b:
         raise ShapeMismatchError(
-            f"matmul: operands must have at least one axis, found shapes {a}, {b}. Multiply by a "
-            "scalar with `*`."
+            f"matmul: operands need an axis, found shapes {a}, {b}. Multiply by a scalar with `*`."
         )
     contract_y = max(len(b) - 2, 0)
     if a[-1] != b[contract_y]:
@@ -269,9 +268,7 @@ def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tu
     given = range(ndim) if axis is None else ints(f"{name}: axis", axis)
     axes = tuple([a % ndim for a in given if -ndim <= a < ndim])
     if len(set(axes)) < len(given):
-        raise ValueError(
-            f"{name}: axis {axis} is out of range for an array of ndim {ndim}, or given twice"
-        )
+        raise ValueError(f"{name}: axis {axis} is out of range for ndim {ndim}, or given twice")
     return axes
 
 
@@ -296,9 +293,7 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
     except ConcretizationTypeError as error:
         raise type(error)(f"{role} must be known, as a Python int: {error}") from None
     except TypeError:
-        raise TypeError(
-            f"{role} must be an int or a sequence of ints, found {shown(given)}"
-        ) from None
+        raise TypeError(f"{role} must be one or several ints, found {shown(given)}") from None
 
 
 function_of_op[Op.add] = add

@@ -51,9 +51,7 @@ class JVPTrace(Trace):
             return [self.box(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def box(self, primal: Any, tangent: Any) -> Any:
-        if type(tangent) is Zero:
-            return primal
-        return self.tracer(self, primal, tangent)
+        return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)
 
     def unbox(self, values: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """The primals of values, and their tangents."""
@@ -164,8 +162,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
     for role, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple | list):
             raise TypeError(
-                f"jvp: {role} must be a tuple or list of arguments, found {shown(given)} of type "
-                f"{type(given).__name__}; for a single argument write (x,)"
+                f"jvp: {role} must be a tuple or list, such as (x,); found {shown(given)}"
             )
     caller = f"jvp of `{name_of(fun)}`"
     paths_and_primals, in_tree = tree_flatten_with_path(tuple(primals))

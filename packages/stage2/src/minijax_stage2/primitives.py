@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2.shaped_array import Shape, ShapedArray, check_shape, typeof
+from minijax_stage2.shaped_array import Shape, ShapedArray, typeof
 from minijax_stage2.trace import Primitive, impl_rules
 
 neg_p = Primitive("neg")
@@ -47,8 +47,7 @@ ARITHMETIC = (add_p, sub_p, mul_p, div_p, pow_p)
 COMPARISONS = (eq_p, ne_p, lt_p, le_p, gt_p, ge_p)
 
 # Contracting axes of both operands, and batch axes of both operands.
-_AxesOfBoth = tuple[tuple[int, ...], tuple[int, ...]]
-DotDimensionNumbers = tuple[_AxesOfBoth, _AxesOfBoth]
+DotDimensionNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 
 
 def _by(ufunc: Callable[..., Any]) -> Callable[..., list[Any]]:
@@ -129,10 +128,10 @@ def _convert(x: Any, new_dtype: np.dtype[Any], weak_type: bool = False) -> Any:
 
 def check_broadcast_in_dim(x: ShapedArray, shape: Shape, axes: Shape) -> None:
     """Raise an error if the axes of `x` cannot become these axes of `shape`."""
-    check_shape("broadcast_in_dim", shape)
     in_order = list(axes) == sorted(set(axes) & set(range(len(shape))))
     sizes = [shape[axis] for axis in axes] if in_order else []
-    if len(sizes) != x.ndim or any(n not in (1, m) for n, m in zip(x.shape, sizes, strict=True)):
+    fits = len(sizes) == x.ndim and all(n in (1, m) for n, m in zip(x.shape, sizes, strict=True))
+    if not fits or min(shape, default=0) < 0:
         raise TypeError(f"broadcast_in_dim: {x} does not fit axes {axes} of shape {shape}")
 
 
@@ -166,7 +165,7 @@ def _dot_general(
     return [np.einsum(x, x_names, y, y_names, [*x_batch, *free], optimize=True)]
 
 
-def free_axes(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+def free_axes(ndim: int, contract: Shape, batch: Shape) -> Shape:
     """The axes of a `dot_general` operand that are neither contracted nor batch axes."""
     return tuple(axis for axis in range(ndim) if axis not in contract and axis not in batch)
 

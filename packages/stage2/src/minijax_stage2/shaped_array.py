@@ -146,12 +146,6 @@ def promoted(avals: Sequence[ShapedArray]) -> tuple[int, np.dtype[Any] | None]:
     return kind, joined
 
 
-def check_shape(caller: str, shape: Shape) -> None:
-    """Raise an error if `shape` is not a tuple of sizes."""
-    if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
-        raise TypeError(f"{caller}: a shape is a tuple of ints from 0 to 2**63 - 1, found {shape}")
-
-
 _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
 
 
@@ -257,12 +251,11 @@ aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
 
 def has_type(x: Any) -> bool:
     """Return True if the class of `x` is one of arrays or numbers."""
-    is_known = type(x) in aval_rules or isinstance(x, _numbers)
+    is_known = type(x) in aval_rules or isinstance(x, (*python_scalars, np.ndarray, np.generic))
     return is_known or isinstance(getattr(x, "aval", None), ShapedArray)
 
 
 python_scalars = (bool, int, float, complex)
-_numbers = (*python_scalars, np.ndarray, np.generic)
 
 
 def typeof(x: Any) -> ShapedArray:

@@ -167,15 +167,10 @@ class EvalTrace(Trace):
                 return evaluate(primitive, args, params)  # type: ignore[no-any-return]
         with np.errstate(all="ignore"):
             outs: list[Any] = impl_rules[primitive](*args, **params)
-        if not args or primitive.higher_order or "new_dtype" in params:
-            return outs
-        if all(type(x) in python_scalars for x in args):
-            return [_to_python(out) for out in outs]
+        is_open = args and not primitive.higher_order and "new_dtype" not in params
+        if is_open and all(type(x) in python_scalars for x in args):
+            return [out.item() if getattr(out, "ndim", 1) == 0 else out for out in outs]
         return outs
-
-
-def _to_python(x: Any) -> Any:
-    return x.item() if isinstance(x, np.generic | np.ndarray) and x.ndim == 0 else x
 
 
 eval_trace = EvalTrace(np)

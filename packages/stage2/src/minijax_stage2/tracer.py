@@ -39,8 +39,7 @@ class Tracer(ArrayOperators, Boxed):
 
     def evaluate_primitive(self, primitive: Primitive, args: Any, params: Params) -> NoReturn:
         """Raise an error: a tracer that reaches evaluation has leaked out of its function."""
-        leaked = next(x for x in args if isinstance(x, Tracer))
-        raise leaked_value_error(leaked, leaked.interpreter, leaked.source)
+        raise leaked_value_error(self, self.interpreter, self.source)
 
     def __bool__(self) -> bool:
         return bool(self.demand(errors.TracerBoolConversionError, "the truth value", False))
@@ -67,12 +66,10 @@ class Tracer(ArrayOperators, Boxed):
         value = self.concrete()
         if value is not unknown and not loses_derivative:
             return value
-        reason = self.why_unknown() if value is unknown else "the result would lose its derivative"
-        here = user_source()
-        line = f"\n    {here.text}\n" if here is not None and here.text else " "
-        raise error(
-            f"{need} is needed of a traced value at {here}:{line}but {reason}.\n{error.remedy}"
-        )
+        why = self.why_unknown() if value is unknown else "the result would lose its derivative"
+        at = user_source()
+        line = f"\n    {at.text}\n" if at is not None and at.text else " "
+        raise error(f"{need} is needed of a traced value at {at}:{line}but {why}.\n{error.remedy}")
 
 
 class PrimalTracer(Tracer):

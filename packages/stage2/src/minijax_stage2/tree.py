@@ -58,8 +58,8 @@ def find_node_type(cls: type[Any]) -> Any:
 
 @cache
 def _namedtuple_node(cls: Any) -> NodeType:
-    keys = [f".{field}" for field in cls._fields]
-    return NodeType(lambda x: (x, None), lambda _, children: cls(*children), lambda *_: keys)
+    fields = [f".{name}" for name in cls._fields]
+    return NodeType(lambda x: (x, None), lambda _, children: cls(*children), lambda *_: fields)
 
 
 def _index_keys(aux_data: Any, num_children: int) -> list[str]:
@@ -106,10 +106,8 @@ def _flatten_dict(node: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
     try:
         keys = tuple(sorted(node))
     except TypeError:
-        raise ValueError(
-            "a dict in a tree is flattened in the order of its sorted keys, but these cannot be "
-            f"sorted: {shown(list(node))}. Use keys of one type."
-        ) from None
+        found = shown(list(node))
+        raise ValueError(f"dict keys cannot be sorted: {found}. Use keys of one type.") from None
     return [node[key] for key in keys], keys
 
 

@@ -42,10 +42,8 @@ class BatchAxis:
 
     def broadcast(self, x: Any, dim: int) -> Any:
         """A batch of examples that are all `x`."""
-        shape = list(typeof(x).shape)
-        kept = [axis for axis in range(len(shape) + 1) if axis != dim]
-        shape.insert(dim, self.size)
-        return broadcast_in_dim(x, tuple(shape), kept)
+        aval = self.batch(typeof(x), dim)
+        return broadcast_in_dim(x, aval.shape, [i for i in range(aval.ndim) if i != dim])
 
 
 class BatchTracer(Tracer):
@@ -241,11 +239,11 @@ def axes_of_leaves(role: str, axes: Any, tree: Any, name: str) -> list[BatchDim]
 
 def axis_of_result(role: str, out: Any, dim: BatchDim, axis: BatchDim) -> BatchDim:
     """The mapped axis of a result, as `out_axes` has it; `dim` is the one that it has now."""
-    if axis is None:
-        if dim is not None:
-            raise MappedAxisError(
-                f"{role}: out_axes is None for a result that differs between examples. Give "
-                "out_axes an int there, the axis along which they are to lie."
-            )
-        return None
-    return canonical_axis(f"{role}: out_axes", axis, typeof(out).ndim + (dim is None))
+    if axis is not None:
+        return canonical_axis(f"{role}: out_axes", axis, typeof(out).ndim + (dim is None))
+    if dim is not None:
+        raise MappedAxisError(
+            f"{role}: out_axes is None for a result that differs between examples. Give out_axes "
+            "an int there, the axis along which they are to lie."
+        )
+    return None

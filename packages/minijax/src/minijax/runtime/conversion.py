@@ -6,9 +6,15 @@ import numpy as np
 
 from minijax.runtime.array import array, of_library
 from minijax_stage2 import ShapedArray, float0, tree_map, typeof
-from minijax_stage2.shaped_array import check_shape, dialect, python_scalars
+from minijax_stage2.shaped_array import Shape, dialect, python_scalars
 
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
+
+
+def check_shape(caller: str, shape: Shape) -> None:
+    """Raise an error if `shape` is not a tuple of sizes."""
+    if not all(isinstance(size, int | np.integer) and 0 <= size < 2**63 for size in shape):
+        raise TypeError(f"{caller}: a shape is a tuple of ints from 0 to 2**63 - 1, found {shape}")
 
 
 def is_value(x: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax import xla
 from minijax.runtime.array import Array, PlacedArray, array, put, read
+from minijax.runtime.conversion import check_shape
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.counted import counted
@@ -18,7 +19,7 @@ from minijax.shardings.trees import shardings_for
 from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.errors import shown
-from minijax_stage2.shaped_array import Shape, check_shape, dialect
+from minijax_stage2.shaped_array import Shape, dialect
 from minijax_stage3.executable import device_type
 
 

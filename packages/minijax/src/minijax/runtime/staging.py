@@ -6,7 +6,7 @@ from types import MethodType
 from typing import Any, Literal, NoReturn, overload
 
 from minijax.errors.argument_errors import require_flags
-from minijax.runtime.conversion import type_of
+from minijax.runtime.conversion import check_shape, type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.printed_jaxpr import as_printed
 from minijax.runtime.refs import (
@@ -27,7 +27,7 @@ from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
 from minijax_stage2 import ShapedArray, Tracer, tree_map, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.shaped_array import aval_rules, check_shape, dialect
+from minijax_stage2.shaped_array import aval_rules, dialect
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten
 from minijax_stage3 import ClosedJaxpr

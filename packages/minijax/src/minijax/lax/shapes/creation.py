@@ -15,7 +15,7 @@ from minijax.lax.key_arrays import random_wrap
 from minijax.lax.sharding import placed
 from minijax.primitives.declare import declare
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import type_of
+from minijax.runtime.conversion import check_shape, type_of
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import Creation, operation
 from minijax.settings.key_types import implementation_of, is_key_type
@@ -26,7 +26,7 @@ from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints, one_int
-from minijax_stage2.shaped_array import Shape, check_shape, dialect, python_scalars
+from minijax_stage2.shaped_array import Shape, dialect, python_scalars
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
 
