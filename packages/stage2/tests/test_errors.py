@@ -148,7 +148,7 @@ CALLS = [
     (
         lambda: reshape(ones(4), (2.0, 2)),
         TypeError,
-        "reshape: shape must be one or several ints",
+        "reshape: shape must be an int or ints",
     ),
     (lambda: sub(True, False), TypeError, "sub: found boolean arrays; to see where they differ"),
     (
@@ -253,8 +253,8 @@ CALLS = [
     (
         lambda: jacfwd(identity)(3),
         TypeError,
-        "jacfwd: argument 0 of `identity` must be real or complex, found i64[]. Convert it to a "
-        "float, or leave it out.",
+        "jacfwd: argument 0 of `identity` must be real or complex, found i64[]. Make it a float, or "
+        "leave it out.",
     ),
     (lambda: jacfwd(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {no_array} 'a'"),
     (

@@ -77,8 +77,8 @@ CALLS = [
     (
         lambda: grad(identity)(3),
         TypeError,
-        "grad: argument 0 of `identity` must be real or complex, found i64[]. Convert it to a "
-        "float, or leave it out.",
+        "grad: argument 0 of `identity` must be real or complex, found i64[]. Make it a float, or "
+        "leave it out.",
     ),
     (
         lambda: grad(model)({"w": np.arange(3)}, 1.0),
@@ -115,7 +115,7 @@ CALLS = [
     (
         lambda: grad(identity, argnums="x")(1.0),
         TypeError,
-        "grad: argnums must be one or several ints, found 'x'",
+        "grad: argnums must be an int or ints, found 'x'",
     ),
     (
         lambda: grad(model, argnums=(1, -1))({"w": 1.0}, 1.0),
@@ -178,13 +178,13 @@ CALLS = [
     (
         lambda: jacrev(identity)(3),
         TypeError,
-        "jacrev: argument 0 of `identity` must be real or complex, found i64[]. Convert it",
+        "jacrev: argument 0 of `identity` must be real or complex, found i64[]. Make it a float",
     ),
     (
         lambda: jacrev(lambda x: {"a": (x, 1)})(1.0),
         TypeError,
-        "jacrev: result['a'][1] of `<lambda>` must be real or complex, found i64[]. Convert it to "
-        "a float, or leave it out.",
+        "jacrev: result['a'][1] of `<lambda>` must be real or complex, found i64[]. Make it a "
+        "float, or leave it out.",
     ),
     (lambda: jacrev(identity, 2)(1.0), TypeError, "jacrev: argnums 2 must name"),
     (lambda: hessian(identity)(3), TypeError, "must be real or complex, found i64[]"),

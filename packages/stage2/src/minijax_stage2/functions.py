@@ -293,7 +293,7 @@ def ints(role: str, given: Any) -> tuple[int, ...]:
     except ConcretizationTypeError as error:
         raise type(error)(f"{role} must be known, as a Python int: {error}") from None
     except TypeError:
-        raise TypeError(f"{role} must be one or several ints, found {shown(given)}") from None
+        raise TypeError(f"{role} must be an int or ints, found {shown(given)}") from None
 
 
 function_of_op[Op.add] = add
