@@ -16,7 +16,7 @@ import jax.scipy.stats
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, assert_same_results, refused
-from shares import one_in
+from shares import IS_NIGHT, one_in
 
 import minijax
 import minijax.numpy as jnp
@@ -383,8 +383,8 @@ FOUND = {
         ]
         for weak in (n.full((3,), 1.0),)
     ],
+    "flat indices are not weak": lambda n, lib: n.ravel_multi_index((1, 2), (2, 3)),
     "what holds indices or parts is not weak": lambda n, lib: [
-        n.ravel_multi_index((1, 2), (2, 3)),
         n.ravel_multi_index((n.full(2, 1), n.full(2, 1)), (2, 3), mode="clip"),
         n.diagonal(n.full((2, 2), 1.0)),
         n.compress(n.array([True, False]), n.full(2, 1.0), size=1),
@@ -569,12 +569,12 @@ FOUND = {
 
 
 # One program of all of them would be as large as those of a hundred users.
-PARTS = 4
+PARTS = 8
 
 
-# At every change each part is tried in one width.
+# At every change each second part is tried in one width.
 @pytest.mark.parametrize(
-    ("part", "x64"), one_in(2, [(i, (i + j) % 2 == 1) for i in range(PARTS) for j in range(2)])
+    ("part", "x64"), one_in(4, [(i, (i // 2 + j) % 2 == 1) for i in range(PARTS) for j in range(2)])
 )
 def test_found_programs_give_what_jax_gives(part, x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64), np.errstate(all="ignore"):
@@ -586,7 +586,9 @@ def test_derivatives_of_qr_of_any_shape():
     pairs = []
     for shape in [(4, 2), (2, 4), (2, 3, 1), (3, 0), (0, 3, 2)]:
         x, t = draw(size=(2, *shape)), draw(size=(2, *shape))
-        pairs += [(x[0], t[0]), (x[0] + 1j * x[1], t[0] + 1j * t[1])]
+        pairs.append((x[0], t[0]))
+        if IS_NIGHT or 3 not in shape:
+            pairs.append((x[0] + 1j * x[1], t[0] + 1j * t[1]))
 
     def derivatives(lib, pairs):
         return [

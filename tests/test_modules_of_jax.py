@@ -1,17 +1,13 @@
 """Modules that a program finds under JAX's names, with minijax in its place."""
 
+import functools
 import subprocess
 import sys
 
-PROGRAM = """
+JAX = "import jax"
+OURS = "import minijax; minijax.install_as_jax(); import jax"
+MODULES = """
 import sys
-import minijax
-minijax.install_as_jax()
-import jax
-print(*[name for name in sys.modules if name.startswith("jax.")])
-"""
-OF_JAX = """
-import sys, jax
 print(*[name for name in sys.modules if name.startswith("jax.") and "._src" not in name])
 """
 
@@ -96,20 +92,23 @@ with config.enable_x64(True):
 """
 
 
-def run(program):
-    command = [sys.executable, "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+@functools.cache
+def printed(library):
+    """The modules that a library brings, and what it prints of private names."""
+    command = [sys.executable, "-c", library + MODULES + OF_PRIVATE]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    modules, _, private = done.stdout.partition("\n")
+    return set(modules.split()), private
 
 
 def test_import_jax_brings_the_modules_that_it_brings_in_jax():
-    assert set(run(OF_JAX).split()) <= set(run(PROGRAM).split())
+    assert printed(JAX)[0] <= printed(OURS)[0]
 
 
 def test_modules_of_pallas_can_be_imported_and_say_that_they_are_absent():
     below = "jax.experimental.pallas.ops.tpu.splash_attention"
     program = f"""
-import minijax
-minijax.install_as_jax()
+{OURS}
 from {below} import splash_attention_kernel, splash_attention_mask
 import {below}.splash_attention_mask
 try:
@@ -117,9 +116,9 @@ try:
 except NotImplementedError as error:
     print(error)
 """
-    assert f"{below}.splash_attention_mask is not in minijax" in run(program)
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
+    assert f"{below}.splash_attention_mask is not in minijax" in said
 
 
 def test_private_names_that_libraries_import():
-    theirs = run("import jax" + OF_PRIVATE)
-    assert run("import minijax; minijax.install_as_jax(); import jax" + OF_PRIVATE) == theirs
+    assert printed(OURS)[1] == printed(JAX)[1]

@@ -1,10 +1,17 @@
 """minijax and JAX in one process: neither notices the other."""
 
+import copy
+import pickle
 import subprocess
 import sys
 import textwrap
 
+import jax
+import numpy as np
 import pytest
+from tables import for_each
+
+import minijax
 
 COMPARE = """
     import numpy as np
@@ -191,44 +198,35 @@ def test_whichever_comes_first(order):
     run(*order, COMPARE, REFUSALS, EXCHANGE)
 
 
-def test_arrays_have_what_those_of_jax_have():
+@for_each("value", [np.float32(2), np.zeros((2, 0), np.int8), np.ones((2, 3), bool)])
+def test_arrays_have_what_those_of_jax_have(value):
     """Names, and what they say, of all that is asked of an array besides computing."""
-    run("""
-        import jax, jax.numpy as jnp
-        import minijax, minijax.numpy as mnp
-        import copy, pickle
-        minijax.config.update("enable_x64", jax.config.jax_enable_x64)
-        import numpy as np
+    said = []
+    for lib in (minijax, jax):
+        x = lib.numpy.asarray(value)
+        said.append([
+            x.nbytes, x.itemsize, x.on_device_size_in_bytes(), x.weak_type,
+            x.is_deleted(), x.is_ready(), x.block_until_ready() is x, len(x.devices()),
+            x.copy_to_host_async(), x.addressable_data(0).shape, x.device.platform,
+            type(lib.device_get(x)), lib.device_get([x, 1.5])[1],
+            type(lib.device_put({"a": 1})["a"]) is type(x),
+            lib.device_put(1).weak_type, lib.device_put(1.5).dtype,
+            pickle.loads(pickle.dumps(x)).dtype, copy.deepcopy(x).shape,
+            type(np.ones(3, np.float32) * lib.numpy.ones(3)) is type(x),
+            lib.device_count(), lib.default_backend(), lib.process_index(),
+            lib.process_count(), len(lib.local_devices()),
+        ])  # fmt: skip
+        x.delete()
+        assert x.is_deleted()
+        with pytest.raises(RuntimeError, match="deleted"):
+            x + 1
+    assert said[0] == said[1]
 
-        for value in (np.float32(2), np.zeros((2, 0), np.int8), np.ones((2, 3), bool)):
-            said = []
-            for lib, np_of_lib in ((minijax, mnp), (jax, jnp)):
-                x = np_of_lib.asarray(value)
-                said.append([
-                    x.nbytes, x.itemsize, x.on_device_size_in_bytes(), x.weak_type,
-                    x.is_deleted(), x.is_ready(), x.block_until_ready() is x, len(x.devices()),
-                    x.copy_to_host_async(), x.addressable_data(0).shape, x.device.platform,
-                    type(lib.device_get(x)), lib.device_get([x, 1.5])[1],
-                    type(lib.device_put({"a": 1})["a"]) is type(x),
-                    lib.device_put(1).weak_type, lib.device_put(1.5).dtype,
-                    pickle.loads(pickle.dumps(x)).dtype, copy.deepcopy(x).shape,
-                    type(np.ones(3, np.float32) * np_of_lib.ones(3)) is type(x),
-                    lib.device_count(), lib.default_backend(), lib.process_index(),
-                    lib.process_count(), len(lib.local_devices()),
-                ])
-                x.delete()
-                assert x.is_deleted()
-                try:
-                    x + 1
-                except RuntimeError as error:
-                    assert "deleted" in str(error)
-                else:
-                    raise SystemExit("a deleted array was used")
-            assert said[0] == said[1], said
-        for lib in (minijax, jax):
-            seen = []
-            lib.jit(lambda x: seen.append(isinstance(x, lib.Array)) or x)(1.0)
-            lib.vmap(lambda x: seen.append(isinstance(x, lib.Array)) or x)(np.ones(2))
-            lib.grad(lambda x: seen.append(isinstance(x, lib.Array)) or x)(1.0)
-            assert seen == [True] * 3
-    """)
+
+@pytest.mark.parametrize("lib", [minijax, jax], ids=["minijax", "jax"])
+def test_tracers_are_arrays(lib):
+    seen = []
+    lib.jit(lambda x: seen.append(isinstance(x, lib.Array)) or x)(1.0)
+    lib.vmap(lambda x: seen.append(isinstance(x, lib.Array)) or x)(np.ones(2))
+    lib.grad(lambda x: seen.append(isinstance(x, lib.Array)) or x)(1.0)
+    assert seen == [True] * 3

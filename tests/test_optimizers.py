@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from jax.example_libraries import optimizers as theirs
 from libraries import assert_close
+from shares import one_in
 
 import minijax
 from minijax import tree
@@ -57,7 +58,7 @@ def gradients(dtype):
         )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", one_in(2, ["float32", "float64"]))
 def test_optimizers_take_jaxs_steps(dtype):
     """One program takes a step of all of them."""
     mine, jaxs = of(ours, OPTIMIZERS), of(theirs, OPTIMIZERS)
