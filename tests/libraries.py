@@ -216,6 +216,11 @@ jax_of_constants = _OfConstants(jax)
 minijax_of_constants = minijax if IS_NIGHT else _OfConstants(minijax)
 
 
+def of_constants(library):
+    """The library, whose compiled functions take their arguments for constants."""
+    return jax_of_constants if library is jax else minijax_of_constants
+
+
 def assert_same_program(function, *args, tolerance=1e-9, atol=None):
     """`function`, given a library, makes a program; those of both give the same, all at once."""
     ours = minijax_of_constants.jit(function(minijax))(*args)
@@ -243,8 +248,7 @@ def results_at_once(programs, numpy, library, *args):
                 structures[i], arrays[i] = structure, leaves
         return arrays
 
-    whole = jax_of_constants if library is jax else minijax_of_constants
-    computed = whole.jit(everything)(*args)
+    computed = of_constants(library).jit(everything)(*args)
     return [
         library.tree.unflatten(structures[i], computed[i])
         if i in structures

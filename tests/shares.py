@@ -21,6 +21,11 @@ def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
     ]
 
 
+def a_few(cases: Iterable[Any], count: int = 2) -> list[Any]:
+    """The cases at night, every `count`-th of them at every change."""
+    return list(cases)[:: 1 if IS_NIGHT else count]
+
+
 def examples(at_every_change: int, at_night: int) -> Callable[[Any], Any]:
     """How many examples hypothesis draws for a test."""
     return settings(deadline=None, max_examples=at_night if IS_NIGHT else at_every_change)

@@ -13,7 +13,8 @@ WORDS = np.array([[0, 1], [2, 3], [2**32 - 1, 7]], np.uint32)
 def words(lib, keys):
     """What can be compared of keys: their words, and whether they are of the newer kind."""
     is_typed = lib.numpy.issubdtype(keys.dtype, lib.dtypes.prng_key)
-    return [is_typed, keys.shape, keys.ndim, keys.size, lib.random.key_data(keys)]
+    known = lib.numpy.array([is_typed, *keys.shape, keys.ndim, keys.size])
+    return known, lib.random.key_data(keys)
 
 
 KEYS = {

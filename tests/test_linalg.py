@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, assert_same, refused
+from shares import IS_NIGHT
 
 import minijax
 import minijax.numpy as mnp
@@ -265,8 +266,10 @@ def test_solve():
             primals, tangents = ((draw(a, C128, seed), draw(b, C128, seed)) for seed in range(2))
             out, out_tangent = lib.jvp(solve, primals, tangents)
             pulled = lib.vjp(solve, *primals)[1](out)
-            again = lib.jvp(lambda *xs: lib.vjp(solve, *xs)[1](out), primals, tangents)[1]  # noqa: B023
-            found[f"{a} {b}"] = [out, out_tangent, *pulled, *again]
+            found[f"{a} {b}"] = [out, out_tangent, *pulled]
+            if IS_NIGHT:
+                again = lib.jvp(lambda *xs: lib.vjp(solve, *xs)[1](out), primals, tangents)[1]  # noqa: B023
+                found[f"{a} {b}"] += again
         return found
 
     ours, theirs = (
@@ -445,7 +448,9 @@ def test_what_is_solved_by_factors_has_derivatives():
         def everything(a, s, b):
             primals, tangents = (a, s, b), (a * 0.5 + 1, s, b + 1)
             out, tangent = lib.jvp(f, primals, tangents)
-            pulled = lib.jvp(lambda *xs: lib.vjp(f, *xs)[1](out), primals, tangents)
+            pulled = lib.vjp(f, *primals)[1](out)
+            if IS_NIGHT:
+                pulled = lib.jvp(lambda *xs: lib.vjp(f, *xs)[1](out), primals, tangents)
             moved = lib.vmap(f, (None, None, 0))(a, s, lib.numpy.stack([b, 2 * b]))
             return [out, tangent, pulled, moved]
 

@@ -13,7 +13,7 @@ from libraries import (
     minijax_of_constants,
     refused,
 )
-from shares import one_in
+from shares import a_few, one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
 import minijax
@@ -322,7 +322,7 @@ def test_of_every_shape(shape):
     assert_alike_all(ours, in_one_program(FUNCTIONS, jnp, jax_of_constants, values))
 
 
-@pytest.mark.parametrize("x64", [False, True], ids=["32 bits", "64 bits"])
+@pytest.mark.parametrize("x64", one_in(2, [False, True]))
 def test_of_numbers(x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64):
         for number in (True, 3, 2.5, 1j, np.float32(2), np.array(4)):
@@ -343,7 +343,7 @@ ties = np.array([[2.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0], [-1.0, 3.0, 3.0, -1
 @pytest.mark.parametrize(
     ("functions", "points"),
     [
-        (WITH_DERIVATIVES, [x.astype(float), ties, holes.astype(float)]),
+        (WITH_DERIVATIVES, a_few([ties, x.astype(float), holes.astype(float)])),
         (OF_ONE_COLUMN, [x[:, :1].astype(float)]),
     ],
     ids=["numbers, ties, zeros and NaN", "one column"],

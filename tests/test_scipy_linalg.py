@@ -5,6 +5,7 @@ import jax.scipy.linalg
 import numpy as np
 import pytest
 from libraries import assert_same_program
+from shares import IS_NIGHT, a_few, one_in
 from tables import for_each
 
 import minijax
@@ -21,7 +22,8 @@ def test_exponentials_of_matrices_of_every_size():
         return lambda x: lib.scipy.linalg.expm(x)
 
     assert_same_program(function, MATRIX / 4 * sizes, tolerance=1e-11)
-    assert_same_program(function, (MATRIX / 4 * sizes).astype(np.float32), tolerance=1e-4)
+    sizes = a_few(sizes, 3)
+    assert_same_program(function, np.float32(MATRIX / 4 * sizes), tolerance=1e-4)
 
 
 def test_exponentials_and_their_derivatives():
@@ -31,15 +33,20 @@ def test_exponentials_and_their_derivatives():
         def loss(x):
             return (of.expm(x) ** 2).sum()
 
+        def of_night(x):
+            return [
+                of.expm(x.astype(int)),
+                of.expm_frechet(x, x.T, compute_expm=False),
+                lib.vmap(of.expm)(x * np.ones((2, 1, 1))),
+            ]
+
         return lambda x, z: [
             of.expm(lib.numpy.triu(x), upper_triangular=True),
             of.expm(x * 30, max_squarings=3),
             of.expm(z),
-            of.expm(x.astype(int)),
             lib.value_and_grad(loss)(x),
             of.expm_frechet(x, x.T),
-            of.expm_frechet(x, x.T, compute_expm=False),
-            lib.vmap(of.expm)(x * np.ones((2, 1, 1))),
+            of_night(x) if IS_NIGHT else (),
         ]
 
     assert_same_program(function, MATRIX, MATRIX + 1j * MATRIX.T, tolerance=1e-11)
@@ -86,21 +93,21 @@ def test_matrices_of_vectors():
     assert_same_program(function, v, w, numbers, tolerance=1e-11)
 
 
-@pytest.mark.parametrize("x64", [True, False])
+@pytest.mark.parametrize("x64", one_in(2, [False, True]))
 def test_matrices_of_a_size(x64):
     def function(lib):
         of = lib.scipy.linalg
         return lambda: [
-            [of.dft(n) for n in (0, 1, 2, 7)],
+            [of.dft(n) for n in a_few((7, 1, 0, 2))],
             [of.dft(5, scale) for scale in ("sqrtn", "n")],
             of.dft(3, dtype=np.complex64),
-            [of.hadamard(n) for n in (1, 2, 16)],
+            [of.hadamard(n) for n in a_few((16, 2, 1))],
             [of.hadamard(4, dtype) for dtype in (np.float32, complex, np.int8)],
-            [of.helmert(n) for n in (1, 2, 5)],
-            [of.helmert(n, full=True) for n in (1, 4)],
-            [of.hilbert(n) for n in (0, 1, 5)],
-            [of.pascal(n) for n in (0, 1, 6)],
-            [of.pascal(5, kind) for kind in ("symmetric", "lower", "upper")],
+            [of.helmert(n) for n in a_few((5, 2, 1))],
+            [of.helmert(n, full=True) for n in a_few((4, 1))],
+            [of.hilbert(n) for n in a_few((5, 1, 0))],
+            [of.pascal(n) for n in a_few((6, 1, 0))],
+            [of.pascal(5, kind) for kind in a_few(("lower", "symmetric", "upper"))],
         ]
 
     with jax.enable_x64(x64), minijax.enable_x64(x64):
@@ -119,11 +126,9 @@ def test_polar_decompositions():
             return (u * np.arange(4)).sum() + (p**2).sum()
 
         return lambda x, w, z: [
-            of.polar(x),
-            of.polar(x, "left", method="svd"),
+            [of.polar(x, **how) for how in a_few(({}, {"side": "left", "method": "svd"}))],
             of.polar(w, side="left"),
-            of.polar(w.T),
-            of.polar(w, method="svd"),
+            [of.polar(*args) for args in a_few(((w.T,), (w, "right", "svd")))],
             of.polar(z),
             lib.grad(loss)(x),
         ]
@@ -157,12 +162,19 @@ def test_forms_of_hessenberg_and_products_with_orthogonal_matrices():
 def test_functions_of_matrices_by_their_eigenvalues():
     def function(lib):
         of = lib.scipy.linalg
+
+        def of_night(z):
+            identity = lib.numpy.eye(3)
+            return [
+                of.funm(z, lib.numpy.sin, disp=False),
+                of.funm(identity, lib.numpy.exp, disp=False),
+            ]
+
         return lambda x, z: [
             of.funm(x, lib.numpy.exp),
             of.funm(z, lambda x: x**3 - 2),
             of.funm(x @ x.T, lib.numpy.log, disp=False),
-            of.funm(z, lib.numpy.sin, disp=False),
-            of.funm(lib.numpy.eye(3), lib.numpy.exp, disp=False),
+            of_night(z) if IS_NIGHT else (),
         ]
 
     assert_same_program(function, MATRIX, MATRIX + 1j * MATRIX.T, tolerance=1e-9)
@@ -193,13 +205,17 @@ def test_equations_of_sylvester(method):
         def of(*matrices):
             return lib.scipy.linalg.solve_sylvester(*matrices, method=method)
 
-        return lambda a, b, c: [
-            of(a, b, c),
-            of(a + 1j * a.T, b, c),
-            of(np.arange(16).reshape(4, 4) % 7, b, c),
-            of(a * np.array([1.0, 2.0])[:, None, None], b, c),
-            of(a, -a, a),  # which has no one solution
-        ]
+        def solved(a, b, c):
+            systems = [
+                (a * np.array([1.0, 2.0])[:, None, None], b, c),
+                (a, b, c),
+                (a, -a, a),  # which has no one solution
+                (np.arange(16).reshape(4, 4) % 7, b, c),
+                (a + 1j * a.T, b, c),
+            ]
+            return [of(*system) for system in a_few(systems)]
+
+        return solved
 
     assert_same_program(function, MATRIX, b, c, tolerance=1e-8)
 
@@ -326,7 +342,7 @@ def test_the_derivative_of_solve_for_positive_complex_matrices():
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", one_in(2, ["bfloat16", "float16"]))
 def test_narrow_floats(dtype):
     """XLA solves triangular systems of any floats; these were refused."""
     x = np.asarray(MATRIX[:3, :3] + 4 * np.eye(3)).astype(minijax.numpy.dtype(dtype))

@@ -4,6 +4,7 @@ import jax
 import jax.scipy.optimize
 import numpy as np
 import pytest
+from shares import one_in
 
 import minijax
 
@@ -27,7 +28,7 @@ def minimum(lib, fun, **how):
     return lib.jit(of)
 
 
-@pytest.mark.parametrize("fun", [himmelblau, matyas])
+@pytest.mark.parametrize("fun", one_in(2, [himmelblau, matyas]))
 def test_iterations(fun):
     ours, theirs = minimum(minijax, fun), minimum(jax, fun)
     for start in ([-1.2, 3.0], [100.0, 100.0]):
@@ -82,14 +83,17 @@ LBFGS = "l-bfgs-experimental-do-not-rely-on-this"
 
 @pytest.mark.parametrize(
     ("fun", "options"),
-    [
-        (himmelblau, {}),
-        (matyas, {"maxcor": 2, "gtol": 1e-3, "norm": 2}),
-        (himmelblau, {"maxiter": 3}),
-        (himmelblau, {"maxfun": 4}),
-        (himmelblau, {"maxgrad": 4, "maxls": 5}),
-        (himmelblau, {"ftol": 1e3}),
-    ],
+    one_in(
+        2,
+        [
+            (himmelblau, {}),
+            (himmelblau, {"maxfun": 4}),
+            (matyas, {"maxcor": 2, "gtol": 1e-3, "norm": 2}),
+            (himmelblau, {"maxgrad": 4, "maxls": 5}),
+            (himmelblau, {"maxiter": 3}),
+            (himmelblau, {"ftol": 1e3}),
+        ],
+    ),
 )
 def test_iterations_that_remember_the_last_moves(fun, options):
     def program(lib):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from libraries import assert_same_program, minijax_of_constants
+from shares import a_few
 from tables import for_each
 
 import minijax
@@ -222,8 +223,8 @@ def test_densities_estimated_from_samples():
             weighted = [of(x[0], bandwidth, weights=x[1] ** 2) for bandwidth in bandwidths]
             kde = kdes[2]
             return [
-                [(kde.logpdf(places), lib.tree.leaves(kde)) for kde in kdes],
-                [kde.evaluate(places[0]) for kde in weighted],
+                [(kde.logpdf(places), lib.tree.leaves(kde)) for kde in a_few(kdes[::-1])],
+                [kde.evaluate(places[0]) for kde in a_few(weighted)],
                 kde(places),
                 kde.pdf(places[:, 0]),
                 kde.integrate_gaussian(places[:, 0], np.eye(2)),

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 from jax.experimental import sparse as theirs
-from libraries import assert_close
+from libraries import assert_close, jax_of_constants, minijax_of_constants
+from shares import a_few
 from tables import for_each
 
 import minijax
@@ -56,7 +57,8 @@ def both(f, mine, other):
 
         return g
 
-    found, expected = minijax.jit(with_dense(ours))(mine), jax.jit(with_dense(theirs))(other)
+    found = minijax_of_constants.jit(with_dense(ours))(mine)
+    expected = jax_of_constants.jit(with_dense(theirs))(other)
     return [*zip(found, expected, strict=True)]
 
 
@@ -188,7 +190,8 @@ def test_changes_of_batches():
     def changes(array, lib):
         layouts = {"n_batch": 1}, {"n_batch": 2}, {"n_dense": 1}
         mats = [lib.BCOO.fromdense(array, nse=6, **layout) for layout in layouts]
-        return [CHANGES[name](mat, lib).todense() for name in BATCHED for mat in mats]
+        pairs = [(name, mat) for name in BATCHED for mat in mats]
+        return [CHANGES[name](mat, lib).todense() for name, mat in a_few(pairs)]
 
     (found, expected), _ = both(changes, *[dense(2, 3, 4)] * 2)
     for one, other in zip(found, expected, strict=True):
@@ -224,7 +227,7 @@ def products():
     arrays = [(dense(*lhs), dense(*rhs, seed=1)) for lhs, rhs, _ in PRODUCTS]
     sparse = [(pair(x)[0], pair(y)[0]) for x, y in arrays]
 
-    @minijax.jit
+    @minijax_of_constants.jit
     def of_ours(arrays, sparse):
         out = []
         for (x, y), (m, n), (*_, numbers) in zip(arrays, sparse, PRODUCTS, strict=True):
@@ -236,7 +239,7 @@ def products():
             out.append((found, minijax.grad(sines)(m.data)))
         return out
 
-    @jax.jit
+    @jax_of_constants.jit
     def of_jax(arrays):
         out = []
         for (x, y), (*_, numbers) in zip(arrays, PRODUCTS, strict=True):
@@ -458,7 +461,8 @@ def test_solving():
 def test_eigenvalues():
     array = np.diag(np.arange(1.0, 41)).astype(F32)
     start = np.eye(40, 2, dtype=F32) + 0.1
-    for matrix in (array, ours.BCOO.fromdense(array), lambda x: mnp.asarray(array) @ x):
+    matrices = ours.BCOO.fromdense(array), array, lambda x: mnp.asarray(array) @ x
+    for matrix in a_few(matrices, 3):
         values, vectors, steps = linalg.lobpcg_standard(matrix, start)
         np.testing.assert_allclose(values, [40, 39], rtol=1e-4)
         np.testing.assert_allclose(array @ vectors, vectors * values, atol=0.05)

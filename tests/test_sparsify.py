@@ -10,7 +10,7 @@ from jax.experimental import sparse as theirs
 from jax.experimental.sparse import bcoo as their_bcoo
 from jax.experimental.sparse import bcsr as their_bcsr
 from jax.experimental.sparse import transform as their_transform
-from libraries import assert_close
+from libraries import assert_close, jax_of_constants, minijax_of_constants, of_constants
 from tables import for_each
 
 import minijax
@@ -48,7 +48,7 @@ def with_dense(out):
 def in_one_program(lib, functions, *args):
     """What each of the functions gives, and that as a dense array; they are compiled at once."""
 
-    @lib.jit
+    @of_constants(lib).jit
     def all_of(*args):
         return {name: with_dense(f(*args)) for name, f in functions.items()}
 
@@ -113,8 +113,8 @@ def test_layouts_stay():
         mats = [lib.BCOO.fromdense(array, **layout) for layout in layouts]
         return [with_dense(lib.sparsify(f)(mat)) for mat in mats for f in functions]
 
-    mine = minijax.jit(lambda array: all_of(ours, array))(array)
-    other = jax.jit(lambda array: all_of(theirs, array))(array)
+    mine = minijax_of_constants.jit(lambda array: all_of(ours, array))(array)
+    other = jax_of_constants.jit(lambda array: all_of(theirs, array))(array)
     for pair in zip(mine, other, strict=True):
         same(*pair)
 
@@ -303,7 +303,7 @@ def test_convolution():
     kernel = np.array([[[0, 2, 1]]], F32)
     paddings = ["SAME", "VALID", [(2, 3)], [(-1, 0)]]
 
-    @minijax.jit
+    @minijax_of_constants.jit
     def all_kinds():
         inputs = (x, ours.BCOO.fromdense(x, nse=3), ours.BCOO.fromdense(x, nse=5))
         kernels = (kernel, ours.BCOO.fromdense(kernel, n_batch=2, nse=2))

@@ -7,6 +7,7 @@ import jax.scipy.special
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, assert_same_program
+from shares import a_few
 from tables import for_each
 
 import minijax
@@ -123,7 +124,7 @@ def test_bessel_functions():
     assert_same(function, x)
     jv = pytest.importorskip("scipy.special").jv
     x, orders = np.append(x, 0.0), np.arange(4)[:, None]
-    for dtype, tolerance in (("float64", 1e-14), ("float32", 1e-6), ("bfloat16", 4e-3)):
+    for dtype, tolerance in a_few([("float64", 1e-14), ("float32", 1e-6), ("bfloat16", 4e-3)]):
         of = minijax.jit(lambda z: minijax.scipy.special.bessel_jn(z, v=3))
         found = of(minijax.numpy.asarray(x, dtype))
         assert found.dtype == dtype
@@ -185,7 +186,9 @@ def test_fresnels_integrals(dtype, tolerance):
     for found, expected in zip(of(x), jax.jit(jax.scipy.special.fresnel)(x), strict=True):
         assert (found.dtype, found.weak_type) == (expected.dtype, expected.weak_type)
         np.testing.assert_allclose(found, expected, atol=tolerance)
-    x = x[np.isfinite(x)].astype("float64")
+    if dtype != "float64":
+        return
+    x = x[np.isfinite(x)]
     for which, wave in enumerate((np.sin, np.cos)):
         slopes = minijax.jit(minijax.grad(lambda x, which=which: of(x)[which].sum()))(x)
         np.testing.assert_allclose(slopes, wave(np.pi / 2 * x * x), atol=3e-14)

@@ -13,7 +13,7 @@ from libraries import (
     minijax_of_constants,
     refused,
 )
-from shares import one_in
+from shares import a_few, one_in
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
 import minijax
@@ -249,8 +249,8 @@ def test_derivatives():
     whole = [x.astype(float), np.cos(np.arange(12.0) // 2).reshape(3, 4)]
     # The older JAX has 0 for the derivative of a correlation that is not a number.
     for functions, values in [
-        (WITH_DERIVATIVES + OF_REALS, [*whole, holes.astype(float)]),
-        ([lambda n, x: n.corrcoef(x)], whole),
+        (WITH_DERIVATIVES + OF_REALS, a_few([*whole, holes.astype(float)])),
+        ([lambda n, x: n.corrcoef(x)], a_few(whole)),
     ]:
         ours = derivatives(functions, mnp, minijax_of_constants, *values)
         assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, *values))
