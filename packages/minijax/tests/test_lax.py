@@ -117,7 +117,7 @@ def test_operands_must_have_one_dtype_and_rank():
         (lambda: lax.pad(np.ones(3), 0, [(0, 0, 0)]), r"takes a scalar of its dtype, found i64"),
         (lambda: lax.concatenate([np.ones(3), np.ones((3, 1))], 0), "differ along axis 0 only"),
         (lambda: lax.concatenate([np.ones(3)], 1), "has no axis 1"),
-        (lambda: lax.sin([1.0, 2.0]), r"found \[f64\[\], f64\[\]\] of type list. jnp.array"),
+        (lambda: lax.sin([1.0, 2.0]), r"found \[.*\] of type list. jnp.array"),
         (lambda: lax.sin("a"), r"^sin: argument x: .* found 'a' of type str\.(\n|$)"),
     ],
 )

@@ -253,8 +253,8 @@ CALLS = [
     (
         lambda: jacfwd(identity)(3),
         TypeError,
-        "jacfwd: argument 0 of `identity` must be real or complex, found i64[]. Make it a float, or "
-        "leave it out.",
+        "jacfwd: argument 0 of `identity` must be real or complex, found i64[]. Make it a float, "
+        "or leave it out.",
     ),
     (lambda: jacfwd(lambda x: "a")(1.0), TypeError, f"result of `<lambda>`: {no_array} 'a'"),
     (

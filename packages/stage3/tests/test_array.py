@@ -189,7 +189,7 @@ class TestPythonNumbers:
             (lambda: bool(array(X)), ValueError, "more than one element is ambiguous"),
             (lambda: bool(array([])), ValueError, "truth value of an empty array is ambiguous"),
             (lambda: int(array(X)), TypeError, "f64[3] is not a scalar"),
-            (lambda: float(array([1.0])), TypeError, "Take one element by its index"),
+            (lambda: float(array([1.0])), TypeError, "take one element, or reduce"),
             (lambda: complex(array(X)), TypeError, "f64[3] is not a scalar"),
             (lambda: array(X).item(), ValueError, "array of size 1"),
             (lambda: float(array(1j)), TypeError, "complex"),

@@ -76,10 +76,7 @@ class Array(ArrayOperators):
 
     def _number(self) -> Any:
         if self.aval.shape:
-            raise TypeError(
-                f"{self.aval} is not a scalar: only scalars become Python numbers. Take one "
-                "element by its index, or reduce the array."
-            )
+            raise TypeError(f"{self.aval} is not a scalar: take one element, or reduce the array")
         return self.item()
 
     def __index__(self) -> int:

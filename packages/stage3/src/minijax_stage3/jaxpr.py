@@ -151,13 +151,10 @@ def require_accepted(
     Traceback (most recent call last):
     TypeError: f takes f32[], found f32[2]
     """
-    if len(takes) != len(found) or not all(map(_accepts, takes, found)):
+    fits = [x is y or x.accepts(y) for x, y in zip(takes, found, strict=False)]
+    if len(takes) != len(found) or not all(fits):
         expected, given = (", ".join(map(str, avals)) or "nothing" for avals in (takes, found))
         raise TypeError(f"{caller} takes {expected}, found {given}")
-
-
-def _accepts(aval: ShapedArray, found: ShapedArray) -> bool:
-    return aval is found or aval.accepts(found)
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
@@ -191,23 +188,16 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     def read(atom: Atom) -> Any:
         return atom.val if isinstance(atom, Literal) else values[atom]
 
-    for eqn, unused in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
+    last_uses = {atom: eqn for eqn in jaxpr.eqns for atom in (*eqn.outvars, *eqn.invars)}
+    results = set(jaxpr.outvars)
+    for eqn in jaxpr.eqns:
         with on_behalf_of(eqn.source):
             outs = current_trace().process(eqn.primitive, [*map(read, eqn.invars)], eqn.params)
         values.update(zip(eqn.outvars, outs, strict=True))
-        for atom in unused:
-            values.pop(atom, None)
+        for atom in (*eqn.invars, *eqn.outvars):
+            if last_uses[atom] is eqn and atom not in results:
+                values.pop(atom, None)
     return [read(atom) for atom in jaxpr.outvars]
-
-
-def last_uses(jaxpr: Jaxpr) -> list[set[Atom]]:
-    """For each equation, its atoms that neither a later one nor the results use."""
-    used_later = set(jaxpr.outvars)
-    unused = []
-    for eqn in reversed(jaxpr.eqns):
-        unused.append({*eqn.invars, *eqn.outvars} - used_later)
-        used_later |= unused[-1]
-    return unused[::-1]
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:

@@ -21,6 +21,8 @@ from minijax_stage3.jit import jit_p
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, signature
 from minijax_stage3.staging import trace_to_jaxpr
 
+Flags = tuple[bool, ...]  # for each value whether it is so
+
 
 def _evaluate(*args: Any, jaxpr: Jaxpr, name: str) -> list[Array]:
     return call(compile_jaxpr(jaxpr, f"jit_{name}"), args)
@@ -47,7 +49,7 @@ def _jvp(
 
 @cached_by_jaxpr
 def jvp_jaxpr(
-    jaxpr: Jaxpr, nonzero: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | None = None
+    jaxpr: Jaxpr, nonzero: Flags, instantiate_outs: Flags | None = None
 ) -> tuple[Jaxpr, list[Any], list[bool]]:
     """The program from primals and nonzero tangents to results and nonzero tangents.
 
@@ -92,10 +94,7 @@ def _vmap(
 
 @cached_by_jaxpr
 def vmap_jaxpr(
-    jaxpr: Jaxpr,
-    axis: BatchAxis,
-    dims: tuple[BatchDim, ...],
-    batch_outs: tuple[bool, ...] | None = None,
+    jaxpr: Jaxpr, axis: BatchAxis, dims: tuple[BatchDim, ...], batch_outs: Flags | None = None
 ) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
     """The program of whole batches.
 
@@ -142,7 +141,7 @@ lowering_rules[jit_p] = _lower
 
 
 @cached_by_jaxpr
-def smaller_jaxpr(jaxpr: Jaxpr, used_outs: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]] | None:
+def smaller_jaxpr(jaxpr: Jaxpr, used_outs: Flags) -> tuple[Jaxpr, list[bool]] | None:
     """`jaxpr` without dead code; None if unchanged, since a cache must not hold its own key."""
     smaller, used_ins = dce_jaxpr(jaxpr, used_outs)
     return None if smaller is jaxpr else (smaller, used_ins)

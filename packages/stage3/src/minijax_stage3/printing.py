@@ -22,7 +22,7 @@ def all_names() -> Iterator[str]:
 class Printer:
     """Writes jaxprs as lines of text.
 
-    A subclass may mark words, if it knows how wide a line of marked words is.
+    A subclass may mark words, if it tells by `fits` how wide a line of marked words is.
     """
 
     def __init__(self) -> None:
@@ -36,9 +36,6 @@ class Printer:
         """The name of a variable, where it is bound, by an equation or not, or where it is used."""
         return self.names[var]
 
-    def width(self, line: str) -> int:
-        return len(line)
-
     def jaxpr_lines(self, jaxpr: "Jaxpr") -> list[str]:
         consts = " ".join(map(self._bound, jaxpr.constvars))
         args = " ".join(map(self._bound, jaxpr.invars))
@@ -48,7 +45,7 @@ class Printer:
         head += self.word("let", "keyword")
         tail = f"{self.word('in', 'keyword')} ({outs}) }}"
         line = f"{head} {'; '.join(block[0] for block in blocks)} {tail}"
-        if self._fits(line, blocks):
+        if self.fits(line, blocks):
             return [line]
         body = [f"    {line}" for block in blocks for line in block]
         return [head, *body, f"  {tail}"]
@@ -62,14 +59,14 @@ class Printer:
         if not params:
             return [head + operands]
         line = f"{head}[{' '.join(lines[0] for lines in params)}]{operands}"
-        if self._fits(line, params):
+        if self.fits(line, params):
             return [line]
         body = [f"  {line}" for lines in params for line in lines]
         return [f"{head}[", *body, f"]{operands}"]
 
-    def _fits(self, line: str, blocks: Sequence[Sequence[str]]) -> bool:
+    def fits(self, line: str, blocks: Sequence[Sequence[str]]) -> bool:
         """Return True if one line is enough, in which each block is one line."""
-        return self.width(line) <= LINE_WIDTH and all(len(block) == 1 for block in blocks)
+        return len(line) <= LINE_WIDTH and all(len(block) == 1 for block in blocks)
 
     def _param_lines(self, key: str, value: Any) -> list[str]:
         if hasattr(value, "eqns"):

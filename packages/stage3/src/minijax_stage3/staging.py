@@ -14,6 +14,8 @@ from minijax_stage2.tree import tree_flatten
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
+Names = Callable[[], Sequence[str]]  # makes the names of arguments, which only messages need
+
 
 class JaxprTracer(Tracer):
     """A value of known type only: the variable that will hold it."""
@@ -46,7 +48,7 @@ class JaxprTrace(Trace):
         self.invars: list[Var] = []
         self.eqns: list[JaxprEqn] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
-        self.argument_names: Callable[[], Sequence[str]] = lambda: ()
+        self.argument_names: Names = lambda: ()
 
     def new_args(self, avals: Sequence[ShapedArray]) -> list[JaxprTracer]:
         invars = [Var(aval) for aval in avals]
@@ -117,7 +119,7 @@ def trace_to_jaxpr(
     in_avals: Sequence[ShapedArray],
     transformation: str,
     name: Any,
-    argument_names: Callable[[], Sequence[str]] = lambda: (),
+    argument_names: Names = lambda: (),
 ) -> ClosedJaxpr:
     """Stage a function of arrays that returns a list of arrays.
 
@@ -167,10 +169,10 @@ CLOSE_OVER = "An argument that is not an array can be closed over"
 
 def abstractify(
     caller: str,
-    names: Callable[[], Sequence[str]],
+    names: Names,
     leaves: Sequence[Any],
     remedy: str = CLOSE_OVER,
-    type_of: Callable[[Any], ShapedArray] = typeof,
+    type_of: Any = typeof,
 ) -> list[ShapedArray]:
     """The types of arguments by `type_of`.
 

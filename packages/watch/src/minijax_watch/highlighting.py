@@ -4,6 +4,7 @@ import html
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,8 @@ class TerminalPrinter(Printer):
         name = self.names[var]
         return self.word(name, "bound") if is_bound else name
 
-    def width(self, line: str) -> int:
-        return len(re.sub(r"\x1b\[[\d;]*m", "", line))
+    def fits(self, line: str, blocks: Sequence[Sequence[str]]) -> bool:
+        return super().fits(re.sub(r"\x1b\[[\d;]*m", "", line), blocks)
 
 
 class PagePrinter(Printer):
@@ -76,8 +77,8 @@ class PagePrinter(Printer):
         tag = f'<span data-var="{name}" data-note="{note}" tabindex="0">'
         return self.mark(name, tag)
 
-    def width(self, line: str) -> int:
-        return len(re.sub("\x01\\d+\x02|\x03", "", line))
+    def fits(self, line: str, blocks: Sequence[Sequence[str]]) -> bool:
+        return super().fits(re.sub("\x01\\d+\x02|\x03", "", line), blocks)
 
     def page_of(self, text: str) -> str:
         """Marked text as HTML."""

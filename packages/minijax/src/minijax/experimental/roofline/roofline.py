@@ -22,7 +22,7 @@ from minijax_stage2.source import name_of
 from minijax_stage2.tree import broadcast_prefix
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.dce import dce_jaxpr
-from minijax_stage3.jaxpr import Atom, last_uses
+from minijax_stage3.jaxpr import Atom
 
 logger = logging.getLogger(__name__)
 
@@ -199,15 +199,18 @@ class _Counter:
         in_use: dict[Atom, int] = {}
         in_use.update((var, RooflineShape.from_aval(var.aval).bytes) for var in jaxpr.invars)
         peak = sum(in_use.values())
-        for eqn, unused in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
+        last_uses = {atom: eqn for eqn in jaxpr.eqns for atom in (*eqn.outvars, *eqn.invars)}
+        results = set(jaxpr.outvars)
+        for eqn in jaxpr.eqns:
             if eqn.primitive.name == "axis_index":
                 axes[eqn.outvars[0]] = eqn.params["axis"].name
             else:
                 total += self._cost_of(eqn, axes, name)
                 for var in eqn.outvars:
                     in_use[var] = RooflineShape.from_aval(var.aval).bytes
-            for atom in unused:
-                in_use.pop(atom, None)
+            for atom in (*eqn.invars, *eqn.outvars):
+                if last_uses[atom] is eqn and atom not in results:
+                    in_use.pop(atom, None)
             peak = max(peak, sum(in_use.values()))
         return total + RooflineResult(peak_hbm_bytes=peak)
 
