@@ -53,7 +53,8 @@ class ShapedArray:
     weak_type: bool
 
     def __new__(cls, shape: Shape, dtype: Any, weak_type: bool = False) -> "ShapedArray":
-        key = shape, dtype, weak_type = tuple(shape), np.dtype(dtype), weak_type
+        shape, dtype = tuple(shape), np.dtype(dtype)
+        key = shape, dtype, weak_type
         aval = _interned.get(key)
         if aval is None:
             aval = object.__new__(cls)

@@ -51,7 +51,6 @@ class Rules(dict[Primitive, Any]):
     """
 
     def __init__(self, transformation: str, table: str):
-        super().__init__()
         self.transformation = transformation
         self.table = table
 
