@@ -119,8 +119,10 @@ def test_values_and_derivatives(names):
         found = {}
         for name, (function, _) in functions.items():
             f, x = (lambda x, f=function: tuple_of(f(lib.numpy)(x))), xs[name]
-            out, out_tangent = lib.jvp(f, (x,), (x * 0.5 + 1,))
-            found[name] = out, out_tangent, lib.vjp(f, x)[1](out)
+            out, pullback = lib.vjp(f, x)
+            found[name] = out, pullback(out)
+            if IS_NIGHT:  # whose linear part is what is transposed
+                found[name] += lib.jvp(f, (x,), (x * 0.5 + 1,))
         return found
 
     xs = {name: make(C64) for name, (_, make) in functions.items()}

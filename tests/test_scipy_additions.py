@@ -16,7 +16,7 @@ from libraries import (
     jax_of_constants,
     minijax_of_constants,
 )
-from shares import one_in
+from shares import IS_NIGHT, one_in
 
 import minijax
 from minijax.scipy import special
@@ -213,8 +213,8 @@ def test_interpolation_on_a_grid():
 
     theirs = jax_of_constants.jit(partial(function, jax))(XI)
     assert_close(minijax_of_constants.jit(partial(function, minijax))(XI), theirs, 1e-6)
-    ours = RegularGridInterpolator(POINTS, values)
-    assert_close(ours(XI), theirs[0][0], 1e-6, 1e-6)  # also where it is not traced
+    if IS_NIGHT:  # also where it is not traced
+        assert_close(RegularGridInterpolator(POINTS, values)(XI), theirs[0][0], 1e-6, 1e-6)
 
 
 def test_interpolation_of_vectors_on_a_grid():

@@ -7,6 +7,7 @@ import jax.scipy.sparse.linalg
 import numpy as np
 import pytest
 from libraries import assert_close, assert_same_program
+from shares import IS_NIGHT, a_few
 from tables import for_each
 
 import minijax
@@ -92,14 +93,15 @@ def test_complex_numbers_and_the_steps_of_gmres():
     assert_same_program(function, A, b)
 
     found = minijax.jit(by_small_steps(minijax))(A, b)
-    for (x, _), (M, v) in zip(found, ((A, b), (A.real, b.real)), strict=True):
+    for (x, _), (M, v) in zip(found, a_few([(A.real, b.real), (A, b)]), strict=True):
         assert x.dtype == v.dtype
         np.testing.assert_allclose(x, np.linalg.solve(M, v), rtol=1e-8, atol=1e-9)
 
 
 def by_small_steps(lib):
     gmres = partial(lib.scipy.sparse.linalg.gmres, tol=1e-10, solve_method="incremental")
-    return lambda A, b: [gmres(A, b), gmres(A.real, b.real, restart=3)]
+    of_reals = partial(gmres, restart=3)
+    return lambda A, b: [of_reals(A.real, b.real), *([gmres(A, b)] if IS_NIGHT else [])]
 
 
 @pytest.mark.nightly

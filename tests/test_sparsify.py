@@ -357,10 +357,9 @@ def test_zeros_are_eliminated():
         )
     )
     same(found, expected)
-    same(
-        with_dense(bcoo.bcoo_eliminate_zeros(mine)),
-        with_dense(their_bcoo.bcoo_eliminate_zeros(other)),
-    )
+    eager = bcoo.bcoo_eliminate_zeros(mine)
+    assert eager.nse == 1
+    np.testing.assert_array_equal(eager.todense(), expected[1])
     with_zero = np.array([0, 1, 0, 2], F32)
     args = (with_zero, np.arange(4, dtype=np.int32), np.array([0, 2, 4], np.int32))
     mine, other = (lib.BCSR(args, shape=(2, 4)) for lib in (ours, theirs))
