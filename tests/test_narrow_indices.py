@@ -145,13 +145,8 @@ def test_arrays_of_indices_choose_what_numpy_chooses(name):
     found = [{"eager": function(jnp.asarray(x), jnp.asarray(i))} for x, i in eager]
     wrong = wrong_of(function, by_numpy, eager, found)
     if by_numpy is not np.delete:  # for which indices must be known
-        pairs = [
-            (300, "int8"),
-            (300, "uint8"),
-            (70_000, "int16"),
-            (70_000, "uint16"),
-            (300, "uint32"),
-        ]
+        pairs = [(300, "int8"), (70_000, "uint16"), (300, "uint32")]
+        pairs += [(300, "uint8"), (70_000, "int16")] if IS_NIGHT else []
         cases = [(X[size], places(size, dtype)) for size, dtype in pairs]
         wrong += wrong_of(function, by_numpy, cases, found_in_programs(function, cases))
     assert not wrong, "\n".join(wrong)
