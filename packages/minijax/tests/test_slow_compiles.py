@@ -108,7 +108,7 @@ def test_what_others_compute_is_not_counted(monkeypatch):
 
 
 def test_fast_programs_and_none_at_all(notices):
-    with config.override(slow_compile_notice_secs=5.0):
+    with config.override(slow_compile_notice_secs=1.0):
         for _ in range(1000):
             with slow_compiles.noticed_when_slow("module @fast {"):
                 pass

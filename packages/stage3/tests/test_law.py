@@ -291,8 +291,8 @@ def test_jit_and_jvp_commute(primitive):
 
 @every_primitive
 def test_jit_at_every_level(primitive):
-    f, _ = program(primitive, step=3)
-    operands, in_axes = batches_for(primitive, step=3)
+    f, _ = program(primitive, step=6)
+    operands, in_axes = batches_for(primitive, step=6)
     tangents = tangents_for(operands)
 
     def pushforward(f):
