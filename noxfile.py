@@ -249,10 +249,10 @@ TWO_AT_ONCE = ("--numprocesses=2", "--dist=worksteal")  # where most tests wait
 BY_DAY = ("-m", "not nightly")  # what `nightly` adds is too long for every change
 
 
-def run_tests_of(session: nox.Session, stage: Stage) -> None:
+def run_tests_of(session: nox.Session, stage: Stage, *others: str) -> None:
     # Tests of a stage take less time than a second worker takes to collect them.
     options = (*ON_ALL_CORES, *BY_DAY) if stage is LIBRARY else ()
-    pytest(session, *options, *arguments_for(session, [f"packages/{stage.name}/tests"]))
+    pytest(session, *options, *others, *arguments_for(session, [f"packages/{stage.name}/tests"]))
 
 
 def tests_of(stage: Stage) -> str:
@@ -261,8 +261,8 @@ def tests_of(stage: Stage) -> str:
     def run(session: nox.Session) -> None:
         arguments_for(session, [f"packages/{stage.name}/tests"])
         install(session, stage, *group("long-test" if stage is LIBRARY else "test"))
-        session.run("pytest", "-q", ENVIRONMENT_TEST, env=expected_distributions(stage))
-        run_tests_of(session, stage)
+        session.env.update(expected_distributions(stage))
+        run_tests_of(session, stage, ENVIRONMENT_TEST)
         if stage is WATCH:
             test_watch_beside_stage_1(session)
 
@@ -282,7 +282,7 @@ def test_watch_beside_stage_1(session: nox.Session) -> None:
     session.run("python", *options, test, env={"PYTHONPATH": paths})
 
 
-TESTS = [tests_of(stage) for stage in STAGES]
+*STAGES_TESTS, LIBRARY_TESTS = [tests_of(stage) for stage in STAGES]
 
 
 COMPILED = "packages/minijax-compiled"
@@ -421,9 +421,10 @@ def nightly(session: nox.Session) -> None:
     session.notify("suites", [])
 
 
-# Sessions that keep one core busy, or wait; the others keep all of them busy.
-ON_ONE_CORE = [*TESTS[:-1], "tests-processes"]
-ON_MORE_CORES = [TESTS[-1], "tests-compiled", "tests-crossing", "tests-devices"]
+# Two rows of sessions. While processes wait, and while a session makes its environment, the other
+# row computes. The longest session is the last: it keeps all cores busy when the other row ends.
+ROW = ["tests-processes", "tests-devices", "tests-crossing"]
+ROW_BESIDE = [LIBRARY_TESTS, *STAGES_TESTS, "tests-compiled"]
 
 
 @nox.session(venv_backend="none")
@@ -434,11 +435,11 @@ def tests(session: nox.Session) -> None:
         options = "--noxfile", __file__, "--sessions", *names
         return [sys.executable, "-P", "-m", "nox", *options, "--", *session.posargs]
 
-    session.log(f"beside the others, shown at the end: {', '.join(ON_ONE_CORE)}")
+    session.log(f"beside the others, shown at the end: {', '.join(ROW_BESIDE)}")
     with tempfile.TemporaryFile("w+") as shown:
-        beside = subprocess.Popen(row(ON_ONE_CORE), stdout=shown, stderr=subprocess.STDOUT)
+        beside = subprocess.Popen(row(ROW_BESIDE), stdout=shown, stderr=subprocess.STDOUT)
         try:
-            codes = [subprocess.run(row(ON_MORE_CORES), check=False).returncode, beside.wait()]
+            codes = [subprocess.run(row(ROW), check=False).returncode, beside.wait()]
         finally:
             beside.terminate()
         shown.seek(0)
