@@ -289,22 +289,32 @@ def is_elementwise(example):
     return example.primitive.name in ELEMENTWISE
 
 
-# What is evaluated operation by operation by day, too: one of each primitive and function.
-EVALUATED = first_of_each([e for e in widest(EXAMPLES) if not is_long(e)], function_of)
+def rule_of(example):
+    """What is elementwise is evaluated, and batched, by the same rules."""
+    if is_elementwise(example):
+        return vmap_rules[example.primitive].__code__
+    return function_of(example)
+
+
+# What is evaluated operation by operation by day, too: one of each rule.
+EVALUATED = first_of_each([e for e in widest(EXAMPLES) if not is_long(e)], rule_of)
 # By day, derivatives and batches are tried of the widest numbers, and of what takes long to compile
 # once; all that compiles nothing, and all other values, are tried of all examples. What is
 # elementwise is as linear as a product, and its slopes have laws of their own: by day its
 # derivatives are tried in one direction, and their derivatives and orders not at all.
 COMPUTED = [e for e in EXAMPLES if not is_long(e)]
 COMPUTED += first_of_each(filter(is_long, EXAMPLES), lambda e: (function_of(e), dtypes_of(e)))
-BY_DAY = [e for e in widest(EXAMPLES) if not is_long(e)]
+BY_DAY = [
+    e
+    for e in widest(EXAMPLES)
+    if not is_long(e) and ((2, 3) in shapes_of(e) or not is_elementwise(e))
+]
 BY_DAY += first_of_each(filter(is_long, widest(EXAMPLES)), function_of)
 STRUCTURED = [e for e in widest(SMOOTH) if not (is_elementwise(e) or is_long(e))]
-# No rule for batches asks what numbers there are; what takes long to compile has that of all
-# elementwise primitives.
+# No rule for batches asks what numbers there are.
 OF_EACH_SHAPE = first_of_each(
     widest(e for e in EXAMPLES if not is_long(e)),
-    lambda e: (function_of(e), shapes_of(e), str(e.params)),
+    lambda e: (rule_of(e), shapes_of(e), str(e.params)),
 )
 
 LAWS = defaultdict(list)  # by primitive: each law, and the examples on which it is tried by day
