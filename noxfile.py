@@ -339,7 +339,7 @@ def tests_processes(session: nox.Session) -> None:
     """Tests programs in several processes, and what happens when some of them fail."""
     arguments = arguments_for(session, [PROCESSES])
     install(session, LIBRARY, *group("crossing"))
-    pytest(session, *TWO_AT_ONCE, *arguments)
+    pytest(session, *TWO_AT_ONCE, *BY_DAY, *arguments)
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -416,6 +416,7 @@ def nightly(session: nox.Session) -> None:
     session.run("python", "-m", "nets.result_types", "--seed", today())
     session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")
     session.run("python", "-m", "nets.mutants", "--seed", today())
+    pytest(session, *TWO_AT_ONCE, PROCESSES, *session.posargs)
     session.env.update(EIGHT_DEVICES)
     pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
     session.notify("suites", [])

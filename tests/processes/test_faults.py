@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from several_processes import BEGIN, PATIENCE, TWO_DEVICES, environment
+from shares import one_in
 
 from minijax.distributed.ports import reserved_port
 
@@ -100,7 +101,7 @@ time.sleep(60)
     assert "the leader" in one.err
 
 
-@pytest.mark.parametrize("failing", [0, 1])
+@pytest.mark.parametrize("failing", one_in(2, [0, 1]))
 def test_an_exception_ends_all(processes, failing):
     program = f"""
 if rank == {failing}:
@@ -138,7 +139,7 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize("different", DIFFERENT.values(), ids=DIFFERENT)
+@pytest.mark.parametrize("different", one_in(3, DIFFERENT.values()), ids=DIFFERENT)
 def test_different_programs_are_found(processes, different):
     zero, one = run(processes, different)
     assert {zero.code, one.code} in ({1}, {1, 75})
@@ -154,7 +155,7 @@ IN_THE_WAIT = {
 }
 
 
-@pytest.mark.parametrize("different", IN_THE_WAIT.values(), ids=IN_THE_WAIT)
+@pytest.mark.parametrize("different", one_in(2, IN_THE_WAIT.values()), ids=IN_THE_WAIT)
 def test_a_step_more_is_found_where_its_result_is_waited_for(processes, different):
     """With several devices of a process, the call that launches a program does not wait."""
     program = f"""
@@ -204,15 +205,18 @@ def test_a_port_that_another_job_has(processes):
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [
-        ("os.kill(os.getpid(), signal.SIGKILL)", "process 1 (pid {pid}) was killed by SIGKILL"),
-        ("raise ValueError('too hot')", "process 1 (pid {pid}) failed with exit code 1; its last"),
-        ("os.kill(os.getpid(), signal.SIGSTOP)", "process 1 did not come, or does not answer any"),
-        (
-            "x @ jnp.ones(3)",
-            "its last words were: minijax_stage2.errors.ShapeMismatchError: matmul: axis 0",
-        ),
-    ],
+    one_in(
+        2,
+        [
+            ("os.kill(os.getpid(), signal.SIGKILL)", "process 1 (pid {pid}) was killed by SIGKILL"),
+            ("raise ValueError('too hot')", "process 1 (pid {pid}) failed with exit code 1; its"),
+            ("os.kill(os.getpid(), signal.SIGSTOP)", "process 1 did not come, or does not answer"),
+            (
+                "x @ jnp.ones(3)",
+                "its last words were: minijax_stage2.errors.ShapeMismatchError: matmul: axis 0",
+            ),
+        ],
+    ),
 )
 def test_the_launcher_says_who_failed_first(processes, fault, message):
     program = f"""

@@ -236,6 +236,7 @@ runpy.run_path("examples/sharded_transformer.py", run_name="__main__")
 """
 
 
+@pytest.mark.nightly
 def test_the_example_goes_on_where_one_of_its_processes_was_killed(tmp_path, processes):
     """By `--max-restarts`, from its last checkpoint, to the losses that one device has."""
     pytest.importorskip("tensorstore")
