@@ -50,6 +50,7 @@ from minijax.core import (
     typecheck_jaxpr,
     vmap_rules,
 )
+from minijax.lax.primitive_names import all_primitives
 from minijax_stage2 import primitives as stage2_primitives
 from minijax_stage4 import stop_gradient_p
 from minijax_stage4.cond import cond_p
@@ -81,7 +82,7 @@ OF_STAGES = {x for x in vars(stage2_primitives).values() if isinstance(x, Primit
 OF_STAGES |= {cond_p, stop_gradient_p}  # of which the laws of the stages are
 primitives = [
     p
-    for p in abstract_eval_rules
+    for p in all_primitives()
     if p not in OF_STAGES and p.name not in OF_KEYS | OF_AXES | OF_PLATFORMS | OF_TOKENS | UNSTEADY
 ]
 
@@ -495,7 +496,7 @@ def test_primitives_that_hold_programs_say_in_every_column_what_is_done_with_the
         *(core.partial_eval_rules, core.dce_rules, core.dependence_rules),
         *(core.order_rules, core.key_rules, core.step_rules),
     )
-    holding = [primitive for primitive in abstract_eval_rules if primitive.higher_order]
+    holding = [primitive for primitive in all_primitives() if primitive.higher_order]
     missing = [
         f"{primitive}: {rules.table}"
         for primitive, rules in itertools.product(holding, columns)

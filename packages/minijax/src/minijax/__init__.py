@@ -4,142 +4,174 @@ It is built on four stages, `minijax_stage1` to `minijax_stage4`, each a package
 """
 
 # ruff: noqa: F401
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from minijax import (
-    ad,
-    ad_checkpoint,
-    core,
-    custom_batching,
-    custom_derivatives,
-    debug,
-    dlpack,
-    dtypes,
-    errors,
-    lax,
-    memory,
-    nn,
-    numpy,
-    ops,
-    random,
-    ref,
-    sharding,
-    stages,
-    tree,
-    tree_util,
-    typing,
-)
-from minijax.callbacks.io_callback import effects_barrier
-from minijax.callbacks.pure_callback import pure_callback
-from minijax.checks import key_reuse as _key_reuse
-from minijax.checks import nans as _nans
-from minijax.checks.clear_caches import clear_caches
-from minijax.checks.environment import print_environment_info
-from minijax.checks.leaks import check_tracer_leaks, checking_leaks
-from minijax.custom_derivatives import (
-    closure_convert,
-    custom_gradient,
-    custom_jvp,
-    custom_vjp,
-)
-from minijax.errors.explain_error import explain_error
-from minijax.explaining.recorder import record
-from minijax.lax.precision import default_matmul_precision
-from minijax.lax.resharding import reshard
-from minijax.lax.sharding import device_put
-from minijax.numpy import array_methods as _array_methods
-from minijax.numpy.indexing.dynamic_slices import ds
-from minijax.numpy.references import empty_ref, free_ref, freeze, new_ref
-from minijax.runtime.array import Array, Shard
-from minijax.runtime.devices import (
-    block_until_ready,
-    copy_to_host_async,
-    default_backend,
-    default_device,
-    device_count,
-    device_get,
-    devices,
-    host_count,
-    host_id,
-    host_ids,
-    live_arrays,
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
-    process_indices,
-)
-from minijax.runtime.ensure_compile_time_eval import ensure_compile_time_eval
-from minijax.runtime.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
-from minijax.runtime.guards import (
-    array_garbage_collection_guard,
-    thread_guard,
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard_host_to_device,
-)
-from minijax.runtime.inline import Inline
-from minijax.runtime.jit import jit
-from minijax.runtime.make_array import (
-    make_array_from_callback,
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)
-from minijax.runtime.named_scope import named_call, named_scope
-from minijax.runtime.refs import Ref
-from minijax.runtime.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
-from minijax.settings.config import config
-from minijax.settings.debugging import (
-    debug_infs,
-    debug_key_reuse,
-    debug_nans,
-    disable_jit,
-    explain_cache_misses,
-    log_compiles,
-    no_execution,
-    no_tracing,
-)
-from minijax.settings.effort_levels import CompilerEffortLevel
-from minijax.settings.jax_options import (
-    allow_f16_reductions,
-    auto_pcast,
-    enable_checks,
-    jax2tf_associative_scan_reductions,
-    remove_size_one_mesh_axis_from_type,
-    softmax_custom_jvp,
-)
-from minijax.settings.prng import (
-    default_prng_impl,
-    enable_custom_prng,
-    legacy_prng_key,
-    threefry_partitionable,
-)
-from minijax.settings.user_context import make_user_context
-from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
-from minijax.shardings.mesh import make_mesh
-from minijax.shardings.partition_spec import PartitionSpec as P
-from minijax.shardings.sharding import NamedSharding
-from minijax.transforms.checkpoint import checkpoint, checkpoint_policies
-from minijax.transforms.checkpoint import checkpoint as remat
-from minijax.transforms.transformations import (
-    fwd_and_bwd,
-    grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jvp,
-    linear_transpose,
-    linearize,
-    typeof,
-    value_and_grad,
-    vjp,
-    vmap,
-)
-from minijax_stage2.shaped_array import float0
-from minijax_stage2.source import hide_frames_of
+# What sets the methods of arrays, and what declares settings, which the environment may give.
+import minijax.lax.precision as _precision
+import minijax.numpy.array_methods as _array_methods
+import minijax.runtime.devices as _devices
+import minijax.runtime.guards as _guards
+import minijax.runtime.slow_compiles as _slow_compiles
+import minijax.settings.debugging as _debugging
+import minijax.settings.effort_levels as _effort_levels
+import minijax.settings.jax_options as _jax_options
+import minijax.settings.prng as _prng
+from minijax.settings.facades import lazy_facade as _lazy_facade
+from minijax_stage2.source import hide_frames_of as _hide_frames_of
+
+if _TYPE_CHECKING:
+    from minijax import (
+        ad,
+        ad_checkpoint,
+        api_util,
+        checkpoints,
+        core,
+        custom_batching,
+        custom_derivatives,
+        debug,
+        distributed,
+        dlpack,
+        dtypes,
+        errors,
+        experimental,
+        export,
+        extend,
+        ffi,
+        flatten_util,
+        image,
+        interpreters,
+        lax,
+        memory,
+        nn,
+        numpy,
+        ops,
+        profiler,
+        random,
+        ref,
+        scipy,
+        sharding,
+        stages,
+        test_util,
+        tree,
+        tree_util,
+        typing,
+        version,
+    )
+    from minijax.as_jax import coverage, install_as_jax
+    from minijax.callbacks.io_callback import effects_barrier
+    from minijax.callbacks.pure_callback import pure_callback
+    from minijax.checks.clear_caches import clear_caches
+    from minijax.checks.environment import print_environment_info
+    from minijax.checks.leaks import check_tracer_leaks, checking_leaks
+    from minijax.custom_derivatives import (
+        closure_convert,
+        custom_gradient,
+        custom_jvp,
+        custom_vjp,
+    )
+    from minijax.errors.explain_error import explain_error
+    from minijax.explaining.explain import explain
+    from minijax.explaining.recorder import record
+    from minijax.lax.precision import default_matmul_precision
+    from minijax.lax.resharding import reshard
+    from minijax.lax.sharding import device_put
+    from minijax.numpy.indexing.dynamic_slices import ds
+    from minijax.numpy.references import empty_ref, free_ref, freeze, new_ref
+    from minijax.parallel.pmap import pmap
+    from minijax.parallel.shard_map import shard_map
+    from minijax.parallel.smap import smap
+    from minijax.runtime.array import Array, Shard
+    from minijax.runtime.devices import (
+        Device,
+        block_until_ready,
+        copy_to_host_async,
+        default_backend,
+        default_device,
+        device_count,
+        device_get,
+        devices,
+        host_count,
+        host_id,
+        host_ids,
+        live_arrays,
+        local_device_count,
+        local_devices,
+        process_count,
+        process_index,
+        process_indices,
+    )
+    from minijax.runtime.ensure_compile_time_eval import ensure_compile_time_eval
+    from minijax.runtime.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
+    from minijax.runtime.guards import (
+        array_garbage_collection_guard,
+        thread_guard,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
+    )
+    from minijax.runtime.inline import Inline
+    from minijax.runtime.jit import jit
+    from minijax.runtime.make_array import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
+    from minijax.runtime.named_scope import named_call, named_scope
+    from minijax.runtime.refs import Ref
+    from minijax.runtime.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+    from minijax.settings.config import config
+    from minijax.settings.debugging import (
+        debug_infs,
+        debug_key_reuse,
+        debug_nans,
+        disable_jit,
+        explain_cache_misses,
+        log_compiles,
+        no_execution,
+        no_tracing,
+    )
+    from minijax.settings.effort_levels import CompilerEffortLevel
+    from minijax.settings.jax_options import (
+        allow_f16_reductions,
+        auto_pcast,
+        enable_checks,
+        jax2tf_associative_scan_reductions,
+        remove_size_one_mesh_axis_from_type,
+        softmax_custom_jvp,
+    )
+    from minijax.settings.prng import (
+        default_prng_impl,
+        enable_custom_prng,
+        legacy_prng_key,
+        threefry_partitionable,
+    )
+    from minijax.settings.user_context import make_user_context
+    from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+    from minijax.shardings.mesh import make_mesh
+    from minijax.shardings.partition_spec import PartitionSpec as P
+    from minijax.shardings.sharding import NamedSharding
+    from minijax.transforms.checkpoint import checkpoint, checkpoint_policies
+    from minijax.transforms.checkpoint import checkpoint as remat
+    from minijax.transforms.transformations import (
+        fwd_and_bwd,
+        grad,
+        hessian,
+        jacfwd,
+        jacobian,
+        jacrev,
+        jvp,
+        linear_transpose,
+        linearize,
+        typeof,
+        value_and_grad,
+        vjp,
+        vmap,
+    )
+    from minijax.version import __version__ as __version__
+    from minijax.version import __version_info__ as __version_info__
+    from minijax_stage2.shaped_array import float0
 
 __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "Ref",
@@ -171,85 +203,25 @@ __all__ = [
     "value_and_grad", "version", "vjp", "vmap",
 ]  # fmt: skip
 
-hide_frames_of(__file__)
+_hide_frames_of(__file__)
 
 
-def __dir__() -> list[str]:
-    """The public names, for the completion of a prompt."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+def _finish(name: str, value: _Any) -> _Any:
+    if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed
+        from minijax.xla import device_class
+
+        return device_class()
+    return value
 
 
-# Modules that many programs never touch are imported when they are first named.
-_LATER = {
-    "checkpoints",
-    "distributed",
-    "experimental",
-    "export",
-    "api_util",
-    "extend",
-    "ffi",
-    "flatten_util",
-    "image",
-    "interpreters",
-    "profiler",
-    "scipy",
-    "test_util",
-    "version",
-}
+def _otherwise(module: str, name: str) -> _Any:
+    if name in ("device_put_replicated", "device_put_sharded"):
+        raise AttributeError(
+            f"{name} was removed from JAX: use device_put with a NamedSharding of a mesh of the "
+            "devices, of the shards stacked along an axis that the mesh divides, or of the one "
+            "value for all with an empty PartitionSpec"
+        )
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
-# Where other names come from that are imported then.
-_LATER_FROM = {
-    "__version__": "version",
-    "__version_info__": "version",
-    "coverage": "as_jax",
-    "explain": "explaining.explain",
-    "install_as_jax": "as_jax",
-    "pmap": "parallel.pmap",
-    "shard_map": "parallel.shard_map",
-    "smap": "parallel.smap",
-}
 
-if TYPE_CHECKING:
-    from minijax import (
-        api_util,
-        checkpoints,
-        distributed,
-        experimental,
-        export,
-        extend,
-        ffi,
-        flatten_util,
-        image,
-        interpreters,
-        profiler,
-        scipy,
-        test_util,
-        version,
-    )
-    from minijax.as_jax import coverage, install_as_jax
-    from minijax.explaining.explain import explain
-    from minijax.parallel.pmap import pmap
-    from minijax.parallel.shard_map import shard_map
-    from minijax.parallel.smap import smap
-    from minijax.runtime.devices import Device
-    from minijax.version import __version__ as __version__
-    from minijax.version import __version_info__ as __version_info__
-
-else:  # for a type checker, every attribute would exist
-
-    def __getattr__(name: str) -> Any:
-        if name in _LATER:
-            return importlib.import_module(f"minijax.{name}")
-        if name in _LATER_FROM:
-            return getattr(importlib.import_module(f"minijax.{_LATER_FROM[name]}"), name)
-        if name == "Device":  # jaxlib's class, and jaxlib is imported when it is first needed
-            from minijax.xla import device_class
-
-            return device_class()
-        if name in ("device_put_replicated", "device_put_sharded"):
-            raise AttributeError(
-                f"{name} was removed from JAX: use device_put with a NamedSharding of a mesh of "
-                "the devices, of the shards stacked along an axis that the mesh divides, or of the "
-                "one value for all with an empty PartitionSpec"
-            )
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_lazy_facade(globals(), _finish, _otherwise)

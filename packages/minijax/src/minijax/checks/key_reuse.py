@@ -22,7 +22,6 @@ from minijax.random.key_use import (
     used_twice,
 )
 from minijax.random.primitives import random_fold_in_p, random_split_p
-from minijax.runtime import hooks
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import is_value
 from minijax.runtime.current import is_evaluating
@@ -63,7 +62,7 @@ def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | No
     return (result,)
 
 
-def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+def call_checked(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     """The result of a jitted function with its keys checked; None if they are not."""
     if not looks_for_key_reuse():
         return None
@@ -73,20 +72,12 @@ def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     return (function._fun(*args, **kwargs),) if is_staging_for_keys() else None
 
 
-hooks.before_jitted_call.append(check_call)
-
-
-def check_keys(
-    primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
-) -> None:
+def check_keys(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
     """Raise KeyReuseError if an eager loop or conditional reuses keys."""
     if primitive.higher_order and primitive is not key_use_p and looks_for_key_reuse():
         found = _keys_of_programs(primitive, params, len(args))
         if found is not None:
             _take_all(found, args)
-
-
-hooks.after_primitive.append(check_keys)
 
 
 def _take_all(found: "Keys", operands: Sequence[Any]) -> None:

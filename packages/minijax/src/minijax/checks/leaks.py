@@ -6,7 +6,6 @@ from types import FrameType
 from typing import Any
 
 from minijax.errors.classes import LeakedTracerError
-from minijax.runtime import hooks
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import library_evaluation
 from minijax.settings.debugging import tracer_leaks_option
@@ -79,24 +78,14 @@ def check_leaks() -> None:
         )
 
 
-def check_function() -> None:
-    """Look for leaks when a function of the library returns."""
-    if tracer_leaks_option.value:
-        check_leaks()
-
-
-def check_call(function: Any, args: Any, kwargs: Any) -> None:
+def check_trace(function: Any, args: Any, kwargs: Any) -> None:
     """Trace a jitted function, and look for leaks if the trace was not cached."""
-    if tracer_leaks_option.value and is_evaluating():
+    if is_evaluating():
         with library_evaluation():
             count = len(function._traced)
             function._trace_types(args, kwargs)
         if len(function._traced) != count:
             check_leaks()
-
-
-hooks.after_function.append(check_function)
-hooks.before_jitted_call.append(check_call)
 
 
 def _holder(tracer: Tracer, leaked: list[Tracer]) -> str:

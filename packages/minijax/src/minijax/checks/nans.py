@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from minijax.primitives.declare_program import step_rules
-from minijax.runtime import hooks
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import library_evaluation
@@ -21,11 +20,6 @@ from minijax_stage2.primitives import (
 from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.source import user_source
 
-
-def looks_for_invalid_numbers() -> bool:
-    return bool(nans_option.value or infs_option.value)
-
-
 # These compute no number that was not there before; programs make infinite constants by them.
 _only_move = {convert_element_type_p, broadcast_in_dim_p, reshape_p, transpose_p}
 
@@ -34,7 +28,7 @@ def check_numbers(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
 ) -> None:
     """Raise FloatingPointError if a result is NaN or infinite and the switch for that is on."""
-    if primitive in _only_move or not looks_for_invalid_numbers():
+    if primitive in _only_move:
         return
     kind = _invalid_kind(outs)
     if kind is None:
@@ -46,12 +40,9 @@ def check_numbers(
     raise FloatingPointError(f"invalid value ({kind}) encountered in {name}{where}")
 
 
-hooks.after_primitive.append(check_numbers)
-
-
-def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+def call_checked(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     """The result of a jitted function whose numbers are checked; None if they are not."""
-    if not (looks_for_invalid_numbers() and is_evaluating()):
+    if not is_evaluating():
         return None
     with library_evaluation():
         try:
@@ -60,9 +51,6 @@ def check_call(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
             if function._inside is not None:  # which the user's line calls
                 function._inside(*args, **kwargs)
             raise
-
-
-hooks.before_jitted_call.append(check_call)
 
 
 def _invalid_kind(outs: Sequence[Any]) -> str | None:

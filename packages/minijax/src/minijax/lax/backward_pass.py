@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from minijax.lax import collectives
 from minijax.primitives.varying import VaryingArray
-from minijax.settings.tracers import own_interpreters
+from minijax.settings.later import later
 from minijax.shardings import resharding
 from minijax.shardings.types import ShardedArray
 from minijax_stage2 import Zero
@@ -12,6 +11,8 @@ from minijax_stage2.primitives import broadcast_in_dim_p
 from minijax_stage3 import Jaxpr, JaxprEqn
 from minijax_stage3.jaxpr import Atom
 from minijax_stage4 import transpose as stage4
+
+_cast_varying = later("minijax.lax.collectives", "cast_cotangent")
 
 
 class BackwardPass(stage4.BackwardPass):
@@ -41,7 +42,7 @@ class BackwardPass(stage4.BackwardPass):
             if ShardedArray in classes:
                 ct = resharding.cast_cotangent(ct, atom.aval)
             if VaryingArray in classes and atom not in self.broadcast:
-                ct = collectives.cast_cotangent(ct, atom.aval)
+                ct = _cast_varying(ct, atom.aval)
             super().accumulate(atom, ct)
 
 
@@ -51,6 +52,3 @@ def _unsharded(x: Any) -> Any:
     How a cotangent is sharded is determined by the type of the operand that it belongs to.
     """
     return x if isinstance(x, stage4.UndefPrimal | Zero) else resharding.leave_to_compiler(x)
-
-
-own_interpreters[stage4.BackwardPass] = BackwardPass

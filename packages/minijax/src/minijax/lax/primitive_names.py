@@ -1,10 +1,20 @@
 """Primitives by name: `add` applies `add_p`."""
 
 from collections.abc import Container
+from importlib import import_module
 
+from minijax.settings.facade_names import FACADES
 from minijax_stage2 import Primitive
 from minijax_stage3 import abstract_eval_rules
 from minijax_stage4 import cond_p
+
+
+def all_primitives() -> list[Primitive]:
+    """The primitives of the library, whose rooms are imported for that."""
+    for table in FACADES.values():
+        for module in table:
+            import_module(module)
+    return list(abstract_eval_rules)
 
 
 def primitive_named(module: str, name: str, among: Container[str] | None = None) -> Primitive:
@@ -18,17 +28,23 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
     Raises:
         AttributeError: there is none.
     """
-    for primitive in abstract_eval_rules:
-        if primitive is cond_p:  # stage 4's: that of the library chooses between more branches
-            continue
-        if f"{primitive.name}_p" == name and (among is None or primitive.name in among):
-            return primitive
-    from minijax.lax.composites import FUNCTIONS, INLINED, composite, inlined  # needs all of lax
+    own_name = name.removesuffix("_p")
+    if name.endswith("_p") and (among is None or own_name in among):
+        for primitives in (lambda: list(abstract_eval_rules), all_primitives):
+            for primitive in primitives():
+                # Stage 4's is another: that of the library chooses between more branches.
+                if primitive.name == own_name and primitive is not cond_p:
+                    return primitive
+        from minijax.lax.composites import FUNCTIONS, INLINED, composite, inlined
 
-    name_of_function = name.removesuffix("_p")
-    named = among is None or name_of_function in among
-    if name.endswith("_p") and name_of_function in FUNCTIONS and named:
-        return composite(name_of_function, FUNCTIONS[name_of_function])
-    if name.endswith("_p") and name_of_function in INLINED and named:
-        return inlined(name_of_function, INLINED[name_of_function])
+        if own_name in FUNCTIONS:
+            return composite(own_name, FUNCTIONS[own_name])
+        if own_name in INLINED:
+            return inlined(own_name, INLINED[own_name])
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def primitive_of_linalg(module: str, name: str) -> Primitive:
+    """The primitive of a function of `lax.linalg` for an attribute of that module."""
+    functions = " ".join(FACADES["minijax.lax.linalg"].values()).split()
+    return primitive_named(module, name, among=functions)

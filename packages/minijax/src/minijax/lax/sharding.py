@@ -14,7 +14,6 @@ from minijax.primitives.axis_names import axis_data, axis_of
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
 from minijax.primitives.varying import mesh_axes_of, names_of_mesh_axes, plain_type, pvary
-from minijax.runtime import hooks
 from minijax.runtime.array import (
     Array,
     array,
@@ -59,7 +58,7 @@ sharding_constraint_p = Primitive("sharding_constraint")
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
 
-def _constrained(x: Any, sharding: Sharding) -> Any:
+def constrain(x: Any, sharding: Sharding) -> Any:
     """`x` with a sharding constraint; with another type, if types say how arrays are divided."""
     sharding.parts(typeof(x).ndim)
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
@@ -130,7 +129,6 @@ def _with_devices(x: Any, sharding: Sharding) -> Sharding:
 
 
 evaluators[sharding_constraint_p] = _evaluate
-hooks.constraints.append(_constrained)
 
 
 @evaluated_by_library
@@ -167,7 +165,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         _require_not_manual(name, sharding)
         _require_types_said(name, leaf, sharding)
         try:
-            outs.append(_constrained(leaf, sharding))
+            outs.append(constrain(leaf, sharding))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return tree_to_arrays(tree_unflatten(treedef, outs))
@@ -272,7 +270,7 @@ def _put(
         if sharding is None or (sharding.num_devices == 1 and names_of_mesh_axes()):
             return leaf  # in a shard_map a device keeps what it has
         _require_not_manual(f"device_put: x{path}", sharding)
-        return _constrained(leaf, sharding)
+        return constrain(leaf, sharding)
     try:
         is_here = sharding is None or sharding.is_fully_addressable
         if is_here and isinstance(sharding, NamedSharding) and isinstance(leaf, _NUMBERS):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -167,7 +167,7 @@ def _convert_complex(operand: Any, new_dtype: Any) -> Any:
     return operations.convert_element_type(operations.real(operand), new_dtype)
 
 
-def _counted_from_0(function: Function, *parameters: str, kinds: str = "") -> Function:
+def _counted_from_0(function: Function, parameters: Sequence[str], kinds: str) -> Function:
     """`function` of an array, after checking that these arguments are nonnegative ints.
 
     If `kinds` are given, the dtype of the array must be of these.
@@ -257,28 +257,31 @@ _COUNTING = {
 }
 
 
-def _strict_functions() -> Iterator[tuple[str, Any]]:
-    promoting = vars(operations)
+def _makers() -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Yield the names of strict functions, and what makes each of the function that promotes."""
     for kinds, names in _OF_KINDS.items():
         for name in names.split():
-            yield name, _of_operands(promoting[name], kinds)
+            yield name, partial(_of_operands, kinds=kinds)
     for name, check in _CHECKS.items():
-        yield name, checked(promoting[name], check)
+        yield name, partial(checked, check=check)
     for name in _UPDATES.split():
-        yield name, checked(promoting[name], _check_update(name))
+        yield name, partial(checked, check=_check_update(name))
     for name in _SCATTERS.split():
-        yield name, checked(promoting[name], _check_scatter)
+        yield name, partial(checked, check=_check_scatter)
     for name, (parameters, kinds) in _COUNTING.items():
-        yield name, _counted_from_0(promoting[name], *parameters.split(), kinds=kinds)
+        yield name, partial(_counted_from_0, parameters=parameters.split(), kinds=kinds)
     for name in ("full", "full_like"):
-        yield name, _of_scalar(promoting[name])
-    yield "convert_element_type", convert_element_type
+        yield name, _of_scalar
+    yield "convert_element_type", lambda function: convert_element_type
 
 
+_MAKERS = dict(_makers())
 # The functions that have several implementations on some devices.
 _WITH_ACCURACY = "cbrt cos erfc exp exp2 expm1 log log1p log2 logistic rsqrt sin sqrt tan tanh"
 
 
-strict_functions: dict[str, Any] = dict(_strict_functions())
-for _name in _WITH_ACCURACY.split():
-    strict_functions[_name] = with_accuracy(strict_functions[_name])
+def strict_function(name: str, function: Any) -> Any:
+    """The form of a function, called `name`, that users get: strict where JAX's is."""
+    if name in _MAKERS:
+        function = _MAKERS[name](function)
+    return with_accuracy(function) if name in _WITH_ACCURACY.split() else function

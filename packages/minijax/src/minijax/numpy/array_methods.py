@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 import minijax.numpy as jnp
 from minijax.errors.tracebacks import hide_frames
-from minijax.lax.sharding import device_put
-from minijax.numpy.indexing.at import at
-from minijax.numpy.indexing.getitem import getitem, iterate
-from minijax.numpy.views import byteswap, view
 from minijax.runtime.array import Array, ArrayLike, public_names_of
 from minijax.runtime.conversion import converts_itself
 from minijax.runtime.dtypes import DTypeLike
@@ -22,30 +20,46 @@ from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversion
 from minijax_stage2.operators import Method, operator_of
 from minijax_stage2.shaped_array import has_type
 
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": jnp.add,
-    "sub": jnp.subtract,
-    "mul": jnp.multiply,
-    "truediv": jnp.divide,
-    "floordiv": jnp.floor_divide,
-    "mod": jnp.remainder,
-    "divmod": jnp.divmod,
-    "pow": jnp.power,
-    "matmul": jnp.matmul,
-    "and": jnp.bitwise_and,
-    "or": jnp.bitwise_or,
-    "xor": jnp.bitwise_xor,
-    "lshift": jnp.left_shift,
-    "rshift": jnp.right_shift,
+OPERATORS = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "divmod": "divmod",
+    "pow": "power",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
 }
-COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": jnp.equal,
-    "ne": jnp.not_equal,
-    "lt": jnp.less,
-    "le": jnp.less_equal,
-    "gt": jnp.greater,
-    "ge": jnp.greater_equal,
+COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
 }
+
+
+class _Later:
+    """A method that is imported, with what it needs, when it is first used."""
+
+    def __init__(
+        self, module: str, name: str, finish: Callable[[Any], Any] = lambda function: function
+    ):
+        self.module, self.name, self.finish = module, name, finish
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        method = self.finish(getattr(import_module(self.module), self.name))
+        for cls in (Array, Tracer):
+            for name in [name for name, value in vars(cls).items() if value is self]:
+                setattr(cls, name, method)
+        return method.__get__(instance, owner)
 
 
 def _operator(
@@ -76,7 +90,7 @@ def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
         applies = converts_itself(other) or (
             has_type(other) and (self.aval.dtype.kind in own or typeof(other).dtype.kind in others)
         )
-        return (METHODS[name] if applies else operate)(self, other)
+        return (getattr(Array, name) if applies else operate)(self, other)
 
     return method
 
@@ -172,6 +186,8 @@ def _to_device(self: Any, device: Any, *, stream: None = None) -> Array:
     """The array on a device; see `device_put`."""
     if stream is not None:
         raise NotImplementedError(f"to_device: stream must be None, found {stream!r}")
+    from minijax.lax.sharding import device_put
+
     return device_put(self, device)
 
 
@@ -184,85 +200,61 @@ def _round(self: Any, ndigits: int | None = None) -> Array:
     return jnp.astype(jnp.round(self), int) if ndigits is None else jnp.round(self, ndigits)
 
 
+_FUNCTIONS = (
+    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal "
+    "dot max mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum "
+    "swapaxes take trace var"
+)
 METHODS: dict[str, Any] = {
+    **{name: _Later("minijax.numpy", name) for name in _FUNCTIONS.split()},
     "__array_namespace__": _namespace,
     "__contains__": _contains,
-    "__neg__": jnp.negative,
-    "__abs__": jnp.abs,
-    "__getitem__": getitem,
+    "__neg__": _Later("minijax.numpy", "negative"),
+    "__abs__": _Later("minijax.numpy", "abs"),
+    "__getitem__": _Later("minijax.numpy.indexing.getitem", "getitem"),
     "__setitem__": _setitem,
-    "__invert__": jnp.bitwise_not,
-    "__iter__": iterate,
-    "__pos__": jnp.positive,
+    "__invert__": _Later("minijax.numpy", "bitwise_not"),
+    "__iter__": _Later("minijax.numpy.indexing.getitem", "iterate"),
+    "__pos__": _Later("minijax.numpy", "positive"),
     "__round__": _round,
-    "all": jnp.all,
-    "any": jnp.any,
-    "argpartition": jnp.argpartition,
-    "argsort": jnp.argsort,
-    "argmax": jnp.argmax,
-    "argmin": jnp.argmin,
     "astype": _astype,
-    "at": at,
-    "byteswap": byteswap,
-    "choose": jnp.choose,
-    "clip": jnp.clip,
+    "at": _Later("minijax.numpy.indexing.at", "at"),
+    "byteswap": _Later("minijax.numpy.views", "byteswap"),
     "compress": _compress,
-    "diagonal": jnp.diagonal,
-    "cumprod": jnp.cumprod,
-    "cumsum": jnp.cumsum,
-    "dot": jnp.dot,
     "flat": property(_flat),
-    "flatten": jnp.ravel,
-    "mT": property(jnp.matrix_transpose),
-    "conj": jnp.conj,
-    "conjugate": jnp.conjugate,
-    "imag": property(jnp.imag),
-    "max": jnp.max,
-    "mean": jnp.mean,
-    "min": jnp.min,
-    "nonzero": jnp.nonzero,
-    "prod": jnp.prod,
-    "ptp": jnp.ptp,
-    "ravel": jnp.ravel,
+    "flatten": _Later("minijax.numpy", "ravel"),
+    "imag": _Later("minijax.numpy", "imag", property),
+    "mT": _Later("minijax.numpy", "matrix_transpose", property),
+    "real": _Later("minijax.numpy", "real", property),
     "reshape": _reshape,
-    "repeat": jnp.repeat,
-    "real": property(jnp.real),
-    "round": jnp.round,
-    "searchsorted": jnp.searchsorted,
-    "sort": jnp.sort,
-    "squeeze": jnp.squeeze,
-    "std": jnp.std,
-    "sum": jnp.sum,
-    "swapaxes": jnp.swapaxes,
-    "take": jnp.take,
     "to_device": _to_device,
     "tobytes": _tobytes,
-    "trace": jnp.trace,
-    "var": jnp.var,
-    "view": view,
+    "view": _Later("minijax.numpy.views", "view"),
 }
 
 for name, function in (OPERATORS | COMPARISONS).items():
-    METHODS[f"__{name}__"] = _operator(function)
+    METHODS[f"__{name}__"] = _Later("minijax.numpy", function, _operator)
+_reflected = partial(_operator, is_reflected=True)
 for name, function in OPERATORS.items():
-    METHODS[f"__r{name}__"] = _operator(function, is_reflected=True)
-for name in ("__eq__", "__ne__"):
-    METHODS[name] = _operator(COMPARISONS[name.strip("_")], also=(list, tuple))
+    METHODS[f"__r{name}__"] = _Later("minijax.numpy", function, _reflected)
+_of_lists = partial(_operator, also=(list, tuple))
+for name in ("eq", "ne"):
+    METHODS[f"__{name}__"] = _Later("minijax.numpy", COMPARISONS[name], _of_lists)
 
 # What Arrays have of their own, or tracers do by the functions of the stages, where these can.
 OF_TRACERS: dict[str, Any] = {
-    "__abs__": jnp.abs,
+    "__abs__": METHODS["__abs__"],
     "__complex__": lambda x: complex(float(x)),
     "__copy__": lambda x: x,  # for nobody writes to it
     "__deepcopy__": lambda x, memo: x,
     "__format__": _format,
     "__int__": lambda x: x.__index__(),
-    "__iter__": iterate,
+    "__iter__": METHODS["__iter__"],
     "__reduce_ex__": _reduce_ex,
     "astype": lambda x, *args, **how: (
         _astype if how or len(args) > 1 or x.aval.dtype.kind == "c" else functions.astype
     )(x, *args, **how),
-    "copy": jnp.copy,
+    "copy": _Later("minijax.numpy", "copy"),
     "item": _item,
     "itemsize": property(lambda x: x.dtype.itemsize),
     "nbytes": property(lambda x: x.size * x.dtype.itemsize),

@@ -17,7 +17,6 @@ import numpy as np
 
 import minijax_stage3 as stage3
 from minijax import xla
-from minijax.runtime import hooks
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
@@ -28,6 +27,7 @@ from minijax.settings.key_types import (
     implementation_of,
     is_key_type,
 )
+from minijax.settings.later import later
 from minijax.settings.number_types import parse_dtype, wide_number
 from minijax.shardings.layout import Format, format_of
 from minijax.shardings.sharding import Index, Sharding, SingleDeviceSharding, sharding_of
@@ -65,6 +65,10 @@ def public_names_of(x: Any) -> list[str]:
     return [name for name in object.__dir__(x) if name in public or name.startswith("_")]
 
 
+_evaluate_primitive = later("minijax.runtime.evaluation", "evaluate_primitive")
+_move_on_devices = later("minijax.runtime.partitioning", "move_on_devices")
+
+
 class _ArrayType(type):
     """Metaclass that makes `isinstance(x, Array)` true for tracers, as programs for JAX expect."""
 
@@ -99,7 +103,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """Evaluate a primitive on the devices that hold its operands."""
-        return hooks.evaluations[-1](primitive, args, params)
+        return _evaluate_primitive(primitive, args, params)  # type: ignore[no-any-return]
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers as a read-only numpy array, without a copy if memory can be shared.
@@ -710,7 +714,7 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
             is_it = type(x) is array_type and x.aval is aval
             return x if is_it else array_type(x.placed, aval)
         if not is_readable(x):
-            moved: PlacedArray = hooks.moves_of_placed[-1](x, sharding, array_type)
+            moved: PlacedArray = _move_on_devices(x, sharding, array_type)
             return moved
     if isinstance(x, Array):
         with xla.moving_between_devices(aval, x.devices(), sharding.device_set):

@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
-from minijax.runtime import hooks
+from minijax.runtime import switched_on
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, of_library
 from minijax.runtime.compiled import call, compile_primitive
 from minijax.runtime.partitioning import (
@@ -162,13 +162,12 @@ class DeviceTrace(EvalTrace):
             else:
                 outs = call(compile_primitive(primitive, in_avals, params), args)
         if Switch.used:
-            for check in hooks.after_primitive:
-                check(primitive, args, params, outs)
+            switched_on.after_primitive(primitive, args, params, outs)
         return outs
 
 
 device_trace = DeviceTrace()
-hooks.evaluations.append(device_trace.process)
+evaluate_primitive = device_trace.process
 
 
 class library_evaluation:
@@ -219,8 +218,7 @@ def evaluated_by_library(function: Function) -> Function:
             with library_evaluation():
                 result = function(*args, **kwargs)
             if Switch.used:
-                for check in hooks.after_function:
-                    check()
+                switched_on.after_function()
             return result
         except Exception as error:
             try:

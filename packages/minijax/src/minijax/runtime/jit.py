@@ -16,7 +16,7 @@ from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
-from minijax.runtime import hooks
+from minijax.runtime import switched_on
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.calls import Called, compiled, order_of_leaves
 from minijax.runtime.compilation import Compilation, CompileOptions, DonatingExecutor
@@ -26,7 +26,6 @@ from minijax.runtime.default_placement import DefaultPlacement, default_placemen
 from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
 from minijax.runtime.executor import Executor, call_with_number
 from minijax.runtime.given_shardings import GivenShardings
-from minijax.runtime.hooks import call_by_hook
 from minijax.runtime.inline import Inline, is_early
 from minijax.runtime.not_given import not_given
 from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
@@ -52,6 +51,7 @@ from minijax.settings.debugging import (
     require_execution,
     require_tracing,
 )
+from minijax.settings.later import later
 from minijax.settings.monitoring import TRACED
 from minijax.settings.number_types import set_number_types, types_here, types_in_function
 from minijax.settings.tracers import adopted, adopted_traces
@@ -260,7 +260,7 @@ class PjitFunction(PickledByName, Called):
             with_refs = call_with_refs(self, args, kwargs)
             if with_refs:
                 return with_refs
-        result = call_by_hook(self, args, kwargs)
+        result = switched_on.call_checked(self, args, kwargs)
         if result is None and default_placement() is not None and is_evaluating():
             return (self._call_flat(args, kwargs),)
         return result
@@ -884,11 +884,13 @@ def _jitted_of(
     return cls(fun, static, options, cache_of(fun, (static.argnums, static.argnames)), *others)
 
 
+_constrain = later("minijax.lax.sharding", "constrain")
+
+
 def _constrained(values: Sequence[Any], shardings: Shardings) -> list[Any]:
     """Values inside a transformation with the shardings that are given for them."""
-    constrain = hooks.constraints[-1]
     return [
-        x if sharding is None else constrain(x, sharding)
+        x if sharding is None else _constrain(x, sharding)
         for x, sharding in zip(values, shardings or [None] * len(values), strict=True)
     ]
 

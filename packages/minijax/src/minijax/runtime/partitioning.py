@@ -15,7 +15,6 @@ import numpy as np
 
 from minijax import xla
 from minijax.errors.classes import CompileError
-from minijax.runtime import hooks
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
 from minijax.runtime.compilation_cache import compile_or_load_partitioned
 from minijax.runtime.compiled import call, compile_jaxpr, compile_primitive
@@ -580,9 +579,6 @@ def _moving(aval: ShapedArray, source: Sharding, target: Sharding) -> Partitione
     var = Var(aval)
     jaxpr = Jaxpr([], [var], [], [var])
     return PartitionedProgram("jit_device_put", jaxpr, [source], [target], ["x"], {}, {}).compile()
-
-
-hooks.moves_of_placed.append(move_on_devices)
 
 
 def as_argument(x: Any, aval: ShapedArray) -> Any:

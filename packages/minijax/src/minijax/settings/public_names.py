@@ -48,10 +48,10 @@ def _list_public_names(namespace: Namespace) -> None:
     """Make `dir` of a module, and so the completion of a prompt, list what is public."""
 
     def __dir__() -> list[str]:
-        return sorted({*namespace["__all__"], *filter(_is_special, namespace)})
+        return sorted({*namespace["__all__"], *filter(is_special, namespace)})
 
     namespace["__dir__"] = __dir__
 
 
-def _is_special(name: str) -> bool:
+def is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import minijax_stage2 as stage2
+from minijax.settings.later import named
 from minijax.settings.printed_types import type_text
 from minijax_stage2 import current_trace, typeof
 from minijax_stage2.errors import (
@@ -22,6 +23,7 @@ from minijax_stage2.jvp import JVPTracer
 from minijax_stage2.vmap import BatchTracer
 from minijax_stage3.staging import JaxprTracer
 from minijax_stage4.partial_eval import PartialEvalTrace
+from minijax_stage4.transpose import BackwardPass
 
 _REMEDIES = {
     ConcretizationTypeError: "Keep it an array: the functions of minijax.numpy, such as jnp.sin, "
@@ -129,15 +131,15 @@ def of_library(cls: Any) -> Any:
     return type(cls.__name__, (Tracer, cls), names)
 
 
-# By interpreter of a stage: the subclass that the library uses in its place.
-own_interpreters: dict[type[Any], type[Any]] = {}
+# By interpreter of a stage: the subclass that the library uses in its place, by its module.
+_OWN_INTERPRETERS = {BackwardPass: "minijax.lax.backward_pass"}
 
 
 @cache
 def interpreter_of_library(cls: Any) -> Any:
     """The library's subclass of an interpreter; by default only its tracers are the library's."""
-    if cls in own_interpreters:
-        return own_interpreters[cls]
+    if cls in _OWN_INTERPRETERS:
+        return named(_OWN_INTERPRETERS[cls], cls.__name__)
     names = {"tracer": of_library(cls.tracer), "__module__": cls.__module__, "__doc__": cls.__doc__}
     return type(cls.__name__, (cls,), names)
 

@@ -8,6 +8,7 @@ whose type says nothing is divided as the compiler likes.
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ class ShardedArray(ShapedArray):
         key = plain, mesh, division
         aval = _interned.get(key)
         if aval is None:
+            for module in _RULES:
+                import_module(module)
             aval = object.__new__(cls)
             aval.shape, aval.dtype, aval.weak_type = plain.shape, plain.dtype, plain.weak_type
             aval.plain, aval.mesh, aval.division = key
@@ -128,6 +131,8 @@ class ShardedArray(ShapedArray):
 
 
 _interned: "dict[Any, ShardedArray]" = {}
+# What has rules for primitives of such types, and is imported with the first of these.
+_RULES = "minijax.primitives.sharding_rules_of_stages", "minijax.lax.resharding"
 
 
 def convert(x: Any, aval: ShapedArray) -> Any:

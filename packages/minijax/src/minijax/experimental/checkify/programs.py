@@ -18,7 +18,7 @@ from minijax.experimental.checkify.interpreter import (
 )
 from minijax.lax.control_flow.cond_rules import cond_p
 from minijax.lax.control_flow.scan_primitive import scan_p
-from minijax.lax.control_flow.while_loop import while_p
+from minijax.lax.control_flow.while_primitive import while_p
 from minijax.lax.control_flow.while_rules import OF_SOME_EXAMPLES
 from minijax.lax.shapes.creation import full
 from minijax.parallel.shard_map_primitive import apply, shard_map_p

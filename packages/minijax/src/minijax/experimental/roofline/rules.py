@@ -16,7 +16,7 @@ from minijax.experimental.roofline.roofline import (
     register_standard_roofline,
 )
 from minijax.lax.indexing.dimension_numbers import GatherScatterMode
-from minijax_stage3 import abstract_eval_rules
+from minijax.lax.primitive_names import all_primitives
 
 Context = RooflineRuleContext
 
@@ -27,9 +27,9 @@ _ELEMENTWISE = """
 """
 _CUMULATIVE = "cummax cummin cumprod cumsum cumlogsumexp"
 _SCATTERS = "scatter_add scatter_max scatter_min scatter_mul"
-_BY_NAME = {primitive.name: primitive for primitive in abstract_eval_rules}
+_BY_NAME = {primitive.name: primitive for primitive in all_primitives()}
 
-for _primitive in tuple(abstract_eval_rules):
+for _primitive in all_primitives():
     register_standard_roofline(_primitive)
 
 

@@ -77,6 +77,8 @@ class Contents:
             self.key.append(x)
         elif isinstance(x, PjitFunction):
             self._add_jitted(x)
+        elif isinstance(x, ModuleType):  # of a subclass
+            self._add_module(x)
         elif isinstance(x, tuple) and cls.__basicsize__ == tuple.__basicsize__:  # a NamedTuple
             self._add_class(cls)
             self._add_items(x)

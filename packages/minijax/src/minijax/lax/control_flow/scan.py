@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+import minijax.lax.control_flow.scan_rules as _rules  # noqa: F401
 from minijax.errors.argument_errors import require_fit
 from minijax.errors.classes import ConcretizationTypeError
 from minijax.lax.control_flow.disabled_jit import scan_in_python

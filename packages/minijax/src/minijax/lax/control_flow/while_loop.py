@@ -5,8 +5,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+import minijax.lax.control_flow.while_rules as _rules  # noqa: F401
 from minijax.lax.control_flow.disabled_jit import while_in_python
 from minijax.lax.control_flow.program_cache import keeps_programs
+from minijax.lax.control_flow.while_primitive import while_p
 from minijax.primitives.loops import cut, hoist_invariant, stage_body, stage_with_carry
 from minijax.primitives.varying import plain_type
 from minijax.pytrees.operations import treedef_tuple
@@ -14,17 +16,13 @@ from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.refs import Ref, passing, values_of, with_outer_refs, write_all
 from minijax.settings.debugging import jit_is_disabled
-from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage2 import ShapedArray, bind, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
 from minijax_stage3.staging import abstractify
 from minijax_stage4.partial_eval import merge, partition
-
-# Operands: constants of the condition, constants of the body, carry. Both programs take their
-# constants first.
-while_p = Primitive("while", higher_order=True)
 
 Carry = TypeVar("Carry")
 

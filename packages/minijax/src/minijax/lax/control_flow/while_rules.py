@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from minijax.lax.control_flow.while_loop import while_p
+from minijax.lax.control_flow.while_primitive import while_p
 from minijax.lax.reductions.standard import reduce_or
 from minijax.primitives.calls import WithToken
 from minijax.primitives.declare_program import declare_program

@@ -4,15 +4,19 @@ Users get them from `minijax.lax.linalg`, where most reject these.
 """
 
 # ruff: noqa: F403
-from minijax.lax.linalg.cholesky import *
-from minijax.lax.linalg.eigen import *
-from minijax.lax.linalg.householder import *
-from minijax.lax.linalg.lu import *
-from minijax.lax.linalg.qdwh import *
-from minijax.lax.linalg.qr import *
-from minijax.lax.linalg.svd import *
-from minijax.lax.linalg.triangular_solve import *
-from minijax.lax.linalg.tridiagonal_solve import *
-from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-_set_all_of_facade(globals())
+from minijax.settings.facades import lazy_facade as _lazy_facade
+
+if _TYPE_CHECKING:
+    from minijax.lax.linalg.cholesky import *
+    from minijax.lax.linalg.eigen import *
+    from minijax.lax.linalg.householder import *
+    from minijax.lax.linalg.lu import *
+    from minijax.lax.linalg.qdwh import *
+    from minijax.lax.linalg.qr import *
+    from minijax.lax.linalg.svd import *
+    from minijax.lax.linalg.triangular_solve import *
+    from minijax.lax.linalg.tridiagonal_solve import *
+
+_lazy_facade(globals())

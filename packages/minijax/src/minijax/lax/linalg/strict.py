@@ -3,7 +3,6 @@
 import inspect
 from typing import Any
 
-import minijax.lax.linalg.promoting as promoting
 from minijax.lax.strict import Function, checked, require_one_dtype
 from minijax.primitives.declare import require_kind
 from minijax_stage2 import typeof
@@ -39,7 +38,6 @@ def _of_floats(function: Function, count: int, kinds: str) -> Function:
     return checked(function, check)
 
 
-strict_functions: dict[str, Any] = {
-    name: _of_floats(getattr(promoting, name), count, kinds)
-    for name, (count, kinds) in _OPERANDS.items()
-}
+def strict_function(name: str, function: Any) -> Any:
+    """The form of a function, called `name`, that users get."""
+    return _of_floats(function, *_OPERANDS[name]) if name in _OPERANDS else function

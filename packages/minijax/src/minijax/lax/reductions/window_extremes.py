@@ -13,7 +13,6 @@ import minijax.lax.elementwise.selection as selection
 import minijax.lax.reductions.standard as reductions
 from minijax.lax.elementwise.comparisons import ge, le
 from minijax.lax.reductions.windows import (
-    declare_known,
     declare_window,
     for_examples,
     int_array,
@@ -230,7 +229,5 @@ reduce_window_min = declare_window(
     kinds="biuf",
     jvp=lambda t, out, x, **window: _gather(t, x, "le", **window),
 )
-declare_known("max", reduce_window_max, reductions.smallest)
-declare_known("min", reduce_window_min, reductions.largest)
 
 __all__: list[str] = []

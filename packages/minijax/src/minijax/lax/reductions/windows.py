@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.lax.elementwise.arithmetic as elementwise
+import minijax.lax.reductions.standard as reductions
 from minijax.errors.argument_errors import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.indexing.slice_pad_concatenate import pad, slice
@@ -25,6 +26,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.regions import operation_of, region, stage_computation
 from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.later import later
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import jvp_flat
@@ -389,16 +391,13 @@ reduce_window_sum: Callable[..., Any] = declare_window(
     transpose=_spread_over_windows,
 )
 
+_EXTREMES = "minijax.lax.reductions.window_extremes"  # which is made of this module
 # The reductions by one operation, by its name, with the number that changes nothing.
 _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "add": (reduce_window_sum, lambda dtype: 0),
+    "max": (later(_EXTREMES, "reduce_window_max"), reductions.smallest),
+    "min": (later(_EXTREMES, "reduce_window_min"), reductions.largest),
 }
-
-
-def declare_known(
-    operation_name: str, reduce: Callable[..., Any], neutral: Callable[..., Any]
-) -> None:
-    _KNOWN[operation_name] = reduce, neutral
 
 
 __all__ = [

@@ -1,10 +1,14 @@
 """Linear algebra, with the names of `numpy.linalg`."""
 
 # ruff: noqa: F403
-from minijax.numpy.linalg.decompositions import *
-from minijax.numpy.linalg.norms import *
-from minijax.numpy.linalg.products import *
-from minijax.numpy.linalg.solve import *
-from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-_set_all_of_facade(globals())
+from minijax.settings.facades import lazy_facade as _lazy_facade
+
+if _TYPE_CHECKING:
+    from minijax.numpy.linalg.decompositions import *
+    from minijax.numpy.linalg.norms import *
+    from minijax.numpy.linalg.products import *
+    from minijax.numpy.linalg.solve import *
+
+_lazy_facade(globals())

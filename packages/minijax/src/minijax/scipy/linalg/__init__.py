@@ -5,11 +5,15 @@ that is not finite gives NaN.
 """
 
 # ruff: noqa: F403
-from minijax.scipy.linalg.decompositions import *
-from minijax.scipy.linalg.matrix_functions import *
-from minijax.scipy.linalg.solve import *
-from minijax.scipy.linalg.special_matrices import *
-from minijax.scipy.linalg.sylvester import *
-from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-_set_all_of_facade(globals())
+from minijax.settings.facades import lazy_facade as _lazy_facade
+
+if _TYPE_CHECKING:
+    from minijax.scipy.linalg.decompositions import *
+    from minijax.scipy.linalg.matrix_functions import *
+    from minijax.scipy.linalg.solve import *
+    from minijax.scipy.linalg.special_matrices import *
+    from minijax.scipy.linalg.sylvester import *
+
+_lazy_facade(globals())

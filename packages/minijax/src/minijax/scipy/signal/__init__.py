@@ -1,10 +1,14 @@
 """Convolutions and spectra, under the names of `jax.scipy.signal`."""
 
 # ruff: noqa: F403
-from minijax.scipy.signal.convolution import *
-from minijax.scipy.signal.segments import detrend as detrend
-from minijax.scipy.signal.short_time import *
-from minijax.scipy.signal.spectral_density import *
-from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-_set_all_of_facade(globals())
+from minijax.settings.facades import lazy_facade as _lazy_facade
+
+if _TYPE_CHECKING:
+    from minijax.scipy.signal.convolution import *
+    from minijax.scipy.signal.segments import detrend as detrend
+    from minijax.scipy.signal.short_time import *
+    from minijax.scipy.signal.spectral_density import *
+
+_lazy_facade(globals())

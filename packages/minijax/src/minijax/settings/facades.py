@@ -1,0 +1,71 @@
+"""Facades: modules whose public names are imported from their rooms when they are first used.
+
+A facade shows type checkers what it offers by imports under `TYPE_CHECKING`; the table of
+`facade_names`, which `python -m nets.facades` makes from these, says at run time where a name is.
+"""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from minijax.settings.facade_names import FACADES
+from minijax.settings.public_names import Namespace, is_special
+
+
+class _Facade(ModuleType):
+    def __reduce__(self) -> tuple[Any, ...]:
+        return import_module, (self.__name__,)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep a public name, such as `einsum`, when a submodule of that name is imported."""
+        place = self.__places__.get(name)
+        if place is None or place[0] == self.__name__ or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+def lazy_facade(
+    namespace: Namespace,
+    finish: Callable[[str, Any], Any] = lambda name, value: value,
+    otherwise: Callable[[str, str], Any] | None = None,
+) -> None:
+    """Make a module a facade: its names are those of its table, and those that it defines itself.
+
+    Arguments:
+        namespace: `globals()` of the module, which calls this in its last line.
+        finish: `finish(name, value)` returns what the facade offers for a value of the library.
+        otherwise: `otherwise(facade, name)` returns the value of a name that is not public, or
+            raises AttributeError.
+    """
+    facade = namespace["__name__"]
+    places = dict(_places(FACADES[facade]))
+
+    def __getattr__(name: str) -> Any:
+        if name == "__all__":
+            own = {key for key, value in namespace.items() if not isinstance(value, ModuleType)}
+            value: Any = sorted(key for key in {*places, *own} if not key.startswith("_"))
+        elif name in places:
+            module, attribute = places[name]
+            if module == facade:
+                return import_module(f"{facade}.{attribute}")
+            value = finish(name, getattr(import_module(module), attribute))
+        elif otherwise is not None and not is_special(name):
+            return otherwise(facade, name)
+        else:
+            raise AttributeError(f"module {facade!r} has no attribute {name!r}")
+        return namespace.setdefault(name, value)
+
+    def __dir__() -> list[str]:
+        return sorted({*sys.modules[facade].__all__, *filter(is_special, namespace)})
+
+    namespace.update(__getattr__=__getattr__, __dir__=__dir__, __places__=places)
+    sys.modules[facade].__class__ = _Facade
+
+
+def _places(table: dict[str, str]) -> Any:
+    """Yield each public name of a facade with the module that defines it, and its name there."""
+    for module, names in table.items():
+        for public in names.split():
+            name, _, alias = public.partition(":")
+            yield alias or name, (module, name)
