@@ -14,6 +14,7 @@ def all_primitives() -> list[Primitive]:
     for table in FACADES.values():
         for module in table:
             import_module(module)
+    import_module("minijax.debug")
     return list(abstract_eval_rules)
 
 
