@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "packages/minijax/src"
@@ -25,6 +26,7 @@ FACADES: dict[str, dict[str, str]] = '''
 Offered = dict[str, tuple[str, str]]  # by its public name: a module, and the name there
 
 
+@cache
 def facades() -> dict[str, Path]:
     """The modules that call `lazy_facade`."""
     found = {}

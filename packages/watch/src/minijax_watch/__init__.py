@@ -5,13 +5,18 @@ the programs of stage 3.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from minijax_watch.recorder import record
-from minijax_watch.recording import Recording
+if TYPE_CHECKING:
+    from minijax_watch.graphviz import to_dot
+    from minijax_watch.highlighting import in_color, to_html, wants_color
+    from minijax_watch.recorder import record
+    from minijax_watch.recording import Recording
 
-_OF_PROGRAMS = {
+_MODULES = {
+    "Recording": "recording",
     "in_color": "highlighting",
+    "record": "recorder",
     "to_dot": "graphviz",
     "to_html": "highlighting",
     "wants_color": "highlighting",
@@ -19,10 +24,10 @@ _OF_PROGRAMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """The functions of programs, which need stage 3."""
-    if name not in _OF_PROGRAMS:
+    """The functions of this package; those of programs need stage 3."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"minijax_watch.{_OF_PROGRAMS[name]}"), name)
+    return getattr(import_module(f"minijax_watch.{_MODULES[name]}"), name)
 
 
 __all__ = ["Recording", "in_color", "record", "to_dot", "to_html", "wants_color"]

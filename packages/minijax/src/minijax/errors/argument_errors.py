@@ -9,7 +9,6 @@ import functools
 import inspect
 import operator
 import os
-import sysconfig
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -50,8 +49,8 @@ _OURS = tuple(
     os.path.dirname(os.path.abspath(str(file))) + os.sep
     for file in (os.path.dirname(__file__), *(package.__file__ for package in _PACKAGES))
 )
-_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+_STANDARD_LIBRARY = os.path.dirname(os.__file__)
+_INSTALLED = tuple([f"{_STANDARD_LIBRARY}{os.sep}{name}-packages" for name in ("site", "dist")])
 _LIBRARIES = tuple(os.path.dirname(str(package.__file__)) + os.sep for package in (np, ml_dtypes))
 
 

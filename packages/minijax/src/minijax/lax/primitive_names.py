@@ -1,6 +1,6 @@
 """Primitives by name: `add` applies `add_p`."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from importlib import import_module
 
 from minijax.settings.facade_names import FACADES
@@ -31,11 +31,9 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
     """
     own_name = name.removesuffix("_p")
     if name.endswith("_p") and (among is None or own_name in among):
-        for primitives in (lambda: list(abstract_eval_rules), all_primitives):
-            for primitive in primitives():
-                # Stage 4's is another: that of the library chooses between more branches.
-                if primitive.name == own_name and primitive is not cond_p:
-                    return primitive
+        primitive = _named(abstract_eval_rules, own_name) or _named(all_primitives(), own_name)
+        if primitive is not None:
+            return primitive
         from minijax.lax.composites import FUNCTIONS, INLINED, composite, inlined
 
         if own_name in FUNCTIONS:
@@ -43,6 +41,14 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
         if own_name in INLINED:
             return inlined(own_name, INLINED[own_name])
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def _named(primitives: Iterable[Primitive], name: str) -> Primitive | None:
+    for primitive in primitives:
+        # Stage 4's is another: that of the library chooses between more branches.
+        if primitive.name == name and primitive is not cond_p:
+            return primitive
+    return None
 
 
 def primitive_of_linalg(module: str, name: str) -> Primitive:

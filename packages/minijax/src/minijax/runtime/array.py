@@ -103,7 +103,8 @@ class Array(stage3.Array, metaclass=_ArrayType):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """Evaluate a primitive on the devices that hold its operands."""
-        return _evaluate_primitive(primitive, args, params)  # type: ignore[no-any-return]
+        outs: list[Any] = _evaluate_primitive(primitive, args, params)
+        return outs
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The numbers as a read-only numpy array, without a copy if memory can be shared.

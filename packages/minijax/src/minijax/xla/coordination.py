@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import ceil
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from minijax.xla.client_options import set_client_option
@@ -203,8 +202,8 @@ def process_runs(pid: int) -> bool:
     except OSError:
         return True
     if sys.platform == "linux":  # one that its parent has not asked about yet
-        with suppress(OSError):
-            return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+        with suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+            return ") Z " not in stat.read()
     return True
 
 

@@ -1,0 +1,101 @@
+"""Facades import what they offer when it is first used, and nobody notices."""
+
+import importlib
+import pickle
+import pkgutil
+import subprocess
+import sys
+import textwrap
+import types
+
+import pytest
+
+import minijax
+from minijax.settings import facade_names
+from nets import facades
+
+
+def run(program):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_table_is_what_type_checkers_see():
+    found = facades.tables()
+    assert found == facade_names.FACADES, "python -m nets.facades writes it"
+
+
+@pytest.mark.parametrize("name", facade_names.FACADES)
+def test_every_name_is_there_and_listed(name):
+    facade = importlib.import_module(name)
+    offered = {
+        public.rpartition(":")[2]
+        for names in facade_names.FACADES[name].values()
+        for public in names.split()
+    }
+    assert set(facade.__all__) <= set(dir(facade))
+    for each in {*offered, *facade.__all__}:
+        value = getattr(facade, each)
+        assert value is getattr(facade, each)
+        is_module = isinstance(value, types.ModuleType)
+        assert not is_module or value.__name__.startswith(("minijax.", "numpy"))
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
+        facade.nothing  # noqa: B018
+
+
+def test_a_module_does_not_hide_the_function_of_its_name():
+    run(
+        """
+        import minijax.numpy.einsum
+        import minijax.numpy as jnp
+        from minijax.random import uniform
+        import minijax.random.uniform
+        from minijax import random
+        assert callable(jnp.einsum) and callable(uniform) and callable(random.uniform)
+        """
+    )
+
+
+def test_facades_are_pickled_by_name():
+    for name in facade_names.FACADES:
+        facade = importlib.import_module(name)
+        assert pickle.loads(pickle.dumps(facade)) is facade
+
+
+def test_what_is_named_is_replaced(monkeypatch):
+    monkeypatch.setattr(minijax.numpy, "sin", abs)
+    assert minijax.numpy.sin is abs
+
+
+def test_anything_may_be_imported_while_a_function_is_traced():
+    run(
+        """
+        import importlib
+        import minijax
+        from minijax.settings.facade_names import FACADES
+
+        def f(x):
+            for table in FACADES.values():
+                for module in table:
+                    importlib.import_module(module)
+            return x * 2
+
+        with minijax.checking_leaks():
+            assert minijax.jit(minijax.grad(f))(3.0) == 2
+        assert minijax.numpy.sum(minijax.random.uniform(minijax.random.key(0), (3,))) > 0
+        """
+    )
+
+
+@pytest.mark.nightly
+def test_any_module_may_be_the_first():
+    modules = [
+        each.name
+        for each in pkgutil.walk_packages(minijax.__path__, "minijax.")
+        if not each.name.endswith(("__main__", "declared_primitives"))
+        and ".as_jax" not in each.name
+    ]
+    for name in modules:
+        run(f"import {name}")
