@@ -77,18 +77,19 @@ def with_own_conversions(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments, with the array of each that converts itself, also in lists and tuples."""
-    if any(map(_has_own_conversion, args)):
-        args = tuple(map(_own_conversion, args))
-    if kwargs and any(map(_has_own_conversion, kwargs.values())):
-        kwargs = {name: _own_conversion(x) for name, x in kwargs.items()}
-    return args, kwargs
+    given = (*args, *kwargs.values()) if kwargs else args
+    classes = [cls for x in given for cls in (map(type, x) if type(x) in _ROWS else (type(x),))]
+    if not any([hasattr(cls, "__jax_array__") for cls in classes]):
+        return args, kwargs
+    return tuple(map(_own_conversion, args)), {
+        name: _own_conversion(x) for name, x in kwargs.items()
+    }
 
 
-def _has_own_conversion(x: Any) -> bool:
-    return any(map(converts_itself, x)) if type(x) in (list, tuple) else converts_itself(x)
+_ROWS = (list, tuple)
 
 
 def _own_conversion(x: Any) -> Any:
-    if type(x) in (list, tuple):
+    if type(x) in _ROWS:
         return type(x)(map(_own_conversion, x))
     return x.__jax_array__() if converts_itself(x) else x

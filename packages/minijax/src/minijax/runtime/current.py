@@ -7,6 +7,12 @@ from minijax_stage2.trace import EvalTrace
 
 def is_evaluating() -> bool:
     """Return True if this thread is only evaluating: no function is being traced or transformed."""
-    if in_context.get() is None:
+    interpreter = in_context.get()
+    if interpreter is None:
         return True
-    return isinstance(current_interpreter(), EvalTrace | EvalInterpreter)
+    if interpreter.ended:
+        interpreter = current_interpreter()
+    return isinstance(interpreter, _EVALUATORS)
+
+
+_EVALUATORS = EvalTrace, EvalInterpreter

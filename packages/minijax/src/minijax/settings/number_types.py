@@ -75,6 +75,8 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     Raises:
         TypeError: it is none.
     """
+    if isinstance(given, np.dtype):
+        return given
     if not hasattr(given, "aval") and not isinstance(given, list | dict | tuple):
         with suppress(TypeError, ValueError, AttributeError):
             dtype: np.dtype[Any] = np.dtype(given)
@@ -186,6 +188,8 @@ class LibraryDialect(Dialect):
 
     def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
         """The dtype, or that of 32 bits in its place, as `explicit_x64_dtypes` says."""
+        if isinstance(given, np.dtype) and self.in_memory(given) is given:
+            return given
         found, dtype = super().dtype_of(caller, given), parse_dtype(caller, given)
         is_pythons = any(given is scalar for scalar in python_scalars)
         if found.itemsize >= dtype.itemsize or is_pythons:
