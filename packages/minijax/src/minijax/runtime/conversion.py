@@ -79,7 +79,7 @@ def with_own_conversions(
     """Arguments, with the array of each that converts itself, also in lists and tuples."""
     given = (*args, *kwargs.values()) if kwargs else args
     classes = [cls for x in given for cls in (map(type, x) if type(x) in _ROWS else (type(x),))]
-    if not any([hasattr(cls, "__jax_array__") for cls in classes]):
+    if not [cls for cls in classes if hasattr(cls, "__jax_array__")]:
         return args, kwargs
     return tuple(map(_own_conversion, args)), {
         name: _own_conversion(x) for name, x in kwargs.items()
