@@ -54,7 +54,7 @@ def lazy_facade(
             return otherwise(facade, name)
         else:
             raise AttributeError(f"module {facade!r} has no attribute {name!r}")
-        return namespace.setdefault(name, value)
+        return value if is_special(name) else namespace.setdefault(name, value)  # a version changes
 
     def __dir__() -> list[str]:
         return sorted({*sys.modules[facade].__all__, *filter(is_special, namespace)})
