@@ -24,9 +24,10 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.public_names import set_all
+from minijax_stage2 import shaped_array
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
-from minijax_stage2.shaped_array import dialect, is_inexact
+from minijax_stage2.shaped_array import is_inexact
 
 Axes = int | Sequence[int]
 Shape = Sequence[int]
@@ -51,7 +52,11 @@ def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
     def make(draw: Callable[..., Any]) -> Initializer:
         @evaluated_by_library
         def init(key: Any, shape: Shape, dtype: Any = default) -> Any:
-            found = default_float() if dtype is None else dialect().dtype_of("initializer", dtype)
+            found = (
+                default_float()
+                if dtype is None
+                else shaped_array.dialect().dtype_of("initializer", dtype)
+            )
             if not is_inexact(found):
                 raise ValueError(f"initializer: expected a real or complex dtype, found {found}")
             return draw(key, ints("initializer: shape", shape), found)
