@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+import minijax.primitives.calls as _rules_of_calls  # noqa: F401
 from minijax.primitives.declare_program import step_rules
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.current import is_evaluating

@@ -16,8 +16,9 @@ from minijax.experimental.checkify.error import (
 )
 from minijax.experimental.checkify.interpreter import CheckTrace, check_defaults, check_rules
 from minijax.lax.indexing import scatter
-from minijax.lax.indexing.dimension_numbers import GatherScatterMode, gather_p, scatter_add_p
+from minijax.lax.indexing.dimension_numbers import GatherScatterMode, gather_p
 from minijax.lax.indexing.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
+from minijax.lax.indexing.scatter import scatter_add_p
 from minijax.lax.shapes.creation import full
 from minijax.runtime.dtypes import issubdtype
 from minijax_stage2 import Primitive, bind, tree_structure, typeof

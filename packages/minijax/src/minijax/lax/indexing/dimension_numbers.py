@@ -95,7 +95,6 @@ class ScatterDimensionNumbers(NamedTuple):
 
 # Each is the transpose of the other.
 gather_p = Primitive("gather")
-scatter_add_p = Primitive("scatter_add")
 
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]

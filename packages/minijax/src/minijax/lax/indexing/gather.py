@@ -19,7 +19,6 @@ from minijax.lax.indexing.dimension_numbers import (
     GatherScatterMode,
     ScatterDimensionNumbers,
     gather_p,
-    scatter_add_p,
 )
 from minijax.lax.indexing.indices import as_index, remainder
 from minijax.lax.indexing.slice_pad_concatenate import concatenate
@@ -30,6 +29,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
+from minijax.settings.later import named
 from minijax.settings.number_types import warn_of_lost_part
 from minijax.shardings.types import Axes, Division, division_of
 from minijax_stage2 import ShapedArray, bind1, typeof
@@ -395,6 +395,7 @@ def _transpose_gather(
     """Add up the cotangents of each element, among zeros."""
     zeros = full(x.aval.shape, 0, x.aval.dtype)
     numbers = ScatterDimensionNumbers(*dimension_numbers)
+    scatter_add_p = named("minijax.lax.indexing.scatter", "scatter_add_p")
     return bind1(scatter_add_p, zeros, indices, ct, dimension_numbers=numbers, **options)
 
 

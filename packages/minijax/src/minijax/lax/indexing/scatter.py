@@ -19,7 +19,6 @@ from minijax.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
-    scatter_add_p,
 )
 from minijax.lax.indexing.gather import (
     after,
@@ -400,6 +399,7 @@ def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
 
 
 scatter_p = Primitive("scatter")
+scatter_add_p = Primitive("scatter_add")
 scatter = _scatter(
     scatter_p,
     """`operand` with updates put in. Where several meet, one of them stays.
