@@ -96,12 +96,22 @@ def _widen_tolerances():
     np.testing.assert_allclose = compare_on_gpu
 
 
+@pytest.hookimpl(tryfirst=True)  # before hypothesis reads the sources
 def pytest_collection_modifyitems(config, items):
+    if "hypothesis" in sys.modules and os.environ.get("TESTS_SESSION") != "nightly":
+        _leave_constants_of_sources_out()
     if config.getoption("--device") != "gpu":
         return
     for item in items:
         if "cpu_only" in item.keywords or any(each in item.nodeid for each in OF_THE_CPU):
             item.add_marker(pytest.mark.skip(reason="about the CPU"))
+
+
+def _leave_constants_of_sources_out():
+    """Reading them from all of our packages takes seconds of each process."""
+    from hypothesis.internal.conjecture import providers
+
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 # `--changed`

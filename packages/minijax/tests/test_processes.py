@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import pytest
+from shares import one_in
 
 
 def run(program, *flags, ends_with=0):
@@ -117,7 +118,7 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+@pytest.mark.parametrize("ending", one_in(2, ENDINGS.values()), ids=ENDINGS)
 def test_a_program_ends_in_peace(ending):
     assert run(USE + textwrap.indent(textwrap.dedent(ending), "    ")) == ("", "")
 
