@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# Keys and tokens have dtypes of their own.
+import minijax.random.keys as _keys  # noqa: F401
+import minijax.runtime.tokens as _tokens  # noqa: F401
 from minijax import xla
 from minijax.pytrees import structures
 from minijax.settings.key_types import no_numbers
