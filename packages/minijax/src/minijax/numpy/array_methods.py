@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -14,6 +13,7 @@ from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.array import Array, ArrayLike, public_names_of
 from minijax.runtime.conversion import converts_itself
 from minijax.runtime.dtypes import DTypeLike
+from minijax.settings.later import named
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError, shown
@@ -55,7 +55,7 @@ class _Later:
         self.module, self.name, self.finish = module, name, finish
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        method = self.finish(getattr(import_module(self.module), self.name))
+        method = self.finish(named(self.module, self.name))
         for cls in (Array, Tracer):
             for name in [name for name, value in vars(cls).items() if value is self]:
                 setattr(cls, name, method)

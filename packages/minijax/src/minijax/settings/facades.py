@@ -15,6 +15,8 @@ from minijax.settings.public_names import Namespace, is_special
 
 
 class _Facade(ModuleType):
+    """A facade, which is pickled by its name."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         return import_module, (self.__name__,)
 
@@ -54,7 +56,8 @@ def lazy_facade(
             return otherwise(facade, name)
         else:
             raise AttributeError(f"module {facade!r} has no attribute {name!r}")
-        return value if is_special(name) else namespace.setdefault(name, value)  # a version changes
+        # A version may change: libraries ask for several of them.
+        return value if is_special(name) else namespace.setdefault(name, value)
 
     def __dir__() -> list[str]:
         return sorted({*sys.modules[facade].__all__, *filter(is_special, namespace)})
