@@ -197,10 +197,10 @@ class _Text(str):
     __repr__ = str.__str__  # without quotes
 
 
-def _printable_node(cls: type[Any], aux_data: Any, children: tuple[Any, ...]) -> Any:
-    """Return what prints as a node: Python's containers print themselves."""
+def _printable_node(cls: type[Any], aux_data: Any, children: tuple[Any, ...]) -> _Text:
+    """Return the text of a node: Python's containers print themselves."""
     if cls in (tuple, list, dict, type(None)):
-        return find_node_type(cls).unflatten(aux_data, children)
+        return _Text(repr(find_node_type(cls).unflatten(aux_data, children)))
     name = f"{cls.__name__}[{aux_data}]" if cls in registry else f"namedtuple[{cls.__name__}]"
     return _Text(f"CustomNode({name}, {list(children)})")
 
