@@ -31,7 +31,7 @@ def facades() -> dict[str, Path]:
     """The modules that call `lazy_facade`."""
     found = {}
     for path in sorted((SOURCES / "minijax").rglob("*.py")):
-        if "lazy_facade(globals()" in path.read_text(encoding="utf-8"):
+        if "_lazy_facade(" in path.read_text(encoding="utf-8"):
             parts = path.relative_to(SOURCES).with_suffix("").parts
             found[".".join(parts).removesuffix(".__init__")] = path
     return found

@@ -29,7 +29,7 @@ class _IsMachinery(dict[str, bool]):
         return found
 
 
-# Whether a file belongs to a package that `hide_frames_of` was told of.
+# Whether a file belongs to a package that `hide_frames_of` was given.
 is_machinery = _IsMachinery()
 
 

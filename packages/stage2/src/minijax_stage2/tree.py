@@ -140,7 +140,8 @@ class PyTreeDef:
         return self.nodes.count(None)
 
     def __hash__(self) -> int:
-        return hash(tuple(map(bool, self.nodes)))  # leaf or not: aux_data may have no hash
+        # Auxiliary data may have no hash; == tells structures apart that differ in it alone.
+        return hash(tuple([node and (node[0], node[2]) for node in self.nodes]))
 
     def __repr__(self) -> str:
         leaves = [_Text("*")] * self.num_leaves

@@ -7,7 +7,6 @@ promotes. Primitives have their names with `_p` after them: `add_p`.
 
 # ruff: noqa: F403
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from minijax.lax import linalg as linalg
@@ -15,15 +14,10 @@ if _TYPE_CHECKING:
     from minijax.lax.promoting import *
 else:
     from minijax.settings.facades import lazy_facade as _lazy_facade
+    from minijax.settings.later import later as _later
 
-    def _strict(name: str, function: _Any) -> _Any:
-        from minijax.lax.strict import strict_function
-
-        return strict_function(name, function)
-
-    def _primitive(module: str, name: str) -> _Any:
-        from minijax.lax.primitive_names import primitive_named
-
-        return primitive_named(module, name)
-
-    _lazy_facade(globals(), _strict, _primitive)
+    _lazy_facade(
+        globals(),
+        _later("minijax.lax.strict", "strict_function"),
+        _later("minijax.lax.primitive_names", "primitive_named"),
+    )
