@@ -125,7 +125,7 @@ def install(session: nox.Session, stage: Stage, *requirements: str) -> None:
 
 def install_once(session: nox.Session, *arguments: str) -> None:
     """Installs what is not in the session's environment yet; if it is, no network is needed."""
-    parts = ("*/pyproject.toml", "*/setup.py", "*/src/*/*.pyx")
+    parts = ("*/pyproject.toml", "*/hatch_*.py", "*/src/**/*.pyx")
     made_of = [Path("VERSION"), *(path for part in parts for path in sorted(PACKAGES.glob(part)))]
     text = "\n".join([*arguments, *(path.read_text(encoding="utf-8") for path in made_of)])
     wanted = hashlib.sha256(text.encode()).hexdigest()
@@ -285,26 +285,25 @@ def test_watch_beside_stage_1(session: nox.Session) -> None:
 *STAGES_TESTS, LIBRARY_TESTS = [tests_of(stage) for stage in STAGES]
 
 
-COMPILED = "packages/minijax-compiled"
-
-
 def has_c_compiler() -> bool:
     return any(map(shutil.which, ("cc", "gcc", "clang", "cl")))
 
 
-@nox.session(name="tests-compiled")
-def tests_compiled(session: nox.Session) -> None:
-    """Tests calls by the compiled package, which a C compiler makes."""
-    if not has_c_compiler():
-        session.warn("no C compiler is here: calls by the compiled package are not tested")
-        return
+@nox.session(name="tests-calls")
+def tests_calls(session: nox.Session) -> None:
+    """Tests calls by Python alone, and compiled ones on eight devices."""
     names = "calls", "array", "config", "jit", "jitted", "recorder", "retracing", "tracebacks"
     tests = [f"packages/minijax/tests/test_{name}.py" for name in names]
     arguments = arguments_for(session, tests)
-    install(session, LIBRARY, COMPILED, *group("long-test"))
+    install(session, LIBRARY, *group("long-test"))
     # Eight devices not by our setting, whose default value the tests of settings try.
-    session.env.update({"MINIJAX_TESTS_COMPILED": "1", "XLA_FLAGS": EIGHT_DEVICES["XLA_FLAGS"]})
+    session.env.update({"MINIJAX_COMPILED": "0", "XLA_FLAGS": EIGHT_DEVICES["XLA_FLAGS"]})
     pytest(session, *ON_ALL_CORES, *BY_DAY, *arguments)
+    if not has_c_compiler():
+        session.warn("no C compiler is here: compiled calls are not tested")
+        return
+    session.env["MINIJAX_COMPILED"] = "required"
+    pytest(session, *BY_DAY, *arguments_for(session, tests[:1]))
 
 
 DEVICES, PROCESSES = "tests/devices", "tests/processes"  # which have sessions of their own
@@ -425,7 +424,7 @@ def nightly(session: nox.Session) -> None:
 # Two rows of sessions. While processes wait, and while a session makes its environment, the other
 # row computes. The longest session is the last: it keeps all cores busy when the other row ends.
 ROW = ["tests-processes", "tests-devices", "tests-crossing"]
-ROW_BESIDE = [LIBRARY_TESTS, *STAGES_TESTS, "tests-compiled"]
+ROW_BESIDE = [LIBRARY_TESTS, *STAGES_TESTS, "tests-calls"]
 
 
 @nox.session(venv_backend="none")
@@ -524,8 +523,8 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measures minijax and JAX side by side, with compiled calls where there is a C compiler."""
-    install(session, LIBRARY, *([COMPILED] if has_c_compiler() else []), *group("bench"))
+    """Measures minijax and JAX side by side."""
+    install(session, LIBRARY, *group("bench"))
     session.run("python", "-m", "benchmarks", *session.posargs)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.programs import Library, libraries
+from minijax.runtime import compiled_calls
 
 Action = Callable[[], Any]
 Case = Callable[[Library], Action]
@@ -163,13 +164,12 @@ def machine() -> dict[str, str]:
     """What figures depend on besides the code: they are worth little without it."""
     names = ("numpy", "jaxlib", "jax", "torch", "autograd")
     versions = {name: _version(name) for name in names}
-    is_left_aside = os.environ.get("MINIJAX_COMPILED") == "0"
-    versions["minijax-compiled"] = "left aside" if is_left_aside else _version("minijax-compiled")
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
         **versions,
+        "compiled calls": compiled_calls.state,
     }
 
 

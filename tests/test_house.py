@@ -38,9 +38,8 @@ MOST_LINES = {
     "minijax_stage3": 1199,
     "minijax_stage4": 967,
 }
-EXTRAS = {
-    "minijax": {"jax-cuda13-pjrt", "jax-cuda13-plugin", "minijax-compiled", "rich", "tensorstore"}
-}  # imported where they are needed, or where they are
+# Imported where they are needed, or where they are.
+EXTRAS = {"minijax": {"jax-cuda13-pjrt", "jax-cuda13-plugin", "rich", "tensorstore"}}
 
 every_package = for_each("package", PACKAGES)
 

@@ -1,18 +1,22 @@
 """Calls of jitted functions: the first of a kind, and those that follow, give the same.
 
-All of this is so with the compiled package and without it; `./noxw -s tests-compiled` has it.
+All of this is so with compiled calls and without; `./noxw -s tests-calls` tries both.
 """
 
 import gc
 import itertools
 import os
 import pickle
+import re
+import sys
 import threading
 import weakref
+import zlib
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +28,7 @@ from rows import for_each
 import minijax
 from minijax import jit, tree, xla
 from minijax import numpy as jnp
-from minijax.runtime import calls
+from minijax.runtime import calls, compiled_calls
 from minijax.settings.config import Switch
 from minijax.sharding import NamedSharding
 from minijax.sharding import PartitionSpec as P
@@ -64,11 +68,33 @@ minijax.tree_util.register_pytree_node(
 )
 
 
-def test_the_compiled_package_is_used_where_it_is_asked_for():
-    if os.environ.get("MINIJAX_COMPILED") == "0":
-        assert calls.compiled is None
-    if "MINIJAX_TESTS_COMPILED" in os.environ:
-        assert calls.compiled is not None
+def test_calls_are_compiled_where_that_is_asked_for():
+    asked = os.environ.get("MINIJAX_COMPILED")
+    assert asked != "0" or calls.compiled is None
+    assert asked != "required" or calls.compiled is not None, compiled_calls.state
+
+
+def extension_module(**attributes):
+    """What `import _minijax_calls` gives."""
+    return SimpleNamespace(built_from=zlib.crc32(compiled_calls.SOURCE.read_bytes()), **attributes)
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        (extension_module(), "used"),
+        (None, "not there: .*_minijax_calls.*"),
+        (SimpleNamespace(failure="no compiler"), "not built: no compiler"),
+        (SimpleNamespace(built_from=0), "not used: built for another version.*install minijax.*"),
+    ],
+    ids=["there", "absent", "failed", "another version"],
+)
+def test_a_module_that_does_not_fit_is_not_used_which_is_told(monkeypatch, found, state):
+    monkeypatch.delenv("MINIJAX_COMPILED", raising=False)
+    monkeypatch.setitem(sys.modules, "_minijax_calls", found)
+    module, said = compiled_calls.find()
+    assert re.fullmatch(state, said)
+    assert module is (found if state == "used" else None)
 
 
 def leaves():

@@ -1,17 +1,14 @@
-"""The way that jitted functions are called: by the compiled package, where it is installed.
+"""The way that jitted functions are called: by the extension module, where it is there.
 
-`minijax-compiled` makes the calls whose arguments are Arrays, in tuples, lists and dicts or not,
-and static values; of Arrays on several devices, those that lie where the program has them. All
-others are made by Python, as all are without it. The environment variable MINIJAX_COMPILED=0
-leaves it aside.
+It makes the calls whose arguments are Arrays, in tuples, lists and dicts or not, and static values;
+of Arrays on several devices, those that lie where the program has them. All others are made by
+Python, as all are without it.
 """
 
-import contextlib
-import importlib
 import itertools
-import os
 from typing import TYPE_CHECKING, Any
 
+from minijax.runtime import compiled_calls
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.evaluation import leaf_types
 from minijax.settings.config import Switch
@@ -21,19 +18,15 @@ from minijax_stage2.shaped_array import dialect_in_force, numpys_dialect
 from minijax_stage2.tree import find_node_type, registry
 from minijax_stage3.array import to_buffer
 
-compiled: Any = None  # the module, where it is installed
-
-if os.environ.get("MINIJAX_COMPILED", "1") != "0":
-    with contextlib.suppress(ImportError):
-        compiled = importlib.import_module("minijax_compiled.calls")
+compiled: Any = compiled_calls.module  # None: it is not there
 
 
 class CalledByPython:
-    """The base of jitted functions without the compiled package, which adds nothing."""
+    """The base of jitted functions without the extension module, which adds nothing."""
 
     __slots__ = ()
 
-    _known: Any  # with the package: the calls that it makes
+    _known: Any  # with the module: the calls that it makes
 
 
 if compiled is None or TYPE_CHECKING:

@@ -52,7 +52,7 @@ def known_program(
     make: Any,
     consts: Sequence[Buffer] = (),
 ) -> Executor | None:
-    """The executor of the compiled package; None: it is not there, or knows no such programs.
+    """The executor of the extension module; None: it is not there, or knows no such programs.
 
     Arguments:
         executable: the program, whose first arguments are `consts`.
@@ -73,7 +73,7 @@ def known_program(
 
 
 def donation_of(execute: Executor, donated: Sequence[int], reason: Callable[[], object]) -> Any:
-    """The program of the compiled package that deletes arguments; None: it is not there, or none.
+    """The program of the extension module that deletes arguments; None: it is not there, or none.
 
     Arguments:
         execute: the program.

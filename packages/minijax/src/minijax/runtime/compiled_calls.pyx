@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
 """Calls of jitted functions, from the arguments to the results, without a step in Python.
 
 A call is recognised by its *key*: the structure of its arguments, the types of the Arrays in it,

@@ -1,1 +1,0 @@
-"""Parts of minijax that are compiled, where this package is installed. Users import none of it."""
