@@ -43,60 +43,63 @@ def _types_of_hash(*operands: ShapedArray) -> Avals:
     return [ShapedArray(spread_shape(threefry2x32_p, *operands), UINT32)] * 2
 
 
-class _Words:
-    """Writes arithmetic on arrays of 32-bit words, all of one shape."""
-
-    def __init__(self, b: FunctionBuilder, shape: tuple[int, ...]):
-        self.b = b
-        self.words = ShapedArray(shape, UINT32)
-
-    def apply(self, operation: str, *operands: Value) -> Value:
-        names = ", ".join(x.name for x in operands)
-        (out,) = self.b.emit(f"stablehlo.{operation} {names} : {mlir_type(self.words)}", self.words)
-        return out
-
-    def constant(self, value: int) -> Value:
-        return self.b.constant(value, self.words)
-
-    def rotate_left(self, x: Value, bits: int) -> Value:
-        left = self.apply("shift_left", x, self.constant(bits))
-        right = self.apply("shift_right_logical", x, self.constant(32 - bits))
-        return self.apply("or", left, right)
-
-    def rounds(self, *operands: Value) -> list[Value]:
-        *key, x, y = operands
-        last = self.apply("xor", self.apply("xor", *key), self.constant(PARITY))
-        schedule = [*key, last]
-        x, y = (self.apply("add", word, k) for word, k in zip((x, y), key, strict=True))
-        for i in range(5):
-            for rotation in ROTATIONS[i % 2]:
-                x = self.apply("add", x, y)
-                y = self.apply("xor", x, self.rotate_left(y, rotation))
-            x = self.apply("add", x, schedule[(i + 1) % 3])
-            y = self.apply("add", y, schedule[(i + 2) % 3])
-            y = self.apply("add", y, self.constant(i + 1))
-        return [x, y]
+def _apply(b: FunctionBuilder, operation: str, x: Value, y: Value) -> Value:
+    """Arithmetic on two arrays of one shape."""
+    text = f"stablehlo.{operation} {x.name}, {y.name} : {mlir_type(x.aval)}"
+    return b.emit(text, x.aval)[0]
 
 
-def _lower_hash(b: FunctionBuilder, out_avals: Avals, *operands: Value) -> list[Value]:
-    """A call of the function with the rounds, which each module contains once."""
-    shape = out_avals[0].shape
-
-    def write(b: FunctionBuilder, *operands: Value) -> list[Value]:
-        return _Words(b, shape).rounds(*(b.spread(x, shape) for x in operands))
-
+def _called(
+    b: FunctionBuilder, write: Any, operands: Sequence[Value], out_avals: Avals
+) -> list[Value]:
+    """A call of the function that `write` writes, which a module contains once per types."""
     avals = tuple(x.aval for x in operands)
-    module, key = b.module, (threefry2x32_p, avals)
+    module, key = b.module, (threefry2x32_p, write, avals)
     if key not in module.names:
         module.names[key] = f"threefry2x32_{len(module.names)}"
         function = module.function()
         params = [Value(f"%arg{number}", aval) for number, aval in enumerate(avals)]
         function.finish(module.names[key], "private", params, write(function, *params))
-    name = module.names[key]
     names = ", ".join(x.name for x in operands)
-    return b.emit(
-        f"func.call @{name}({names}) : {signature(list(operands), out_avals)}", *out_avals
+    types = signature(operands, out_avals)
+    return b.emit(f"func.call @{module.names[key]}({names}) : {types}", *out_avals)
+
+
+def _write_four_rounds(b: FunctionBuilder, x: Value, y: Value, *others: Value) -> list[Value]:
+    """Four rounds, after which two words of the key are added."""
+    shape = x.aval.shape
+    key_x, key_y, *bits = (b.spread(other, shape) for other in others)
+    for left, right in zip(bits[:4], bits[4:], strict=True):
+        x = _apply(b, "add", x, y)
+        parts = _apply(b, "shift_left", y, left), _apply(b, "shift_right_logical", y, right)
+        y = _apply(b, "xor", x, _apply(b, "or", *parts))
+    return [_apply(b, "add", x, key_x), _apply(b, "add", y, key_y)]
+
+
+def _write_hash(b: FunctionBuilder, *operands: Value) -> list[Value]:
+    *key, x, y = operands
+    shape = np.broadcast_shapes(*(operand.aval.shape for operand in operands))
+    if key[0].aval.shape != key[1].aval.shape:
+        key = [b.spread(word, shape) for word in key]
+    of_key, number = key[0].aval, ShapedArray((), UINT32)
+    last = _apply(b, "xor", _apply(b, "xor", *key), b.constant(PARITY, of_key))
+    schedule = [*key, last]
+    x, y = (
+        _apply(b, "add", b.spread(word, shape), b.spread(part, shape))
+        for word, part in zip((x, y), key, strict=True)
     )
+    rotations = [[*left, *(32 - bits for bits in left)] for left in ROTATIONS]
+    counts = {bits: b.constant(bits, number) for bits in sorted({*rotations[0], *rotations[1]})}
+    for i in range(5):
+        key_x, key_y = schedule[(i + 1) % 3], schedule[(i + 2) % 3]
+        key_y = _apply(b, "add", key_y, b.constant(i + 1, of_key))
+        bits = [counts[number] for number in rotations[i % 2]]
+        x, y = _called(b, _write_four_rounds, [x, y, key_x, key_y, *bits], [x.aval, y.aval])
+    return [x, y]
+
+
+def _lower_hash(b: FunctionBuilder, out_avals: Avals, *operands: Value) -> list[Value]:
+    return _called(b, _write_hash, operands, out_avals)
 
 
 declare(
