@@ -6,7 +6,7 @@ from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.conversion import tree_to_arrays
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import DeviceTrace, library_evaluation
-from minijax.runtime.jit import DonatingPjitFunction, PjitFunction
+from minijax.runtime.jit import PjitFunction
 from minijax.runtime.operation import Operation
 from minijax.settings.number_types import types_in_function
 from minijax_stage3 import lowering_rules
@@ -33,5 +33,4 @@ def _call_recorded(function: PjitFunction, *args: Any, **kwargs: Any) -> Any:
         raise
 
 
-for _class in PjitFunction, DonatingPjitFunction:
-    watched[_class] = {"__call__": _call_recorded}
+watched[PjitFunction] = {"__call__": _call_recorded}

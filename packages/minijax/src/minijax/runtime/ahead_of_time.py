@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeVar, runt
 
 from minijax import xla
 from minijax.runtime.array import PlacedArray
-from minijax.runtime.compilation import Compilation, DonatingExecutor, checked_options
+from minijax.runtime.compilation import Compilation, checked_options
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.printed_jaxpr import as_printed
@@ -29,7 +29,6 @@ from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef, tree_flatten, tree_leaves
 from minijax_stage3 import ClosedJaxpr, Jaxpr
-from minijax_stage3.array import to_buffer
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -366,10 +365,7 @@ class Compiled(_Stage):
         super().__init__(compilation, in_tree, names)
         self._program = compilation.partitioned(lambda: names)
         self.compiled = self._program.compile() if self._program else compilation.compiled()
-        if compilation.donated:
-            self._donating = DonatingExecutor(compilation, names)
-        else:
-            self.execute = compilation.executor(lambda: names)
+        self._run = compilation.program(lambda: names).run
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -410,11 +406,7 @@ class Compiled(_Stage):
                 f"called with {', '.join(map(str, found))}"
             )
         self._require_shardings(leaves)
-        if self._compilation.donated:
-            return self._donating(leaves, expected)
-        if self._program is not None or self._compilation.where.is_given:
-            return self.execute(leaves)
-        return self.execute(list(map(to_buffer, leaves, expected)))
+        return self._run(leaves)
 
     @property
     def input_shardings(self) -> Any:

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minijax import xla
 from minijax.errors.classes import CompileError, JaxRuntimeError
-from minijax.pytrees import structures
-from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.compiled import compile_jaxpr, compile_text
-from minijax.runtime.executor import Executor, donation_of, executor, known_program
 from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.partitioning import (
     NOWHERE,
     PartitionedProgram,
     Places,
     Shardings,
-    as_argument,
     require_platform,
     shardings_of,
     shardings_within,
+)
+from minijax.runtime.program import (
+    DonatingProgram,
+    Executor,
+    Program,
+    ProgramOnDevices,
+    executor,
 )
 from minijax.runtime.static_arguments import StaticArguments, resolve_arguments
 from minijax.runtime.traced import Traced
 from minijax.runtime.uniform_constants import without_uniform
 from minijax.settings.effort_levels import with_levels, with_settings
-from minijax_stage2 import ShapedArray, tree_leaves
+from minijax_stage2 import tree_leaves
 from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of, user_source
-from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import Jaxpr
-from minijax_stage3.array import new_buffer, to_buffer
+from minijax_stage3.array import to_buffer
 from minijax_stage3.executable import CompiledJaxpr, device_type
 from minijax_stage3.jit_rules import smaller_jaxpr
+
+AnyProgram = Program | ProgramOnDevices | DonatingProgram
 
 
 class CompileOptions(NamedTuple):
@@ -172,20 +175,21 @@ class Compilation:
                 f"jit of `{self.name}`: XLA does not accept compiler_options={options}: {reason}"
             ) from None
 
-    def executor(self, argument_names: Callable[[], Sequence[str]]) -> Executor:
-        """Return the executor of the program on the buffers of all arguments, even unused ones.
-
-        With shardings, it takes the arguments themselves.
-        """
-        consts = self.consts()
-        program = self.partitioned(argument_names)
-        if program is not None:
-            return self._on_devices(program.compile(), consts)
-        execute = self._on_default_device(consts)
-        if not self.where.is_given:
-            return execute
-        in_avals = self.traced.jaxpr.in_avals[len(self.traced.consts) :]
-        return lambda arguments: execute(list(map(to_buffer, arguments, in_avals)))
+    def program(self, argument_names: Callable[[], Sequence[str]]) -> AnyProgram:
+        """Return the program as calls have it, which takes all leaves, even unused ones."""
+        consts, names = self.consts(), argument_names
+        program: Program | ProgramOnDevices
+        if (partitioned := self.partitioned(names)) is not None:
+            kept = None if self.keeps_all else self.kept
+            compiled = partitioned.compile()
+            program = ProgramOnDevices(compiled, consts, kept, self.traced.out_tree)
+        else:
+            in_avals = self.traced.jaxpr.in_avals[len(self.traced.consts) :]
+            program = Program(self._on_default_device(consts), in_avals)
+        if not self.donated:
+            return program
+        on_device = list(map(to_buffer, consts, self.jaxpr.in_avals))
+        return DonatingProgram(self.name, program, self.donated, on_device, names())
 
     def partitioned(self, argument_names: Callable[[], Sequence[str]]) -> PartitionedProgram | None:
         """The program for other devices than the default one; None if it runs there."""
@@ -251,10 +255,6 @@ class Compilation:
             return self.out_shardings or (None,) * len(out_avals)
         return tuple([default.sharding if aval.shape else None for aval in out_avals])
 
-    def _on_devices(self, program: PartitionedProgram, consts: Sequence[Any]) -> Executor:
-        kept = None if self.keeps_all else self.kept
-        return ExecutorOnDevices(program, consts, kept, self.traced.out_tree)
-
     def _answering_for_constants(self, arrays: Sequence[Array], execute: Executor) -> Executor:
         def execute_with_constants(buffers: list[Any]) -> Any:
             try:
@@ -291,55 +291,6 @@ class Compilation:
         return attributes
 
     # --8<-- [end:aliases]
-
-
-class ExecutorOnDevices:
-    """Executes a program on several devices, or on another one than the default device.
-
-    Arguments:
-        program: the compiled program.
-        consts: its first arguments.
-        kept: the positions of the arguments that it uses; None: all.
-        out_tree: the structure of the result.
-    """
-
-    def __init__(
-        self,
-        program: PartitionedProgram,
-        consts: Sequence[Any],
-        kept: Sequence[int] | None,
-        out_tree: PyTreeDef,
-    ):
-        self.program = program
-        self.consts = consts
-        self.kept = kept
-        self.in_avals = program.in_avals[len(consts) :]
-        self.out_tree = out_tree
-        self.unflatten = fast_unflatten(out_tree)
-
-    def __call__(self, arguments: Sequence[Any]) -> Any:
-        """The result for all arguments, even unused ones, as Arrays, numbers or buffers."""
-        if self.kept is not None:
-            arguments = [arguments[position] for position in self.kept]
-        given = map(as_argument, arguments, self.in_avals)
-        return self.unflatten(self.program([*self.consts, *given]))
-
-    def direct_to(self, placements: Sequence[Any]) -> Executor | None:
-        """The executor of buffers that lie there; None if the program has to move some."""
-        program = self.program
-        if self.consts or self.kept is not None or program.shared is not None:
-            return None
-        if any(a is not b for a, b in zip(placements, program.in_placements, strict=True)):
-            return None
-        executable, make, out_avals = program.executable, program.array_type, program.out_types
-        known = known_program(executable, out_avals, self.out_tree, make)
-        if known is not None:
-            return known
-        execute, unflatten = executable.execute, self.unflatten
-        if structures.is_one_leaf(self.out_tree):
-            (aval,) = out_avals
-            return lambda buffers: make(execute(buffers)[0], aval)
-        return lambda buffers: unflatten(map(make, execute(buffers), out_avals))
 
 
 def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:
@@ -384,81 +335,4 @@ def _warn_of_unusable(name: str, avals: Sequence[str]) -> None:
         warnings.warn_explicit(message, UserWarning, source.code.co_filename, source.line)
 
 
-class Donated:
-    """A lazy message that says where an Array was donated: line numbers are not free."""
-
-    def __init__(self, name: str):
-        self.name = name
-        self.source = user_source()
-
-    def __str__(self) -> str:
-        where = "" if self.source is None else f" at {self.source}"
-        return f"donated to `{self.name}`{where}"
-
-
-class DonatingExecutor:
-    """Executes a program that may reuse the memory of some of its arguments."""
-
-    def __init__(self, compilation: Compilation, argument_names: Sequence[str]):
-        self.name = compilation.name
-        self.donated = compilation.donated
-        self.execute = compilation.executor(lambda: argument_names)
-        self.is_placed = compilation.where.is_given
-        self.argument_names = argument_names
-        avals = compilation.jaxpr.in_avals
-        self.constants = [
-            to_buffer(x, aval) for x, aval in zip(compilation.consts(), avals, strict=False)
-        ]
-        self.ids_of_constants = frozenset(map(id, self.constants))
-        reason = functools.partial(Donated, self.name)
-        self.donation = donation_of(self.execute, self.donated, reason)
-
-    def __call__(self, leaves: Sequence[Any], in_avals: Sequence[ShapedArray]) -> Any:
-        """The result for these arguments; donated ones are deleted."""
-        if self.is_placed:
-            result = self.execute(list(leaves))
-            self._delete([leaves[position] for position in self.donated])
-            return result
-        buffers = [x.buffer for x in leaves if type(x) is Array]
-        if len(buffers) < len(leaves):
-            buffers = list(map(to_buffer, leaves, in_avals))
-            for position in self.donated:
-                if not isinstance(leaves[position], Array):  # numbers on the device may be shared
-                    buffers[position] = new_buffer(leaves[position], in_avals[position])
-        ids = {*map(id, buffers)}
-        if len(ids) < len(buffers) or not self.ids_of_constants.isdisjoint(ids):
-            self._refuse_shared(buffers)
-        result = self.execute(buffers)
-        del buffers
-        self._delete([leaves[position] for position in self.donated])
-        return result
-
-    def _delete(self, arrays: Sequence[Any]) -> None:
-        """Delete the donated Arrays whose memory XLA took."""
-        reason = Donated(self.name)
-        for x in arrays:
-            if type(x) is Array:  # which is quick, for a training step donates many
-                if x.buffer.is_deleted():  # and so nothing views its memory, not even itself
-                    x.let_go_of_buffer(reason)
-            elif isinstance(x, Array) and xla.is_deleted(x.held):
-                x.delete_because(reason)
-
-    def _refuse_shared(self, buffers: Sequence[Any]) -> None:
-        names = self.argument_names
-        for position in self.donated:
-            mine = buffers[position]
-            others = [
-                f"argument {names[other]}"
-                for other, buffer in enumerate(buffers)
-                if other != position and buffer is mine
-            ]
-            others += ["a constant of the function" for each in self.constants if each is mine]
-            if others:
-                raise ValueError(
-                    f"`{self.name}` cannot reuse the memory of argument {names[position]}, which "
-                    f"is donated: the same array is {others[0]}. Pass a copy, `x.copy()`, for one "
-                    "of them, or do not donate it."
-                )
-
-
-__all__ = ["Compilation", "CompileOptions", "DonatingExecutor"]
+__all__ = ["Compilation", "CompileOptions"]

@@ -11,12 +11,10 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import switched_on
-from minijax.runtime.array import Array, PlacedArray, UncommittedArray, of_library
+from minijax.runtime.array import PlacedArray, UncommittedArray, of_library
 from minijax.runtime.compiled import call, compile_primitive
 from minijax.runtime.partitioning import (
     evaluate_jaxpr,
@@ -38,35 +36,10 @@ from minijax.settings.reusable_contexts import reusable_context
 from minijax.settings.tracers import adopted, adopted_traces
 from minijax_stage1 import current_interpreter, interpreter
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import Primitive, ShapedArray, impl_rules, shaped_array, tree_map, typeof
-from minijax_stage2.shaped_array import Dialect, aval_rules
+from minijax_stage2 import Primitive, impl_rules, shaped_array, tree_map, typeof
+from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.jit import jit_p
-
-
-def _leaf_types(numbers: Dialect) -> dict[type, Callable[[Any], ShapedArray]]:
-    """Return the functions that find the types of leaves, by class."""
-    of_numpy = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
-    weak_bool, _, weak_float, weak_complex = numbers.weak
-    return {
-        Array: aval_rules[Array],
-        bool: lambda x: weak_bool,
-        int: numbers.of_int,
-        float: lambda x: weak_float,
-        complex: lambda x: weak_complex,
-        **dict.fromkeys(of_numpy, numbers.of_numpy),
-    }
-
-
-class _LeafTypes(dict[Dialect, dict[type, Callable[[Any], ShapedArray]]]):
-    """A cache of functions that find the types of leaves, by number types."""
-
-    def __missing__(self, numbers: Dialect) -> dict[type, Callable[[Any], ShapedArray]]:
-        rules = self[numbers] = _leaf_types(numbers)
-        return rules
-
-
-leaf_types = _LeafTypes()  # for calls that have to be fast
 
 
 @reusable_context

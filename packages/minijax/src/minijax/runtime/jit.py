@@ -5,7 +5,6 @@ The rules of a jitted function are those of stage 3.
 
 import functools
 import inspect
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from types import FunctionType, MethodType
@@ -18,18 +17,17 @@ from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
 from minijax.runtime import switched_on
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.calls import Called, compiled, order_of_leaves
-from minijax.runtime.compilation import Compilation, CompileOptions, DonatingExecutor
+from minijax.runtime.compilation import AnyProgram, Compilation, CompileOptions
 from minijax.runtime.conversion import tree_to_arrays, type_of, with_own_conversions
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
-from minijax.runtime.evaluation import evaluated_by_library, leaf_types, library_evaluation
-from minijax.runtime.executor import Executor, call_with_number
+from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
 from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.inline import Inline, is_early
 from minijax.runtime.not_given import not_given
 from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
 from minijax.runtime.pickling import PickledByName
+from minijax.runtime.program import Called, compiled, on_device, order_of_leaves
 from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.refs import (
     OuterRefError,
@@ -42,8 +40,14 @@ from minijax.runtime.refs import (
     values_of,
 )
 from minijax.runtime.refs import Places as RefPlaces
+from minijax.runtime.signature import (
+    Signature,
+    places_in_key,
+    settings_here,
+    types_of_leaves,
+)
 from minijax.runtime.static_arguments import StaticArguments, exact_type
-from minijax.runtime.traced import Cache, Signature, Traced, cache_of, forget_traced
+from minijax.runtime.traced import Cache, Traced, cache_of, forget_traced
 from minijax.settings.config import Switch, config
 from minijax.settings.debugging import (
     disable_jit_option,
@@ -53,11 +57,11 @@ from minijax.settings.debugging import (
 )
 from minijax.settings.later import later
 from minijax.settings.monitoring import TRACED
-from minijax.settings.number_types import set_number_types, types_here, types_in_function
+from minijax.settings.number_types import set_number_types, types_in_function
 from minijax.settings.tracers import adopted, adopted_traces
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
-from minijax_stage1.interpreter import current_interpreter
+from minijax_stage1.interpreter import current_interpreter, in_context
 from minijax_stage2 import ShapedArray, bind, tree_map, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import shown
@@ -65,7 +69,6 @@ from minijax_stage2.shaped_array import dialect, numpys_dialect
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
-from minijax_stage3.array import to_buffer
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit import jit_p
 from minijax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify, trace_to_jaxpr
@@ -86,19 +89,14 @@ class PjitFunction(PickledByName, Called):
     __slots__ = (
         "__dict__",
         "__weakref__",
-        "_executors",
-        "_executors_with",
         "_first_calls",
         "_fun",
         "_given_shardings",
         "_inside",
-        "_is_plain",
         "_name",
         "_options",
         "_place",
-        "_placed_executors",
-        "_placements",
-        "_programs_with_refs",
+        "_programs",
         "_static",
         "_traced",
         "outer_refs",
@@ -121,96 +119,42 @@ class PjitFunction(PickledByName, Called):
         self._static = static
         self._options = options
         self._traced = traced
-        self._executors: dict[Any, Executor] = {}
+        self._programs: dict[Any, Any] = {}  # by `Signature`, and by what is quicker to find
         self._first_calls: dict[Any, Any] = {}  # the locks of those that are not over
-        self._executors_with: defaultdict[Any, dict[Any, Any]] = defaultdict(dict)
-        self._placed_executors: dict[Any, tuple[Any, bool]] = {}
-        self._placements: list[Any] = []  # whose identities are in keys
         self._given_shardings = shardings
         self._place = place
-        self._is_plain = shardings is None and place is None and not static
         if compiled is not None and place is None:
             self._known = compiled.KnownCalls(static)
         self._inside = fun if inline else None  # what is called inside a transformation
         self.outer_refs: list[Ref] = []  # those that the function uses without being given them
-        self._programs_with_refs: dict[Any, Any] = {}
         _jitted.add(self)
 
     # --8<-- [start:call]
     def _call_by_python(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
-        evaluating = is_evaluating()
+        """Call the function.
+
+        A call of Arrays, numbers and static values is found by their types and values. Any other
+        is found by its `Signature`, and so is the first one.
+        """
         try:
             if Switch.used and (result := self._call_checked(args, kwargs)):
                 return result[0]
-            if not evaluating:
-                inside, here = self._inside, dialect()
-                if inside is None:
-                    return tree_to_arrays(self._bind(args, kwargs))
-                if self.is_users:
-                    return self._call_inside(args, kwargs)
-                args, kwargs = with_own_conversions(args, kwargs)
-                is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
-                if is_in_function:
-                    return inside(*args, **kwargs)
-                with set_number_types(types_in_function()):
-                    if here is not numpys_dialect:
-                        return inside(*args, **kwargs)
-                    args, kwargs = tree_map(adopted, (args, kwargs))
-                    with adopted_traces():  # in a transformation of a stage
-                        return inside(*args, **kwargs)
-            # A call with nothing but Arrays is recognised by their types. Most calls have one
-            # argument or two, which is worth not making lists for.
-            executors = (
-                self._executors_here() if Switch.used else self._executors_with[types_here()]
-            )
-            if not kwargs:
-                if len(args) == 1:
-                    (x,) = args
-                    if type(x) is Array:
-                        execute = executors.get(x.aval)
-                        if execute is not None:
-                            return execute([x.buffer])
-                    elif type(x) is PlacedArray:
-                        buffer = x.placed
-                        execute = executors.get((x.aval, xla.placement_id(buffer)))
-                        if execute is not None:
-                            return execute([buffer])
-                elif len(args) == 2:
-                    x, y = args
-                    if type(x) is Array and type(y) is Array:
-                        execute = executors.get((x.aval, y.aval))
-                        if execute is not None:
-                            return execute([x.buffer, y.buffer])
-                    elif type(x) is PlacedArray and type(y) is PlacedArray:
-                        placed = x.placed, y.placed
-                        execute = executors.get((x.aval, y.aval, *map(xla.placement_id, placed)))
-                        if execute is not None:
-                            return execute([*placed])
-                    elif type(x) is Array:
-                        call = executors.get((x.aval, type(y)))
-                        if call is not None:
-                            return call(x, y)
-                        if type(y) in _HAS_NO_PARTS:  # it may be static
-                            execute = executors.get((x.aval, type(y), y))
-                            if execute is not None:
-                                return execute([x.buffer])
-                    elif type(y) is Array:
-                        call = executors.get((type(x), y.aval))
-                        if call is not None:
-                            return call(x, y)
-                elif args and _IS_ARRAY.issuperset(map(type, args)):
-                    execute = executors.get(tuple([x.aval for x in args]))
-                    if execute is not None:
-                        return execute([x.buffer for x in args])
-            if self._is_plain and (kwargs or (args and type(args[0]) in _CONTAINERS)):
-                leaves, tree = fast_flatten((args, kwargs))
-                if _IS_ARRAY.issuperset(map(type, leaves)):
-                    execute = executors.get((tree, *[x.aval for x in leaves]))
-                    if execute is not None:
-                        return execute([x.buffer for x in leaves])
-            execute, buffers = self._prepare(args, kwargs)
-            return execute(buffers)
+            if in_context.get() is not None and not is_evaluating():
+                return self._call_inside(args, kwargs)
+            settings = settings_here()
+            key: Any = [x.aval for x in args if type(x) is Array]
+            if len(key) == len(args) and not kwargs:
+                key.append(settings)
+                key, buffers = tuple(key), [x.buffer for x in args]
+            else:
+                key, buffers = self._flat(settings, args, kwargs)
+            execute = self._programs.get(key)
+            if execute is not None:
+                return execute(buffers)
+            program, leaves = self._find(settings, args, kwargs)
+            if key is not None and program.execute is not None:
+                self._programs[key] = program.execute
+            return program.run(leaves)
         except OuterRefError as outer:
             if self.is_of_refs or outer.ref in self.outer_refs:
                 raise
@@ -221,10 +165,120 @@ class PjitFunction(PickledByName, Called):
             self._improve_error(args, kwargs, error)
             raise
 
-    # --8<-- [end:call]
-
     if compiled is None:
         __call__ = _call_by_python
+
+    # --8<-- [end:call]
+
+    def _flat(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
+        """The key of a call whose arguments are not trees, and its buffers; None for other calls.
+
+        It has the type of each argument that is an array or a number, and exact type and value of
+        each that is static, after its name if it has one.
+        """
+        argnums, argnames = self._static.argnums, self._static.argnames
+        for name in kwargs:
+            if name not in argnames:
+                return None, []
+        key: list[Any] = [settings]
+        buffers: list[Any] = []
+        position = 0
+        try:
+            for x in args:
+                cls = type(x)
+                if position in argnums:
+                    key += (cls if cls in _HAS_NO_PARTS else exact_type(x)), x
+                elif cls is Array:
+                    key.append(x.aval)
+                    buffers.append(x.buffer)
+                else:
+                    types = types_of_leaves(settings)
+                    if cls not in types:
+                        return None, buffers
+                    key.append(aval := types[cls](x))
+                    buffers.append(on_device(x, aval))
+                position += 1
+            for name, x in kwargs.items():
+                cls = type(x)
+                key += name, (cls if cls in _HAS_NO_PARTS else exact_type(x)), x
+            found = tuple(key)
+            hash(found)
+        except (TypeError, OverflowError):  # which stage 3 says better
+            return None, buffers
+        return found, buffers
+
+    def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[AnyProgram, Sequence[Any]]:
+        """Return the program of a call, made at the first of its signature, and its leaves."""
+        signature, leaves = self._signature_of(settings, args, kwargs)
+        program = self._programs.get(signature)
+        if program is None:
+            with library_evaluation():
+                where = self._places_of_call(leaves, args, kwargs)
+                program = self._program(signature, where, args, kwargs)
+        return program, leaves
+
+    def _signature_of(
+        self,
+        settings: Any,
+        args: Any,
+        kwargs: Any,
+        type_of: Callable[[Any], ShapedArray] = typeof,
+    ) -> tuple[Signature, list[Any]]:
+        """The signature of a call, and the leaves of its arguments."""
+        types, static = types_of_leaves(settings), ()
+        if self._static.are_given:
+            static, args, kwargs = self._static.split(args, kwargs)
+        leaves, tree = fast_flatten((args, kwargs))
+        try:
+            avals = tuple([x.aval if type(x) is Array else types[type(x)](x) for x in leaves])
+            return (tree, avals, static, settings, ()), leaves
+        except (KeyError, TypeError, OverflowError):
+            pass  # outside of the handler, so that no error comes with this one
+        avals = self._types_of(leaves, args, kwargs, type_of)
+        return (tree, avals, static, settings, places_in_key(leaves)), leaves
+
+    def _types_of(
+        self, leaves: Sequence[Any], args: Any, kwargs: Any, type_of: Callable[[Any], ShapedArray]
+    ) -> tuple[ShapedArray, ...]:
+        with library_evaluation():
+            try:
+                return tuple([x.aval if isinstance(x, Stage3Array) else type_of(x) for x in leaves])
+            except (TypeError, OverflowError):
+                names = functools.partial(self._names, args, kwargs)
+                if not self.caller:
+                    return tuple(abstractify(self._name, names, leaves, "", type_of))
+                caller = f"{self.caller} of `{self._name}`"
+                return tuple(abstractify(caller, names, leaves, _REMEDY, type_of))
+
+    def _program(self, signature: Signature, where: Places, args: Any, kwargs: Any) -> AnyProgram:
+        """The program of a signature, for these places of the leaves."""
+        program = self._programs.get(signature)
+        if program is not None:
+            return program
+        try:  # concurrent threads wait for the first one
+            with self._first_calls.setdefault(signature, RLock()):
+                program = self._programs.get(signature)
+                if program is None:
+                    traced = self._traced_for(signature, args, kwargs)
+                    names = functools.partial(self._names_of_dynamic, args, kwargs)
+                    program = self._compilation(traced, where).program(names)
+                    self._programs[signature] = program
+                return program
+        finally:
+            self._first_calls.pop(signature, None)
+
+    def _program_of(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], tuple[int, ...]]:
+        """Return what the extension module calls next time, the list that it passes, and its order.
+
+        The order is that of the leaves in the arguments, where those of a dict are not sorted.
+        """
+        try:
+            program, leaves = self._find(settings_here(), args, kwargs)
+            execute, wanted = program.for_compiled(leaves)
+        except RuntimeError:  # an argument on other devices was donated
+            return None, [], ()
+        _, args, kwargs = self._static.split(args, kwargs)
+        return execute, wanted, order_of_leaves((args, kwargs))
 
     def _improve_error(self, args: Any, kwargs: Any, error: Exception) -> None:
         """Hide the frames of the library in an error of a call, or raise a more informative one."""
@@ -235,20 +289,28 @@ class PjitFunction(PickledByName, Called):
             raise
         hide_frames(error)
 
-    def _program_of(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any], tuple[int, ...]]:
-        """The executor of a call that was made before, its buffers, and their order.
-
-        The order is that of the leaves in the arguments, where those of a dict are not sorted.
-        """
-        execute, buffers = self._prepare(args, kwargs)
-        _, args, kwargs = self._static.split(args, kwargs)
-        return execute, buffers, order_of_leaves((args, kwargs))
+    def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
+        """Raise a more informative error than the one that a call raised, if there is one."""
 
     def _call_inside(self, args: Any, kwargs: Any) -> Any:
-        """The result of a call that becomes part of the program around it."""
-        static, args, kwargs = self._static.split(args, kwargs)
-        function = self._static.fill(static)
-        return tree_to_arrays(function(*tree_to_arrays(args), **tree_to_arrays(kwargs)))
+        """The result of a call in a transformation, which becomes part of what is around it."""
+        inside, here = self._inside, dialect()
+        if inside is None:
+            return tree_to_arrays(self._bind(args, kwargs))
+        if self.is_users:
+            static, args, kwargs = self._static.split(args, kwargs)
+            function = self._static.fill(static)
+            return tree_to_arrays(function(*tree_to_arrays(args), **tree_to_arrays(kwargs)))
+        args, kwargs = with_own_conversions(args, kwargs)
+        is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
+        if is_in_function:
+            return inside(*args, **kwargs)
+        with set_number_types(types_in_function()):
+            if here is not numpys_dialect:
+                return inside(*args, **kwargs)
+            args, kwargs = tree_map(adopted, (args, kwargs))
+            with adopted_traces():  # in a transformation of a stage
+                return inside(*args, **kwargs)
 
     def _call_checked(self, args: Any, kwargs: Any) -> tuple[Any] | None:
         """The result, in a tuple, if a debugging switch changes how the call is made."""
@@ -260,10 +322,7 @@ class PjitFunction(PickledByName, Called):
             with_refs = call_with_refs(self, args, kwargs)
             if with_refs:
                 return with_refs
-        result = switched_on.call_checked(self, args, kwargs)
-        if result is None and default_placement() is not None and is_evaluating():
-            return (self._call_flat(args, kwargs),)
-        return result
+        return switched_on.call_checked(self, args, kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The function and its options; programs are compiled again where the pickle is read."""
@@ -281,7 +340,7 @@ class PjitFunction(PickledByName, Called):
         """The jitted function of the arrays of references and the other leaves of arguments."""
         outer = [*self.outer_refs]
         key = static, places, len(outer)
-        program: Any = self._programs_with_refs.get(key)
+        program: Any = self._programs.get(key)
         if program is None:
             with_values = program_with_refs(self._static.fill(static), places, outer)
             given = self._given_shardings
@@ -298,170 +357,8 @@ class PjitFunction(PickledByName, Called):
                 self._inside is not None, given, self._place,
             )  # fmt: skip
             program.is_of_refs = True
-            self._programs_with_refs[key] = program
+            self._programs[key] = program
         return program
-
-    def _call_flat(self, args: Any, kwargs: Any) -> Any:
-        """The result of a call that no fast path knows."""
-        execute, buffers = self._prepare_trees(args, kwargs)
-        return execute(buffers)
-
-    def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
-        """Raise a more informative error than the one that a call raised, if there is one."""
-
-    def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        """Return the executor of a call, made at the first of its signature, and its buffers.
-
-        Arguments that are not trees need not be flattened. Then the key is one flat tuple: the type
-        of each argument that is an array, and exact type and value of each that is static, after
-        its name if it has one.
-        """
-        if self._given_shardings is not None or self._place is not None:
-            return self._prepare_trees(args, kwargs)
-        key: list[Any] = []
-        leaves: list[Any] = []
-        avals: list[Any] = []
-        numbers = types_here()
-        types = leaf_types[numbers]
-        has_others = False
-        static_argnums = self._static.argnums
-        try:
-            for position, x in enumerate(args):
-                cls = x.__class__
-                if position in static_argnums:
-                    key += cls if cls in _HAS_NO_PARTS else exact_type(x), x
-                else:
-                    if cls not in types:  # a tree, as it is no other array
-                        return self._prepare_trees(args, kwargs)
-                    aval = types[cls](x)
-                    key.append(aval)
-                    avals.append(aval)
-                    leaves.append(x)
-            for name, x in kwargs.items():
-                if name not in self._static.argnames:
-                    return self._prepare_trees(args, kwargs)
-                cls = x.__class__
-                key += name, cls if cls in _HAS_NO_PARTS else exact_type(x), x
-            executors = self._executors_here()
-            execute = executors.get(tuple(key))
-        except (KeyError, TypeError, OverflowError):
-            has_others = True  # a tree, or what is no argument at all, which stage 3 says better
-        if has_others:  # not in the handler, so that no error there comes with this one
-            return self._prepare_trees(args, kwargs)
-        if execute is None:
-            execute, buffers = self._prepare_trees(args, kwargs)
-            executors[tuple(key)] = execute
-            if len(key) == 1:
-                executors[key[0]] = execute
-            elif len(args) == len(leaves) == 2 and not kwargs:
-                classes = [type(x) if type(x) in (int, float) else None for x in args]
-                if classes.count(None) == 1 and Array in map(type, args):
-                    call = call_with_number(execute, avals, classes, self._call_flat)
-                    names = [cls or aval for cls, aval in zip(classes, avals, strict=True)]
-                    executors[tuple(names)] = call
-            return execute, buffers
-        return execute, [
-            x.buffer if type(x) is Array else to_buffer(x, aval)
-            for x, aval in zip(leaves, avals, strict=True)
-        ]
-
-    def _executors_here(self) -> dict[Any, Any]:
-        """The executors by types, for the number types and the mesh that the running code has."""
-        numbers, mesh = types_here(), mesh_in_context.get()
-        return self._executors_with[numbers if mesh is None else (numbers, mesh)]
-
-    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        """As `_prepare`, where arguments are trees.
-
-        Where nothing but the types of leaves matters, structure and types are the key.
-        """
-        known = self._flattened(args, kwargs)
-        if known is None:
-            return self._prepare_signature(args, kwargs)
-        leaves, tree, avals = known
-        executors, key = self._executors_here(), (tree, *avals)
-        execute = executors.get(key)
-        if execute is None:
-            execute, buffers = self._prepare_signature(args, kwargs)
-            executors[key] = execute
-            return execute, buffers
-        buffers = [x.buffer for x in leaves if type(x) is Array]
-        if len(buffers) < len(leaves):
-            buffers = list(map(to_buffer, leaves, avals))
-        return execute, buffers
-
-    def _flattened(self, args: Any, kwargs: Any) -> tuple[list[Any], Any, list[ShapedArray]] | None:
-        """The leaves of a call, its structure, and its types; None if other things matter, too."""
-        if not self._is_plain or default_placement() is not None:
-            return None
-        leaves, tree = fast_flatten((args, kwargs))
-        types = leaf_types[types_here()]
-        try:
-            avals = [x.aval if type(x) is Array else types[type(x)](x) for x in leaves]
-        except (KeyError, TypeError, OverflowError):
-            return None
-        return leaves, tree, avals
-
-    def _prepare_signature(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        """As `_prepare`, by the whole signature of a call, and where its arguments lie."""
-        with library_evaluation():
-            leaves, signature = self._signature_of(args, kwargs)
-            if self._given_shardings is not None or PlacedArray in map(type, leaves):
-                execute, has_buffers = self._placed_executor_of(leaves, signature, args, kwargs)
-                return execute, [x.placed for x in leaves] if has_buffers else leaves
-            where = self._places_of_call(leaves, args, kwargs)
-            execute = self._executor_of(signature, where, args, kwargs)
-            if where.is_given:
-                return execute, leaves
-            buffers = [
-                x.buffer if isinstance(x, Stage3Array) else to_buffer(x, aval)
-                for x, aval in zip(leaves, signature[1], strict=True)
-            ]
-            return execute, buffers
-
-    def _placed_executor_of(
-        self, leaves: Sequence[Any], signature: Signature, args: Any, kwargs: Any
-    ) -> tuple[Any, bool]:
-        """`_executor_of` arguments that lie on several devices, with less work per call.
-
-        The placements of jaxlib are told apart by their identity: there is one for equal shardings.
-        The result also says whether the executor takes the buffers, or the leaves.
-        """
-        placements = [
-            xla.placement_of(x.placed) if type(x) is PlacedArray else None for x in leaves
-        ]
-        default = default_placement()
-        ids = [*map(id, placements)]
-        key = signature, default, mesh_in_context.get(), *ids
-        found = self._placed_executors.get(key)
-        if found is None:
-            self._placements += placements
-            where = self._places_of_call(leaves, args, kwargs)
-            execute: Any = self._executor_of(signature, where, args, kwargs)
-            direct = getattr(execute, "direct_to", lambda placements: None)(placements)
-            found = self._placed_executors[key] = (
-                (execute, False) if direct is None else (direct, True)
-            )
-            if direct and default is None and not self._static and len(args) == len(leaves) < 3:
-                self._executors_here()[*signature[1], *ids] = direct
-        return found
-
-    def _executor_of(self, signature: Signature, where: Places, args: Any, kwargs: Any) -> Executor:
-        """The executor for a signature and the places of the arguments."""
-        key: Any = (signature, where) if where.is_given else signature
-        execute = self._executors.get(key)
-        if execute is not None:
-            return execute
-        try:  # concurrent threads wait for the first one
-            with self._first_calls.setdefault(key, RLock()):
-                execute = self._executors.get(key)
-                if execute is None:
-                    traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
-                    compilation = self._compilation(traced, where)
-                    execute = self._executors[key] = self._executor(compilation, args, kwargs)
-                return execute
-        finally:
-            self._first_calls.pop(key, None)
 
     def _places_of(
         self, leaves: Sequence[Any], args: Any, kwargs: Any, types: bool = False
@@ -492,25 +389,10 @@ class PjitFunction(PickledByName, Called):
         out_shardings = self._given_shardings.of_results(traced.out_tree)
         return Compilation(traced, self._options, where, out_shardings)
 
-    def _signature_of(self, args: Any, kwargs: Any) -> tuple[list[Any], Signature]:
-        """The leaves of the arguments, and the signature of the call: structure, types, statics."""
-        static, args, kwargs = self._static.split(args, kwargs)
-        leaves, fast_tree = fast_flatten((args, kwargs))
-        try:
-            in_avals = tuple([x.aval if isinstance(x, Stage3Array) else typeof(x) for x in leaves])
-        except (TypeError, OverflowError):
-            names = functools.partial(self._names, args, kwargs)
-            if not self.caller:
-                in_avals = tuple(abstractify(self._name, names, leaves, remedy=""))
-            else:
-                caller = f"{self.caller} of `{self._name}`"
-                in_avals = tuple(abstractify(caller, names, leaves, _REMEDY))
-        return leaves, (fast_tree, in_avals, static, dialect(), mesh_in_context.get())
-
     def _bind(self, args: Any, kwargs: Any) -> Any:
         """A call inside a transformation, which sees one primitive that holds a program."""
-        leaves, signature = self._signature_of(args, kwargs)
-        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
+        signature, leaves = self._signature_of(settings_here(), args, kwargs)
+        traced = self._traced_for(signature, args, kwargs)
         is_staged = isinstance(current_interpreter(), JaxprTrace)  # which computes nothing yet
         consts = traced.consts if is_staged else traced.consts_on_device()
         given = self._given_shardings
@@ -522,33 +404,32 @@ class PjitFunction(PickledByName, Called):
             outs = _constrained(outs, given.of_results(traced.out_tree))
         return tree_unflatten(traced.out_tree, outs)
 
-    def _trace(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
-        """Run the function once, for all calls of this signature."""
-        _, in_avals, static, *_ = signature
+    def _traced_for(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
+        """The function as a program, for which it runs once for all calls of a signature."""
+        tree, avals, static, *_ = signature
+        key = tree, avals, static, dialect(), mesh_in_context.get()
+        traced = self._traced.get(key)
+        if traced is not None:
+            return traced
         _, args, kwargs = self._static.split(args, kwargs)
         in_tree = tree_structure((args, kwargs))
         flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
         names = functools.partial(self._names, args, kwargs)
         require_tracing(self.caller, self._name)
         if self.is_users and config.explain_cache_misses:
-            self._explain_trace(signature, args, kwargs)
+            self._explain_trace(in_tree, key)
         logging = logging_time(TRACED, self._name)
         with logging, refusing_recursion("jit", self._fun):
-            closed = trace_to_jaxpr(flat_fun, in_avals, "jit", self._fun, names)
+            closed = trace_to_jaxpr(flat_fun, avals, "jit", self._fun, names)
         jaxpr = consts_as_invars(closed.jaxpr)
         traced = Traced(self._name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
-        return self._traced.setdefault(signature, traced) if traced.is_reusable else traced
+        return self._traced.setdefault(key, traced) if traced.is_reusable else traced
 
-    def _explain_trace(self, signature: Signature, args: Any, kwargs: Any) -> None:
+    def _explain_trace(self, in_tree: PyTreeDef, key: Any) -> None:
         from minijax.runtime.retracing import Call, explain
 
-        earlier = [
-            Call(traced.in_tree, *signature[1:]) for signature, traced in list(self._traced.items())
-        ]
-        explain(self._fun, Call(tree_structure((args, kwargs)), *signature[1:]), earlier)
-
-    def _executor(self, compilation: Compilation, args: Any, kwargs: Any) -> Executor:
-        return compilation.executor(functools.partial(self._names_of_dynamic, args, kwargs))
+        earlier = [Call(traced.in_tree, *other[1:]) for other, traced in [*self._traced.items()]]
+        explain(self._fun, Call(in_tree, *key[1:]), earlier)
 
     def _names_of_dynamic(self, args: Any, kwargs: Any) -> list[str]:
         """Return the names of the leaves of those arguments that are not static."""
@@ -565,7 +446,7 @@ class PjitFunction(PickledByName, Called):
         try:
             if with_refs := self._trace_with_refs(args, kwargs):
                 return with_refs
-            traced, in_tree = self._trace_types(args, kwargs)
+            traced = self._trace_types(args, kwargs)
         except OuterRefError as outer:
             if self.is_of_refs or outer.ref in self.outer_refs:
                 raise
@@ -573,11 +454,10 @@ class PjitFunction(PickledByName, Called):
             self.outer_refs.append(outer.ref)
             return self.trace(*args, **kwargs)
         static, args, kwargs = self._static.split(args, kwargs)
-        leaves, _ = fast_flatten((args, kwargs))
         args, kwargs = self._static.drop(static, args, kwargs)
-        where = self._places_of(leaves, args, kwargs, types=True)
-        compilation = self._compilation(traced, where)
-        return stages.Traced(compilation, in_tree, self._names(args, kwargs))
+        where = self._places_of(fast_flatten((args, kwargs))[0], args, kwargs, types=True)
+        in_tree, names = tree_structure((args, kwargs)), self._names(args, kwargs)
+        return stages.Traced(self._compilation(traced, where), in_tree, names)
 
     def _trace_with_refs(self, args: Any, kwargs: Any) -> stages.Traced | None:
         """The program of what references hold, if there are any."""
@@ -608,14 +488,11 @@ class PjitFunction(PickledByName, Called):
         if compiled is not None and self._known is not None:
             self._known.clear()
         self._traced.clear()
-        self._executors.clear()
-        self._executors_with.clear()
-        self._placed_executors.clear()
-        self._placements.clear()
+        self._programs.clear()
 
     def _cache_size(self) -> int:
         """The number of signatures for which the function is compiled; the name is JAX's."""
-        return len(self._executors)
+        return sum(isinstance(each, AnyProgram) for each in [*self._programs.values()])
 
     @hiding_frames
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
@@ -626,15 +503,10 @@ class PjitFunction(PickledByName, Called):
         """Return the names of the leaves of the arguments, for messages."""
         return argument_names(self._fun, args, kwargs)
 
-    def _trace_types(self, args: Any, kwargs: Any) -> tuple[Traced, PyTreeDef]:
-        """The program for arguments that may be types, and their structure without static ones."""
-        static, dynamic, dynamic_kwargs = self._static.split(args, kwargs)
-        leaves, fast_tree = fast_flatten((dynamic, dynamic_kwargs))
-        names = functools.partial(self._names, dynamic, dynamic_kwargs)
-        in_avals = tuple(abstractify(f"jit of `{self._name}`", names, leaves, _REMEDY, type_of))
-        signature = fast_tree, in_avals, static, dialect(), mesh_in_context.get()
-        traced = self._traced.get(signature) or self._trace(signature, args, kwargs)
-        return traced, tree_structure(self._static.drop(static, dynamic, dynamic_kwargs))
+    def _trace_types(self, args: Any, kwargs: Any) -> Traced:
+        """The program for arguments that may be types."""
+        signature, _ = self._signature_of(settings_here(), args, kwargs, type_of)
+        return self._traced_for(signature, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind a method: the instance becomes its first argument, static or a tree."""
@@ -688,55 +560,6 @@ class JittedMethod(functools.partial[Any]):
         return attribute
 
 
-class DonatingPjitFunction(PjitFunction):
-    """A jitted function that may reuse the memory of some of its arguments."""
-
-    def _call_by_python(self, *args: Any, **kwargs: Any) -> Any:
-        evaluating = is_evaluating()
-        try:
-            if Switch.used and (result := self._call_checked(args, kwargs)):
-                return result[0]
-            if not evaluating:  # a part of a larger program has no memory of its own
-                return super()._call_by_python(*args, **kwargs)
-            return self._call_flat(args, kwargs)
-        except Exception as error:
-            hide_frames(error)
-            raise
-
-    if compiled is None:
-        __call__ = _call_by_python
-
-    def _program_of(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], tuple[int, ...]]:
-        """The program that takes over the memory of Arrays, the leaves of a call, and their order.
-
-        The program is None where the compiled package has none for it.
-        """
-        with library_evaluation():
-            leaves, signature = self._signature_of(args, kwargs)
-        execute: Any = self._executors.get(signature)
-        _, args, kwargs = self._static.split(args, kwargs)
-        donation = None if execute is None else execute.donation
-        return donation, leaves, order_of_leaves((args, kwargs))
-
-    def _call_flat(self, args: Any, kwargs: Any) -> Any:
-        known = self._flattened(args, kwargs)
-        executors = self._executors_here()
-        if known is not None:
-            leaves, tree, avals = known
-            execute: Any = executors.get((tree, *avals))
-            if execute is not None:
-                return execute(leaves, avals)
-        with library_evaluation():
-            leaves, signature = self._signature_of(args, kwargs)
-            execute, _ = self._placed_executor_of(leaves, signature, args, kwargs)
-            if known is not None:
-                executors[tree, *avals] = execute
-            return execute(leaves, signature[1])
-
-    def _executor(self, compilation: Compilation, args: Any, kwargs: Any) -> Any:
-        return DonatingExecutor(compilation, self._names_of_dynamic(args, kwargs))
-
-
 def clear_jitted() -> None:
     """Clear the caches of all jitted functions."""
     forget_traced()
@@ -745,9 +568,6 @@ def clear_jitted() -> None:
 
 
 _ARRAYS = frozenset((Array, PlacedArray))
-
-_IS_ARRAY = frozenset((Array,))
-_CONTAINERS = frozenset((tuple, list, dict))
 
 # Classes of which equal values are the same.
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
@@ -866,9 +686,7 @@ def jit(
         options = CompileOptions.of(
             fun, static, donate_argnums, donate_argnames, keep_unused, compiler_options
         )
-        donates = options.donate_argnums or options.donate_argnames
-        cls = DonatingPjitFunction if donates else PjitFunction
-        return _jitted_of(cls, fun, static, options, is_inlined, given, place)
+        return _jitted_of(PjitFunction, fun, static, options, is_inlined, given, place)
 
     return jitted if fun is not_given else jitted(fun)
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -16,12 +16,10 @@ from minijax.runtime.compilation import CompileOptions
 from minijax.runtime.conversion import given_type, with_own_conversions
 from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import library_evaluation
-from minijax.runtime.executor import Executor
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.partitioning import Places
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.settings.number_types import types_in_function
-from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.resharding import dividing
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import chosen_sharding
@@ -56,14 +54,24 @@ class Operation(PjitFunction):
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
         blame_argument(self._fun, args, kwargs, error)
 
-    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+    def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Sequence[Any]]:
         args, kwargs = with_own_conversions(args, kwargs)
         if self.takes_types:
             first = args[0] if args else next(iter(kwargs.values()), None)
             if given_type(first):  # there is nothing to pass to a program
-                return lambda buffers: self._fun(*args, **kwargs), []
+                return Uncompiled(lambda: self._fun(*args, **kwargs)), []
         with library_evaluation(types_in_function()):
-            return super()._prepare_trees(args, kwargs)
+            return super()._find(settings, args, kwargs)
+
+
+class Uncompiled(NamedTuple):
+    """The stand-in for a program, of a call without arguments that a program could take."""
+
+    result: Callable[[], Any]
+    execute: None = None
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        return self.result()
 
 
 class Creation(Operation):
@@ -75,12 +83,7 @@ class Creation(Operation):
     type whose shape the result has, it says by default.
     """
 
-    def _prepare(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
-        if isinstance(kwargs.get("out_sharding"), PartitionSpec):  # of the mesh in context
-            return self._prepare_trees(args, kwargs)
-        return super()._prepare(args, kwargs)
-
-    def _prepare_trees(self, args: Any, kwargs: Any) -> tuple[Executor, list[Any]]:
+    def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Sequence[Any]]:
         rest = dict(kwargs)
         device, given, out = (
             rest.pop(name, None) for name in ("device", "sharding", "out_sharding")
@@ -91,13 +94,13 @@ class Creation(Operation):
         if sharding is None and self.takes_types:
             sharding = self._sharding_of_first(args, kwargs)
         if sharding is None:
-            return super()._prepare_trees(args, kwargs)
+            return super()._find(settings, args, kwargs)
         if self.takes_types and args and given_type(args[0]):
-            return lambda buffers: place(self._fun(*args, **rest), sharding), []
+            return Uncompiled(lambda: place(self._fun(*args, **rest), sharding)), []
         with library_evaluation(types_in_function()):
-            leaves, signature = self._signature_of(args, rest)
+            signature, leaves = self._signature_of(settings, args, rest)
             where = Places((None,) * len(leaves), DefaultPlacement(sharding, True, True))
-            return self._executor_of(signature, where, args, rest), leaves
+            return self._program((*signature[:-1], where), where, args, rest), leaves
 
     def _sharding_of_first(self, args: Any, kwargs: Any) -> Sharding | None:
         """The sharding of the first argument, unless the result has another shape."""

@@ -579,8 +579,3 @@ def _moving(aval: ShapedArray, source: Sharding, target: Sharding) -> Partitione
     var = Var(aval)
     jaxpr = Jaxpr([], [var], [], [var])
     return PartitionedProgram("jit_device_put", jaxpr, [source], [target], ["x"], {}, {}).compile()
-
-
-def as_argument(x: Any, aval: ShapedArray) -> Any:
-    """An argument, or its buffer on the default device, as an Array or a number."""
-    return Array(x, aval) if isinstance(x, xla.buffer_class()) else x

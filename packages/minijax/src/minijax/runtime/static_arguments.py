@@ -24,6 +24,7 @@ class StaticArguments:
     ):
         self.fun = fun
         self._given = argnums, argnames
+        self.are_given = not all(x is None or x == () for x in self._given)
 
     @cached_property
     def _resolved(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -38,16 +39,13 @@ class StaticArguments:
     def argnames(self) -> tuple[str, ...]:
         return self._resolved[1]
 
-    def __bool__(self) -> bool:
-        return bool(self.argnums or self.argnames)
-
     def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
         """Static values, and arguments in which None, a tree without leaves, replaces them.
 
         A static value is `(position or name, exact type, value)`, as part of a key: 1, 1.0 and True
         are equal, but each needs its own program.
         """
-        if not self:
+        if not self.are_given:
             return (), args, kwargs
         static: list[tuple[int | str, Any, Any]] = []
         args, kwargs = list(args), dict(kwargs)

@@ -6,15 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax_stage2 import ShapedArray, Tracer
-from minijax_stage2.shaped_array import Dialect
+from minijax_stage2 import Tracer
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import Array, new_buffer
 from minijax_stage3.jaxpr import Jaxpr
-
-# The structure of the arguments, their types, the static values, what numbers without a dtype
-# become, and the mesh in context: what decides a program.
-Signature = tuple[Any, tuple[ShapedArray, ...], Any, Dialect, Any]
 
 
 class Traced:
@@ -48,7 +43,8 @@ class Traced:
         return [self.const_on_device(number) for number in range(len(self.consts))]
 
 
-Cache = dict[Signature, Traced]
+# By structure and types of the arguments, static values, number types, and the mesh in context.
+Cache = dict[Any, Traced]
 _caches: "weakref.WeakKeyDictionary[Any, dict[Any, Cache]]" = weakref.WeakKeyDictionary()
 
 

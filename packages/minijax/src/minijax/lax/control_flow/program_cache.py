@@ -21,9 +21,9 @@ from minijax.primitives.loops import LoweredProgram, stage_body
 from minijax.pytrees.fast_flatten import fast_flatten, fast_unflatten
 from minijax.runtime.array import Array
 from minijax.runtime.current import is_evaluating
-from minijax.runtime.executor import Executor, executor
 from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import Places, has_shardings, places_of
+from minijax.runtime.program import Executor, executor
 from minijax.settings.config import Switch, config
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.arguments import FlatFunction

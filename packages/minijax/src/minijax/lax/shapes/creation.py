@@ -33,7 +33,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 class Filling(Creation):
     """An operation that fills an array with a number, which keeps 64 bits if they are asked for."""
 
-    def _prepare_trees(self, args: Any, kwargs: Any) -> Any:
+    def _find(self, settings: Any, args: Any, kwargs: Any) -> Any:
         numbers = library_number_types()
         if numbers.settings.explicit_x64_dtypes == "allow":
             given = inspect.signature(self._fun).bind(*args, **kwargs).arguments
@@ -42,7 +42,7 @@ class Filling(Creation):
                 with set_number_types(numbers):
                     given["fill_value"] = numbers.scalar(value, dialect().dtype_of("full", dtype))
                 args, kwargs = (), given
-        return super()._prepare_trees(args, kwargs)
+        return super()._find(settings, args, kwargs)
 
 
 @partial(Filling, static=("shape", "dtype", "sharding"))

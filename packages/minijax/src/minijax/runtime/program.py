@@ -1,0 +1,294 @@
+"""Compiled programs as calls have them: from the leaves of the arguments to the result.
+
+The extension module makes most calls where it is there: those whose arguments are Arrays, in
+tuples, lists and dicts or not, and static values; of Arrays on several devices, those that lie
+where the program has them. All others are made by Python, as all are without it.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from minijax import xla
+from minijax.pytrees import structures
+from minijax.pytrees.fast_flatten import fast_unflatten
+from minijax.runtime import compiled_calls
+from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.signature import leaf_types
+from minijax.runtime.tokens import abstract_token, result_of_type
+from minijax.settings.config import Switch
+from minijax.settings.number_types import settings_in_force
+from minijax_stage1.interpreter import in_context
+from minijax_stage2 import ShapedArray
+from minijax_stage2.shaped_array import dialect_in_force, numpys_dialect
+from minijax_stage2.source import user_source
+from minijax_stage2.tree import PyTreeDef, find_node_type, registry
+from minijax_stage3.array import new_buffer, to_buffer
+from minijax_stage3.backend import Buffer, Executable
+from minijax_stage3.executable import CompiledJaxpr
+
+Executor = Callable[[list[Any]], Any]  # from the buffers of the arguments to the result
+
+compiled: Any = compiled_calls.module  # None: it is not there
+
+
+class CalledByPython:
+    """The base of jitted functions without the extension module, which adds nothing."""
+
+    __slots__ = ()
+
+    _known: Any  # with the module: the calls that it makes
+
+
+if compiled is None or TYPE_CHECKING:
+    Called = CalledByPython
+else:
+    Called = compiled.Called
+    compiled.configure(
+        Array, PlacedArray, in_context, dialect_in_force, settings_in_force, numpys_dialect, Switch,
+        registry, leaf_types, to_buffer,
+    )  # fmt: skip
+
+
+class Program:
+    """A program on the default device.
+
+    Arguments:
+        execute: from the buffers of the leaves to the result.
+        in_avals: the types of the leaves.
+    """
+
+    __slots__ = ("execute", "in_avals")
+
+    def __init__(self, execute: Executor, in_avals: Sequence[ShapedArray]):
+        self.execute = execute
+        self.in_avals = in_avals
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for these leaves: Arrays, numbers and numpy arrays."""
+        return self.execute(self.buffers(leaves))
+
+    def buffers(self, leaves: Sequence[Any]) -> list[Buffer]:
+        """The leaves on the device."""
+        found = [x.buffer for x in leaves if type(x) is Array]
+        return found if len(found) == len(leaves) else [*map(on_device, leaves, self.in_avals)]
+
+    def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """Return what the extension module calls for such leaves, and the list that it passes."""
+        return self.execute, self.buffers(leaves)
+
+
+def on_device(x: Any, aval: ShapedArray) -> Buffer:
+    """A leaf on the default device, where numbers are kept for the next time."""
+    if type(x) is int or (type(x) is float and x):  # zeros are equal, whatever their sign
+        return _number_on_device(x, aval)
+    return to_buffer(x, aval)
+
+
+_number_on_device = lru_cache(maxsize=4096)(to_buffer)
+
+
+def executor(compiled: CompiledJaxpr, consts: Sequence[Any], out_tree: PyTreeDef) -> Executor:
+    """The function that executes a compiled jaxpr on the buffers of its non-constant arguments.
+
+    It is made once for each program, so that a call does as little as possible.
+    """
+    execute, out_avals = compiled.execute, compiled.out_avals
+    const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
+    make = result_of_type if abstract_token in out_avals else Array
+    known = known_program(compiled.executable, out_avals, out_tree, make, const_buffers)
+    if known is not None:
+        return known
+    if structures.is_one_leaf(out_tree) and not consts:
+        return xla.executor_of_one(compiled.executable, make, out_avals[0])
+
+    unflatten = fast_unflatten(out_tree)
+
+    def execute_to_tree(buffers: list[Buffer]) -> Any:
+        return unflatten(map(make, execute([*const_buffers, *buffers]), out_avals))
+
+    return execute_to_tree
+
+
+def known_program(
+    executable: Executable,
+    out_avals: Sequence[ShapedArray],
+    out_tree: PyTreeDef,
+    make: Any,
+    consts: Sequence[Buffer] = (),
+) -> Executor | None:
+    """The executor of the extension module; None: it is not there, or knows no such programs.
+
+    Arguments:
+        executable: the program, whose first arguments are `consts`.
+        out_avals: the types of its results.
+        out_tree: their structure.
+        make: the class of its results.
+    """
+    if compiled is None or make not in (Array, PlacedArray) or not xla.only_launches(executable):
+        return None
+    program: Executor = compiled.Program(
+        executable.launch, executable.handlers, out_avals,
+        None if structures.is_one_leaf(out_tree) else fast_unflatten(out_tree), consts,
+        executable.failure, executable.collect_garbage, make is PlacedArray,
+    )  # fmt: skip
+    return program
+
+
+class ProgramOnDevices:
+    """A program on several devices, or on another one than the default device.
+
+    Attributes:
+        execute: None, for it takes the leaves themselves.
+
+    Arguments:
+        program: the `PartitionedProgram`, which is compiled.
+        consts: its first arguments.
+        kept: the positions of the leaves that it uses; None: all.
+        out_tree: the structure of the result.
+    """
+
+    execute = None
+
+    def __init__(
+        self, program: Any, consts: Sequence[Any], kept: Sequence[int] | None, out_tree: PyTreeDef
+    ):
+        self.program = program
+        self.consts = consts
+        self.kept = kept
+        self.out_tree = out_tree
+        self.unflatten = fast_unflatten(out_tree)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for these leaves, which are moved to where the program has them."""
+        if self.kept is not None:
+            leaves = [leaves[position] for position in self.kept]
+        return self.unflatten(self.program([*self.consts, *leaves]))
+
+    def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """Return the program of buffers, if nothing is to be moved; else this and the leaves."""
+        program = self.program
+        placements = [xla.placement_of(x.placed) for x in leaves if type(x) is PlacedArray]
+        is_direct = not self.consts and self.kept is None and program.shared is None
+        if is_direct and [*map(id, placements)] == [*map(id, program.in_placements)]:
+            make, out_avals = program.array_type, program.out_types
+            known = known_program(program.executable, out_avals, self.out_tree, make)
+            if known is not None:
+                return known, [x.placed for x in leaves]
+        return self, list(leaves)
+
+
+class DonatingProgram:
+    """A program that may reuse the memory of some of its arguments.
+
+    Attributes:
+        execute: None, for it takes the leaves themselves, which it deletes.
+
+    Arguments:
+        name: the name of the function.
+        program: what is run.
+        donated: the positions of the leaves that it takes over.
+        constants: the constants of the program, on the device.
+        argument_names: the names of the leaves, for messages.
+    """
+
+    execute = None
+
+    def __init__(
+        self,
+        name: str,
+        program: Program | ProgramOnDevices,
+        donated: Sequence[int],
+        constants: Sequence[Buffer],
+        argument_names: Sequence[str],
+    ):
+        self.name = name
+        self.program = program
+        self.donated = donated
+        self.constants = constants
+        self.ids_of_constants = frozenset(map(id, constants))
+        self.argument_names = argument_names
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for these leaves; donated Arrays are deleted."""
+        program = self.program
+        if isinstance(program, ProgramOnDevices):
+            result = program.run(leaves)
+        else:
+            buffers = program.buffers(leaves)
+            for position in self.donated:
+                if not isinstance(leaves[position], Array):  # numbers on the device may be shared
+                    buffers[position] = new_buffer(leaves[position], program.in_avals[position])
+            ids = {*map(id, buffers)}
+            if len(ids) < len(buffers) or not self.ids_of_constants.isdisjoint(ids):
+                self._refuse_shared(buffers)
+            result = program.execute(buffers)
+            del buffers
+        self._delete([leaves[position] for position in self.donated])
+        return result
+
+    def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """Return what takes the leaves, None where the module has none, and the leaves."""
+        execute = self.program.execute
+        if type(execute) is not compiled.Program:
+            return None, list(leaves)
+        return compiled.Donation(execute, self.donated, lambda: Donated(self.name)), list(leaves)
+
+    def _delete(self, arrays: Sequence[Any]) -> None:
+        """Delete the donated Arrays whose memory XLA took."""
+        reason = Donated(self.name)
+        for x in arrays:
+            if type(x) is Array:  # which is quick, for a training step donates many
+                if x.buffer.is_deleted():  # and so nothing views its memory, not even itself
+                    x.let_go_of_buffer(reason)
+            elif isinstance(x, Array) and xla.is_deleted(x.held):
+                x.delete_because(reason)
+
+    def _refuse_shared(self, buffers: Sequence[Any]) -> None:
+        names = self.argument_names
+        for position in self.donated:
+            mine = buffers[position]
+            others = [
+                f"argument {names[other]}"
+                for other, buffer in enumerate(buffers)
+                if other != position and buffer is mine
+            ]
+            others += ["a constant of the function" for each in self.constants if each is mine]
+            if others:
+                raise ValueError(
+                    f"`{self.name}` cannot reuse the memory of argument {names[position]}, which "
+                    f"is donated: the same array is {others[0]}. Pass a copy, `x.copy()`, for one "
+                    "of them, or do not donate it."
+                )
+
+
+class Donated:
+    """A lazy message that says where an Array was donated: line numbers are not free."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.source = user_source()
+
+    def __str__(self) -> str:
+        where = "" if self.source is None else f" at {self.source}"
+        return f"donated to `{self.name}`{where}"
+
+
+def order_of_leaves(tree: Any) -> tuple[int, ...]:
+    """The number of each leaf, in the order of programs' arguments.
+
+    Leaves are numbered as they are found, where the items of a dict are not sorted.
+    """
+    numbers = itertools.count()
+
+    def order(tree: Any) -> list[int]:
+        if type(tree) is dict:
+            found = {name: order(item) for name, item in tree.items()}
+            return [number for name in sorted(found) for number in found[name]]
+        node = find_node_type(type(tree))
+        if node is None:
+            return [next(numbers)]
+        return [number for child in node.flatten(tree)[0] for number in order(child)]
+
+    return tuple(order(tree))
