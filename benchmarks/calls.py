@@ -83,6 +83,58 @@ def static_argument(lib: Library) -> Callable[[], Any]:
     return lambda: function(x, 2)
 
 
+class Walkers(NamedTuple):
+    key: Any
+    positions: Any
+    log_values: Any
+
+
+def monte_carlo_step(lib: Library) -> Callable[[], Any]:
+    """A step of variational Monte Carlo, with a Markov chain of 200 small calls."""
+    jit, jnp, random = lib.core.jit, lib.numpy, lib.core.random
+
+    @jit
+    def log_value(params: Any, x: Any) -> Any:
+        *hidden, last = params
+        for layer in hidden:
+            x = jnp.tanh(x @ layer["w"] + layer["b"])
+        return (x @ last["w"] + last["b"])[:, 0]
+
+    @jit
+    def propose(walkers: Walkers) -> tuple[Any, Any]:
+        key, sub = random.split(walkers.key)
+        return key, walkers.positions + 0.1 * random.normal(sub, walkers.positions.shape)
+
+    @jit
+    def accept(walkers: Walkers, key: Any, positions: Any, log_values: Any) -> Walkers:
+        key, sub = random.split(key)
+        odds = jnp.exp(2 * (log_values - walkers.log_values))
+        better = random.uniform(sub, odds.shape) < odds
+        return Walkers(
+            key,
+            jnp.where(better[:, None], positions, walkers.positions),
+            jnp.where(better, log_values, walkers.log_values),
+        )
+
+    @jit
+    def update(params: Any, walkers: Walkers) -> Any:
+        gradient = lib.core.grad(lambda p: log_value(p, walkers.positions).mean())(params)
+        return lib.core.tree_util.tree_map(lambda p, g: p - 0.01 * g, params, gradient)
+
+    params = programs.mlp_params(lib, (8, 16, 16, 1))
+    positions = jnp.asarray(np.linspace(-1, 1, 128, dtype=np.float32).reshape(16, 8))
+    start = Walkers(random.key(0), positions, log_value(params, positions))
+
+    def step() -> Any:
+        walkers = start
+        for _ in range(66):
+            key, moved = propose(walkers)
+            walkers = accept(walkers, key, moved, log_value(params, moved))
+        return update(params, walkers)[0]["w"].block_until_ready()
+
+    return step
+
+
 def nested(lib: Library) -> Callable[..., Any]:
     inner = lib.core.jit(lambda x: lib.numpy.sin(x) + 1)
     return lambda x: inner(inner(x))
@@ -196,6 +248,7 @@ CASES: dict[str, tuple[Case, float | None, int]] = {
         1.0,
         2_000,
     ),
+    "call, 200 small ones in a Monte Carlo step": (monte_carlo_step, 1.0, 3),
     "call, jit inside jit": (jitted(nested, VECTOR), 1.0, 2_000),
     "call, MLP gradient step": (mlp_step, 1.0, 20),
     "eager x + y": (eager(lambda lib, x: lib.numpy.add(x, x)), 0.5, 2_000),
