@@ -77,11 +77,14 @@ def build(source: bytes, built: Path) -> str | None:
         module = Path(directory, f"{MODULE}.pyx")
         # The library compares this number with that of its own source.
         module.write_bytes(source + f"\nbuilt_from = {zlib.crc32(source)}\n".encode())
-        env = {**os.environ, "CFLAGS": f"{os.environ.get('CFLAGS', '')} -g0"}
-        if os.name != "nt":
-            env["CC"] = str(compiler())
+        env = {}
+        if os.name != "nt":  # there, setuptools takes neither from the environment
+            flags = sysconfig.get_config_var("CFLAGS"), os.environ.get("CFLAGS", ""), "-g0"
+            env = {"CC": str(compiler()), "CFLAGS": " ".join(flags)}
         command = sys.executable, "-m", "Cython.Build.Cythonize", "--inplace", module.name
-        done = subprocess.run(command, cwd=directory, env=env, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=directory, env={**os.environ, **env}, capture_output=True, text=True
+        )
         if done.returncode == 0:
             built.parent.mkdir(exist_ok=True)
             # Another build may be doing the same: a file appears there as a whole.
