@@ -44,7 +44,7 @@ class Source:
 
     @property
     def line(self) -> int:
-        return list(self.code.co_positions())[self.offset // 2][0] or self.code.co_firstlineno
+        return next(line for _, end, line in self.code.co_lines() if line and self.offset < end)
 
     @property
     def text(self) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax import xla
-from minijax.runtime.lowering import Module, platform_of
+from minijax.runtime.lowering import Function, platform_of
 from minijax_stage2 import ShapedArray
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
@@ -62,7 +62,7 @@ def call(
             f"device_put(x, minijax.devices({next(iter(by_platform))!r})[0])."
         )
     routine = by_platform[platform]
-    if not isinstance(b.module, Module):  # the stages do not look for routines in programs
+    if not isinstance(b, Function):  # the stages do not look for routines in programs
         xla.register_routines(f"@{routine.name}", platform)
     config = ", ".join(f"{name} = {_attribute(x)}" for name, x in routine.attributes.items())
     several = len(out_avals) > 1

@@ -303,13 +303,12 @@ def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:
 
 def _uses_everything(jaxpr: Jaxpr) -> bool:
     used = set(jaxpr.outvars)
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.higher_order:  # which may leave some of its operands unused
+    for eqn in reversed(jaxpr.eqns):
+        # A higher-order one may leave some of its operands unused.
+        if eqn.primitive.higher_order or used.isdisjoint(eqn.outvars):
             return False
         used.update(eqn.invars)
-    return used.issuperset(jaxpr.invars) and all(
-        not used.isdisjoint(eqn.outvars) for eqn in jaxpr.eqns
-    )
+    return used.issuperset(jaxpr.invars)
 
 
 def donated_leaves(traced: Traced, options: CompileOptions) -> set[int]:

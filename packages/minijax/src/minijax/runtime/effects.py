@@ -15,6 +15,9 @@ effectful: set[Primitive] = set()
 def has_effects(program: Jaxpr | JaxprEqn) -> bool:
     """Return True if running a program, or one equation, does more than return results."""
     if isinstance(program, Jaxpr):
+        primitives = {eqn.primitive for eqn in program.eqns}
+        if not any(primitive.higher_order for primitive in primitives):
+            return not effectful.isdisjoint(primitives)
         return any(map(has_effects, program.eqns))
     if program.primitive in effectful:
         return True

@@ -12,18 +12,31 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from minijax import xla
 from minijax.runtime.frontend_attributes import Attributes
+from minijax.runtime.lowering_templates import (
+    FIRST,
+    SEPARATOR,
+    UNWRITTEN,
+    Template,
+    Templates,
+    known_templates,
+)
 from minijax.runtime.ordered_effects import in_order
 from minijax.settings.debugging import logging_time
 from minijax.settings.monitoring import LOWERED
 from minijax.xla.mlir import ir, parsed
-from minijax_stage2 import Primitive
-from minijax_stage3 import Jaxpr, JaxprEqn, lowering_rules
+from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage2.source import Source
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, ModuleBuilder, Value, quoted, symbol
 
+Rule = Callable[..., Sequence[Value]]
+
 # Rules that replace those of the stages for primitives of the stages.
-own_lowering_rules: dict[Primitive, Callable[..., Sequence[Value]]] = {}
+own_lowering_rules: dict[Primitive, Rule] = {}
 
 
 class Module(ModuleBuilder):
@@ -115,6 +128,7 @@ class Function(FunctionBuilder):
     """Writes a function of the library's modules.
 
     Attributes:
+        platform: that of the module.
         known: indices whose value lowering knows, by name.
     """
 
@@ -122,6 +136,7 @@ class Function(FunctionBuilder):
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
+        self.platform = module.platform
         self.known: dict[str, int] = {}
 
     def head(self, name: str, visibility: str, params: Sequence[str], outs: Sequence[str]) -> str:
@@ -129,6 +144,46 @@ class Function(FunctionBuilder):
             params = _attributed(params, self.module.argument_attributes)
             outs = _attributed(outs, self.module.result_attributes)
         return super().head(name, visibility, params, outs)
+
+    def lower_jaxpr(self, jaxpr: Jaxpr, params: Sequence[Value]) -> list[Value]:
+        """Write the equations of `jaxpr`, in order, by templates where there are some."""
+        variables = [*jaxpr.constvars, *jaxpr.invars]
+        names = {var: x.name for var, x in zip(variables, params, strict=True)}
+        templates = known_templates(self.platform, self.indent)
+        lines = self.lines
+        source: Any = ()  # of the equation before
+        for eqn in jaxpr.eqns:
+            primitive, invars = eqn.primitive, eqn.invars
+            if eqn.source is not source:
+                attributes = self.go_to(eqn)
+                source = eqn.source if type(eqn.source) is Source else ()
+            given = [names[x] if type(x) is Var else self.literal(x, templates) for x in invars]
+            if primitive.higher_order or attributes:
+                template = None
+            else:
+                rule = own_lowering_rules.get(primitive) or lowering_rules[primitive]
+                key = (rule, *[x.aval for x in invars], *eqn.params.items())
+                try:
+                    template = templates.get(key, UNWRITTEN)
+                except TypeError:  # a parameter is not hashable
+                    template = None
+                if template is UNWRITTEN:
+                    template = templates[key] = self.template_of(eqn, rule)
+            if template is None:
+                operands = [Value(name, x.aval) for name, x in zip(given, invars, strict=True)]
+                outs = [x.name for x in self.lower_eqn(eqn, operands)]
+            elif template.simple:
+                begin, operation, comma, types = template.simple
+                name = names[eqn.outvars[0]] = f"%{self.count}"
+                self.count += 1
+                line = f"{begin}{name}{operation}{comma.join(given)}{types}{self.location}"
+                lines.append(line)
+                continue
+            else:
+                outs = self.fill(template, given)
+            names.update(zip(eqn.outvars, outs, strict=True))
+        outs = [names[x] if type(x) is Var else self.literal(x, templates) for x in jaxpr.outvars]
+        return [Value(name, x.aval) for name, x in zip(outs, jaxpr.outvars, strict=True)]
 
     def lower_eqn(self, eqn: JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
         rule = own_lowering_rules.get(eqn.primitive) or lowering_rules[eqn.primitive]
@@ -138,6 +193,77 @@ class Function(FunctionBuilder):
             self.module.attribute(self, outs, attributes)
         return outs
 
+    def go_to(self, eqn: JaxprEqn) -> Attributes:
+        """Set the location to that of an equation, and return its frontend attributes."""
+        source = eqn.source
+        if type(source) is Source:
+            place = self.module.locations.get((id(source.code), source.offset))
+            self.location = place or self.module.location(eqn)
+            return ()
+        self.location = self.module.location(eqn)
+        return getattr(source, "attributes", ())
+
+    def literal(self, x: Var | Literal, templates: Templates) -> str:
+        """Write a literal, and return its name."""
+        assert isinstance(x, Literal)
+        value, aval = x.val, x.aval
+        key = aval, type(value), value if type(value) is int else np.asarray(value).tobytes()
+        template: Any = templates.get(key)
+        if template is None:
+            template = self.template([], lambda b: [b.constant(value, aval)])
+            templates[key] = template
+        begin, operation, *_ = template.simple
+        name = self.fresh_name()
+        self.lines.append(f"{begin}{name}{operation}{self.location}")
+        return name
+
+    def fill(self, template: Template, operands: Sequence[str]) -> list[str]:
+        """Write the text of a template, and return the names of the results."""
+        count = self.count
+        self.count += template.new_names
+        new_names = [f"%{number}" for number in range(count, self.count)]
+        items = [*operands, self.location, *new_names, *template.parts]
+        if text := "".join(template.chosen(items)):
+            self.lines += text.split(SEPARATOR)
+        return [items[place] + suffix for place, suffix in template.outs]
+
+    def template_of(self, eqn: JaxprEqn, rule: Rule) -> Template | None:
+        """The template of an equation, if its text depends on nothing but types and parameters."""
+        in_avals, out_avals = [x.aval for x in eqn.invars], [x.aval for x in eqn.outvars]
+        if any(type(aval) is not ShapedArray for aval in [*in_avals, *out_avals]):
+            return None  # shardings are written besides
+        return self.template(in_avals, lambda b, *args: rule(b, out_avals, *args, **eqn.params))
+
+    def template(self, in_avals: Sequence[ShapedArray], write: Rule) -> Template | None:
+        """The template of what `write(b, *operands)` writes; None if that takes the module."""
+        b = _TemplateWriter(self, len(in_avals))
+        operands = [Value(f"%{FIRST + n}", aval) for n, aval in enumerate(in_avals)]
+        try:
+            outs = write(b, *operands)
+        except _NeedsModule:
+            return None
+        return Template(len(in_avals), b.lines, outs, b.count - FIRST - len(in_avals) - 1)
+
+
+class _NeedsModule(Exception):
+    """The text of an operation depends on the module that it is in."""
+
+
+class _TemplateWriter(Function):
+    """Writes a template: names and the location are placeholders, and there is no module."""
+
+    def __init__(self, b: Function, operands: int) -> None:
+        self.platform, self.indent = b.platform, b.indent
+        self.lines = []
+        self.location = f"%{FIRST + operands}"
+        self.count = FIRST + operands + 1
+
+    def __getattr__(self, name: str) -> Any:  # the module, and what is known of its values
+        raise _NeedsModule
+
+    def go_to(self, eqn: JaxprEqn) -> Attributes:
+        return ()
+
 
 def _attributed(declared: Sequence[str], attributes: Mapping[int, str]) -> list[str]:
     return [f"{text} {attributes.get(n, '')}".rstrip() for n, text in enumerate(declared)]
@@ -145,7 +271,7 @@ def _attributed(declared: Sequence[str], attributes: Mapping[int, str]) -> list[
 
 def platform_of(b: FunctionBuilder) -> str:
     """The platform that a function is written for; in a program of a stage, the default one."""
-    return b.module.platform if isinstance(b.module, Module) else xla.platform_of()
+    return b.platform if isinstance(b, Function) else xla.platform_of()
 
 
 def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:

@@ -411,6 +411,12 @@ def _numbers(sharding: Sharding) -> list[int]:
     return [device.id for device in sharding.device_tuple]
 
 
+_SEQUENCES = (tuple, list)
+
+# Types of most parameters, which say nothing about devices.
+_PLAIN = {int, bool, float, str, tuple, type(None), *(type(np.dtype(x)) for x in "?bhilBHILefdFD")}
+
+
 def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
     """The shardings in the parameters of a program's equations, nested programs included."""
     found: list[Sharding] = []
@@ -418,7 +424,10 @@ def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
     while pending:
         for eqn in pending.pop().eqns:
             for value in eqn.params.values():
-                for each in value if isinstance(value, tuple | list) else (value,):
+                items = value if isinstance(value, _SEQUENCES) else (value,)
+                if _PLAIN.issuperset(map(type, items)):
+                    continue
+                for each in items:
                     inner = each.jaxpr if isinstance(each, ClosedJaxpr) else each
                     if isinstance(inner, Sharding):
                         found.append(inner)
