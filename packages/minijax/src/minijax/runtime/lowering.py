@@ -33,6 +33,7 @@ from minijax_stage2.source import Source
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, ModuleBuilder, Value, quoted, symbol
 
+Avals = Sequence[ShapedArray]
 Rule = Callable[..., Sequence[Value]]
 
 # Rules that replace those of the stages for primitives of the stages.
@@ -162,13 +163,15 @@ class Function(FunctionBuilder):
                 template = None
             else:
                 rule = own_lowering_rules.get(primitive) or lowering_rules[primitive]
-                key = (rule, *[x.aval for x in invars], *eqn.params.items())
+                in_avals, out_avals = [x.aval for x in invars], [x.aval for x in eqn.outvars]
+                key = (rule, *in_avals, None, *out_avals, *eqn.params.items())
                 try:
                     template = templates.get(key, UNWRITTEN)
                 except TypeError:  # a parameter is not hashable
                     template = None
                 if template is UNWRITTEN:
-                    template = templates[key] = self.template_of(eqn, rule)
+                    template = self.template_of(rule, in_avals, out_avals, eqn.params)
+                    templates[key] = template
             if template is None:
                 operands = [Value(name, x.aval) for name, x in zip(given, invars, strict=True)]
                 outs = [x.name for x in self.lower_eqn(eqn, operands)]
@@ -227,14 +230,15 @@ class Function(FunctionBuilder):
             self.lines += text.split(SEPARATOR)
         return [items[place] + suffix for place, suffix in template.outs]
 
-    def template_of(self, eqn: JaxprEqn, rule: Rule) -> Template | None:
+    def template_of(
+        self, rule: Rule, in_avals: Avals, out_avals: Avals, params: dict[str, Any]
+    ) -> Template | None:
         """The template of an equation, if its text depends on nothing but types and parameters."""
-        in_avals, out_avals = [x.aval for x in eqn.invars], [x.aval for x in eqn.outvars]
         if any(type(aval) is not ShapedArray for aval in [*in_avals, *out_avals]):
             return None  # shardings are written besides
-        return self.template(in_avals, lambda b, *args: rule(b, out_avals, *args, **eqn.params))
+        return self.template(in_avals, lambda b, *args: rule(b, out_avals, *args, **params))
 
-    def template(self, in_avals: Sequence[ShapedArray], write: Rule) -> Template | None:
+    def template(self, in_avals: Avals, write: Rule) -> Template | None:
         """The template of what `write(b, *operands)` writes; None if that takes the module."""
         b = _TemplateWriter(self, len(in_avals))
         operands = [Value(f"%{FIRST + n}", aval) for n, aval in enumerate(in_avals)]
