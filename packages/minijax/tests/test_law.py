@@ -51,6 +51,7 @@ from minijax.core import (
     vmap_rules,
 )
 from minijax.lax.primitive_names import all_primitives
+from minijax.runtime import lowering
 from minijax_stage2 import primitives as stage2_primitives
 from minijax_stage4 import stop_gradient_p
 from minijax_stage4.cond import cond_p
@@ -504,6 +505,21 @@ def test_primitives_that_hold_programs_say_in_every_column_what_is_done_with_the
     ]
     assert holding
     assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("primitive", primitives, ids=str)
+def test_templates_write_what_lowering_rules_write(primitive, monkeypatch):
+    written = {example: text_of(example) for example in examples(primitive)}
+    monkeypatch.setattr(lowering, "known_templates", lambda *_: {})
+    monkeypatch.setattr(lowering.Function, "template_of", lambda *_: None)
+    for example, text in written.items():
+        assert text == text_of(example), example
+
+
+def text_of(example):
+    """The text of a program with an example twice, the second by the template of the first."""
+    twice = jit(lambda *operands: [example(*operands), example(*operands)])
+    return twice.lower(*example.draw()).as_text()
 
 
 def test_every_primitive_has_examples_and_rules():
