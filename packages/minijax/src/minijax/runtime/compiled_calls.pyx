@@ -48,6 +48,7 @@ cdef object types_of_leaves
 cdef int DEEPEST = 64
 cdef int MOST = 4096
 cdef unsigned int LAUNCHES = 64  # after which garbage is collected
+cdef object consume = None  # the method of launches that reads results, once there is one
 cdef dict numbers_on_device = {}  # from the type of a number and the number to its buffer
 
 
@@ -140,12 +141,16 @@ cdef class Program:
         return self.run(buffers)
 
     cdef object run(self, list buffers):
+        global consume
         cdef list results
         cdef Py_ssize_t number
         if self.consts:
             buffers = self.consts + buffers
         try:
-            results = self.launch(buffers).consume_with_handlers(self.handlers)
+            launched = self.launch(buffers)
+            if consume is None:
+                consume = type(launched).consume_with_handlers
+            results = consume(launched, self.handlers)
         except RuntimeError as error:
             raise self.failure(buffers, error) from error
         self.launches += 1
@@ -213,13 +218,14 @@ cdef inline void delete(object array, object reason) noexcept:
 cdef class Known:
     """What is known of the calls of one key: the program, and its arguments' order if another."""
 
+    cdef tuple key
     cdef object execute
     cdef tuple order
     cdef list placements  # whose identities are in the key
 
 
-NEW = object()  # a call of a key that was not there before
-OTHER = object()  # a call that Python makes
+cdef object NEW = object()  # a call of a key that was not there before
+cdef object OTHER = object()  # a call that Python makes
 
 
 @cython.final
@@ -232,55 +238,58 @@ cdef class KnownCalls:
     """
 
     cdef dict known
+    cdef Known last  # the call before, which the next one is likely to equal
+    cdef bint donates
     cdef object static
     cdef frozenset static_argnums, static_argnames
     cdef bint has_static
 
     def __init__(self, static):
-        self.known = {}
-        self.static = static
+        self.known, self.static = {}, static
+        self.clear()
 
     cdef void read_static(self) except *:
         numbers, names = frozenset(self.static.argnums), frozenset(self.static.argnames)
         self.static_argnames, self.has_static = names, bool(numbers or names)
         self.static_argnums = numbers  # last: it tells other threads that all is there
 
-    def clear(self):
+    cpdef clear(self):
         """Forget all programs."""
+        cdef Known nothing = Known()
+        nothing.key = ()
+        self.last = nothing
         self.known.clear()
 
     cdef object call(self, tuple args, dict kwargs):
         """The result of a call; NEW or OTHER: Python has to make it."""
         cdef Call call
-        cdef list buffers
         cdef Known known
+        cdef list buffers
         if switch.used or not is_evaluating():
             return OTHER
         if self.static_argnums is None:
             self.read_static()
-        if not kwargs and not self.has_static:
-            buffers = []
-            key = key_of_leaves(args, buffers)
-            if key is not None:
-                known = self.known.get(key)
-                if known is not None and type(known.execute) is Program:
-                    return (<Program>known.execute).run(buffers)
-        call = self.collected(args, kwargs)
+        call = self.collected(args, kwargs, self.donates)
         if call is None:
             return OTHER
-        try:
-            known = self.known.get(tuple(call.key))
-        except TypeError:  # a static value or the data of a node has no hash
-            return OTHER
-        if known is None:
-            return NEW
+        known = call.last
+        if not call.is_like_last():
+            try:
+                known = self.known.get(call.whole_key())
+            except TypeError:  # a static value or the data of a node has no hash
+                return OTHER
+            if known is None:
+                return NEW
+            self.last = known
         if known.execute is None:
             return OTHER
         if type(known.execute) is Donation:
+            if call.leaves is None:  # another thread has just seen the first one
+                return OTHER
             if known.order is None:
                 return (<Donation>known.execute).run(call.leaves)
             return (<Donation>known.execute).run([call.leaves[i] for i in known.order])
-        buffers = call.buffers()
+        buffers = call.buffers_on_device()
         if known.order is not None:
             buffers = [buffers[i] for i in known.order]
         if type(known.execute) is Program:
@@ -291,15 +300,19 @@ cdef class KnownCalls:
         """Keep the program of a call that was made.
 
         Arguments:
-            call: the call.
+            call: the call, with its leaves.
             execute: runs the program; given what it wants, in that order, as a list.
             wanted: its arguments' buffers, or the arguments themselves if it takes their memory.
             order: for each of these, the number of the leaf in the arguments.
         """
         cdef Known known = Known()
-        cdef list given = call.leaves if type(execute) is Donation else call.buffers_left()
-        if given is None:
+        cdef list given = call.leaves
+        if type(execute) is Donation:
+            self.donates = True
+        elif call.lost_leaves():
             return
+        else:
+            given = call.buffers_on_device()
         known.placements = call.placements
         # Where programs run elsewhere, what they take are the leaves themselves.
         if len(wanted) == len(order) == len(given) and all([
@@ -310,15 +323,20 @@ cdef class KnownCalls:
             known.execute = execute
             known.order = None if order == tuple(range(len(order))) else order
         if len(self.known) >= MOST:
-            self.known.clear()
-        self.known[tuple(call.key)] = known
+            self.clear()
+        known.key = call.whole_key()
+        self.known[known.key] = known
 
-    cdef Call collected(self, tuple args, dict kwargs):
-        """The key and the leaves of a call; None: it is none for the table."""
+    cdef Call collected(self, tuple args, dict kwargs, bint with_leaves):
+        """The key and the arguments of a call; None: it is none for the table."""
         cdef Call call = Call.__new__(Call)
         cdef Py_ssize_t number = 0
+        call.last = self.last
         call.numbers = types_here()
-        call.key, call.leaves = [call.numbers], []
+        call.buffers = []
+        if with_leaves:
+            call.leaves = []
+        call.put(call.numbers)
         for x in args:
             if self.has_static and number in self.static_argnums:
                 if not call.add_static(x, 0):
@@ -326,8 +344,10 @@ cdef class KnownCalls:
             elif not call.add(x, 0):
                 return None
             number += 1
+        if kwargs is None:
+            return call
         for name, x in kwargs.items():
-            call.key.append(name)
+            call.put(name)
             if self.has_static and name in self.static_argnames:
                 if not call.add_static(x, 0):
                     return None
@@ -352,35 +372,41 @@ cdef class Called:
     def __cinit__(self, *args, **kwargs):
         self._known = None
 
-    def __call__(self, *args, **kwargs):
-        cdef KnownCalls known = self._known
-        cdef Call call
-        if known is None:
-            return self._call_by_python(*args, **kwargs)
+    def __call__(self, *args, **kwargs):  # the type's slot has `call_without_line` in its place
+        return call_with_line(self, args, kwargs)
+
+
+cdef object call_with_line(Called self, tuple args, dict kwargs):
+    """The result of a call; `kwargs` is None where there are none."""
+    cdef KnownCalls known = self._known
+    cdef Call call
+    result = OTHER
+    if known is not None:
         try:
             result = known.call(args, kwargs)
         except Exception as error:
-            self._improve_error(args, kwargs, error)
+            self._improve_error(args, {} if kwargs is None else kwargs, error)
             raise
-        if result is OTHER:
-            return self._call_by_python(*args, **kwargs)
-        if result is NEW:
-            call = known.collected(args, kwargs)  # now, as it may delete its arguments
-            result = self._call_by_python(*args, **kwargs)
-            if call is None or types_here() is not call.numbers or switch.used:
-                return result  # the function may change settings
-            execute, wanted, order = self._program_of(args, kwargs)
-            known.remember(call, execute, wanted, order)
-        return result
+        if result is not OTHER and result is not NEW:
+            return result
+    if kwargs is None:
+        kwargs = {}
+    if result is OTHER:
+        return self._call_by_python(*args, **kwargs)
+    call = known.collected(args, kwargs, True)  # now, as it may delete its arguments
+    result = self._call_by_python(*args, **kwargs)
+    if call is None or types_here() is not call.numbers or switch.used:
+        return result  # the function may change settings
+    execute, wanted, order = self._program_of(args, kwargs)
+    known.remember(call, execute, wanted, order)
+    return result
 
 
 # Cython adds a line of this file to the traceback of an exception. Users see their own lines.
 
-cdef ternaryfunc call_with_line = (<PyTypeObject*><PyObject*>Called).tp_call
-
-
 cdef PyObject* call_without_line(PyObject* self, PyObject* args, PyObject* kwargs) noexcept:
-    cdef PyObject* result = call_with_line(self, args, kwargs)
+    cdef ternaryfunc call = <ternaryfunc><void*>call_with_line
+    cdef PyObject* result = call(self, args, <PyObject*>None if kwargs == NULL else kwargs)
     cdef PyObject* cls
     cdef PyObject* error
     cdef PyObject* traceback
@@ -401,67 +427,62 @@ method = Called.__dict__["__call__"]  # from which subclasses have it
 (<PyWrapperDescrObject*><PyObject*>method).d_wrapped = <void*>call_without_line
 
 
-cdef tuple key_of_leaves(tuple args, list buffers):
-    """The key of a call whose arguments are Arrays and numbers, and their buffers; None: others."""
-    cdef Py_ssize_t number, count = PyTuple_GET_SIZE(args)
-    cdef PyObject* buffer
-    cdef object aval
-    cdef tuple key = PyTuple_New(count + 1)
-    numbers = types_here()
-    Py_INCREF(numbers)
-    PyTuple_SET_ITEM(key, 0, numbers)
-    for number in range(count):
-        x = <object>PyTuple_GET_ITEM(args, number)
-        if type(x) is array_type:
-            buffer = slot(x, at_buffer)[0]
-            if buffer == NULL:
-                return None
-            buffers.append(<object>buffer)
-            aval = <object>slot(x, at_aval)[0]
-        elif type(x) is float or type(x) is int:
-            aval = type_of(x, numbers)
-            if aval is None:
-                return None
-            buffers.append(on_device(x, aval))
-        else:
-            return None
-        Py_INCREF(aval)
-        PyTuple_SET_ITEM(key, number + 1, aval)
-    return key
-
-
 @cython.final
 @cython.freelist(8)
+@cython.no_gc  # it lives as long as a call
 cdef class Call:
-    """The key of a call, and its leaves."""
+    """The key of a call, and its arguments.
 
-    cdef list key, leaves
-    cdef list avals  # of the leaves that are no Arrays; None: there are none
+    As long as its parts are those of the last call's key, it is only compared.
+    """
+
+    cdef Known last
+    cdef Py_ssize_t matched  # so many parts are those of the last key
+    cdef list key  # None: no other part has come yet
+    cdef list buffers  # of the Arrays; of others, the leaf
+    cdef list leaves  # None: they are not wanted
+    cdef list others  # the positions and types of leaves that are no Arrays; None: there are none
     cdef list placements  # of the Arrays on other devices; None: there are none
     cdef object numbers
 
-    cdef list buffers(self):
-        """The leaves on the device."""
-        cdef list found = []
-        cdef Py_ssize_t number = 0
-        for leaf in self.leaves:
-            if type(leaf) is array_type:
-                found.append(buffer_of(leaf))
-            elif type(leaf) is placed_type:
-                found.append(leaf.placed)
-            else:
-                found.append(on_device(leaf, self.avals[number]))
-                number += 1
-        return found
+    cdef inline bint put(self, object part) except -1:
+        """Add a part to the key; always true."""
+        cdef PyObject* expected
+        if self.key is None:
+            if self.matched < PyTuple_GET_SIZE(self.last.key):
+                expected = <PyObject*>PyTuple_GET_ITEM(self.last.key, self.matched)
+                if expected == <PyObject*>part or (
+                    type(part) is int and type(<object>expected) is int and part == <object>expected
+                ):
+                    self.matched += 1
+                    return True
+            self.key = list(self.last.key[: self.matched])
+        self.key.append(part)
+        return True
 
-    cdef list buffers_left(self):
-        """`buffers`; None if a leaf is deleted by now."""
+    cdef bint is_like_last(self):
+        return self.key is None and self.matched == PyTuple_GET_SIZE(self.last.key)
+
+    cdef tuple whole_key(self):
+        return self.last.key[: self.matched] if self.key is None else tuple(self.key)
+
+    cdef list buffers_on_device(self):
+        """The buffers, where those that are none yet have been put on the device."""
+        cdef Py_ssize_t number
+        if self.others is not None:
+            for number, aval in self.others:
+                self.buffers[number] = on_device(self.buffers[number], aval)
+            self.others = None
+        return self.buffers
+
+    cdef bint lost_leaves(self) except -1:
+        """Whether a leaf is deleted by now."""
         for leaf in self.leaves:
             if type(leaf) is array_type and slot(leaf, at_buffer)[0] == NULL:
-                return None
+                return True
             if type(leaf) is placed_type and slot(leaf, at_placed)[0] == NULL:
-                return None
-        return self.buffers()
+                return True
+        return False
 
     cdef bint add_static(self, object x, int depth) except -1:
         """Add a static value, of which equal ones are told apart by their classes."""
@@ -469,35 +490,35 @@ cdef class Call:
         if isinstance(x, tuple):
             if depth > DEEPEST:
                 return False
-            self.key.append(len(<tuple>x))
+            self.put(len(<tuple>x))
             for item in <tuple>x:
                 if not self.add_static(item, depth + 1):
                     return False
             if cls is tuple:
-                self.key.append(cls)
-                return True
+                return self.put(cls)
         elif isinstance(x, frozenset) or cls is float and x == 0:  # which need more than that
             return False
-        self.key.append(cls)
-        self.key.append(x)
-        return True
+        self.put(cls)
+        return self.put(x)
 
     cdef bint add(self, object x, int depth) except -1:
         """Add a tree; False: it has something in it of which this module knows nothing."""
+        cdef PyObject* buffer
         cdef object cls = type(x)
         if cls is array_type:
-            if slot(x, at_buffer)[0] == NULL:  # it was deleted, which Python says better
+            buffer = slot(x, at_buffer)[0]
+            if buffer == NULL:  # it was deleted, which Python says better
                 return False
-            return self.add_leaf(x, <object>slot(x, at_aval)[0])
+            return self.add_leaf(x, <object>buffer, <object>slot(x, at_aval)[0])
         if cls is placed_type:
             return self.add_placed(x)
         if depth > DEEPEST:
             return False
         if cls is dict:
-            self.key.append(cls)
-            self.key.append(len(<dict>x))
+            self.put(cls)
+            self.put(len(<dict>x))
             for name, item in (<dict>x).items():
-                self.key.append(name)
+                self.put(name)
                 if not self.add(item, depth + 1):
                     return False
             return True
@@ -506,20 +527,19 @@ cdef class Call:
         if cls is list:
             return self.add_items(cls, tuple(<list>x), depth)
         if x is None:
-            self.key.append(cls)
-            return True
+            return self.put(cls)
         if cls in types_of_leaves[self.numbers]:
             aval = type_of(x, self.numbers)
             if aval is None:
                 return False
-            if self.avals is None:
-                self.avals = []
-            self.avals.append(aval)
-            return self.add_leaf(x, aval)
+            if self.others is None:
+                self.others = []
+            self.others.append((len(self.buffers), aval))
+            return self.add_leaf(x, x, aval)
         node = registry.get(cls)
         if node is not None:
             children, data = node.flatten(x)
-            self.key.append(data)
+            self.put(data)
             return self.add_items(cls, tuple(children), depth)
         if isinstance(x, tuple) and hasattr(cls, "_fields"):
             return self.add_items(cls, tuple(x), depth)
@@ -534,17 +554,18 @@ cdef class Call:
         if self.placements is None:
             self.placements = []
         self.placements.append(placement)
-        self.key.append(<size_t><PyObject*>placement)
-        return self.add_leaf(x, <object>slot(x, at_aval)[0])
+        self.put(<size_t><PyObject*>placement)
+        return self.add_leaf(x, <object>buffer, <object>slot(x, at_aval)[0])
 
-    cdef inline bint add_leaf(self, object x, object aval) except -1:
-        self.leaves.append(x)
-        self.key.append(aval)
-        return True
+    cdef inline bint add_leaf(self, object x, object buffer, object aval) except -1:
+        self.buffers.append(buffer)
+        if self.leaves is not None:
+            self.leaves.append(x)
+        return self.put(aval)
 
     cdef bint add_items(self, object cls, tuple items, int depth) except -1:
-        self.key.append(cls)
-        self.key.append(len(items))
+        self.put(cls)
+        self.put(len(items))
         for item in items:
             if not self.add(item, depth + 1):
                 return False
