@@ -3,6 +3,7 @@
 import dataclasses
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from minijax.errors.tracebacks import hiding_frames
@@ -270,8 +271,10 @@ def register_dataclass(
                 f"{unexpected}; name them in drop_fields if they are fields with init=False"
             )
 
+    children_of, aux_data_of = _attributes(data), _attributes(meta)
+
     def flatten(node: Any) -> tuple[Iterable[Any], Hashable]:
-        return [getattr(node, name) for name in data], tuple(getattr(node, name) for name in meta)
+        return children_of(node), aux_data_of(node)
 
     def unflatten(aux_data: Any, children: tuple[Any, ...]) -> Any:
         return nodetype(
@@ -280,6 +283,13 @@ def register_dataclass(
 
     _register(nodetype, flatten, unflatten, lambda *_: map(GetAttrKey, data))
     return nodetype
+
+
+def _attributes(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """The values of these attributes; `attrgetter` gives a tuple of two or more."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda node: tuple([getattr(node, name) for name in names])
 
 
 @hiding_frames

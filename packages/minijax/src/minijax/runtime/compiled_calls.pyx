@@ -17,6 +17,8 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTu
 
 import types
 
+import numpy
+
 cimport cython
 
 
@@ -50,6 +52,9 @@ cdef int MOST = 4096
 cdef unsigned int LAUNCHES = 64  # after which garbage is collected
 cdef object consume = None  # the method of launches that reads results, once there is one
 cdef dict numbers_on_device = {}  # from the type of a number and the number to its buffer
+cdef dict types_of_numbers = {}  # by the number types in force and the class, of numpy's numbers
+cdef dict rules = {}  # what `types_of_leaves` has, for the number types that have been in force
+cdef object numpys_number = numpy.number
 
 
 def configure(
@@ -143,7 +148,7 @@ cdef class Program:
     cdef object run(self, list buffers):
         global consume
         cdef list results
-        cdef Py_ssize_t number
+        cdef Py_ssize_t i
         if self.consts:
             buffers = self.consts + buffers
         try:
@@ -158,9 +163,9 @@ cdef class Program:
             self.collect_garbage()
         if self.unflatten is None:
             return new_array(self.result_type, self.at, results[0], self.avals[0])
-        for number in range(len(results)):
-            results[number] = new_array(
-                self.result_type, self.at, results[number], self.avals[number]
+        for i in range(len(results)):
+            results[i] = new_array(
+                self.result_type, self.at, results[i], self.avals[i]
             )
         return self.unflatten(results)
 
@@ -330,7 +335,7 @@ cdef class KnownCalls:
     cdef Call collected(self, tuple args, dict kwargs, bint with_leaves):
         """The key and the arguments of a call; None: it is none for the table."""
         cdef Call call = Call.__new__(Call)
-        cdef Py_ssize_t number = 0
+        cdef Py_ssize_t position = 0
         call.last = self.last
         call.numbers = types_here()
         call.buffers = []
@@ -338,12 +343,12 @@ cdef class KnownCalls:
             call.leaves = []
         call.put(call.numbers)
         for x in args:
-            if self.has_static and number in self.static_argnums:
+            if self.has_static and position in self.static_argnums:
                 if not call.add_static(x, 0):
                     return None
             elif not call.add(x, 0):
                 return None
-            number += 1
+            position += 1
         if kwargs is None:
             return call
         for name, x in kwargs.items():
@@ -468,10 +473,10 @@ cdef class Call:
 
     cdef list buffers_on_device(self):
         """The buffers, where those that are none yet have been put on the device."""
-        cdef Py_ssize_t number
+        cdef Py_ssize_t position
         if self.others is not None:
-            for number, aval in self.others:
-                self.buffers[number] = on_device(self.buffers[number], aval)
+            for position, aval in self.others:
+                self.buffers[position] = on_device(self.buffers[position], aval)
             self.others = None
         return self.buffers
 
@@ -528,7 +533,7 @@ cdef class Call:
             return self.add_items(cls, tuple(<list>x), depth)
         if x is None:
             return self.put(cls)
-        if cls in types_of_leaves[self.numbers]:
+        if cls in rules_of(self.numbers):
             aval = type_of(x, self.numbers)
             if aval is None:
                 return False
@@ -572,24 +577,44 @@ cdef class Call:
         return True
 
 
+cdef dict rules_of(object numbers):
+    """The functions that find the types of leaves, by class."""
+    cdef dict found = rules.get(numbers)
+    if found is None:
+        found = rules[numbers] = types_of_leaves[numbers]
+    return found
+
+
 cdef object type_of(object x, object numbers):
     """The type of a number or a numpy array; None: it has none, for which Python has words."""
+    cdef bint is_fixed = issubclass(type(x), numpys_number)  # the class says all: a number of numpy
+    if is_fixed:
+        aval = types_of_numbers.get((numbers, type(x)))
+        if aval is not None:
+            return aval
     try:
-        return types_of_leaves[numbers][type(x)](x)
+        aval = rules_of(numbers)[type(x)](x)
     except (TypeError, ValueError, OverflowError):
         return None
+    if is_fixed:
+        types_of_numbers[numbers, type(x)] = aval
+    return aval
 
 
 cdef object on_device(object x, object aval):
     """A number or a numpy array on the device, where numbers are kept for the next time."""
-    if not (type(x) is int or type(x) is float and x != 0):  # zeros are equal, whatever their sign
+    if type(x) is int or type(x) is float and x != 0:  # zeros are equal, whatever their sign
+        key = aval, x
+    elif isinstance(x, numpys_number):
+        key = aval, type(x), x.tobytes()
+    else:
         return put(x, aval)
-    found = numbers_on_device.get((aval, x))
+    found = numbers_on_device.get(key)
     if found is None:
         found = put(x, aval)
         if len(numbers_on_device) >= MOST:
             numbers_on_device.clear()
-        numbers_on_device[aval, x] = found
+        numbers_on_device[key] = found
     return found
 
 
