@@ -15,7 +15,7 @@ import minijax
 import minijax_stage2 as s2
 import minijax_stage3 as s3
 import minijax_stage4 as s4
-from minijax.runtime import compilation
+from minijax.runtime import pipeline
 from minijax_stage2 import Primitive
 from minijax_stage3 import Jaxpr, JaxprEqn
 from minijax_stage3.lowering import lowering_rules, mlir_type
@@ -171,16 +171,15 @@ def _lower_written(b, out_avals, *, data):
 
 
 def _with_constants_written(jaxpr, consts):
-    """Like `compilation.without_uniform`, for constants of any numbers."""
-    equations, kept = [], []
+    """Like the pass `without_uniform`, for constants of any numbers."""
+    equations, kept = [], [True] * len(jaxpr.invars)
     for number, const in enumerate(consts):
         var = jaxpr.invars[number]
         if isinstance(const, np.ndarray | minijax.Array) and _is_written(var.aval):
             data = np.asarray(const, var.aval.dtype).tobytes()
             equations.append(JaxprEqn(written_p, [], [var], {"data": data}))
-        else:
-            kept.append(number)
-    invars = [jaxpr.invars[number] for number in kept] + jaxpr.invars[len(consts) :]
+            kept[number] = False
+    invars = [var for var, keep in zip(jaxpr.invars, kept, strict=True) if keep]
     return Jaxpr([], invars, [*equations, *jaxpr.eqns], jaxpr.outvars), kept
 
 
@@ -205,7 +204,9 @@ class _OfConstants:
         def of_constants(*args):
             traced = self._library.lax.stop_gradient
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(compilation, "without_uniform", _with_constants_written)
+                patch.setattr(
+                    pipeline, "PASSES", (pipeline.without_unused, _with_constants_written)
+                )
                 return self._library.jit(lambda: function(*traced(args)))()
 
         return of_constants

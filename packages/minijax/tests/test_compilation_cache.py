@@ -22,6 +22,7 @@ from rows import for_each
 from minijax import config, jit, pure_callback, xla
 from minijax import numpy as jnp
 from minijax.runtime import compilation_cache
+from minijax.runtime.compiling import compile_or_load
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import backend
 from minijax_stage3.backend import CompileError
@@ -355,18 +356,18 @@ def test_options_reach_the_compiler(directory, events):
     avals = [ShapedArray((2,), np.dtype("float64"))]
     for options in ({}, {"xla_cpu_enable_fast_math": True}):
         for _ in range(2):
-            double = compilation_cache.compile_or_load(TEXT, avals, options)
+            double = compile_or_load(TEXT, avals, options)
             (result,) = double.execute([backend.put(np.ones(2), avals[0])])
             np.testing.assert_array_equal(backend.get(result), [2.0, 2.0])
     assert events() == ["miss", "hit", "miss", "hit"]
     with pytest.raises(CompileError, match="no_such_flag"):
-        compilation_cache.compile_or_load(TEXT, avals, {"no_such_flag": True})
+        compile_or_load(TEXT, avals, {"no_such_flag": True})
 
 
 def test_a_program_that_xla_refuses_is_refused_each_time(directory):
     for _ in range(2):
         with pytest.raises(CompileError):
-            compilation_cache.compile_or_load("module { nonsense }", [])
+            compile_or_load("module { nonsense }", [])
     assert list(directory.iterdir()) == []
 
 

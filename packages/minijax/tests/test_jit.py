@@ -18,8 +18,8 @@ import minijax
 import minijax.numpy as jnp
 from minijax import Array, enable_x64, grad, jit, jvp, make_jaxpr, vmap, xla
 from minijax.errors import JaxRuntimeError
-from minijax.runtime import compiled
-from minijax.runtime.compilation import Compilation
+from minijax.runtime import compiling
+from minijax.runtime.pipeline import Compilation
 from minijax_stage3 import backend
 
 X = np.arange(3.0)
@@ -39,13 +39,13 @@ def counted(f):
 def compilations(monkeypatch):
     """The programs that XLA has been given, in order, and the options."""
     seen = []
-    compile_ = compiled.compile_or_load
+    compile_ = compiling.compile_or_load
 
     def counting(text, out_avals, options):
         seen.append((text, dict(options)))
         return compile_(text, out_avals, options)
 
-    monkeypatch.setattr(compiled, "compile_or_load", counting)
+    monkeypatch.setattr(compiling, "compile_or_load", counting)
     return seen
 
 

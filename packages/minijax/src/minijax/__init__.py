@@ -12,7 +12,6 @@ import minijax.lax.precision as _precision
 import minijax.numpy.array_methods as _array_methods
 import minijax.runtime.devices as _devices
 import minijax.runtime.guards as _guards
-import minijax.runtime.slow_compiles as _slow_compiles
 import minijax.settings.debugging as _debugging
 import minijax.settings.effort_levels as _effort_levels
 import minijax.settings.jax_options as _jax_options

@@ -2,7 +2,7 @@
 
 from minijax.lax.control_flow.program_cache import kept_programs
 from minijax.primitives.loops import clear_loops
-from minijax.runtime.compiled import compile_primitive
+from minijax.runtime.compiling import compile_primitive
 from minijax.runtime.jit import clear_jitted
 
 

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 from minijax import xla
 from minijax.runtime.ahead_of_time import Compiled
 from minijax.runtime.array import Array, PlacedArray, put
-from minijax.runtime.compilation import Compilation, CompileOptions
 from minijax.runtime.compilation_cache import loaded_executables
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import PartitionedProgram, Places, Shardings
-from minijax.runtime.traced import Traced
+from minijax.runtime.pipeline import Compilation, CompileOptions, Traced
 from minijax.shardings.mesh import Device
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray

@@ -31,13 +31,13 @@ from minijax.exporting.format import (
     unpack,
 )
 from minijax.lax.key_arrays import random_unwrap, random_wrap_p
-from minijax.runtime import traced as runtime
+from minijax.runtime import pipeline as runtime
 from minijax.runtime.ahead_of_time import Traced, known_platforms
-from minijax.runtime.compilation import Compilation, CompileOptions
+from minijax.runtime.compiling import has_addresses
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.inspection import has_addresses
 from minijax.runtime.jit import jit
 from minijax.runtime.partitioning import Places, Shardings
+from minijax.runtime.pipeline import Compilation, CompileOptions
 from minijax.runtime.staging import struct_of
 from minijax.settings.key_types import implementation_of, is_key_type
 from minijax.shardings.context import get_abstract_mesh

@@ -21,7 +21,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.primitives.decomposition import decompositions, results_of, type_on_device
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.compiled import call, compile_primitive
+from minijax.runtime.compiling import call, compile_primitive
 from minijax.runtime.operation import operation
 from minijax.settings.counted import counted
 from minijax.settings.number_types import LibraryDialect, Settings, set_number_types

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.errors.classes import CarryTypeError
 from minijax.pytrees import structures
-from minijax.runtime.compiled import call, compile_text
+from minijax.runtime.compiling import call, compile_text
 from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import (
     PartitionedProgram,

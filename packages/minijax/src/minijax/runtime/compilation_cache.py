@@ -19,20 +19,13 @@ import stat
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from types import MappingProxyType
 from typing import Any, TypeVar
 from weakref import WeakSet
 
 from minijax import xla
-from minijax.runtime.host_functions import functions_called
-from minijax.runtime.inspection import has_addresses
-from minijax.runtime.slow_compiles import noticed_when_slow
 from minijax.settings.config import config
-from minijax.settings.debugging import logging_time
-from minijax.settings.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, COMPILED, record_event
+from minijax.settings.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, record_event
 from minijax.xla.compile_options import Options
-from minijax_stage2 import ShapedArray
 from minijax_stage3.backend import Device, Executable
 
 _FORMAT = b"minijax compiled program 1\n"
@@ -51,90 +44,33 @@ _warned: set[str] = set()  # directories, about which the user has been told wha
 _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and written since
 
 
-# --8<-- [start:compile_or_load]
-def compile_or_load(
-    text: str, out_avals: Sequence[ShapedArray], options: Options = MappingProxyType({})
-) -> Executable:
-    """Compile as `xla.compile` does the first time; later, load the result from disk.
-
-    A program that calls Python functions is never kept: they belong to this process.
-    """
-    with _logging_time(text):
-        return _compile_or_load(text, out_avals, options)
-
-
-def _compile_or_load(text: str, out_avals: Sequence[ShapedArray], options: Options) -> Executable:
-    xla.register_routines(text, xla.platform_of())  # whether it is compiled or loaded
-    if xla.calls_python(text):
-        functions, text = functions_called(text)
-        return _kept(
-            text,
-            options,
-            (),
-            lambda: xla.compile_calling(text, functions, out_avals, options),
-            lambda data: xla.deserialize_calling(data, functions, out_avals, options),
-        )
-    return _kept(
-        text,
-        options,
-        (),
-        lambda: xla.compile(text, out_avals, options),
-        lambda data: xla.deserialize(data, out_avals, options),
-    )
-
-
-def compile_or_load_partitioned(
-    text: str, devices: tuple[Device, ...], options: Options
-) -> xla.PartitionedExecutable:
-    """Compile as `xla.compile_partitioned` does the first time; later, load the result from disk.
-
-    A program whose devices belong to several processes is not kept: one of them might find it while
-    another compiles it for longer than the first one waits. Nor is one that has Python look at
-    shardings while it is compiled.
-    """
-    with _logging_time(text):
-        functions, text = functions_called(text)
-        here = xla.process_index()
-        if has_addresses(text) or any(x.process_index != here for x in devices):
-            with noticed_when_slow(text):
-                return xla.compile_partitioned(text, devices, options, functions)
-        return _kept(
-            text,
-            options,
-            devices,
-            lambda: xla.compile_partitioned(text, devices, options, functions),
-            lambda data: xla.deserialize_partitioned(data, devices, options, functions),
-        )
-
-
 Compiled = TypeVar("Compiled", bound=Executable)
 
 
-def _kept(
+# --8<-- [start:load_or_keep]
+def load_or_keep(
     text: str,
     options: Options,
     devices: Sequence[Device],
-    compiled_now: Callable[[], Compiled],
-    loaded_from: Callable[[bytes], Compiled],
+    compile: Callable[[], Compiled],
+    load: Callable[[bytes], Compiled],
 ) -> Compiled:
     """The program from the cache, or compiled and put there."""
     directory = _directory()
     if directory is None or not _is_cacheable(text, options):
-        with noticed_when_slow(text):
-            return compiled_now()
+        return compile()
     key = cache_key(text, options, devices)
     file = os.path.join(directory, key + _SUFFIX)
     data = _read(file, key)
     if data is not None:
         with contextlib.suppress(RuntimeError):  # then the entry is replaced
-            loaded = loaded_from(data)
+            loaded = load(data)
             loaded_executables.add(loaded)
             _log("hit", CACHE_HIT, text, file)
             return loaded
     _log("miss", CACHE_MISS, text, file)
     start = time.perf_counter()
-    with noticed_when_slow(text):
-        compiled = compiled_now()
+    compiled = compile()
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         with contextlib.suppress(RuntimeError):  # a program that XLA cannot write down
             written = xla.serialize(compiled, with_functions=True)
@@ -143,7 +79,7 @@ def _kept(
     return compiled
 
 
-# --8<-- [end:compile_or_load]
+# --8<-- [end:load_or_keep]
 
 
 # --8<-- [start:key]
@@ -353,11 +289,6 @@ def _log(event: str, recorded: str, text: str, file: str) -> None:
     record_event(CACHE_USED)
     record_event(recorded)
     logging.getLogger("minijax.compilation_cache").debug("%s: %s, %s", event, _name_of(text), file)
-
-
-def _logging_time(text: str) -> AbstractContextManager[None]:
-    function = _name_of(text).partition("@")[2].partition(" ")[0].removeprefix("jit_")
-    return logging_time(COMPILED, f"jit({function.replace('_lambda_', '<lambda>')})")
 
 
 def _name_of(text: str) -> str:

@@ -15,7 +15,7 @@ from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import switched_on
 from minijax.runtime.array import PlacedArray, UncommittedArray, of_library
-from minijax.runtime.compiled import call, compile_primitive
+from minijax.runtime.compiling import call, compile_primitive
 from minijax.runtime.partitioning import (
     evaluate_jaxpr,
     evaluate_partitioned,

@@ -1,10 +1,10 @@
 """Inspection of the shardings that XLA chooses within a program as it compiles it."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax import xla
+from minijax.runtime.compiling import ADDRESS
 from minijax.runtime.lowering import Function, Module
 from minijax.runtime.sharding_text import constrained
 from minijax.shardings.mesh import Mesh
@@ -85,17 +85,6 @@ class PartitionedFunction(Function):
         ]
 
 
-def has_addresses(text: str) -> bool:
-    """Return True if the text of a module has XLA call functions as it compiles it."""
-    return _ADDRESS.search(text) is not None
-
-
 def without_addresses(text: str) -> str:
     """The text of a module as another process has it."""
-    return _ADDRESS.sub(r'\1""', text)
-
-
-_ADDRESS = re.compile(
-    r"(@(?:InspectSharding|minijax_partitioned)\([^)]*\) \{(?:api_version = \d+ : i32, )?"
-    r'backend_config = )"[^"]*"'
-)
+    return ADDRESS.sub(r'\1""', text)

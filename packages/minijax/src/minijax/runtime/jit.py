@@ -17,7 +17,6 @@ from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
 from minijax.runtime import switched_on
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.compilation import AnyProgram, Compilation, CompileOptions
 from minijax.runtime.conversion import tree_to_arrays, type_of, with_own_conversions
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
@@ -25,10 +24,20 @@ from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
 from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.inline import Inline, is_early
 from minijax.runtime.not_given import not_given
+from minijax.runtime.observers import RETRACED, observed
 from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
 from minijax.runtime.pickling import PickledByName
+from minijax.runtime.pipeline import (
+    AnyProgram,
+    Cache,
+    Compilation,
+    CompileOptions,
+    Traced,
+    cache_of,
+    forget_traced,
+    trace,
+)
 from minijax.runtime.program import Called, compiled, on_device, order_of_leaves
-from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.refs import (
     OuterRefError,
     Ref,
@@ -47,31 +56,26 @@ from minijax.runtime.signature import (
     types_of_leaves,
 )
 from minijax.runtime.static_arguments import StaticArguments, exact_type
-from minijax.runtime.traced import Cache, Traced, cache_of, forget_traced
-from minijax.settings.config import Switch, config
+from minijax.settings.config import Switch
 from minijax.settings.debugging import (
     disable_jit_option,
-    logging_time,
     require_execution,
-    require_tracing,
 )
 from minijax.settings.later import later
-from minijax.settings.monitoring import TRACED
 from minijax.settings.number_types import set_number_types, types_in_function
 from minijax.settings.tracers import adopted, adopted_traces
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import current_interpreter, in_context
 from minijax_stage2 import ShapedArray, bind, tree_map, typeof
-from minijax_stage2.arguments import FlatFunction, argument_names, require_function
+from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import dialect, numpys_dialect
 from minijax_stage2.source import name_of
-from minijax_stage2.tree import PyTreeDef, tree_structure, tree_unflatten
+from minijax_stage2.tree import tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
-from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit import jit_p
-from minijax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify, trace_to_jaxpr
+from minijax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify
 
 _REMEDY = f"{CLOSE_OVER}, or made static by static_argnums or static_argnames"
 
@@ -413,23 +417,10 @@ class PjitFunction(PickledByName, Called):
             return traced
         _, args, kwargs = self._static.split(args, kwargs)
         in_tree = tree_structure((args, kwargs))
-        flat_fun = FlatFunction(self._static.fill(static), in_tree, has_kwargs=True)
         names = functools.partial(self._names, args, kwargs)
-        require_tracing(self.caller, self._name)
-        if self.is_users and config.explain_cache_misses:
-            self._explain_trace(in_tree, key)
-        logging = logging_time(TRACED, self._name)
-        with logging, refusing_recursion("jit", self._fun):
-            closed = trace_to_jaxpr(flat_fun, avals, "jit", self._fun, names)
-        jaxpr = consts_as_invars(closed.jaxpr)
-        traced = Traced(self._name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
+        with observed(RETRACED, (self, (in_tree, *key[1:]))):
+            traced = trace(self._fun, self._static.fill(static), in_tree, avals, names)
         return self._traced.setdefault(key, traced) if traced.is_reusable else traced
-
-    def _explain_trace(self, in_tree: PyTreeDef, key: Any) -> None:
-        from minijax.runtime.retracing import Call, explain
-
-        earlier = [Call(traced.in_tree, *other[1:]) for other, traced in [*self._traced.items()]]
-        explain(self._fun, Call(in_tree, *key[1:]), earlier)
 
     def _names_of_dynamic(self, args: Any, kwargs: Any) -> list[str]:
         """Return the names of the leaves of those arguments that are not static."""

@@ -24,8 +24,8 @@ from minijax.runtime.lowering_templates import (
     Templates,
     known_templates,
 )
+from minijax.runtime.observers import observed
 from minijax.runtime.ordered_effects import in_order
-from minijax.settings.debugging import logging_time
 from minijax.settings.monitoring import LOWERED
 from minijax.xla.mlir import ir, parsed
 from minijax_stage2 import Primitive, ShapedArray
@@ -286,6 +286,6 @@ def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
 
 
 def recorded_lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
-    """`lower`, with its duration reported to the listeners of `monitoring`."""
-    with logging_time(LOWERED, f"jit({name.removeprefix('jit_')})"):
+    """`lower`, a step of the compilation of a function."""
+    with observed(LOWERED, f"jit({name.removeprefix('jit_')})"):
         return lower(jaxpr, name, module)

@@ -16,8 +16,12 @@ import numpy as np
 from minijax import xla
 from minijax.errors.classes import CompileError
 from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
-from minijax.runtime.compilation_cache import compile_or_load_partitioned
-from minijax.runtime.compiled import call, compile_jaxpr, compile_primitive
+from minijax.runtime.compiling import (
+    call,
+    compile_jaxpr,
+    compile_or_load_partitioned,
+    compile_primitive,
+)
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
 from minijax.runtime.lowering import Module, recorded_lower

@@ -41,6 +41,20 @@ class Call:
         self.static = {which: value for which, _, value in static}
 
 
+def explained(step: str, about: Any) -> None:
+    """Log why a jitted function of the user's is traced.
+
+    Arguments:
+        about: the function, and the key that it looked up among what was traced.
+    """
+    function, key = about
+    if function.is_users:
+        earlier = [
+            Call(traced.in_tree, *other[1:]) for other, traced in [*function._traced.items()]
+        ]
+        explain(function._fun, Call(*key), earlier)
+
+
 def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
     """Log, as a warning, why `fun` is traced for `call` after the `earlier` ones.
 

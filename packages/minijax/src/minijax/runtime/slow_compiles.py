@@ -9,14 +9,6 @@ from contextlib import suppress
 from minijax.settings.config import config
 from minijax_stage2.source import Source, user_source
 
-_seconds = config.declare(
-    "slow_compile_notice_secs",
-    float,
-    5.0,
-    "After how many seconds of compiling a notice says which program it is, and again whenever "
-    "that time has doubled. Seconds are those of the process: other work on the machine does not "
-    "count. 0: never.",
-)
 _logger = logging.getLogger("minijax.slow_compiles")
 
 _MANY_LINES = 3_000
@@ -75,24 +67,17 @@ _wakes_at = 0.0
 class noticed_when_slow:
     """A context that logs a notice if compiling a program in it takes long."""
 
-    __slots__ = ("compilation", "text")
-
-    def __init__(self, text: str):
-        self.text = text
+    def __init__(self, step: str, text: str):
+        self.compilation = _Compilation(text, user_source(), config.slow_compile_notice_secs)
 
     def __enter__(self) -> None:
-        seconds = _seconds.value
-        self.compilation: _Compilation | None = None
-        if seconds > 0:
-            self.compilation = _Compilation(self.text, user_source(), seconds)
-            with _changed:
-                _running.add(self.compilation)
-                _wake_watcher(self.compilation.due)
+        with _changed:
+            _running.add(self.compilation)
+            _wake_watcher(self.compilation.due)
 
     def __exit__(self, *exception: object) -> None:
-        if self.compilation is not None:
-            with _changed:
-                _running.discard(self.compilation)
+        with _changed:
+            _running.discard(self.compilation)
 
 
 def _wake_watcher(due: float) -> None:

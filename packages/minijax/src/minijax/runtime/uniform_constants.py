@@ -35,7 +35,7 @@ _VIEWS = {broadcast_in_dim_p, convert_element_type_p, reshape_p, transpose_p}
 _Number = tuple[int, bytes]  # the position of a constant, and the number in its own dtype
 
 
-def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[int]]:
+def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[bool]]:
     """Write large uniform constants into a program.
 
     Arguments:
@@ -43,8 +43,8 @@ def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[in
         consts: their values.
 
     Returns:
-        The program, `jaxpr` itself if no constant is uniform; and the positions of the constants
-        that are still arguments.
+        The program, `jaxpr` itself if no constant is uniform; and whether each argument is still
+        one.
     """
     numbers = [
         (position, number)
@@ -52,11 +52,9 @@ def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[in
         if (number := _uniform_number(x, jaxpr.invars[position].aval)) is not None
         and _is_fused(jaxpr, jaxpr.invars[position])
     ]
-    if not numbers:
-        return jaxpr, list(range(len(consts)))
     written = {position for position, _ in numbers}
-    rest = [position for position in range(len(consts)) if position not in written]
-    return _with_literals(jaxpr, tuple(numbers)), rest
+    kept = [position not in written for position in range(len(jaxpr.invars))]
+    return (_with_literals(jaxpr, tuple(numbers)) if numbers else jaxpr), kept
 
 
 def _is_fused(jaxpr: Jaxpr, var: Var) -> bool:

@@ -7,9 +7,10 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from minijax.settings.config import Switch, config
-from minijax.settings.monitoring import COMPILED, LOWERED, TRACED, recorded
+from minijax.settings.monitoring import COMPILED, LOWERED, TRACED
 from minijax.settings.number_types import NumbersOption
 from minijax.settings.reusable_contexts import reusable_context
 
@@ -61,7 +62,7 @@ static_indices_option = config.declare(
     "Whether it is an error to read `x[i]` if `i` is an int out of bounds.",
     _CheckedIndices,
 )
-_no_tracing = config.declare(
+no_tracing_option = config.declare(
     "no_tracing", bool, False, "Whether it is an error to trace a jitted function.", Switch
 )
 _no_execution = config.declare(
@@ -72,6 +73,14 @@ config.declare(
     str,
     None,
     "A pattern; what it matches is left out of the names of files in source maps.",
+)
+config.declare(
+    "slow_compile_notice_secs",
+    float,
+    5.0,
+    "After how many seconds of compiling a notice says which program it is, and again whenever "
+    "that time has doubled. Seconds are those of the process: other work on the machine does not "
+    "count. 0: never.",
 )
 _log_compiles = config.option("log_compiles")
 _explain_cache_misses = config.option("explain_cache_misses")
@@ -228,18 +237,18 @@ def no_tracing(new_val: bool = True) -> Iterator[None]:
     re-tracing function <lambda> for `jit`, but 'no_tracing' is set: it was not called before with \
 arguments of these types. config.explain_cache_misses tells what differs
     """
-    with _no_tracing.override(new_val):
+    with no_tracing_option.override(new_val):
         yield
 
 
-def require_tracing(caller: str, name: str) -> None:
-    """Raise RuntimeError if a function may not be traced here."""
-    if Switch.used and _no_tracing.value:
-        raise RuntimeError(
-            f"re-tracing function {name} for `{caller or 'jit'}`, but 'no_tracing' is set: it was "
-            "not called before with arguments of these types. config.explain_cache_misses tells "
-            "what differs"
-        )
+def refused(step: str, about: Any) -> None:
+    """Raise RuntimeError, as a jitted function may not be traced here."""
+    function, _ = about
+    raise RuntimeError(
+        f"re-tracing function {function._name} for `{function.caller or 'jit'}`, but 'no_tracing' "
+        "is set: it was not called before with arguments of these types. "
+        "config.explain_cache_misses tells what differs"
+    )
 
 
 @reusable_context
@@ -273,19 +282,14 @@ def jit_is_disabled() -> bool:
     return Switch.used and bool(disable_jit_option.value)
 
 
-@contextmanager
-def logging_time(event: str, fun_name: str) -> Iterator[None]:
-    """Log how long the block took, if logging is enabled, and tell listeners.
+def logs_compiles() -> bool:
+    return Switch.used and bool(_log_compiles.value)
 
-    Arguments:
-        event: the step of compiling that the block is.
-        fun_name: the name of the function as the step has it.
-    """
-    with recorded(event, fun_name):
-        if not (Switch.used and _log_compiles.value):
-            yield
-            return
-        start = time.perf_counter()
-        yield
-        what = _STEPS[event].format(fun_name)
-        _logger.warning("Finished %s in %.9f sec", what, time.perf_counter() - start)
+
+@contextmanager
+def logged(event: str, fun_name: str) -> Iterator[None]:
+    """Log how long a step of compiling took, of a function of this name."""
+    start = time.perf_counter()
+    yield
+    what = _STEPS[event].format(fun_name)
+    _logger.warning("Finished %s in %.9f sec", what, time.perf_counter() - start)

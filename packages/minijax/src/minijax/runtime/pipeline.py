@@ -1,16 +1,30 @@
-"""Compilation of a traced function: its used arguments, donated arguments, and XLA's options."""
+"""The way of a function, in order: it is traced, goes through passes, is lowered and compiled.
+
+1. `trace`: Python runs the function once, which leaves a jaxpr and its constants.
+2. `PASSES`: each takes a jaxpr and gives an equivalent one, which needs less.
+3. `Compilation.text`: the jaxpr is lowered to StableHLO, its effects in order (`lowering`).
+4. `Compilation.compiled`: XLA compiles that, or the cache on disk has the result (`compiling`).
+5. `Compilation.program`: what calls run (`program`).
+
+A function on several devices is lowered and compiled by `partitioning`. `observers` has those who
+look on at the steps: the log, listeners, notices, explanations.
+"""
 
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from minijax import xla
 from minijax.errors.classes import CompileError, JaxRuntimeError
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.compiled import compile_jaxpr, compile_text
+from minijax.runtime.compiling import compile_jaxpr, compile_text
 from minijax.runtime.lowering import Module, recorded_lower
+from minijax.runtime.observers import observed
 from minijax.runtime.partitioning import (
     NOWHERE,
     PartitionedProgram,
@@ -27,73 +41,133 @@ from minijax.runtime.program import (
     ProgramOnDevices,
     executor,
 )
+from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.static_arguments import StaticArguments, resolve_arguments
-from minijax.runtime.traced import Traced
 from minijax.runtime.uniform_constants import without_uniform
 from minijax.settings.effort_levels import with_levels, with_settings
-from minijax_stage2 import tree_leaves
+from minijax.settings.monitoring import TRACED
+from minijax_stage2 import ShapedArray, Tracer, tree_leaves
+from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of, user_source
+from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import Jaxpr
-from minijax_stage3.array import to_buffer
+from minijax_stage3.array import Array as Stage3Array
+from minijax_stage3.array import new_buffer, to_buffer
 from minijax_stage3.executable import CompiledJaxpr, device_type
+from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import smaller_jaxpr
+from minijax_stage3.staging import trace_to_jaxpr
+
+# 1. Trace
+
+
+class Traced:
+    """The result of tracing a function at certain types: a program, constants first."""
+
+    def __init__(
+        self,
+        name: str,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        in_tree: PyTreeDef,
+        out_tree: PyTreeDef,
+    ):
+        self.name = name
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+        self.in_tree = in_tree  # of the pair (args, kwargs), static arguments replaced by None
+        self.out_tree = out_tree
+        # With a tracer inside, a program is good for one call only.
+        self.is_reusable = not any(isinstance(const, Tracer) for const in consts)
+
+    def const_on_device(self, number: int) -> Any:
+        """A constant as an operand: a numpy array is copied to the device once for all calls."""
+        x = self.consts[number]
+        if isinstance(x, np.ndarray):
+            aval = self.jaxpr.invars[number].aval
+            x = self.consts[number] = Stage3Array(new_buffer(x, aval), aval)
+        return x
+
+    def consts_on_device(self) -> list[Any]:
+        return [self.const_on_device(number) for number in range(len(self.consts))]
+
+
+def trace(
+    fun: Callable[..., Any],
+    static: Callable[..., Any],
+    in_tree: PyTreeDef,
+    in_avals: Sequence[ShapedArray],
+    argument_names: Callable[[], Sequence[str]],
+) -> Traced:
+    """Run a function once, on tracers of these types.
+
+    Arguments:
+        fun: the user's function, for messages.
+        static: the same with its static arguments filled in.
+        in_tree: the structure of the pair `(args, kwargs)` of the others.
+        in_avals: the types of their leaves.
+        argument_names: returns the names of the leaves, for messages.
+    """
+    name, flat_fun = name_of(fun), FlatFunction(static, in_tree, has_kwargs=True)
+    with observed(TRACED, name), refusing_recursion("jit", fun):
+        closed = trace_to_jaxpr(flat_fun, in_avals, "jit", fun, argument_names)
+    jaxpr = consts_as_invars(closed.jaxpr)
+    return Traced(name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
+
+
+# By structure and types of the arguments, static values, number types, and the mesh in context.
+Cache = dict[Any, Traced]
+_caches: weakref.WeakKeyDictionary[Any, dict[Any, Cache]] = weakref.WeakKeyDictionary()
+
+
+def cache_of(fun: Callable[..., Any], static: Any) -> Cache:
+    """Return the cache of traces of `fun`, shared by equal calls of `jit`."""
+    try:
+        return _caches.setdefault(fun, {}).setdefault(static, {})
+    except TypeError:  # not hashable, or not to be referred to weakly
+        return {}
+
+
+def forget_traced() -> None:
+    """Empty the caches of traced programs."""
+    for by_options in list(_caches.values()):
+        for cache in by_options.values():
+            cache.clear()
+
+
+# 2. Passes
+
+
+def without_unused(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[bool]]:
+    """Leave out arguments and equations that nothing needs."""
+    if _uses_everything(jaxpr):  # as most do, and a look is cheaper than the work
+        return jaxpr, [True] * len(jaxpr.invars)
+    smaller = smaller_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
+    return (jaxpr, [True] * len(jaxpr.invars)) if smaller is None else smaller
+
+
+def _uses_everything(jaxpr: Jaxpr) -> bool:
+    used = set(jaxpr.outvars)
+    for eqn in reversed(jaxpr.eqns):
+        # A higher-order one may leave some of its operands unused.
+        if eqn.primitive.higher_order or used.isdisjoint(eqn.outvars):
+            return False
+        used.update(eqn.invars)
+    return used.issuperset(jaxpr.invars)
+
+
+# Each takes a program and the values of its first arguments, the constants, and returns an
+# equivalent program, and whether that takes each argument, too. `keep_unused` leaves out the first.
+PASSES: tuple[Callable[[Jaxpr, Sequence[Any]], tuple[Jaxpr, list[bool]]], ...] = (
+    without_unused,
+    without_uniform,
+)
+
+# 3. to 5. Lower, compile, program
+
 
 AnyProgram = Program | ProgramOnDevices | DonatingProgram
-
-
-class CompileOptions(NamedTuple):
-    """Compile options; equal options give equal programs."""
-
-    donate_argnums: tuple[int, ...] = ()
-    donate_argnames: tuple[str, ...] = ()
-    keep_unused: bool = False
-    compiler_options: tuple[tuple[str, Any], ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        fun: Callable[..., Any],
-        static: StaticArguments,
-        donate_argnums: int | Iterable[int] | None = None,
-        donate_argnames: str | Iterable[str] | None = None,
-        keep_unused: bool = False,
-        compiler_options: Mapping[str, Any] | None = None,
-    ) -> CompileOptions:
-        """The options given by the user, normalized.
-
-        Raises:
-            TypeError: a value is of the wrong type.
-            ValueError: an argument to donate is not a parameter of `fun`, or is static.
-        """
-        numbers, names = resolve_arguments(
-            fun, "donate_argnums", donate_argnums, "donate_argnames", donate_argnames
-        )
-        both = [*({*numbers} & {*static.argnums}), *({*names} & {*static.argnames})]
-        if both:
-            raise ValueError(
-                f"jit of `{name_of(fun)}`: argument {both[0]} is static and to be donated, but a "
-                "static argument is a Python value, which has no memory on the device"
-            )
-        return cls(numbers, names, bool(keep_unused), checked_options(compiler_options))
-
-
-def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
-    """XLA's options as a key. XLA rejects invalid ones when it compiles."""
-    if options is None:
-        return ()
-    if not isinstance(options, Mapping):
-        raise TypeError(
-            f"jit: compiler_options is a dict of XLA's options, found a {type(options).__name__}"
-        )
-    options = with_levels(options)
-    for name, value in options.items():
-        if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
-            raise TypeError(
-                "jit: compiler_options maps names of XLA's options to bool, int, float or str, "
-                f"found {name!r}: {shown(value)}"
-            )
-    return tuple(sorted(options.items()))
 
 
 class Compilation:
@@ -129,15 +203,15 @@ class Compilation:
         # The program for other devices, or None; empty until it is known.
         self._program: tuple[PartitionedProgram | None, ...] = ()
         self.name = traced.name
-        self.jaxpr, kept = traced.jaxpr, [True] * len(traced.jaxpr.invars)
-        if not options.keep_unused:
-            self.jaxpr, kept = without_unused(traced.jaxpr)
-        count = len(traced.consts)
-        numbers = [number for number in range(count) if kept[number]]
-        self.jaxpr, rest = without_uniform(self.jaxpr, [traced.consts[n] for n in numbers])
-        self._const_numbers = [numbers[position] for position in rest]
-        self.kept = [position for position, keep in enumerate(kept[count:]) if keep]
-        self.keeps_all = all(kept[count:])
+        self.jaxpr, count = traced.jaxpr, len(traced.consts)
+        numbers = list(range(len(self.jaxpr.invars)))
+        for run in PASSES[options.keep_unused :]:
+            consts = [traced.consts[number] for number in numbers if number < count]
+            self.jaxpr, kept = run(self.jaxpr, consts)
+            numbers = [number for number, keep in zip(numbers, kept, strict=True) if keep]
+        self._const_numbers = [number for number in numbers if number < count]
+        self.kept = [number - count for number in numbers if number >= count]
+        self.keeps_all = len(self.kept) == len(traced.jaxpr.invars) - count
         self.asked_to_donate = donated_leaves(traced, options)
         self.donated = [position for position in self.kept if position in self.asked_to_donate]
 
@@ -293,24 +367,6 @@ class Compilation:
     # --8<-- [end:aliases]
 
 
-def without_unused(jaxpr: Jaxpr) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr without unneeded arguments and equations, and flags of the arguments kept."""
-    if _uses_everything(jaxpr):  # as most do, and a look is cheaper than the work
-        return jaxpr, [True] * len(jaxpr.invars)
-    smaller = smaller_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
-    return (jaxpr, [True] * len(jaxpr.invars)) if smaller is None else smaller
-
-
-def _uses_everything(jaxpr: Jaxpr) -> bool:
-    used = set(jaxpr.outvars)
-    for eqn in reversed(jaxpr.eqns):
-        # A higher-order one may leave some of its operands unused.
-        if eqn.primitive.higher_order or used.isdisjoint(eqn.outvars):
-            return False
-        used.update(eqn.invars)
-    return used.issuperset(jaxpr.invars)
-
-
 def donated_leaves(traced: Traced, options: CompileOptions) -> set[int]:
     """The positions of the leaves that belong to arguments to be donated."""
     if not options.donate_argnums and not options.donate_argnames:
@@ -332,6 +388,63 @@ def _warn_of_unusable(name: str, avals: Sequence[str]) -> None:
         warnings.warn(message, UserWarning, stacklevel=2)
     else:
         warnings.warn_explicit(message, UserWarning, source.code.co_filename, source.line)
+
+
+# Options
+
+
+class CompileOptions(NamedTuple):
+    """Compile options; equal options give equal programs."""
+
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    keep_unused: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        fun: Callable[..., Any],
+        static: StaticArguments,
+        donate_argnums: int | Iterable[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+        keep_unused: bool = False,
+        compiler_options: Mapping[str, Any] | None = None,
+    ) -> CompileOptions:
+        """The options given by the user, normalized.
+
+        Raises:
+            TypeError: a value is of the wrong type.
+            ValueError: an argument to donate is not a parameter of `fun`, or is static.
+        """
+        numbers, names = resolve_arguments(
+            fun, "donate_argnums", donate_argnums, "donate_argnames", donate_argnames
+        )
+        both = [*({*numbers} & {*static.argnums}), *({*names} & {*static.argnames})]
+        if both:
+            raise ValueError(
+                f"jit of `{name_of(fun)}`: argument {both[0]} is static and to be donated, but a "
+                "static argument is a Python value, which has no memory on the device"
+            )
+        return cls(numbers, names, bool(keep_unused), checked_options(compiler_options))
+
+
+def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+    """XLA's options as a key. XLA rejects invalid ones when it compiles."""
+    if options is None:
+        return ()
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            f"jit: compiler_options is a dict of XLA's options, found a {type(options).__name__}"
+        )
+    options = with_levels(options)
+    for name, value in options.items():
+        if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
+            raise TypeError(
+                "jit: compiler_options maps names of XLA's options to bool, int, float or str, "
+                f"found {name!r}: {shown(value)}"
+            )
+    return tuple(sorted(options.items()))
 
 
 __all__ = ["Compilation", "CompileOptions"]
