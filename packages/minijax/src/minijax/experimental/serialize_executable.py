@@ -14,8 +14,9 @@ from minijax.runtime.ahead_of_time import Compiled
 from minijax.runtime.array import Array, PlacedArray, put
 from minijax.runtime.compilation_cache import loaded_executables
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.partitioning import PartitionedProgram, Places, Shardings
+from minijax.runtime.partitioning import PartitionedProgram
 from minijax.runtime.pipeline import Compilation, CompileOptions, Traced
+from minijax.runtime.places import Places, Shardings
 from minijax.shardings.mesh import Device
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray

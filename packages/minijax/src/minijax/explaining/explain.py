@@ -109,9 +109,7 @@ def _source(fun: Callable[..., Any]) -> Section:
 def traced_anew(fun: Callable[..., Any]) -> PjitFunction:
     """The function, jitted, without what is known of it from earlier calls."""
     own: Any = fun if isinstance(fun, PjitFunction) else jit(fun)
-    return PjitFunction(
-        own._fun, own._static, own._options, {}, False, own._given_shardings, own._place
-    )
+    return PjitFunction(own._fun, own._static, own._options, {}, False, own._given_places)
 
 
 def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:

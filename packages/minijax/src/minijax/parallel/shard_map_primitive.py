@@ -15,7 +15,7 @@ from minijax.primitives.calls import WithToken, dependence_of_program, keys_of_p
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.loops import evaluate_compiled, stage_to_jaxpr
 from minijax.primitives.varying import vary
-from minijax.runtime.partitioning import Shardings
+from minijax.runtime.places import Shardings
 from minijax.runtime.sharding_text import division_text, mesh_of_devices, on_each_device, quoted
 from minijax.shardings.mesh import AbstractMesh, Mesh
 from minijax.shardings.partition_spec import PartitionSpec, with_axis

@@ -11,7 +11,7 @@ from minijax.plan.hlo import HloModule
 from minijax.plan.work import collectives, flops
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import PjitFunction, jit
-from minijax.runtime.partitioning import declared_shardings
+from minijax.runtime.places import declared_shardings
 from minijax.settings.counted import counted
 from minijax.shardings.context import get_abstract_mesh, use_abstract_mesh
 from minijax.shardings.mesh import AbstractMesh, Mesh

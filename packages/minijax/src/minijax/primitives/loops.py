@@ -11,15 +11,8 @@ from minijax.errors.classes import CarryTypeError
 from minijax.pytrees import structures
 from minijax.runtime.compiling import call, compile_text
 from minijax.runtime.lowering import lower
-from minijax.runtime.partitioning import (
-    PartitionedProgram,
-    Places,
-    Shardings,
-    has_shardings,
-    is_elsewhere,
-    places_of,
-    program_at,
-)
+from minijax.runtime.partitioning import PartitionedProgram, has_shardings, program_at
+from minijax.runtime.places import Places, Shardings, is_elsewhere, places_of
 from minijax.settings.promotion import result_type
 from minijax.settings.tracers import interpreter_of_library
 from minijax.shardings.types import convert

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeVar, runt
 from minijax import xla
 from minijax.runtime.array import PlacedArray
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.partitioning import Places, Shardings
 from minijax.runtime.pipeline import Compilation, checked_options
+from minijax.runtime.places import Places, Shardings
 from minijax.runtime.printed_jaxpr import as_printed
 from minijax.runtime.refs import RefsOfCall
 from minijax.runtime.staging import struct_of

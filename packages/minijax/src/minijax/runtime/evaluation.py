@@ -16,11 +16,8 @@ from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import switched_on
 from minijax.runtime.array import PlacedArray, UncommittedArray, of_library
 from minijax.runtime.compiling import call, compile_primitive
-from minijax.runtime.partitioning import (
-    evaluate_jaxpr,
-    evaluate_partitioned,
-    places_of,
-)
+from minijax.runtime.partitioning import evaluate_jaxpr, evaluate_partitioned
+from minijax.runtime.places import places_of
 from minijax.settings.config import Switch
 from minijax.settings.debugging import require_execution
 from minijax.settings.number_types import (

@@ -19,13 +19,11 @@ from minijax.runtime import switched_on
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.conversion import tree_to_arrays, type_of, with_own_conversions
 from minijax.runtime.current import is_evaluating
-from minijax.runtime.default_placement import DefaultPlacement, default_placement
+from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
-from minijax.runtime.given_shardings import GivenShardings
 from minijax.runtime.inline import Inline, is_early
 from minijax.runtime.not_given import not_given
 from minijax.runtime.observers import RETRACED, observed
-from minijax.runtime.partitioning import Places, Shardings, declared_shardings, shardings_of
 from minijax.runtime.pickling import PickledByName
 from minijax.runtime.pipeline import (
     AnyProgram,
@@ -37,6 +35,7 @@ from minijax.runtime.pipeline import (
     forget_traced,
     trace,
 )
+from minijax.runtime.places import ANYWHERE, GivenPlaces, Places, Shardings
 from minijax.runtime.program import Called, compiled, on_device, order_of_leaves
 from minijax.runtime.refs import (
     OuterRefError,
@@ -95,11 +94,10 @@ class PjitFunction(PickledByName, Called):
         "__weakref__",
         "_first_calls",
         "_fun",
-        "_given_shardings",
+        "_given_places",
         "_inside",
         "_name",
         "_options",
-        "_place",
         "_programs",
         "_static",
         "_traced",
@@ -113,8 +111,7 @@ class PjitFunction(PickledByName, Called):
         options: CompileOptions,
         traced: Cache,
         inline: bool,
-        shardings: GivenShardings | None = None,
-        place: DefaultPlacement | None = None,
+        places: GivenPlaces = ANYWHERE,
     ):
         has_users_attributes = isinstance(fun, FunctionType | PjitFunction)
         functools.update_wrapper(self, fun, updated=("__dict__",) if has_users_attributes else ())
@@ -125,9 +122,8 @@ class PjitFunction(PickledByName, Called):
         self._traced = traced
         self._programs: dict[Any, Any] = {}  # by `Signature`, and by what is quicker to find
         self._first_calls: dict[Any, Any] = {}  # the locks of those that are not over
-        self._given_shardings = shardings
-        self._place = place
-        if compiled is not None and place is None:
+        self._given_places = places
+        if compiled is not None and places.place is None:
             self._known = compiled.KnownCalls(static)
         self._inside = fun if inline else None  # what is called inside a transformation
         self.outer_refs: list[Ref] = []  # those that the function uses without being given them
@@ -160,10 +156,7 @@ class PjitFunction(PickledByName, Called):
                 self._programs[key] = program.execute
             return program.run(leaves)
         except OuterRefError as outer:
-            if self.is_of_refs or outer.ref in self.outer_refs:
-                raise
-            outer.ref.read()  # or else the function around this call has to pass it on
-            self.outer_refs.append(outer.ref)
+            self._take_over(outer)
             return self(*args, **kwargs)
         except Exception as error:
             self._improve_error(args, kwargs, error)
@@ -217,7 +210,7 @@ class PjitFunction(PickledByName, Called):
         program = self._programs.get(signature)
         if program is None:
             with library_evaluation():
-                where = self._places_of_call(leaves, args, kwargs)
+                where = self._places_of(leaves, args, kwargs)
                 program = self._program(signature, where, args, kwargs)
         return program, leaves
 
@@ -284,6 +277,13 @@ class PjitFunction(PickledByName, Called):
         _, args, kwargs = self._static.split(args, kwargs)
         return execute, wanted, order_of_leaves((args, kwargs))
 
+    def _take_over(self, outer: OuterRefError) -> None:
+        """Add a reference to those that the function uses without being given them."""
+        if self.is_of_refs or outer.ref in self.outer_refs:
+            raise outer
+        outer.ref.read()  # or else the function around this one has to pass it on
+        self.outer_refs.append(outer.ref)
+
     def _improve_error(self, args: Any, kwargs: Any, error: Exception) -> None:
         """Hide the frames of the library in an error of a call, or raise a more informative one."""
         try:
@@ -330,9 +330,9 @@ class PjitFunction(PickledByName, Called):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The function and its options; programs are compiled again where the pickle is read."""
-        place = self._given_shardings, self._place
+        is_inlined, places = self._inside is not None, self._given_places
         return _jitted_of, (
-            type(self), self._fun, self._static, self._options, self._inside is not None, *place
+            type(self), self._fun, self._static, self._options, is_inlined, places
         )  # fmt: skip
 
     @property
@@ -347,18 +347,16 @@ class PjitFunction(PickledByName, Called):
         program: Any = self._programs.get(key)
         if program is None:
             with_values = program_with_refs(self._static.fill(static), places, outer)
-            given = self._given_shardings
-            if given is not None:
-                args, kwargs = places.structure.unflatten(range(len(places.are_refs)))
-                args, _ = self._static.drop(static, args, kwargs)
-                given = given.with_refs(args, places.are_refs, len(outer))
+            args, kwargs = places.structure.unflatten(range(len(places.are_refs)))
+            args, _ = self._static.drop(static, args, kwargs)
+            given = self._given_places.with_refs(args, places.are_refs, len(outer))
             options = CompileOptions(
                 keep_unused=self._options.keep_unused,
                 compiler_options=self._options.compiler_options,
             )
             program = _jitted_of(
                 PjitFunction, with_values, StaticArguments(with_values), options,
-                self._inside is not None, given, self._place,
+                self._inside is not None, given,
             )  # fmt: skip
             program.is_of_refs = True
             self._programs[key] = program
@@ -367,30 +365,15 @@ class PjitFunction(PickledByName, Called):
     def _places_of(
         self, leaves: Sequence[Any], args: Any, kwargs: Any, types: bool = False
     ) -> Places:
-        """The shardings of the leaves, and where the program runs if they do not say.
-
-        The arguments, without static ones, are for messages; with `types` they may be types.
-        """
-        if self._place is not None:  # wherever they lie
-            return Places((None,) * len(leaves), self._place)
-        if self._given_shardings is not None:
-            names = functools.partial(self._names, args, kwargs)
-            shardings = self._given_shardings.of_arguments(self._name, leaves, args, names)
-        else:
-            shardings = declared_shardings(leaves) if types else shardings_of(leaves)
-        return Places(shardings, default_placement())
-
-    def _places_of_call(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Places:
-        """`_places_of` all arguments of a call."""
-        if self._given_shardings is not None:
+        """The places of the leaves of a call, which may be types with `types`."""
+        names = functools.partial(self._names_of_dynamic, args, kwargs)
+        if self._given_places.have_shardings:
             static, args, kwargs = self._static.split(args, kwargs)
-            args, kwargs = self._static.drop(static, args, kwargs)
-        return self._places_of(leaves, args, kwargs)
+            args, _ = self._static.drop(static, args, kwargs)
+        return self._given_places.of_call(self._name, leaves, args, names, types)
 
     def _compilation(self, traced: Traced, where: Places) -> Compilation:
-        if self._given_shardings is None:
-            return Compilation(traced, self._options, where)
-        out_shardings = self._given_shardings.of_results(traced.out_tree)
+        out_shardings = self._given_places.of_results(traced.out_tree)
         return Compilation(traced, self._options, where, out_shardings)
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
@@ -399,13 +382,11 @@ class PjitFunction(PickledByName, Called):
         traced = self._traced_for(signature, args, kwargs)
         is_staged = isinstance(current_interpreter(), JaxprTrace)  # which computes nothing yet
         consts = traced.consts if is_staged else traced.consts_on_device()
-        given = self._given_shardings
-        if given is not None:
-            shardings = self._places_of_call(leaves, args, kwargs).shardings
-            leaves = _constrained(leaves, shardings)
+        given = self._given_places
+        if given.have_shardings:
+            leaves = _constrained(leaves, self._places_of(leaves, args, kwargs).shardings)
         outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
-        if given is not None:
-            outs = _constrained(outs, given.of_results(traced.out_tree))
+        outs = _constrained(outs, given.of_results(traced.out_tree))
         return tree_unflatten(traced.out_tree, outs)
 
     def _traced_for(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
@@ -439,14 +420,11 @@ class PjitFunction(PickledByName, Called):
                 return with_refs
             traced = self._trace_types(args, kwargs)
         except OuterRefError as outer:
-            if self.is_of_refs or outer.ref in self.outer_refs:
-                raise
-            outer.ref.read()  # or else the function around this one has to pass it on
-            self.outer_refs.append(outer.ref)
+            self._take_over(outer)
             return self.trace(*args, **kwargs)
         static, args, kwargs = self._static.split(args, kwargs)
-        args, kwargs = self._static.drop(static, args, kwargs)
         where = self._places_of(fast_flatten((args, kwargs))[0], args, kwargs, types=True)
+        args, kwargs = self._static.drop(static, args, kwargs)
         in_tree, names = tree_structure((args, kwargs)), self._names(args, kwargs)
         return stages.Traced(self._compilation(traced, where), in_tree, names)
 
@@ -659,11 +637,8 @@ def jit(
     if backend is not None and device is not None:
         raise ValueError("jit: backend is given, and so is device, which says it, too")
     device = device if backend is None else backend
-    given = None
-    if in_shardings is not None or out_shardings is not None:
-        given = GivenShardings(in_shardings, out_shardings)
-    place = _placement_of(device)
-    if given is not None and place is not None:
+    places = GivenPlaces(in_shardings, out_shardings, _placement_of(device))
+    if places.have_shardings and places.place is not None:
         raise ValueError(
             "jit: device is given, and so are in_shardings or out_shardings, which say it, too"
         )
@@ -677,7 +652,7 @@ def jit(
         options = CompileOptions.of(
             fun, static, donate_argnums, donate_argnames, keep_unused, compiler_options
         )
-        return _jitted_of(PjitFunction, fun, static, options, is_inlined, given, place)
+        return _jitted_of(PjitFunction, fun, static, options, is_inlined, places)
 
     return jitted if fun is not_given else jitted(fun)
 

@@ -16,8 +16,8 @@ from minijax.runtime.conversion import given_type, with_own_conversions
 from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.jit import PjitFunction
-from minijax.runtime.partitioning import Places
 from minijax.runtime.pipeline import CompileOptions
+from minijax.runtime.places import Places
 from minijax.runtime.static_arguments import StaticArguments
 from minijax.settings.number_types import types_in_function
 from minijax.shardings.resharding import dividing

@@ -8,23 +8,24 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from minijax import xla
 from minijax.errors.classes import CompileError
-from minijax.runtime.array import Array, PlacedArray, UncommittedArray, put
+from minijax.runtime.array import PlacedArray, UncommittedArray, put
 from minijax.runtime.compiling import (
     call,
     compile_jaxpr,
     compile_or_load_partitioned,
     compile_primitive,
 )
-from minijax.runtime.default_placement import DefaultPlacement, default_placement
+from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
 from minijax.runtime.lowering import Module, recorded_lower
+from minijax.runtime.places import Places, Shardings, is_elsewhere, places_of
 from minijax.runtime.sharding_text import argument, joined
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.settings.counted import counted
@@ -46,54 +47,6 @@ from minijax_stage3.executable import (
     device_type,
     jaxpr_of_primitive,
 )
-
-# The sharding of each argument or result, or None where it is not fixed; empty if none is.
-Shardings = tuple[Sharding | None, ...]
-
-
-class Places(NamedTuple):
-    """The shardings of the arguments of a program, and its devices if these do not say.
-
-    Attributes:
-        shardings: the sharding of each argument.
-        default: where the program runs otherwise; None: on the first device.
-    """
-
-    shardings: Shardings = ()
-    default: DefaultPlacement | None = None
-
-    @property
-    def is_given(self) -> bool:
-        """False if all arguments are plain Arrays and numbers, and the program runs with these."""
-        return bool(self.shardings) or self.default is not None
-
-
-NOWHERE = Places()
-
-
-def shardings_of(args: Sequence[Any]) -> Shardings:
-    """The sharding of each argument that the user put somewhere; empty if all are plain Arrays."""
-    types = [*map(type, args)]
-    if PlacedArray in types:
-        return tuple([x.sharding if type(x) is PlacedArray else None for x in args])
-    return (None,) * len(args) if UncommittedArray in types else ()
-
-
-def declared_shardings(types: Sequence[Any]) -> Shardings:
-    """As `shardings_of`, for arguments that may be types, which have shardings, too."""
-    found = []
-    for x in types:
-        sharding = None if isinstance(x, Array) else getattr(x, "sharding", None)
-        if type(x) is PlacedArray:
-            sharding = x.sharding
-        is_said = isinstance(sharding, NamedSharding) and not sharding.mesh.empty
-        found.append(sharding if is_said or isinstance(sharding, SingleDeviceSharding) else None)
-    return tuple(found) if any(found) else ()
-
-
-def places_of(args: Sequence[Any]) -> Places:
-    """The places of the arguments of an operation."""
-    return Places(shardings_of(args), default_placement())
 
 
 class PartitionedProgram:
@@ -520,11 +473,6 @@ def evaluate_partitioned(
     if not is_elsewhere(where):
         return list(call(compile_primitive(primitive, in_avals, params), args))
     return _programs_for(where)(primitive, in_avals, params)(args)
-
-
-def is_elsewhere(where: Places) -> bool:
-    """Return True if an argument or a default has a program run elsewhere than on one device."""
-    return where.default is not None or any(where.shardings)
 
 
 def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:

@@ -25,15 +25,8 @@ from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.compiling import compile_jaxpr, compile_text
 from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.observers import observed
-from minijax.runtime.partitioning import (
-    NOWHERE,
-    PartitionedProgram,
-    Places,
-    Shardings,
-    require_platform,
-    shardings_of,
-    shardings_within,
-)
+from minijax.runtime.partitioning import PartitionedProgram, require_platform, shardings_within
+from minijax.runtime.places import NOWHERE, Places, Shardings, shardings_of
 from minijax.runtime.program import (
     DonatingProgram,
     Executor,

@@ -22,7 +22,8 @@ from minijax.pytrees.fast_flatten import fast_flatten, fast_unflatten
 from minijax.runtime.array import Array
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.lowering import lower
-from minijax.runtime.partitioning import Places, has_shardings, places_of
+from minijax.runtime.partitioning import has_shardings
+from minijax.runtime.places import Places, places_of
 from minijax.runtime.program import Executor, executor
 from minijax.settings.config import Switch, config
 from minijax_stage2 import ShapedArray, Tracer, typeof

@@ -1,0 +1,190 @@
+"""The places where programs run: those of arguments, those that `jit` is given, and defaults."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minijax.runtime.array import Array, PlacedArray, UncommittedArray
+from minijax.runtime.conversion import type_of
+from minijax.runtime.default_placement import DefaultPlacement, default_placement
+from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
+from minijax.shardings.trees import entries_for, require_shardings, shardings_for
+from minijax_stage2.tree import PyTreeDef
+
+# The sharding of each argument or result, or None where it is not fixed; empty if none is.
+Shardings = tuple[Sharding | None, ...]
+
+
+class Places(NamedTuple):
+    """The shardings of the arguments of a program, and its devices if these do not say.
+
+    Attributes:
+        shardings: the sharding of each argument.
+        default: where the program runs otherwise; None: on the first device.
+    """
+
+    shardings: Shardings = ()
+    default: DefaultPlacement | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """False if all arguments are plain Arrays and numbers, and the program runs with these."""
+        return bool(self.shardings) or self.default is not None
+
+
+NOWHERE = Places()
+
+
+def shardings_of(args: Sequence[Any]) -> Shardings:
+    """The sharding of each argument that the user put somewhere; empty if all are plain Arrays."""
+    types = [*map(type, args)]
+    if PlacedArray in types:
+        return tuple([x.sharding if type(x) is PlacedArray else None for x in args])
+    return (None,) * len(args) if UncommittedArray in types else ()
+
+
+def declared_shardings(types: Sequence[Any]) -> Shardings:
+    """As `shardings_of`, for arguments that may be types, which have shardings, too."""
+    found = []
+    for x in types:
+        sharding = None if isinstance(x, Array) else getattr(x, "sharding", None)
+        if type(x) is PlacedArray:
+            sharding = x.sharding
+        is_said = isinstance(sharding, NamedSharding) and not sharding.mesh.empty
+        found.append(sharding if is_said or isinstance(sharding, SingleDeviceSharding) else None)
+    return tuple(found) if any(found) else ()
+
+
+def places_of(args: Sequence[Any]) -> Places:
+    """The places of the arguments of an operation."""
+    return Places(shardings_of(args), default_placement())
+
+
+def is_elsewhere(where: Places) -> bool:
+    """Return True if an argument or a default has a program run elsewhere than on one device."""
+    return where.default is not None or any(where.shardings)
+
+
+class GivenPlaces:
+    """The places that `jit` was given.
+
+    Arguments:
+        in_shardings: for the tuple of positional arguments, or a pytree prefix of it.
+        out_shardings: for the result, or a pytree prefix of it.
+        place: where the function runs, wherever its arguments lie.
+
+    Raises:
+        TypeError: a sharding is something other than shardings, specs, devices and None.
+    """
+
+    def __init__(
+        self,
+        in_shardings: Any = None,
+        out_shardings: Any = None,
+        place: DefaultPlacement | None = None,
+    ):
+        require_shardings("jit", "in_shardings", in_shardings)
+        require_shardings("jit", "out_shardings", out_shardings)
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
+        self.place = place
+        self.have_shardings = in_shardings is not None or out_shardings is not None
+
+    def of_call(
+        self,
+        name: str,
+        leaves: Sequence[Any],
+        args: Any,
+        names: Callable[[], Sequence[str]],
+        types: bool = False,
+    ) -> Places:
+        """The places of the leaves of a call, and where the program runs if they do not say.
+
+        Arguments:
+            name: that of the function, for messages.
+            leaves: the leaves of all arguments; types, too, with `types`.
+            args: the positional arguments.
+            names: returns the names of the leaves.
+        """
+        if self.place is not None:  # wherever they lie
+            return Places((None,) * len(leaves), self.place)
+        if self.have_shardings:
+            shardings = self._of_arguments(name, leaves, args, names)
+        else:
+            shardings = declared_shardings(leaves) if types else shardings_of(leaves)
+        return Places(shardings, default_placement())
+
+    def _of_arguments(
+        self, name: str, leaves: Sequence[Any], args: Any, names: Callable[[], Sequence[str]]
+    ) -> Shardings:
+        """The sharding of each leaf of the arguments, None where it is not fixed.
+
+        Raises:
+            ValueError: an Array was put elsewhere, or is not divided evenly; numbers of this
+                process are to be divided among several.
+        """
+        given = shardings_for("jit", "in_shardings", self.in_shardings, args)
+        given += [None] * (len(leaves) - len(given))  # arguments by keyword
+        found = []
+        lying = declared_shardings(leaves) or (None,) * len(leaves)
+        for number, (x, sharding, lies) in enumerate(zip(leaves, given, lying, strict=True)):
+            aval = type_of(x)
+            ndim = aval.ndim
+            if sharding is not None:
+                try:
+                    sharding.shard_shape(aval.shape)
+                except ValueError as error:
+                    what = f"argument {names()[number]}"
+                    raise ValueError(f"jit of `{name}`: {what}: {error}") from None
+            if lies and sharding and not lies.is_equivalent_to(sharding, ndim):
+                raise ValueError(
+                    f"jit of `{name}`: in_shardings says {sharding} for argument "
+                    f"{names()[number]}, which lies as {lies} says. Bring it there by device_put, "
+                    "or leave its sharding out of in_shardings."
+                )
+            if sharding is not None and _divides_what_is_local(sharding, x):
+                raise ValueError(
+                    f"jit of `{name}`: in_shardings divides argument {names()[number]} among "
+                    f"processes, and it is a {type(x).__name__}, which each process has to itself. "
+                    "make_array_from_process_local_data(sharding, x) makes an array of the parts "
+                    "of all; device_put(x, sharding) one of a value that is the same in all."
+                )
+            found.append(lies or sharding)
+        return tuple(found)
+
+    def with_refs(self, args: Any, are_refs: Sequence[bool], outer: int) -> "GivenPlaces":
+        """The places of `runtime.refs.program_with_refs`, where arguments are references.
+
+        Arguments:
+            args: the positional arguments.
+            are_refs: whether each leaf of the arguments is a reference.
+            outer: the number of references that are used without being given.
+        """
+        if not self.have_shardings:
+            return self
+        entries = entries_for("jit", "in_shardings", self.in_shardings, args)
+        entries += [None] * (len(are_refs) - len(entries))  # arguments by keyword
+        pairs = [*zip(entries, are_refs, strict=True)]
+        held = [entry for entry, is_ref in pairs if is_ref] + [None] * outer
+        rest = [entry for entry, is_ref in pairs if not is_ref]
+        return GivenPlaces((held, rest), (held, self.out_shardings))
+
+    def of_results(self, out_tree: PyTreeDef) -> Shardings:
+        """The sharding of each leaf of the result, None where it is not fixed; empty if none is."""
+        if not self.have_shardings:
+            return ()
+        results = out_tree.unflatten(range(out_tree.num_leaves))
+        return tuple(shardings_for("jit", "out_shardings", self.out_shardings, results))
+
+
+def _divides_what_is_local(sharding: Sharding, x: Any) -> bool:
+    """Return True if numbers that only this process has are to be divided among several."""
+    return not (
+        isinstance(x, Array)
+        or hasattr(x, "to_aval")  # a type
+        or sharding.is_abstract
+        or sharding.is_fully_addressable
+        or sharding.is_fully_replicated
+    )
+
+
+ANYWHERE = GivenPlaces()
