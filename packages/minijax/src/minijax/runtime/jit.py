@@ -78,6 +78,8 @@ from minijax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify
 
 _REMEDY = f"{CLOSE_OVER}, or made static by static_argnums or static_argnames"
 
+_interpreter = in_context.get  # bound, for every call asks
+
 _jitted: "WeakSet[PjitFunction]" = WeakSet()  # all of them, whose caches can be cleared
 
 
@@ -139,7 +141,7 @@ class PjitFunction(PickledByName, Called):
         try:
             if Switch.used and (result := self._call_checked(args, kwargs)):
                 return result[0]
-            if in_context.get() is not None and not is_evaluating():
+            if _interpreter() is not None and not is_evaluating():
                 return self._call_inside(args, kwargs)
             settings = settings_here()
             key: Any = [x.aval for x in args if type(x) is Array]

@@ -16,7 +16,7 @@ from minijax.settings.config import Switch
 from minijax.settings.number_types import settings_in_force
 from minijax.shardings.mesh import mesh_in_context
 from minijax_stage2 import ShapedArray
-from minijax_stage2.shaped_array import Dialect, aval_rules, dialect_in_force, numpys_dialect
+from minijax_stage2.shaped_array import Dialect, aval_rules, dialect, numpys_dialect
 
 Rules = dict[type, Callable[[Any], ShapedArray]]
 
@@ -51,12 +51,14 @@ def types_of_leaves(settings: Any) -> Rules:
 # lie on the default device. A plain tuple, which is quicker to make than one with names.
 Signature = tuple[Any, tuple[ShapedArray, ...], Any, Any, Any]
 
+_settings_in_force = settings_in_force.get  # bound, for every call asks
+
 
 def settings_here() -> Any:
     """The settings on which programs depend, as a part of their keys."""
-    numbers: Any = dialect_in_force.get()
+    numbers: Any = dialect()
     if numbers is numpys_dialect:
-        numbers = settings_in_force.get().numbers
+        numbers = _settings_in_force().numbers
     return (numbers, mesh_in_context.get(), default_placement()) if Switch.used else numbers
 
 
