@@ -130,6 +130,7 @@ class Function(FunctionBuilder):
 
     Attributes:
         platform: that of the module.
+        places: the locations that the module knows.
         known: indices whose value lowering knows, by name.
     """
 
@@ -138,6 +139,7 @@ class Function(FunctionBuilder):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.platform = module.platform
+        self.places = module.locations
         self.known: dict[str, int] = {}
 
     def head(self, name: str, visibility: str, params: Sequence[str], outs: Sequence[str]) -> str:
@@ -151,13 +153,18 @@ class Function(FunctionBuilder):
         variables = [*jaxpr.constvars, *jaxpr.invars]
         names = {var: x.name for var, x in zip(variables, params, strict=True)}
         templates = known_templates(self.platform, self.indent)
-        lines = self.lines
-        source: Any = ()  # of the equation before
+        lines, places = self.lines, self.places
+        last: Any = ()  # the source of the equation before
         for eqn in jaxpr.eqns:
-            primitive, invars = eqn.primitive, eqn.invars
-            if eqn.source is not source:
-                attributes = self.go_to(eqn)
-                source = eqn.source if type(eqn.source) is Source else ()
+            primitive, invars, source = eqn.primitive, eqn.invars, eqn.source
+            if source is not last:
+                last, place = (), None
+                if type(source) is Source:
+                    last, place = source, places.get((id(source.code), source.offset))
+                if place is None:
+                    attributes = self.go_to(eqn)
+                else:
+                    self.location, attributes = place, ()
             given = [names[x] if type(x) is Var else self.literal(x, templates) for x in invars]
             if primitive.higher_order or attributes:
                 template = None
@@ -198,13 +205,8 @@ class Function(FunctionBuilder):
 
     def go_to(self, eqn: JaxprEqn) -> Attributes:
         """Set the location to that of an equation, and return its frontend attributes."""
-        source = eqn.source
-        if type(source) is Source:
-            place = self.module.locations.get((id(source.code), source.offset))
-            self.location = place or self.module.location(eqn)
-            return ()
         self.location = self.module.location(eqn)
-        return getattr(source, "attributes", ())
+        return getattr(eqn.source, "attributes", ())
 
     def literal(self, x: Var | Literal, templates: Templates) -> str:
         """Write a literal, and return its name."""
@@ -258,7 +260,7 @@ class _TemplateWriter(Function):
 
     def __init__(self, b: Function, operands: int) -> None:
         self.platform, self.indent = b.platform, b.indent
-        self.lines = []
+        self.lines, self.places = [], {}
         self.location = f"%{FIRST + operands}"
         self.count = FIRST + operands + 1
 
