@@ -237,9 +237,10 @@ def _left_to_right(count: int) -> Path:
 
 @functools.lru_cache(1024)
 def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path:
-    """The contraction in pairs with the fewest operations.
+    """The contraction in pairs with the fewest operations, without outer products if possible.
 
-    Of several the one with the smallest products, and of these the leftmost pairs first.
+    An outer product saves few operations, and its other factor has to be transposed. Of several
+    paths it is the one with the smallest products, and of these the leftmost pairs first.
     The best way to a product of some operands is best for each of its two factors: so the ways to
     larger products are made of those to smaller ones.
     """
@@ -253,7 +254,8 @@ def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path
         return inside & frozenset(summation.output).union(*outside)
 
     kept = [labels_of(operands) for operands in range(1 << count)]
-    best: dict[int, tuple[int, int, int]] = {1 << i: (0, 0, 0) for i in range(count)}
+    # Numbers of outer products, of operations and of elements, and one of the two factors.
+    best: dict[int, tuple[int, int, int, int]] = {1 << i: (0, 0, 0, 0) for i in range(count)}
     for operands in sorted(range(1, 1 << count), key=int.bit_count):
         if operands in best:
             continue
@@ -265,15 +267,17 @@ def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path
                 rest = operands ^ part
                 both = kept[part] | kept[rest]
                 work = math.prod([size_of[c] for c in both]) * (2 if both - kept[operands] else 1)
-                done = best[part][0] + best[rest][0], best[part][1] + best[rest][1]
-                found.append((work + done[0], room + done[1], -part))
+                is_outer = kept[part].isdisjoint(kept[rest])
+                one, two = best[part], best[rest]
+                outer, work = is_outer + one[0] + two[0], work + one[1] + two[1]
+                found.append((outer, work, room + one[2] + two[2], -part))
             part = (part - 1) & operands
         best[operands] = min(found)
 
     path, places = [], [1 << i for i in range(count)]
 
     def contract(operands: int) -> None:
-        part = -best[operands][2]
+        part = -best[operands][3]
         if part:
             for factor in (part, operands ^ part):
                 contract(factor)
@@ -386,6 +390,53 @@ def _sum(x: Any, axes: Sequence[int]) -> Any:
     return (lax.reduce_or if typeof(x).dtype == np.bool_ else lax.reduce_sum)(x, tuple(axes))
 
 
+class _Pairing(NamedTuple):
+    """The labels of a product of two operands, by what becomes of their axes."""
+
+    operands: tuple[tuple[Any, str], tuple[Any, str]]
+    batch: str
+    contracted: str
+    free: tuple[str, str]
+
+    @property
+    def output(self) -> str:
+        return self.batch + "".join(self.free)
+
+    def transposed(self, wanted: str) -> tuple[int, int]:
+        """How many elements are transposed, and how many while a matrix is multiplied.
+
+        A device multiplies rows of the first operand by columns of the second.
+        """
+        (x, of_x), (y, of_y) = self.operands
+        first = self.batch + self.free[0] + self.contracted
+        second = self.batch + self.contracted + self.free[1]
+        in_turn, in_product = 0, 0
+        for operand, labels, direct in ((x, of_x, first), (y, of_y, second)):
+            size = typeof(operand).size * (labels != direct)
+            if len(labels) > 2:
+                in_turn += size
+            else:
+                in_product += size
+        if wanted and wanted != self.output:
+            sizes = {**_sizes(x, of_x), **_sizes(y, of_y)}
+            in_turn += math.prod(sizes[c] for c in self.output)
+        return in_turn, in_product
+
+
+def _sizes(x: Any, labels: str) -> dict[str, int]:
+    return dict(zip(labels, typeof(x).shape, strict=True))
+
+
+def _pairing(x: tuple[Any, str], y: tuple[Any, str], kept: set[str]) -> _Pairing:
+    """The axes of a product in the order in which the larger operand has them."""
+    _, larger = max(x, y, key=lambda operand: typeof(operand[0]).size)
+    both = [c for c in larger if c in x[1] and c in y[1]]
+    batch = "".join(c for c in both if c in kept)
+    contracted = "".join(c for c in both if c not in kept)
+    free_x, free_y = ("".join(c for c in labels if c not in both) for _, labels in (x, y))
+    return _Pairing((x, y), batch, contracted, (free_x, free_y))
+
+
 def _product(
     x: tuple[Any, str],
     y: tuple[Any, str],
@@ -396,15 +447,12 @@ def _product(
     preferred_element_type: Any,
 ) -> tuple[Any, str]:
     """The product of two operands, summed over the labels that nothing else needs."""
-    both = [c for c in x[1] if c in y[1]]
-    batch = [c for c in both if c in kept]
-    contracted = [c for c in both if c not in kept]
-    free_x, free_y = ([c for c in labels if c not in both] for _, labels in (x, y))
-    if wanted == "".join([*batch, *free_y, *free_x]):  # then nothing needs to be transposed
-        x, y, free_x, free_y = y, x, free_y, free_x
+    pairing, swapped = _pairing(x, y, kept), _pairing(y, x, kept)
+    if swapped.transposed(wanted) < pairing.transposed(wanted):
+        x, y, pairing = y, x, swapped
     numbers = tuple(
         tuple(tuple(labels.index(c) for c in chosen) for _, labels in (x, y))
-        for chosen in (contracted, batch)
+        for chosen in (pairing.contracted, pairing.batch)
     )
     out = dot_general(
         x[0],
@@ -413,7 +461,7 @@ def _product(
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
-    return out, "".join([*batch, *free_x, *free_y])
+    return out, pairing.output
 
 
 __all__ = [
