@@ -8,6 +8,8 @@ problem backwards, with the solution itself, and keep no steps.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -121,17 +123,19 @@ def _step(fun: Any, y: Any, f: Any, t: Any, dt: Any) -> tuple[Any, Any, Any, Any
     """One step: the value and the derivative at its end, its error, and the pieces between."""
     ks = [f]
     for node, weights in zip(_NODES, _STAGES, strict=True):
-        total = sum(w * k for w, k in zip(weights.tolist(), ks, strict=False) if w)
-        end = y + dt * total
+        end = y + dt * _weighted(weights, ks)
         ks.append(fun(end, t + node.item() * dt))
-    weighted = [
-        dt * sum(w * k for w, k in zip(row.tolist(), ks, strict=True) if w)
-        for row in (_ERROR, _BETWEEN)
-    ]
     change = end - y
     begin = dt * f - change
-    pieces = jnp.stack([y, change, begin, change - dt * ks[-1] - begin, weighted[1]])
-    return end, ks[-1], weighted[0], pieces
+    bend = dt * _weighted(_BETWEEN, ks)
+    pieces = jnp.stack([y, change, begin, change - dt * ks[-1] - begin, bend])
+    return end, ks[-1], dt * _weighted(_ERROR, ks), pieces
+
+
+def _weighted(weights: np.ndarray[Any, Any], ks: Sequence[Any]) -> Any:
+    """The sum of the first values with these weights."""
+    terms = [w * k for w, k in zip(weights.tolist(), ks, strict=False) if w]
+    return functools.reduce(operator.add, terms)
 
 
 def _between(pieces: Any, part: Any) -> Any:

@@ -120,32 +120,40 @@ def mish(x: ArrayLike) -> Array:
     return _mish_of(x)
 
 
-def _parts_of_mish(x: Any) -> tuple[Any, Any, Any]:
-    """Numerator and denominator of `tanh(softplus(x))`, and of its slope a quarter of the former.
+def _parts_of_mish(x: Any) -> tuple[Any, Any]:
+    """Numerator and denominator of `tanh(softplus(x))`.
 
-    All are polynomials in an exponential that is at most 1; the slope's denominator is a square.
+    They are polynomials in an exponential that is at most 1.
     """
     is_positive = lax.gt(x, 0)
     power = lax.exp(lax.neg(lax.abs(x)))
-    square = lax.square(power)
-    above = jnp.where(is_positive, 1 + 2 * power, square + 2 * power)
-    below = above + jnp.where(is_positive, 2 * square, 2)
-    return above, below, jnp.where(is_positive, square, power) * (1 + power)
+    square, twice = lax.square(power), power + power
+    above = jnp.where(is_positive, 1, square) + twice
+    return above, above + jnp.where(is_positive, square + square, 2)
+
+
+def _quarter_of_mish(x: Any) -> Any:
+    """Of the slope of `tanh(softplus(x))` a quarter of the numerator.
+
+    Its denominator is the square of that of the function.
+    """
+    power = lax.exp(lax.neg(lax.abs(x)))
+    return jnp.where(lax.gt(x, 0), lax.square(power), power) * (1 + power)
 
 
 def _mish(x: Any) -> Any:
-    above, below, _ = _parts_of_mish(x)
+    above, below = _parts_of_mish(x)
     return x * (above / below)
 
 
 def _mish_slope(x: Any) -> Any:
-    above, below, quarter = _parts_of_mish(x)
+    (above, below), quarter = _parts_of_mish(x), _quarter_of_mish(x)
     x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times nothing is nothing
     return (above * below + 4 * x * quarter) / lax.square(below)
 
 
 def _mish_curvature(x: Any) -> Any:
-    above, below, quarter = _parts_of_mish(x)
+    (above, below), quarter = _parts_of_mish(x), _quarter_of_mish(x)
     x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)
     bend = 1 - logistic(x) * (1 + 2 * (above / below))
     return 4 * quarter / lax.square(below) * (2 + x * bend)

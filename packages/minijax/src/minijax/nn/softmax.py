@@ -51,15 +51,17 @@ def logsumexp(
     largest = _largest(jnp.real(a), axis, where)
     offset = lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
     exps = jnp.exp(jnp.subtract(a, lax.convert_element_type(offset, typeof(a).dtype)))
-    total = jnp.sum(exps if b is None else jnp.multiply(b, exps), axis, where=where, keepdims=True)
+    total = jnp.sum(
+        exps if b is None else jnp.multiply(b, exps), axis, where=where, keepdims=keepdims
+    )
+    if not keepdims:
+        offset = lax.reshape(offset, typeof(total).shape)
     sign = jnp.sign(total)
     if return_sign or typeof(total).dtype.kind != "c":
         log = jnp.log(jnp.abs(total))
     else:
         log = jnp.log(total)
     out = jnp.add(log, offset)
-    if not keepdims:  # the axes have size 1
-        out, sign = jnp.sum(out, axis), jnp.sum(sign, axis)
     if return_sign:
         return out, sign
     if b is not None and typeof(out).dtype.kind != "c":
@@ -68,7 +70,9 @@ def logsumexp(
 
 
 def _largest(x: Any, axis: Axes, where: Any) -> Any:
-    return jnp.max(lax.stop_gradient(x), axis, keepdims=True, where=where, initial=-math.inf)
+    x = lax.stop_gradient(x)
+    initial = -math.inf if where is not None or not typeof(x).size else None
+    return jnp.max(x, axis, keepdims=True, where=where, initial=initial)
 
 
 @operation(static=("axis", "keepdims"))

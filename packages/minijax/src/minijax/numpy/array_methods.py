@@ -95,6 +95,16 @@ def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
     return method
 
 
+def _power_of(operate: Method) -> Method:
+    """The power of a tracer: one operation, while those of the stages multiply repeatedly."""
+
+    def method(self: Any, other: Any) -> Any:
+        is_whole = type(other) is int and other != 2
+        return (Array.__pow__ if is_whole else operate)(self, other)
+
+    return method
+
+
 def _setitem(self: Any, index: Any, values: Any) -> NoReturn:
     where = ", ".join(map(_index_text, index if isinstance(index, tuple) else (index,)))
     written = shown(values) if isinstance(values, int | float | complex) else "values"
@@ -268,7 +278,7 @@ _WHOLE = "biu", ""  # whose powers may be of another dtype, or none at all
 for name in ("lt", "le", "gt", "ge"):
     operate = operator_of(getattr(functions, name))
     OF_TRACERS[f"__{name}__"] = _unless(_COMPLEX, f"__{name}__", operate)
-OF_TRACERS["__pow__"] = _unless(_WHOLE, "__pow__", operator_of(functions.power))
+OF_TRACERS["__pow__"] = _power_of(_unless(_WHOLE, "__pow__", operator_of(functions.power)))
 OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", operator_of(functions.power, reflected=True))
 _NONE = "", ""
 for symbol in ("add", "sub", "mul", "truediv", "matmul", "eq", "ne"):

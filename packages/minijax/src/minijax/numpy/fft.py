@@ -46,7 +46,7 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
     if kind == FftType.RFFT and typeof(a).dtype.kind == "c":
         raise TypeError(f"{caller}: takes real numbers, found {typeof(a)}")
     if kind != FftType.RFFT and typeof(a).dtype.kind != "c":
-        a = lax.complex(a, lax.full_like(a, 0))
+        a = stage2.astype(a, np.result_type(typeof(a).dtype, np.complex64))
     ndim = typeof(a).ndim
     sizes = None if s is None else ints(f"{caller}: s", s)
     if axes is None:
@@ -90,7 +90,9 @@ def _resized(a: Any, sizes: tuple[int, ...]) -> Any:
     """The last axes with these sizes: truncated, or padded with zeros."""
     shape = typeof(a).shape
     lead = shape[: len(shape) - len(sizes)]
-    a = lax.slice(a, [0] * len(shape), (*lead, *map(min, shape[len(lead) :], sizes)))
+    limits = (*lead, *map(min, shape[len(lead) :], sizes))
+    if limits != shape:
+        a = lax.slice(a, [0] * len(shape), limits)
     found = typeof(a).shape[len(lead) :]
     if found == sizes:
         return a

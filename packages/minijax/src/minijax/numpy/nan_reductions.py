@@ -133,8 +133,12 @@ def nanmean(
     >>> jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0]))
     Array(2., dtype=float32)
     """
-    numbers = _taking_part("nanmean", a, where)
-    return mean(_filled(a, 0), axis, dtype, out, keepdims, where=numbers)
+    if where is not None or not is_inexact(typeof(a).dtype):
+        numbers = _taking_part("nanmean", a, where)
+        return mean(_filled(a, 0), axis, dtype, out, keepdims, where=numbers)
+    dtype = typeof(a).dtype if dtype is None else dtype
+    count = sum(lax.eq(a, a), axis, dtype, out, keepdims)
+    return lax.div(sum(_filled(a, 0), axis, dtype, out, keepdims), count)
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))

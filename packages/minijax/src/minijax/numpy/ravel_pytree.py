@@ -40,7 +40,8 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
         if len({aval.dtype for aval in types}) > 1:
             meeting = result_type(*[aval.strip_weak_type() for aval in types]).dtype
             leaves = [lax.convert_element_type(leaf, meeting) for leaf in leaves]
-        vector = lax.concatenate([lax.reshape(leaf, (-1,)) for leaf in leaves], 0)
+        vectors = [lax.reshape(leaf, (-1,)) for leaf in leaves]
+        vector = lax.concatenate(vectors, 0) if len(vectors) > 1 else vectors[0]
     else:
         vector = jnp.zeros(0, jnp.float32)
     return vector, _Unravel(structure, types, typeof(vector).dtype)
@@ -78,7 +79,8 @@ class _Unravel:
     def _unravel(self, vector: Any, sizes: list[int], of_one_dtype: bool) -> Any:
         leaves, start = [], 0
         for aval, size in zip(self.types, sizes, strict=True):
-            leaf = lax.reshape(lax.slice_in_dim(vector, start, start + size), aval.shape)
+            part = vector if len(sizes) == 1 else lax.slice_in_dim(vector, start, start + size)
+            leaf = lax.reshape(part, aval.shape)
             leaves.append(leaf if of_one_dtype else convert_silently(leaf, aval.dtype))
             start += size
         return tree_unflatten(self.structure, leaves)

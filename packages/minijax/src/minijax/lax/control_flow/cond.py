@@ -10,6 +10,7 @@ from minijax.errors.classes import BranchTypeError
 from minijax.lax.control_flow.cond_rules import cond_p
 from minijax.lax.control_flow.disabled_jit import known_number, known_truth
 from minijax.lax.control_flow.program_cache import keeps_programs
+from minijax.lax.elementwise.extremes import clamp
 from minijax.lax.indexing.indices import as_index
 from minijax.lax.shapes.reshaping import expand_dims, squeeze
 from minijax.primitives.axis_names import AxisData
@@ -43,7 +44,7 @@ from minijax.settings.debugging import infs_option, jit_is_disabled, nans_option
 from minijax.settings.promotion import result_type
 from minijax.shardings.types import convert, division_of, sharded_type, with_division
 from minijax.transforms.custom_vmap import custom_vmap
-from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, lt, ne, typeof, where
+from minijax_stage2 import ShapedArray, astype, bind, explain_mismatch, ne, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.source import name_of
@@ -307,7 +308,7 @@ def switch(
     if len(branches) == 1:
         return branches[0](*operands)
     index, last = as_index(index), len(branches) - 1
-    index = astype(where(lt(index, 0), 0, where(lt(index, last), index, last)), np.int32)
+    index = astype(clamp(0, index, last), np.int32)
     return _passing_outer_refs(partial(choose, "switch", index), branches, operands)
 
 

@@ -121,10 +121,15 @@ def _masked(x: Array, mask: np.ndarray[Any, Any]) -> Any:
 @operation(static="pattern")
 def cut_out(x: Any, *operands: Any, pattern: Pattern) -> Any:
     """The elements at an index without arrays: a slice, without the axes of ints."""
-    window, steps = window_of(typeof(x).shape, operands, pattern)
-    out = take_window(x, *window)
-    if any(abs(step) > 1 for step in steps):
-        out = lax.slice(out, [0] * len(steps), typeof(out).shape, [abs(step) for step in steps])
+    (starts, sizes), steps = window_of(typeof(x).shape, operands, pattern)
+    strides = [abs(step) for step in steps]
+    if max(strides, default=1) > 1 and all(type(start) is int for start in starts):
+        limits = [start + size for start, size in zip(starts, sizes, strict=True)]
+        out = lax.slice(x, starts, limits, strides)
+    else:
+        out = take_window(x, starts, sizes)
+        if max(strides, default=1) > 1:
+            out = lax.slice(out, [0] * len(strides), typeof(out).shape, strides)
     out = reverse(out, [axis for axis, step in enumerate(steps) if step < 0])
     return lax.reshape(out, shape_of_cut(pattern))
 

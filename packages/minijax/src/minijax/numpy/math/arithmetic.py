@@ -192,7 +192,11 @@ def remainder(x1: ArrayLike, x2: ArrayLike) -> Array:
     rest = lax.rem(x1, x2)
     if typeof(rest).dtype.kind == "u":
         return rest
-    return where(_has_sign_of_dividend_only(rest, x2), lax.add(rest, x2), rest)
+    return _remainder(rest, x2, _has_sign_of_dividend_only(rest, x2))
+
+
+def _remainder(rest: Any, x2: Any, is_above: Any) -> Any:
+    return where(is_above, lax.add(rest, x2), rest)
 
 
 mod = remainder
@@ -221,7 +225,11 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Array:
         is_above = lax.bitwise_and(lax.ne(lax.sign(x1), lax.sign(x2)), lax.ne(rest, 0))
         quotient = lax.div(x1, x2)
         return where(is_above, lax.sub(quotient, 1), quotient)
-    is_above = _has_sign_of_dividend_only(rest, x2)
+    return _quotient(x1, x2, rest, _has_sign_of_dividend_only(rest, x2))
+
+
+def _quotient(x1: Any, x2: Any, rest: Any, is_above: Any) -> Any:
+    """The quotient of floats, rounded down."""
     quotient = lax.div(lax.sub(x1, rest), x2)
     whole = lax.round(where(is_above, lax.sub(quotient, 1), quotient))
     # A quotient that is not rounded would have a derivative.
@@ -237,7 +245,12 @@ def divmod(x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
     require_meeting(x1, x2)
-    return floor_divide(x1, x2), remainder(x1, x2)
+    x1, x2 = _real_operands("divmod", x1, x2)
+    if typeof(x1).dtype.kind != "f":
+        return floor_divide(x1, x2), remainder(x1, x2)
+    rest = lax.rem(x1, x2)
+    is_above = _has_sign_of_dividend_only(rest, x2)
+    return _quotient(x1, x2, rest, is_above), _remainder(rest, x2, is_above)
 
 
 @operation

@@ -270,7 +270,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike) -> Array:
     """
     _require_real("heaviside", x1, x2)
     x, at_zero = of_one_dtype(x1, x2, inexact=True)
-    step = where(lax.lt(x, 0), 0, where(lax.gt(x, 0), 1, where(lax.eq(x, 0), at_zero, math.nan)))
+    step = where(lax.eq(x, 0), at_zero, lax.mul(0.5, lax.add(lax.sign(x), 1)))
     return weak_if_all_are(step, x1)
 
 

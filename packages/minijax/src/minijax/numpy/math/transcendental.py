@@ -127,12 +127,14 @@ def _hypot(x: Any, y: Any) -> Any:
     return where(is_infinite, math.inf, length)
 
 
-def _slope_of_hypot(t: Any, out: Any, x: Any, other: Any) -> Any:
-    """`x` divided by the length, correct even if only the length overflows."""
-    is_too_large = lax.eq(out, math.inf)
-    quarter, beside = (where(is_too_large, lax.mul(0.25, side), 1.0) for side in (x, other))
-    share = lax.div(x, where(is_too_large, 1.0, out))
-    return lax.mul(t, where(is_too_large, lax.div(quarter, _hypot_of(quarter, beside)), share))
+def _slope_of_hypot(t: Any, x: Any, other: Any) -> Any:
+    """`x` divided by the length, with both scaled by a power of 2 so that no square overflows."""
+    half = finfo(typeof(x).dtype).maxexp // 2
+    larger = lax.max(lax.abs(x), lax.abs(other))
+    if_small = where(lax.lt(larger, 2.0 ** (14 - half)), 2.0 ** (half * 3 // 2), 1.0)
+    scale = where(lax.gt(larger, 2.0 ** (half - 6)), 2.0 ** (-half - 10), if_small)
+    x, other = lax.mul(x, scale), lax.mul(other, scale)
+    return lax.mul(t, lax.div(x, lax.sqrt(lax.add(lax.square(x), lax.square(other)))))
 
 
 _hypot_of: Binary = binary(
@@ -141,8 +143,8 @@ _hypot_of: Binary = binary(
     hlo=lower_by_primitives(_hypot),
     kinds="f",
     jvp=(
-        lambda t, out, x, y: _slope_of_hypot(t, out, x, y),
-        lambda t, out, x, y: _slope_of_hypot(t, out, y, x),
+        lambda t, out, x, y: _slope_of_hypot(t, x, y),
+        lambda t, out, x, y: _slope_of_hypot(t, y, x),
     ),
 )
 

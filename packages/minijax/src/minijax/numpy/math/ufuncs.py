@@ -611,10 +611,14 @@ def bitwise_xor(x: Any, y: Any) -> Any:
 
 def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
     difference = lax.sub(x, y)
-    ratio = lax.exp(lax.mul(-math.log(base), lax.abs(difference)))
-    smaller_part = lax.mul(1 / math.log(base), lax.log1p(ratio))
+    ratio = lax.exp(_times(math.log(base), lax.neg(lax.abs(difference))))
+    smaller_part = _times(1 / math.log(base), lax.log1p(ratio))
     is_nan = lax.ne(difference, difference)  # also where both are infinite
     return where(is_nan, lax.add(x, y), lax.add(lax.max(x, y), smaller_part))
+
+
+def _times(factor: float, x: Any) -> Any:
+    return x if factor == 1 else lax.mul(factor, x)
 
 
 def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
@@ -626,7 +630,7 @@ def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
     difference = where(is_finite, lax.sub(x, other), 0)
     ends = where(lax.eq(x, math.inf), 0, x), where(_is_infinite(out), 0, out)
     apart = where(is_finite, 0, lax.sub(*ends))
-    near, far = (lax.mul(math.log(base), d) for d in (difference, apart))
+    near, far = (_times(math.log(base), d) for d in (difference, apart))
     return where(is_finite, _part_of_sum(near), lax.exp(far))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from minijax import nn
 from minijax.lax import promoting as lax
 from minijax.numpy.math.operands import real_floats
+from minijax.primitives.declare import lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2.promotion import to_inexact
@@ -22,6 +25,19 @@ def expit(x: ArrayLike) -> Array:
     return lax.logistic(to_inexact(x))
 
 
+def _logit(x: Any) -> Any:
+    return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
+
+
+_logit_of = unary(
+    "logit",
+    "",
+    hlo=lower_by_primitives(_logit),
+    kinds="f",
+    jvp=lambda t, out, x: lax.div(t, lax.mul(x, lax.sub(1.0, x))),
+)
+
+
 @operation
 def logit(x: ArrayLike) -> Array:
     """`log(x / (1 - x))`, which `expit` undoes.
@@ -30,7 +46,7 @@ def logit(x: ArrayLike) -> Array:
     Array([-inf,   0.,  inf], dtype=float32)
     """
     (x,) = real_floats("logit", x)
-    return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
+    return _logit_of(x)
 
 
 @operation(static="axis")
