@@ -403,7 +403,7 @@ class _Pairing(NamedTuple):
         return self.batch + "".join(self.free)
 
     def transposed(self, wanted: str) -> tuple[int, int]:
-        """How many elements are transposed, and how many while a matrix is multiplied.
+        """The number of elements transposed first, and of those transposed while multiplying.
 
         A device multiplies rows of the first operand by columns of the second.
         """
