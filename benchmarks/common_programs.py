@@ -4,7 +4,7 @@ A function takes a library and arrays. Those of one group take arrays of the sam
 says which, and how its functions are transformed, too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -349,7 +349,11 @@ GROUPS = (
 
 def programs() -> Iterator[Program]:
     """All programs; no two have one name."""
-    for group in GROUPS:
+    return programs_of(GROUPS)
+
+
+def programs_of(groups: Sequence[Group]) -> Iterator[Program]:
+    for group in groups:
         for name, function in group.functions.items():
             for way in group.ways:
                 label = name if way is plain else f"{name}, {way.__name__}"

@@ -136,6 +136,7 @@ def mish(x):
 
 NDTR = elementwise(lambda x: math.erfc(-float(x) * math.sqrt(0.5)) / 2)
 UNARY |= {
+    "logit": lambda x: np.log(x / (1 - x)),
     "mish": lambda x: mish(x)[0],
     "mish_slope": lambda x: mish(x)[1],
     "mish_slope_slope": lambda x: mish(x)[2],
@@ -149,7 +150,7 @@ UNARY |= {
 # Where the operands of a primitive, or each of them, are drawn from, if not from 0.5 to 1.5.
 RANGES = {
     **dict.fromkeys(["asin", "acos", "atanh", "erf_inv", "ndtri", "ndtri_slope"], (0.1, 0.9)),
-    **dict.fromkeys(["regularized_incomplete_beta", "beta_density"], (0.1, 0.9)),
+    **dict.fromkeys(["logit", "regularized_incomplete_beta", "beta_density"], (0.1, 0.9)),
     "acosh": (1.1, 2.0),
     "comb": ((1.2, 1.5), (0.5, 0.8)),
     "clamp": ((0.5, 0.8), (0.5, 1.5), (1.2, 1.5)),

@@ -52,16 +52,6 @@ def _type_of_words(keys: ShapedArray) -> Avals:
     return [ShapedArray((*keys.shape, *implementation_of(keys.dtype).key_shape), UINT32)]
 
 
-class _Wrapped(Value):
-    """Keys in the text, together with the words that they were made from.
-
-    Attributes:
-        words: these, with the last axes those of one key.
-    """
-
-    words: Value
-
-
 def _converted(b: FunctionBuilder, operation: str, x: Value, out: ShapedArray) -> Value:
     return b.emit(f"stablehlo.{operation} {x.name} : {signature([x], [out])}", out)[0]
 
@@ -98,18 +88,13 @@ def _joined(b: FunctionBuilder, *parts: Value) -> Value:
 def _lower_wrap(
     b: FunctionBuilder, out_avals: Avals, words: Value, *, impl: Implementation
 ) -> list[Value]:
-    keys = _Wrapped(*_keys_of_words(b, out_avals[0], words, impl.words))
-    keys.words = words
-    return [keys]
-
-
-def _keys_of_words(b: FunctionBuilder, keys: ShapedArray, words: Value, count: int) -> Value:
-    shape = keys.shape
+    (keys,) = out_avals
+    shape, count = keys.shape, impl.words
     if count == 1:
-        return _converted(b, "reshape", words, keys)
+        return [_converted(b, "reshape", words, keys)]
     words = _reversed_words(b, _reshaped(b, words, (*shape, count)))
     if count == 2:
-        return _converted(b, "bitcast_convert", words, keys)
+        return [_converted(b, "bitcast_convert", words, keys)]
     if count == 3:
         words = _joined(b, words, b.constant(0, ShapedArray((*shape, 1), UINT32)))
     words = _converted(b, "reshape", words, ShapedArray((*shape, 2, 2), UINT32))
@@ -119,7 +104,7 @@ def _keys_of_words(b: FunctionBuilder, keys: ShapedArray, words: Value, count: i
         for at in range(2)
     ]
     names = ", ".join(half.name for half in halves)
-    return b.emit(f"stablehlo.complex {names} : {mlir_type(keys)}", keys)[0]
+    return b.emit(f"stablehlo.complex {names} : {mlir_type(keys)}", keys)
 
 
 def _halves(b: FunctionBuilder, keys: Value) -> list[Value]:
@@ -129,8 +114,6 @@ def _halves(b: FunctionBuilder, keys: Value) -> list[Value]:
 
 
 def _lower_unwrap(b: FunctionBuilder, out_avals: Avals, keys: Value) -> list[Value]:
-    if isinstance(keys, _Wrapped):
-        return [keys.words]
     (out,) = out_avals
     shape, count = keys.aval.shape, implementation_of(keys.aval.dtype).words
     if count == 1:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,7 +47,7 @@ from minijax_stage2.shaped_array import Shape, kind_of
 from minijax_stage2.source import name_of
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
-from minijax_stage3 import abstract_eval_rules, lowering_rules
+from minijax_stage3 import Jaxpr, abstract_eval_rules, lowering_rules
 from minijax_stage3.abstract_eval import arithmetic
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.lowering_rules import elementwise as lower_elementwise
@@ -376,6 +377,7 @@ def _lower_chlo(operation: str) -> Rule:
     return rule
 
 
+_LONG = 40  # equations
 _NUMBERS_OF_64_BITS = LibraryDialect(Settings(enable_x64=True))
 
 
@@ -383,16 +385,24 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
     """The lowering rule of an elementwise primitive that decomposes into other primitives.
 
     The only constants of the function are scalars. They have 64 bits, whatever the settings, and
-    are converted to the width of the operands.
+    are converted to the width of the operands. A long program becomes a function of the module,
+    which others that apply the primitive call, too.
     """
+
+    @lru_cache(maxsize=128)
+    def program(in_avals: tuple[ShapedArray, ...]) -> Jaxpr:
+        with set_number_types(_NUMBERS_OF_64_BITS):
+            return trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None).jaxpr
 
     def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
         (out,) = out_avals
         spread = [b.spread(x, out.shape) for x in operands]
-        in_avals = [type_on_device(x.aval).strip_weak_type() for x in spread]
-        with set_number_types(_NUMBERS_OF_64_BITS):
-            closed = trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None)
-        return b.lower_jaxpr(closed.jaxpr, spread)
+        jaxpr = program(tuple(type_on_device(x.aval).strip_weak_type() for x in spread))
+        if len(jaxpr.eqns) <= _LONG or any(type(x.aval) is not ShapedArray for x in spread):
+            return b.lower_jaxpr(jaxpr, spread)
+        name = b.module.private_function(jaxpr, function.__name__.strip("_"))
+        names = ", ".join(x.name for x in spread)
+        return b.emit(f"func.call @{name}({names}) : {signature(spread, out_avals)}", out)
 
     decompositions[rule] = results_of(function)
     return rule

@@ -18,6 +18,7 @@ from minijax.lax.elementwise.conversion import bitcast_convert_type
 from minijax.lax.elementwise.rounding import RoundingMethod, round
 from minijax.lax.elementwise.selection import where
 from minijax.lax.special.polynomials import polynomial
+from minijax.runtime.jit import jit
 
 # Lanczos' sum for g = 7 (Godfrey's coefficients), over the product of (z + 1) to (z + 8).
 LANCZOS_SHIFT = 7.5
@@ -36,6 +37,7 @@ _SINE = tuple(
 _LOGARITHM = tuple(2.0 / (2 * k + 1) for k in range(10, -1, -1))
 
 
+@jit
 def log_gamma(x: Any) -> Any:
     """`log(abs(gamma(x)))` of a float32 converted to float64."""
     is_left = lt(x, 0.5)
@@ -52,6 +54,7 @@ def log_gamma(x: Any) -> Any:
     return where(is_infinite, math.inf, out)
 
 
+@jit
 def lanczos_sum(z: Any) -> tuple[Any, Any]:
     """Numerator and denominator of `gamma(z + 1) * exp(t) / t**(z + 0.5) / sqrt(2 * pi)`.
 
@@ -61,6 +64,7 @@ def lanczos_sum(z: Any) -> tuple[Any, Any]:
     return polynomial(_ABOVE, size), polynomial(_BELOW, size)
 
 
+@jit
 def log_of_normal(x: Any) -> Any:
     """The logarithm of a positive normal float64: `x = 2**exponent * rest`, rest near 1."""
     bits = bitcast_convert_type(x, np.int64)
