@@ -274,7 +274,7 @@ def register_dataclass(
     children_of, aux_data_of = _attributes(data), _attributes(meta)
 
     def flatten(node: Any) -> tuple[Iterable[Any], Hashable]:
-        return children_of(node), aux_data_of(node)
+        return children_of(node), aux_data_of(node) if meta else ()
 
     def unflatten(aux_data: Any, children: tuple[Any, ...]) -> Any:
         return nodetype(

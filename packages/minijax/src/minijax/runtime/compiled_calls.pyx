@@ -28,8 +28,15 @@ cdef extern from "Python.h":
     ctypedef struct PyMemberDescrObject:
         PyMemberDef* d_member
     ctypedef PyObject* (*ternaryfunc)(PyObject*, PyObject*, PyObject*)
+    ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
     ctypedef struct PyTypeObject:
         ternaryfunc tp_call
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
+    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
+    Py_ssize_t PyVectorcall_NARGS(size_t)
+    PyObject* PyVectorcall_Call(PyObject*, PyObject*, PyObject*)
+    object PyObject_Vectorcall(object, PyObject**, size_t, PyObject*)
     ctypedef struct PyTracebackObject:
         PyObject* tb_next
     void PyErr_Fetch(PyObject**, PyObject**, PyObject**)
@@ -247,7 +254,7 @@ cdef class KnownCalls:
     cdef bint donates
     cdef object static
     cdef frozenset static_argnums, static_argnames
-    cdef bint has_static
+    cdef unsigned long long first_static  # a bit for each of the first 64 positions
 
     def __init__(self, static):
         self.known, self.static = {}, static
@@ -255,8 +262,16 @@ cdef class KnownCalls:
 
     cdef void read_static(self) except *:
         numbers, names = frozenset(self.static.argnums), frozenset(self.static.argnames)
-        self.static_argnames, self.has_static = names, bool(numbers or names)
+        self.static_argnames, self.first_static = names, 0
+        for position in numbers:
+            if 0 <= position < 64:
+                self.first_static |= 1ULL << <int>position
         self.static_argnums = numbers  # last: it tells other threads that all is there
+
+    cdef inline bint is_static(self, Py_ssize_t position) except -1:
+        if position < 64:
+            return self.first_static >> position & 1
+        return position in self.static_argnums
 
     cpdef clear(self):
         """Forget all programs."""
@@ -265,7 +280,7 @@ cdef class KnownCalls:
         self.last = nothing
         self.known.clear()
 
-    cdef object call(self, tuple args, dict kwargs):
+    cdef object call(self, PyObject** args, Py_ssize_t count, tuple names):
         """The result of a call; NEW or OTHER: Python has to make it."""
         cdef Call call
         cdef Known known
@@ -274,7 +289,7 @@ cdef class KnownCalls:
             return OTHER
         if self.static_argnums is None:
             self.read_static()
-        call = self.collected(args, kwargs, self.donates)
+        call = self.collected(args, count, names, self.donates)
         if call is None:
             return OTHER
         known = call.last
@@ -332,32 +347,39 @@ cdef class KnownCalls:
         known.key = call.whole_key()
         self.known[known.key] = known
 
-    cdef Call collected(self, tuple args, dict kwargs, bint with_leaves):
-        """The key and the arguments of a call; None: it is none for the table."""
+    cdef Call collected(self, PyObject** args, Py_ssize_t count, tuple names, bint with_leaves):
+        """The key and the arguments of a call; None: it is none for the table.
+
+        Arguments:
+            args: the positional arguments, and after them the keyword arguments.
+            count: the number of the former.
+            names: the names of the latter; None: there are none.
+            with_leaves: whether the leaves themselves are wanted.
+        """
         cdef Call call = Call.__new__(Call)
-        cdef Py_ssize_t position = 0
+        cdef Py_ssize_t position
         call.last = self.last
         call.numbers = types_here()
         call.buffers = []
         if with_leaves:
             call.leaves = []
         call.put(call.numbers)
-        for x in args:
-            if self.has_static and position in self.static_argnums:
-                if not call.add_static(x, 0):
+        for position in range(count):
+            if self.is_static(position):
+                if not call.add_static(<object>args[position], 0):
                     return None
-            elif not call.add(x, 0):
+            elif not call.add(<object>args[position], 0):
                 return None
-            position += 1
-        if kwargs is None:
+        if names is None:
             return call
-        for name, x in kwargs.items():
+        for name in names:
             call.put(name)
-            if self.has_static and name in self.static_argnames:
-                if not call.add_static(x, 0):
+            if name in self.static_argnames:
+                if not call.add_static(<object>args[count], 0):
                     return None
-            elif not call.add(x, 0):
+            elif not call.add(<object>args[count], 0):
                 return None
+            count += 1
         return call
 
 
@@ -373,45 +395,62 @@ cdef class Called:
     """
 
     cdef public KnownCalls _known
+    cdef vectorcallfunc vectorcall
 
     def __cinit__(self, *args, **kwargs):
         self._known = None
+        self.vectorcall = call_without_line
 
-    def __call__(self, *args, **kwargs):  # the type's slot has `call_without_line` in its place
-        return call_with_line(self, args, kwargs)
+    def __call__(self, *args, **kwargs):
+        """Never run: below, `call_without_line` takes its place in the type."""
 
 
-cdef object call_with_line(Called self, tuple args, dict kwargs):
-    """The result of a call; `kwargs` is None where there are none."""
+cdef object call_with_line(Called self, PyObject** args, Py_ssize_t count, tuple names):
+    """The result of a call, whose arguments are as those of `KnownCalls.collected`."""
     cdef KnownCalls known = self._known
     cdef Call call
     result = OTHER
     if known is not None:
         try:
-            result = known.call(args, kwargs)
+            result = known.call(args, count, names)
         except Exception as error:
-            self._improve_error(args, {} if kwargs is None else kwargs, error)
+            self._improve_error(positional(args, count), by_name(args + count, names), error)
             raise
         if result is not OTHER and result is not NEW:
             return result
-    if kwargs is None:
-        kwargs = {}
+    given_names = NULL if names is None else <PyObject*>names
     if result is OTHER:
-        return self._call_by_python(*args, **kwargs)
-    call = known.collected(args, kwargs, True)  # now, as it may delete its arguments
-    result = self._call_by_python(*args, **kwargs)
+        return PyObject_Vectorcall(self._call_by_python, args, count, given_names)
+    call = known.collected(args, count, names, True)  # now, as it may delete its arguments
+    result = PyObject_Vectorcall(self._call_by_python, args, count, given_names)
     if call is None or types_here() is not call.numbers or switch.used:
         return result  # the function may change settings
-    execute, wanted, order = self._program_of(args, kwargs)
+    execute, wanted, order = self._program_of(positional(args, count), by_name(args + count, names))
     known.remember(call, execute, wanted, order)
     return result
 
 
+cdef tuple positional(PyObject** args, Py_ssize_t count):
+    cdef Py_ssize_t position
+    return tuple([<object>args[position] for position in range(count)])
+
+
+cdef dict by_name(PyObject** args, tuple names):
+    cdef Py_ssize_t position
+    if names is None:
+        return {}
+    return {names[position]: <object>args[position] for position in range(len(names))}
+
+
 # Cython adds a line of this file to the traceback of an exception. Users see their own lines.
 
-cdef PyObject* call_without_line(PyObject* self, PyObject* args, PyObject* kwargs) noexcept:
-    cdef ternaryfunc call = <ternaryfunc><void*>call_with_line
-    cdef PyObject* result = call(self, args, <PyObject*>None if kwargs == NULL else kwargs)
+cdef PyObject* call_without_line(
+    PyObject* self, PyObject** args, size_t count, PyObject* names
+) noexcept:
+    cdef vectorcallfunc call = <vectorcallfunc><void*>call_with_line
+    cdef PyObject* result = call(
+        self, args, PyVectorcall_NARGS(count), <PyObject*>None if names == NULL else names
+    )
     cdef PyObject* cls
     cdef PyObject* error
     cdef PyObject* traceback
@@ -427,9 +466,17 @@ cdef PyObject* call_without_line(PyObject* self, PyObject* args, PyObject* kwarg
     return result
 
 
-(<PyTypeObject*><PyObject*>Called).tp_call = call_without_line
-method = Called.__dict__["__call__"]  # from which subclasses have it
-(<PyWrapperDescrObject*><PyObject*>method).d_wrapped = <void*>call_without_line
+cdef void call_by_vector(Called example):
+    """Let calls of `Called` and its subclasses be vector calls, without a tuple and a dict."""
+    cdef PyTypeObject* cls = <PyTypeObject*><PyObject*>Called
+    method = Called.__dict__["__call__"]  # from which subclasses have it
+    (<PyWrapperDescrObject*><PyObject*>method).d_wrapped = <void*>PyVectorcall_Call
+    cls.tp_vectorcall_offset = <char*>&example.vectorcall - <char*><PyObject*>example
+    cls.tp_call = PyVectorcall_Call
+    cls.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
+
+
+call_by_vector(Called())
 
 
 @cython.final
