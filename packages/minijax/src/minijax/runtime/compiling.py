@@ -135,24 +135,15 @@ def compile_text(
 _compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]]" = WeakKeyDictionary()
 
 
-def compile_jaxpr(
-    jaxpr: Jaxpr,
-    name: str,
-    write: Callable[[Jaxpr, str], str] = lower,
-    key: Any = (),
-    compile: Callable[[Jaxpr, str], CompiledJaxpr] = compile_text,
-) -> CompiledJaxpr:
-    """Compile a jaxpr for the default device, once.
+def once_for_jaxpr(jaxpr: Jaxpr, key: Any, compile: Callable[[], CompiledJaxpr]) -> CompiledJaxpr:
+    """The program of a jaxpr for the default device, which lives as long and is compiled once.
 
     Arguments:
         jaxpr: the program, with which the executable lives.
-        name: the name of its module.
-        write: function from these to the text of the module.
         key: what its compilation depends on besides.
-        compile: function from the program and the text to the result.
+        compile: compiles it.
     """
-    once = _compiled.setdefault(jaxpr, {}).setdefault(key, Once())
-    return once.get(lambda: compile(jaxpr, write(jaxpr, name)))
+    return _compiled.setdefault(jaxpr, {}).setdefault(key, Once()).get(compile)
 
 
 @once_for_types

@@ -18,13 +18,14 @@ from minijax.errors.classes import CompileError
 from minijax.runtime.array import PlacedArray, UncommittedArray, put
 from minijax.runtime.compiling import (
     call,
-    compile_jaxpr,
     compile_or_load_partitioned,
     compile_primitive,
+    compile_text,
+    once_for_jaxpr,
 )
 from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
-from minijax.runtime.lowering import Module, recorded_lower
+from minijax.runtime.lowering import Module, lower, recorded_lower
 from minijax.runtime.places import Places, Shardings, is_elsewhere, places_of
 from minijax.runtime.sharding_text import argument, joined
 from minijax.runtime.tokens import abstract_token, result_of_type
@@ -484,7 +485,8 @@ def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
             programs[where] = program_at(jaxpr, name, where)
         if (program := programs[where]) is not None:
             return list(program(args))
-    return list(call(compile_jaxpr(jaxpr, name), args))
+    compiled = once_for_jaxpr(jaxpr, (), lambda: compile_text(jaxpr, lower(jaxpr, name)))
+    return list(call(compiled, args))
 
 
 def program_at(

@@ -22,7 +22,7 @@ import numpy as np
 from minijax import xla
 from minijax.errors.classes import CompileError, JaxRuntimeError
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.compiling import compile_jaxpr, compile_text
+from minijax.runtime.compiling import compile_text, once_for_jaxpr
 from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.observers import observed
 from minijax.runtime.partitioning import PartitionedProgram, require_platform, shardings_within
@@ -226,14 +226,12 @@ class Compilation:
         options = self.compiler_options
         require_platform(self.name, self.platform or xla.platform_of(), xla.platform_of())
         key = (tuple(self.donated), options) if self.donated or options else ()
-        return compile_jaxpr(
-            self.jaxpr, self.name, lambda *_: text or self.text(), key, self._compile
-        )
+        return once_for_jaxpr(self.jaxpr, key, lambda: self._compile(text or self.text()))
 
-    def _compile(self, jaxpr: Jaxpr, text: str) -> CompiledJaxpr:
+    def _compile(self, text: str) -> CompiledJaxpr:
         options = dict(self.compiler_options)
         try:
-            return compile_text(jaxpr, text, options)
+            return compile_text(self.jaxpr, text, options)
         except CompileError as error:
             reason = str(error.args[0])
             if not any(name in reason for name in options):
