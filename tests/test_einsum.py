@@ -132,6 +132,27 @@ def test_options_of_einsum():
     assert called == [None]
 
 
+def test_large_operands_are_multiplied_without_transposing_them():
+    """Neither does an outer product come first, for which they would be transposed."""
+    cases = [
+        ("a,b,c,d,abcde->e", [(6,), (6,), (6,), (6,), (6, 6, 6, 6, 6)]),
+        ("abx,bc,xcd,de,ef->", [(4, 5, 2), (5, 6), (20, 6, 7), (7, 3), (3, 2)]),
+    ]
+    for subscripts, shapes in cases:
+        arrays = [np.ones(shape, np.float32) for shape in shapes]
+        program = minijax.make_jaxpr(lambda *xs, text=subscripts: mnp.einsum(text, *xs))(*arrays)
+        products = [eqn for eqn in program.jaxpr.eqns if str(eqn.primitive) == "dot_general"]
+        assert len(products) == len(shapes) - 1
+        for eqn in products:
+            (of_x, of_y), _ = eqn.params["dimension_numbers"]
+            x, y = eqn.invars
+            assert len(of_x) > 0
+            if x in program.jaxpr.invars:
+                assert x.aval.ndim < 3 or of_x == tuple(range(x.aval.ndim))[-len(of_x) :]
+            if y in program.jaxpr.invars:
+                assert y.aval.ndim < 3 or of_y == tuple(range(len(of_y)))
+
+
 def test_wrong_labels():
     for subscripts, *shapes in [
         ("ij,jk->ik", (2, 3)),

@@ -10,7 +10,8 @@ from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.shapes.creation import sizes_of
 from minijax.primitives.declare import declare
-from minijax.primitives.decomposition import leading_batch, lower_by
+from minijax.primitives.decomposition import leading_batch
+from minijax.primitives.regions import lower_as
 from minijax.primitives.sharding_rules import agreed
 from minijax.random.approximate import gamma_numbers
 from minijax.random.arguments import (
@@ -182,7 +183,7 @@ random_gamma_p = Primitive("random_gamma")
 declare(
     random_gamma_p,
     abstract_eval=_type_of_gamma,
-    lower=lower_by(_gamma_numbers),
+    lower=lower_as(_gamma_numbers),
     vmap=leading_batch(random_gamma_p),
     sharding=_division_of_gamma,
     jvp=(None, _jvp_gamma),

@@ -203,8 +203,7 @@ mod = remainder
 
 
 def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
-    differs = lax.ne(lax.lt(rest, 0), lax.lt(x2, 0))
-    return lax.bitwise_and(differs, lax.ne(rest, 0))
+    return lax.bitwise_and(lax.ne(lax.sign(rest), lax.sign(x2)), lax.ne(rest, 0))
 
 
 @operation
@@ -230,11 +229,8 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def _quotient(x1: Any, x2: Any, rest: Any, is_above: Any) -> Any:
     """The quotient of floats, rounded down."""
-    quotient = lax.div(lax.sub(x1, rest), x2)
-    whole = lax.round(where(is_above, lax.sub(quotient, 1), quotient))
-    # A quotient that is not rounded would have a derivative.
-    infinite = lax.stop_gradient(lax.div(x1, x2))
-    return where(lax.eq(x2, 0), infinite, whole)
+    quotient = lax.div(where(lax.eq(x2, 0), x1, lax.sub(x1, rest)), x2)
+    return lax.round(where(is_above, lax.sub(quotient, 1), quotient))
 
 
 @operation
