@@ -148,9 +148,9 @@ class PjitFunction(PickledByName, Called):
             if len(key) == len(args) and not kwargs:
                 key.append(settings)
                 key, buffers = tuple(key), [x.buffer for x in args]
+                execute = self._programs.get(key)
             else:
-                key, buffers = self._flat(settings, args, kwargs)
-            execute = self._programs.get(key)
+                key, execute, buffers = self._flat(settings, args, kwargs)
             if execute is not None:
                 return execute(buffers)
             program, leaves = self._find(settings, args, kwargs)
@@ -169,16 +169,20 @@ class PjitFunction(PickledByName, Called):
 
     # --8<-- [end:call]
 
-    def _flat(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
-        """The key of a call whose arguments are not trees, and its buffers; None for other calls.
+    def _flat(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Any, list[Any]]:
+        """The key of a call whose arguments are not trees, what executes it, and its buffers.
 
-        It has the type of each argument that is an array or a number, and exact type and value of
-        each that is static, after its name if it has one.
+        The key has the type of each argument that is an array or a number, and exact type and value
+        of each that is static, after its name if it has one. It is None for other calls, and what
+        executes it is None for those that were not made before.
         """
-        argnums, argnames = self._static.argnums, self._static.argnames
+        static = self._static
+        if not static.are_given and (kwargs or type(args[0]) in _CONTAINERS):
+            return None, None, []
+        argnums, argnames = static.argnums, static.argnames
         for name in kwargs:
             if name not in argnames:
-                return None, []
+                return None, None, []
         key: list[Any] = [settings]
         buffers: list[Any] = []
         position = 0
@@ -193,7 +197,7 @@ class PjitFunction(PickledByName, Called):
                 else:
                     types = types_of_leaves(settings)
                     if cls not in types:
-                        return None, buffers
+                        return None, None, buffers
                     key.append(aval := types[cls](x))
                     buffers.append(on_device(x, aval))
                 position += 1
@@ -201,10 +205,9 @@ class PjitFunction(PickledByName, Called):
                 cls = type(x)
                 key += name, (cls if cls in _HAS_NO_PARTS else exact_type(x)), x
             found = tuple(key)
-            hash(found)
+            return found, self._programs.get(found), buffers
         except (TypeError, OverflowError):  # which stage 3 says better
-            return None, buffers
-        return found, buffers
+            return None, None, buffers
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[AnyProgram, Sequence[Any]]:
         """Return the program of a call, made at the first of its signature, and its leaves."""
@@ -224,17 +227,20 @@ class PjitFunction(PickledByName, Called):
         type_of: Callable[[Any], ShapedArray] = typeof,
     ) -> tuple[Signature, list[Any]]:
         """The signature of a call, and the leaves of its arguments."""
-        types, static = types_of_leaves(settings), ()
+        static: Any = ()
         if self._static.are_given:
             static, args, kwargs = self._static.split(args, kwargs)
         leaves, tree = fast_flatten((args, kwargs))
         try:
-            avals = tuple([x.aval if type(x) is Array else types[type(x)](x) for x in leaves])
-            return (tree, avals, static, settings, ()), leaves
+            avals = [x.aval for x in leaves if type(x) is Array]
+            if len(avals) < len(leaves):
+                types = types_of_leaves(settings)
+                avals = [x.aval if type(x) is Array else types[type(x)](x) for x in leaves]
+            return (tree, tuple(avals), static, settings, ()), leaves
         except (KeyError, TypeError, OverflowError):
             pass  # outside of the handler, so that no error comes with this one
-        avals = self._types_of(leaves, args, kwargs, type_of)
-        return (tree, avals, static, settings, places_in_key(leaves)), leaves
+        found = self._types_of(leaves, args, kwargs, type_of)
+        return (tree, found, static, settings, places_in_key(leaves)), leaves
 
     def _types_of(
         self, leaves: Sequence[Any], args: Any, kwargs: Any, type_of: Callable[[Any], ShapedArray]
@@ -539,6 +545,8 @@ def clear_jitted() -> None:
 
 
 _ARRAYS = frozenset((Array, PlacedArray))
+
+_CONTAINERS = frozenset((tuple, list, dict))
 
 # Classes of which equal values are the same.
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
