@@ -1,6 +1,7 @@
 """Linear algebra agrees with JAX's: values, dtypes, derivatives in both modes, batches."""
 
 import itertools
+import re
 from functools import partial
 
 import jax
@@ -529,3 +530,17 @@ def test_diagonals_have_the_dtype_of_the_matrix():
         for dtype in (bool, np.int8, np.float32, np.complex64)
         for offset in (-4, -1, 0, 2, 3)
     )
+
+
+def test_a_gradient_solves_one_system_for_both_operands():
+    def solutions(f):
+        text = str(minijax.make_jaxpr(f)(np.eye(3), np.ones((3, 2))))
+        return len(re.findall(r"= (?:lu_|triangular_)solve", text))
+
+    for solve in (mnp.linalg.solve, minijax.scipy.linalg.solve_triangular):
+
+        def total(a, b, solve=solve):
+            return solve(a, b).sum()
+
+        assert solutions(total) == 1
+        assert solutions(minijax.grad(total, (0, 1))) == 2

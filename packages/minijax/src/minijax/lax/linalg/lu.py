@@ -23,7 +23,7 @@ from minijax.lax.linalg.matrices import (
     triu,
     weak_together,
 )
-from minijax.lax.linalg.triangular_solve import triangular_solve
+from minijax.lax.linalg.triangular_solve import minus, triangular_solve
 from minijax.lax.shapes.creation import full
 from minijax.lax.stop_gradient import stop_gradient
 from minijax.primitives.declare import declare
@@ -33,7 +33,7 @@ from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, neg, typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, typeof
 from minijax_stage2.tangent import instantiate
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 from minijax_stage4 import UndefPrimal
@@ -268,11 +268,21 @@ def _type_of_solution(
     return [b]
 
 
-def _in_matrix(
-    t: Any, x: Any, a: Any, factors: Any, permutation: Any, b: Any, *, transposed: bool
-) -> Any:
-    product = matmul(mT(t) if transposed else t, x)
-    return neg(bind1(lu_solve_p, a, factors, permutation, product, transposed=transposed))
+def _jvp_solve(
+    primals: Sequence[Any], tangents: Sequence[Any], *, transposed: bool
+) -> tuple[list[Any], list[Any]]:
+    """`a x' = b' - a' x`: one system for both changes, and so in reverse.
+
+    The factors are a means: the derivative is that of the solution.
+    """
+    *matrix, _ = primals
+    x = bind1(lu_solve_p, *primals, transposed=transposed)
+    t, *_, change = tangents
+    if type(t) is not Zero:
+        change = minus(change, matmul(mT(t) if transposed else t, x))
+    if type(change) is not Zero:
+        change = bind1(lu_solve_p, *matrix, change, transposed=transposed)
+    return [x], [change]
 
 
 def _transpose_in_sides(
@@ -287,14 +297,7 @@ declare(
     lower=lower_by(_solve_by_factors),
     vmap=leading_batch(lu_solve_p),
     sharding=by_batch(lu_solve_p, 2, 2, 1, 2),
-    jvp=(
-        _in_matrix,
-        None,  # the factors are a means: the derivative is that of the solution
-        None,
-        lambda t, x, a, factors, permutation, b, *, transposed: bind1(
-            lu_solve_p, a, factors, permutation, t, transposed=transposed
-        ),
-    ),
+    jvp=_jvp_solve,
     transpose=(None, None, None, _transpose_in_sides),
 )
 

@@ -27,7 +27,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax.settings.promotion import result_type
-from minijax_stage2 import Primitive, ShapedArray, bind1, neg, typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, neg, sub, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
@@ -146,14 +146,25 @@ def _conjugate(b: FunctionBuilder, x: Value) -> Value:
     return out
 
 
-def _in_matrix(t: Any, x: Any, a: Any, b: Any, **params: bool) -> Any:
-    """The tangent of the solution with respect to the matrix: a system with the same matrix."""
-    offset = 1 if params["unit_diagonal"] else 0
-    t = tril(t, -offset) if params["lower"] else triu(t, offset)
-    t = mT(t) if params["transpose_a"] else t
-    t = conj(t) if params["conjugate_a"] else t
-    product = matmul(t, x) if params["left_side"] else matmul(x, t)
-    return neg(bind1(triangular_solve_p, a, product, **params))
+def minus(tangent: Any, change: Any) -> Any:
+    """A tangent, which may be a symbolic zero, less a change."""
+    return neg(change) if type(tangent) is Zero else sub(tangent, change)
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: bool
+) -> tuple[list[Any], list[Any]]:
+    """`a x' = b' - a' x`: one system for both changes, and so in reverse."""
+    a, _ = primals
+    x = bind1(triangular_solve_p, *primals, **params)
+    t, change = tangents
+    if type(t) is not Zero:
+        offset = 1 if params["unit_diagonal"] else 0
+        t = tril(t, -offset) if params["lower"] else triu(t, offset)
+        t = mT(t) if params["transpose_a"] else t
+        t = conj(t) if params["conjugate_a"] else t
+        change = minus(change, matmul(t, x) if params["left_side"] else matmul(x, t))
+    return [x], [bind1(triangular_solve_p, a, change, **params)]
 
 
 def _transpose_in_sides(ct: Any, a: Any, b: UndefPrimal, **params: bool) -> Any:
@@ -166,10 +177,7 @@ declare(
     lower=_lower_triangular_solve,
     vmap=leading_batch(triangular_solve_p),
     sharding=by_batch(triangular_solve_p, 2),
-    jvp=(
-        _in_matrix,
-        lambda t, x, a, b, **params: bind1(triangular_solve_p, a, t, **params),
-    ),
+    jvp=_jvp,
     transpose=(None, _transpose_in_sides),
 )
 
