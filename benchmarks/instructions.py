@@ -19,6 +19,7 @@ from benchmarks import calls
 from benchmarks.measure import Case, Line, Row, Skip
 from benchmarks.staging import GRADIENTS, LOOPS, WHOLE, trace, trace_and_lower
 from benchmarks.startup import FIRST_RESULT
+from minijax.runtime import compiled_calls
 
 Environment = dict[str, str] | None
 
@@ -127,7 +128,12 @@ RECORDED = {
         name: lambda name=name: count_of_case(name, "minijax", LATER)
         for name in ("trace MLP step", "trace and lower MLP step", "call, 3 leaves")
     },
+    "call, 3 leaves, by Python": lambda: count_of_case(
+        "call, 3 leaves", "minijax", LATER, {**os.environ, "MINIJAX_COMPILED": "0"}
+    ),
 }
+if compiled_calls.module is None:
+    del RECORDED["call, 3 leaves"]
 RECORD = Path(__file__).with_suffix(".json")
 LARGEST_RATIO = 1.05
 
