@@ -59,12 +59,15 @@ class Source:
 _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
 
 
-def user_source() -> Source | None:
-    """The user's line that is running now, or None if there is only machinery."""
+def user_source(depth: int = 1) -> Source | None:
+    """The user's line that is running now, or None if there is only machinery.
+
+    The frames up to `depth` are known to be machinery.
+    """
     source = _on_behalf_of.get()
     if source is not None:
         return source
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(depth)
     while frame is not None and is_machinery[frame.f_code.co_filename]:
         frame = frame.f_back
     return None if frame is None else Source(frame.f_code, frame.f_lasti)

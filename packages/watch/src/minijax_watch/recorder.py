@@ -250,7 +250,8 @@ def show(x: Any, recording: Recording) -> Shown:
 @show.register
 def _show_boxed(x: Boxed, recording: Recording) -> Shown:
     slots = [name for cls in reversed(type(x).__mro__) for name in vars(cls).get("__slots__", ())]
-    parts = [name for name in slots if not (hasattr(Boxed, name) or name.startswith("__"))]
+    apart = {"aval", *dir(Boxed)}  # the type, which some keep, too
+    parts = [name for name in slots if not (name in apart or name.startswith("__"))]
     return boxed(
         x, recording, parts=tuple((name, shown(getattr(x, name), recording)) for name in parts)
     )

@@ -3,6 +3,7 @@
 from minijax.lax.control_flow.program_cache import kept_programs
 from minijax.primitives.loops import clear_loops
 from minijax.runtime.compiling import compile_primitive
+from minijax.runtime.copied_functions import forget_templates
 from minijax.runtime.jit import clear_jitted
 
 
@@ -23,6 +24,7 @@ def clear_caches() -> None:
     traced
     """
     clear_jitted()
+    forget_templates()
     clear_loops()
     kept_programs.clear()
     compile_primitive.cache_clear()

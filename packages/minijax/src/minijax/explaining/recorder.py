@@ -8,6 +8,7 @@ from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import DeviceTrace, library_evaluation
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.operation import Operation
+from minijax.runtime.templates import JaxprTrace
 from minijax.settings.number_types import types_in_function
 from minijax_stage3 import lowering_rules
 from minijax_watch.recorder import is_recorded, record, watched
@@ -34,3 +35,4 @@ def _call_recorded(function: PjitFunction, *args: Any, **kwargs: Any) -> Any:
 
 
 watched[PjitFunction] = {"__call__": _call_recorded}
+watched[JaxprTrace] = {"takes_templates": False}  # functions run, so that their rules are seen

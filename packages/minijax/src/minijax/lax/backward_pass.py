@@ -3,6 +3,7 @@
 from typing import Any
 
 from minijax.primitives.varying import VaryingArray
+from minijax.runtime.templates import template_p, transposed
 from minijax.settings.later import later
 from minijax.shardings import resharding
 from minijax.shardings.types import ShardedArray
@@ -29,6 +30,8 @@ class BackwardPass(stage4.BackwardPass):
         }
 
     def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
+        if eqn.primitive is template_p:
+            return transposed(eqn.params["template"], operands, cts)
         # Programs of higher-order primitives convert values themselves.
         if not eqn.primitive.higher_order and ShardedArray in [
             type(getattr(x, "aval", None)) for x in (*cts, *operands)

@@ -12,6 +12,7 @@ import minijax.numpy as jnp
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.array import Array, ArrayLike, public_names_of
 from minijax.runtime.conversion import converts_itself
+from minijax.runtime.copied_functions import Copied
 from minijax.runtime.dtypes import DTypeLike
 from minijax.settings.later import named
 from minijax.settings.tracers import Tracer
@@ -275,16 +276,20 @@ OF_TRACERS: dict[str, Any] = {
 
 _COMPLEX = "c", "c"  # which have no order in the stages
 _WHOLE = "biu", ""  # whose powers may be of another dtype, or none at all
-for name in ("lt", "le", "gt", "ge"):
-    operate = operator_of(getattr(functions, name))
-    OF_TRACERS[f"__{name}__"] = _unless(_COMPLEX, f"__{name}__", operate)
-OF_TRACERS["__pow__"] = _power_of(_unless(_WHOLE, "__pow__", operator_of(functions.power)))
-OF_TRACERS["__rpow__"] = _unless(_WHOLE, "__rpow__", operator_of(functions.power, reflected=True))
 _NONE = "", ""
-for symbol in ("add", "sub", "mul", "truediv", "matmul", "eq", "ne"):
-    for name in (f"__{symbol}__", f"__r{symbol}__"):
+_COPIED = {
+    "truediv": (functions.div, _NONE),
+    "pow": (functions.power, _WHOLE),
+    **{name: (getattr(functions, name), _COMPLEX) for name in ("lt", "le", "gt", "ge")},
+    **{name: (getattr(functions, name), _NONE) for name in ("add", "sub", "mul", "matmul")},
+    **{name: (getattr(functions, name), _NONE) for name in ("eq", "ne")},
+}
+for symbol, (own, kinds) in _COPIED.items():
+    copied, also = Copied(own), (list, tuple) if symbol in ("eq", "ne") else ()
+    for name, is_reflected in ((f"__{symbol}__", False), (f"__r{symbol}__", True)):
         if name in METHODS:
-            OF_TRACERS[name] = _unless(_NONE, name, getattr(Tracer, name))
+            OF_TRACERS[name] = _unless(kinds, name, operator_of(copied, is_reflected, also))
+OF_TRACERS["__pow__"] = _power_of(OF_TRACERS["__pow__"])
 
 for name, function in METHODS.items():
     setattr(Array, name, function)

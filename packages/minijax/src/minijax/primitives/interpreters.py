@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import minijax_stage2 as stage2
 from minijax.primitives.decomposition import calls, decomposition_of
 from minijax.runtime.evaluation import device_trace, evaluated_by_library, library_evaluation
+from minijax.runtime.templates import template_p
 from minijax.settings.tracers import Tracer
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, explain_mismatch, typeof
@@ -133,6 +134,8 @@ class Trace(stage2.Trace):
 
 def program_of(primitive: Primitive, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
     """The decomposition of a primitive into other primitives, or None."""
+    if primitive is template_p:
+        return params["template"].run
     if primitive in calls:
         return called_program(params)
     function = decomposition_of(primitive)

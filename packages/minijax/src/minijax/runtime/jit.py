@@ -69,7 +69,7 @@ from minijax_stage1.interpreter import current_interpreter, in_context
 from minijax_stage2 import ShapedArray, bind, tree_map, typeof
 from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.shaped_array import dialect, numpys_dialect
+from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
@@ -141,8 +141,11 @@ class PjitFunction(PickledByName, Called):
         try:
             if Switch.used and (result := self._call_checked(args, kwargs)):
                 return result[0]
-            if _interpreter() is not None and not is_evaluating():
-                return self._call_inside(args, kwargs)
+            running: Any = _interpreter()
+            if running is not None:
+                takes_templates = getattr(running, "takes_templates", False) and not running.ended
+                if takes_templates or not is_evaluating():
+                    return self._call_inside(running if takes_templates else None, args, kwargs)
             settings = settings_here()
             key: Any = [x.aval for x in args if type(x) is Array]
             if len(key) == len(args) and not kwargs:
@@ -304,25 +307,16 @@ class PjitFunction(PickledByName, Called):
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
         """Raise a more informative error than the one that a call raised, if there is one."""
 
-    def _call_inside(self, args: Any, kwargs: Any) -> Any:
-        """The result of a call in a transformation, which becomes part of what is around it."""
-        inside, here = self._inside, dialect()
-        if inside is None:
+    def _call_inside(self, copies: Any, args: Any, kwargs: Any) -> Any:
+        """The result of a call in a transformation, which becomes part of what is around it.
+
+        `copies` is the trace that runs, if it takes templates.
+        """
+        if self._inside is None:
             return tree_to_arrays(self._bind(args, kwargs))
-        if self.is_users:
-            static, args, kwargs = self._static.split(args, kwargs)
-            function = self._static.fill(static)
-            return tree_to_arrays(function(*tree_to_arrays(args), **tree_to_arrays(kwargs)))
-        args, kwargs = with_own_conversions(args, kwargs)
-        is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
-        if is_in_function:
-            return inside(*args, **kwargs)
-        with set_number_types(types_in_function()):
-            if here is not numpys_dialect:
-                return inside(*args, **kwargs)
-            args, kwargs = tree_map(adopted, (args, kwargs))
-            with adopted_traces():  # in a transformation of a stage
-                return inside(*args, **kwargs)
+        static, args, kwargs = self._static.split(args, kwargs)
+        function = self._static.fill(static)
+        return tree_to_arrays(function(*tree_to_arrays(args), **tree_to_arrays(kwargs)))
 
     def _call_checked(self, args: Any, kwargs: Any) -> tuple[Any] | None:
         """The result, in a tuple, if a debugging switch changes how the call is made."""

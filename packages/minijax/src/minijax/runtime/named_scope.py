@@ -141,21 +141,22 @@ def record_scopes() -> None:
     for stage in JaxprTrace, PartialEvalTrace:
         trace = interpreter_of_library(stage)
         trace.process = _recording_scopes(trace.process)
+        trace.apply = _recording_scopes(trace.apply)
 
 
-def _recording_scopes(process: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """`process` of a staging trace, whose new equations have scoped sources."""
+def _recording_scopes(method: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """`process` or `apply` of a staging trace, whose new equations have scoped sources."""
 
-    @wraps(process)
-    def process_in_scope(trace: Any, *args: Any) -> list[Any]:
+    @wraps(method)
+    def in_scope(trace: Any, *args: Any) -> list[Any]:
         before = len(trace.eqns)
-        outs = process(trace, *args)
+        outs = method(trace, *args)
         for eqn in trace.eqns[before:]:
             if type(eqn.source) is Source:
                 eqn.source = ScopedSource(eqn.source.code, eqn.source.offset)
         return outs
 
-    return process_in_scope
+    return in_scope
 
 
 @reusable_context

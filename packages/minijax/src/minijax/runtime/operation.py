@@ -13,18 +13,21 @@ import numpy as np
 from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
 from minijax.runtime.array import Array, PlacedArray, place
 from minijax.runtime.conversion import given_type, with_own_conversions
+from minijax.runtime.copied_functions import Templates, not_copied
 from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.pipeline import CompileOptions
 from minijax.runtime.places import Places
 from minijax.runtime.static_arguments import StaticArguments
-from minijax.settings.number_types import types_in_function
+from minijax.settings.number_types import set_number_types, types_in_function
+from minijax.settings.tracers import adopted, adopted_traces
 from minijax.shardings.resharding import dividing
 from minijax.shardings.sharding import Sharding
 from minijax.shardings.trees import chosen_sharding
-from minijax_stage2 import typeof
+from minijax_stage2 import tree_map, typeof
 from minijax_stage2.errors import shown
+from minijax_stage2.shaped_array import dialect, numpys_dialect
 from minijax_stage2.source import name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -41,12 +44,31 @@ class Operation(PjitFunction):
     is_users = False
     caller = ""
 
-    __slots__ = ("static_names", "takes_types")
+    __slots__ = ("static_names", "takes_types", "templates")
 
     def __init__(self, fun: Callable[..., Any], static: str | tuple[str, ...], types: bool = False):
-        super().__init__(fun, _ListsAsTuples(fun, None, static), CompileOptions(), {}, inline=True)
+        arguments = _ListsAsTuples(fun, None, static)
+        super().__init__(fun, arguments, CompileOptions(), {}, inline=True)
         self.static_names = static
         self.takes_types = types
+        self.templates = Templates(fun, arguments)
+
+    def _call_inside(self, copies: Any, args: Any, kwargs: Any) -> Any:
+        if copies is not None:
+            out = self.templates.call(copies, args, kwargs)
+            if out is not not_copied:
+                return out
+        here = dialect()
+        args, kwargs = with_own_conversions(args, kwargs)
+        is_in_function = here is not numpys_dialect and here.in_function is here  # type: ignore[attr-defined]
+        if is_in_function:
+            return self._fun(*args, **kwargs)
+        with set_number_types(types_in_function()):
+            if here is not numpys_dialect:
+                return self._fun(*args, **kwargs)
+            args, kwargs = tree_map(adopted, (args, kwargs))
+            with adopted_traces():  # in a transformation of a stage
+                return self._fun(*args, **kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._fun, self.static_names, self.takes_types)

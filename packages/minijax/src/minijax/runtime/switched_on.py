@@ -40,6 +40,11 @@ def after_function() -> None:
         _check_leaks()
 
 
+def adds_equations() -> bool:
+    """Return True if a check has functions write more equations, of which each is another."""
+    return bool(key_reuse_option.value)
+
+
 def call_checked(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     """The result of a jitted function, in a tuple, if a check makes the call; otherwise None."""
     result: tuple[Any] | None = None

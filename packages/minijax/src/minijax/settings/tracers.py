@@ -19,9 +19,9 @@ from minijax_stage2.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from minijax_stage2.jvp import JVPTracer
-from minijax_stage2.vmap import BatchTracer
-from minijax_stage3.staging import JaxprTracer
+from minijax_stage2.jvp import JVPTrace, JVPTracer
+from minijax_stage2.vmap import BatchTrace, BatchTracer
+from minijax_stage3.staging import JaxprTrace, JaxprTracer
 from minijax_stage4.partial_eval import PartialEvalTrace
 from minijax_stage4.transpose import BackwardPass
 
@@ -132,7 +132,11 @@ def of_library(cls: Any) -> Any:
 
 
 # By interpreter of a stage: the subclass that the library uses in its place, by its module.
-_OWN_INTERPRETERS = {BackwardPass: "minijax.lax.backward_pass"}
+_STAGING = JaxprTrace, PartialEvalTrace, JVPTrace, BatchTrace
+_OWN_INTERPRETERS = {
+    **dict.fromkeys(_STAGING, "minijax.runtime.templates"),
+    BackwardPass: "minijax.lax.backward_pass",
+}
 
 
 @cache

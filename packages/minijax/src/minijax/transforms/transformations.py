@@ -22,6 +22,7 @@ from minijax.runtime.conversion import to_array, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.refs import Ref, passing, require_no_refs, split_refs, values_of, write_all
+from minijax.runtime.templates import expanded
 from minijax.runtime.wrapping import wraps
 from minijax.settings.config import Switch
 from minijax.settings.counted import counted
@@ -39,8 +40,14 @@ from minijax.transforms.nonzero_tangents import NonzeroTangents
 from minijax.transforms.vjp_function import VJP, RefArguments, vjp_function
 from minijax.transforms.vmappables import map_vmappables, vmappables
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import current_trace, tree_map
-from minijax_stage2.arguments import FlatFunction, argument_names, require_function, split_arguments
+from minijax_stage2 import ShapedArray, current_trace, tree_map
+from minijax_stage2.arguments import (
+    FlatFunction,
+    argument_names,
+    flatten_result,
+    require_function,
+    split_arguments,
+)
 from minijax_stage2.errors import MappedAxisError, TangentTypeError
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import check_tangents
@@ -50,7 +57,9 @@ from minijax_stage2.tangent import instantiate
 from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage2.vmap import BatchTrace, mapped_axes, vmap_call
 from minijax_stage3.staging import abstractify
+from minijax_stage4.grad import pull_back
 from minijax_stage4.jacobian import jacobian_by_rows
+from minijax_stage4.linearize import linearize_flat
 from minijax_stage4.transpose import transpose_linear
 
 Function = Callable[..., Any]
@@ -204,19 +213,47 @@ def _with_gradient(
     argnums = _int_or_ints("grad", argnums)
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:
-        args = _chosen_to_arrays(argnums, args)
         inputs, restricted = split_arguments("grad", fun, argnums, args, kwargs)
-        require_differentiable("grad", fun, argnums, inputs, holomorphic, allow_int)
+        leaves, tree = tree_flatten(inputs)
+        primals = list(map(to_array, leaves))
+        if holomorphic or not all(map(_is_real, primals)):
+            inputs = tree.unflatten(primals)
+            require_differentiable("grad", fun, argnums, inputs, holomorphic, allow_int)
         with_aux = WithAux(restricted) if has_aux else None
-        out, f_vjp = _vjp(with_aux or restricted, inputs)
-        (ct,) = tree_to_arrays(f_vjp(one_like("grad", fun, out, holomorphic)))
-        both = tree_to_arrays(out), ct
+        flat_fun = _OfLeaves(with_aux or restricted, tree)
+        outs, linear, residuals = linearize_flat(flat_fun, primals, fun)
+        out = tree_unflatten(flat_fun.out_tree, outs)
+        ones = [one_like("grad", fun, out, holomorphic)]
+        cts = map(_cotangent, linear.in_avals, pull_back(linear, residuals, ones))
+        both = tree_to_arrays(out), tree.unflatten(cts)
         return (*both, with_aux.aux()) if with_aux else both
 
     return value_and_gradient
 
 
 # --8<-- [end:grad]
+
+
+class _OfLeaves:
+    """A function of one tree as a function of its leaves that returns those of its result."""
+
+    def __init__(self, fun: Function, tree: Any):
+        self.fun = fun
+        self.tree = tree
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        outs, self.out_tree = flatten_result(self.fun, self.fun(self.tree.unflatten(leaves)))
+        return outs
+
+
+def _is_real(x: Any) -> bool:
+    return isinstance(getattr(x, "aval", None), ShapedArray) and x.aval.dtype.kind == "f"
+
+
+def _cotangent(aval: ShapedArray, ct: Any) -> Any:
+    """The cotangent of a value of a type, weak if that is: rules may have promoted it."""
+    ct = instantiate(ct)
+    return to_array(as_weak_as(aval, ct) if is_inexact(aval.dtype) else ct)
 
 
 def _vjp(fun: Function, *primals: Any) -> tuple[Any, functools.partial[Any]]:
@@ -226,16 +263,12 @@ def _vjp(fun: Function, *primals: Any) -> tuple[Any, functools.partial[Any]]:
     if True not in [aval.weak_type for aval in linear.in_avals]:
         return out, f_vjp
 
-    def pull_back(residuals: Sequence[Any], ct: Any) -> Any:
+    def with_weak(residuals: Sequence[Any], ct: Any) -> Any:
         cts, tree = tree_flatten(f_vjp.func(residuals, ct))
-        weak = [
-            as_weak_as(aval, ct) if is_inexact(aval.dtype) else ct
-            for aval, ct in zip(linear.in_avals, cts, strict=True)
-        ]
-        return tree_unflatten(tree, weak)
+        return tree_unflatten(tree, map(_cotangent, linear.in_avals, cts))
 
-    pull_back.linear = linear  # type: ignore[attr-defined]
-    return out, functools.partial(pull_back, *f_vjp.args)
+    with_weak.linear = linear  # type: ignore[attr-defined]
+    return out, functools.partial(with_weak, *f_vjp.args)
 
 
 def _require_no_axes(caller: str, reduce_axes: Sequence[Hashable]) -> None:
@@ -336,7 +369,7 @@ def vjp(
     noted = NonzeroTangents("vjp", with_aux or fun, in_nzs, primals)
     out, f_vjp = _vjp(noted, *primals)
     on_arrays, residuals = _on_arrays(f_vjp, _without_integers(out))
-    jaxpr = f_vjp.func.linear.jaxpr  # type: ignore[attr-defined]
+    jaxpr = expanded(f_vjp.func.linear.jaxpr)  # type: ignore[attr-defined]
     pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs, jaxpr)
     pair = tree_to_arrays(out), pulled
     return (*pair, with_aux.aux()) if with_aux else pair

@@ -1,0 +1,178 @@
+"""Library functions that are copied into programs: which template a call has.
+
+The key of a template says all that its function may ask about: the types of arrays, the values of
+Python numbers and other static arguments, and the settings and the mesh in force. A call that no
+key describes, with a function among its arguments for instance, runs the function itself.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.static_arguments import StaticArguments, exact_type
+from minijax.runtime.switched_on import adds_equations
+from minijax.runtime.templates import staged
+from minijax.settings.config import Switch
+from minijax.settings.tracers import Tracer
+from minijax.shardings.mesh import mesh_in_context
+from minijax_stage1.interpreter import in_context
+from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2.shaped_array import dialect
+from minijax_stage2.source import user_source
+from minijax_stage2.tree import tree_flatten, tree_unflatten
+
+_MOST_KEYS = 1024  # of one function; Python numbers are in keys, and may differ in each call
+_ARRAYS = frozenset((Array, PlacedArray, np.ndarray))
+_VALUES = frozenset((bool, int, complex, str, bytes, type(None), type))
+
+
+_all_templates: "WeakSet[Templates]" = WeakSet()
+
+not_copied: Any = object()
+
+
+def forget_templates() -> None:
+    """Forget the templates of all functions."""
+    for templates in list(_all_templates):
+        templates.clear()
+
+
+class _Unknown(Exception):
+    """An argument of which keys cannot tell what the function does with it."""
+
+
+class Templates:
+    """The templates of one function, by the types and values of its arguments.
+
+    Arguments:
+        function: the function.
+        static: its static arguments, which may be of any class.
+    """
+
+    __slots__ = ("__weakref__", "_by_key", "function", "static")
+
+    def __init__(self, function: Callable[..., Any], static: StaticArguments | None = None):
+        self.function = function
+        self.static = static
+        self._by_key: dict[Any, Any] = {}
+        _all_templates.add(self)
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._by_key.clear()
+
+    def call(self, trace: Any, args: Any, kwargs: Any) -> Any:
+        """The result of a call in a trace; `not_copied` if the function itself has to run.
+
+        The trace is one that takes templates.
+        """
+        if Switch.used and adds_equations():
+            return not_copied
+        key: list[Any] = [dialect(), mesh_in_context.get()]
+        arrays: list[Any] = []
+        try:
+            for place, x in enumerate(args):
+                if isinstance(x, Tracer):
+                    aval = x.aval
+                    if type(aval) is not ShapedArray:
+                        return not_copied
+                    arrays.append(x)
+                    key.append(aval)
+                else:
+                    self._describe(x, place, key, arrays)
+            for name in kwargs:
+                key.append(name)
+                self._describe(kwargs[name], name, key, arrays)
+            under = tuple(key)
+            found = self._by_key.get(under)
+        except (_Unknown, TypeError, OverflowError, RecursionError):
+            return not_copied
+        if found is None:
+            found = self._make(under, arrays, args, kwargs)
+        template, tree = found
+        if template is None:
+            return not_copied
+        outs = trace.apply(template, arrays, user_source(4))
+        return outs[0] if tree is None else tree_unflatten(tree, outs)
+
+    def _describe(self, x: Any, where: int | str, key: list[Any], arrays: list[Any]) -> None:
+        """Add to a key what a template depends on: the type of an array, or a value."""
+        cls = x.__class__
+        if isinstance(x, Tracer) or cls in _ARRAYS:
+            aval = typeof(x)
+            if type(aval) is not ShapedArray:
+                raise _Unknown
+            arrays.append(x)
+            key.append(aval)
+        elif cls in _VALUES or isinstance(x, np.dtype | Enum):
+            key += cls, x
+        elif cls is float:
+            key += cls, x, x == 0.0 and str(x)
+        elif cls is tuple or cls is list:
+            key += cls, len(x)
+            for item in x:
+                self._describe(item, where, key, arrays)
+        elif isinstance(x, np.generic):
+            key += cls, x.tobytes()
+        elif self._is_static(where) and not (callable(x) and getattr(x, "is_users", True)):
+            key += exact_type(x), x
+        else:
+            raise _Unknown
+
+    def _is_static(self, where: int | str) -> bool:
+        """Whether an argument, by position or name, is static."""
+        static = self.static
+        return static is not None and where in (*static.argnums, *static.argnames)
+
+    def _make(self, key: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> Any:
+        trees: list[Any] = []
+
+        def function(*values: Any) -> list[Any]:
+            rest = iter(values)
+            given, named = _replaced(args, rest), _replaced(kwargs, rest)
+            outs, tree = tree_flatten(self.function(*given, **named))
+            trees.append(tree)
+            return outs
+
+        try:
+            template = staged(function, list(map(typeof, arrays)))
+        except Exception:  # the function itself says it better
+            template = None
+        found = template, None if template is None else _one_leaf_or(trees[0])
+        if len(self._by_key) >= _MOST_KEYS:
+            self._by_key.clear()
+        self._by_key[key] = found
+        return found
+
+
+class Copied(Templates):
+    """A function of a stage that is called as it is outside of traces, and copied inside."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        trace: Any = in_context.get()
+        if getattr(trace, "takes_templates", False) and not trace.ended:
+            out = self.call(trace, args, {})
+            if out is not not_copied:
+                return out
+        return self.function(*args)
+
+
+def _one_leaf_or(tree: Any) -> Any:
+    """The structure, or None if it is one leaf."""
+    return None if tree.nodes == (None,) else tree
+
+
+def _replaced(x: Any, arrays: Any) -> Any:
+    """An argument with other arrays in place of its own."""
+    cls = x.__class__
+    if isinstance(x, Tracer) or cls in _ARRAYS:
+        return next(arrays)
+    if cls is tuple or cls is list:
+        return cls([_replaced(item, arrays) for item in x])
+    return {name: _replaced(item, arrays) for name, item in x.items()} if cls is dict else x

@@ -1,0 +1,471 @@
+"""Templates: programs of library functions, traced once per types and copied afterwards.
+
+What a function of this library does to values depends on their types, on Python values among its
+arguments, and on settings. The first call in a trace stages it as a program, the template; later
+calls with the same key copy its equations, with the variables renamed and the line of this call,
+and run no Python of the function. What jvp, vmap and transposition make of a template depends on
+types alone, too: each is a template in turn, made once.
+
+A template is an operand of no user's program: `template_p` is the name by which interpreters hand
+it to each other, until a trace that stages a program writes its equations.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.runtime.evaluation import device_trace, evaluators
+from minijax.settings.tracers import Tracer, of_library
+from minijax_stage1.interpreter import set_interpreter
+from minijax_stage2 import Primitive, ShapedArray, Zero, typeof
+from minijax_stage2.jvp import JVPTrace as PlainJVPTrace
+from minijax_stage2.jvp import JVPTracer as PlainJVPTracer
+from minijax_stage2.jvp import jvp_flat
+from minijax_stage2.shaped_array import dialect
+from minijax_stage2.source import Source, on_behalf_of, user_source
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.trace import Params, Trace, current_trace
+from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTracer, vmap_flat
+from minijax_stage2.vmap import BatchTrace as PlainBatchTrace
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from minijax_stage3.jaxpr import Atom, inner_jaxprs
+from minijax_stage3.staging import JaxprTrace as PlainJaxprTrace
+from minijax_stage3.staging import JaxprTracer
+from minijax_stage4.partial_eval import PartialEvalTrace as PlainPartialEvalTrace
+from minijax_stage4.partial_eval import PartialVal, partial_eval
+from minijax_stage4.transpose import UndefPrimal, backward_pass
+
+Avals = Sequence[ShapedArray]
+Apply = Callable[["Template", Sequence[Any], Source | None], list[Any]]
+Some = tuple[ShapedArray | None, ...]  # a type for some of several values
+
+template_p = Primitive("template")
+
+
+class Template:
+    """A program that is copied where it is applied.
+
+    Attributes:
+        jaxpr: the program.
+        consts: the values of its constants.
+        literals: the numbers that are written into it.
+        steps: its equations, which find their operands in the list of all atoms: the arguments,
+            the constants, the literals, and then the results of each equation, as they come.
+        outs: for each result its place in that list.
+    """
+
+    __slots__ = ("consts", "derived", "jaxpr", "literals", "out_avals", "outs", "parts", "steps")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]):
+        self.jaxpr = jaxpr
+        self.consts = consts
+        self.out_avals = jaxpr.out_avals
+        self.derived: dict[Any, Any] = {}
+        atoms = chain(*(eqn.invars for eqn in jaxpr.eqns), jaxpr.outvars)
+        self.literals = list(dict.fromkeys(x for x in atoms if isinstance(x, Literal)))
+        place: dict[Any, int] = {}
+        for atom in (*jaxpr.invars, *jaxpr.constvars, *self.literals):
+            place[atom] = len(place)
+        self.steps = []
+        for eqn in jaxpr.eqns:
+            operands = [place[atom] for atom in eqn.invars]
+            for var in eqn.outvars:
+                place[var] = len(place)
+            avals = [var.aval for var in eqn.outvars]
+            self.steps.append((eqn.primitive, operands, avals, eqn.params))
+        self.outs = [place[atom] for atom in jaxpr.outvars]
+        self.parts = self.steps, consts, self.literals, self.outs
+
+    def run(self, *args: Any) -> list[Any]:
+        """The results, by the interpreter that is current."""
+        return eval_jaxpr(self.jaxpr, self.consts, *args)
+
+    def once(self, key: Any, make: Callable[["Template", Any], Any]) -> Any:
+        """The result of `make` for this template and a key, kept for the next time."""
+        under = dialect(), key
+        if under not in self.derived:
+            self.derived[under] = make(self, key)
+        return self.derived[under]
+
+
+class TakesTemplates(Trace):
+    """A trace that applies templates without running the functions that they are made of."""
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
+        if primitive is template_p:
+            return self.apply(params["template"], args, user_source())
+        return super().process(primitive, args, params)
+
+    def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
+        """The results of a template, on behalf of a line of the user's."""
+        raise NotImplementedError
+
+
+def apply_in(trace: Trace) -> Apply:
+    """How a trace applies a template, whether or not it takes them."""
+    if isinstance(trace, TakesTemplates):
+        return trace.apply
+
+    def run(template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
+        with set_interpreter(trace), on_behalf_of(source):
+            return template.run(*args)
+
+    return run
+
+
+class Above(TakesTemplates):
+    """A trace that leaves to its parent what it makes of a template."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        parent: Any = self.parent
+        while isinstance(parent, PartialEvalTrace):
+            parent = parent.parent
+        self.takes_templates = getattr(parent, "takes_templates", False)
+
+    @property
+    def apply_below(self) -> Apply:
+        """How the parent applies a template: not always the same one."""
+        parent: Any = self.parent
+        return (
+            parent.apply if isinstance(parent, TakesTemplates) else apply_in(parent or device_trace)
+        )
+
+
+# --8<-- [start:copy]
+class JaxprTrace(TakesTemplates, PlainJaxprTrace):
+    """Stages a program, into which it copies templates."""
+
+    tracer = of_library(JaxprTracer)
+    takes_templates = True
+
+    def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
+        """Write the equations of a template, each with the same line."""
+        tracer, to_atom, write = self.tracer, self.to_atom, self.eqns.append
+        steps, consts, literals, outs = template.parts
+        if consts:
+            args = [*args, *consts]
+        atoms: list[Any] = [
+            x.variable if type(x) is tracer and x.interpreter is self else to_atom(x) for x in args
+        ]
+        atoms += literals
+        before, add = len(atoms), atoms.append
+        for primitive, operands, avals, params in steps:
+            outvars = []
+            for aval in avals:
+                var = Var(aval)
+                outvars.append(var)
+                add(var)
+            invars = [atoms[place] for place in operands]
+            write(JaxprEqn(primitive, invars, outvars, params, source))
+        return [
+            tracer(self, atoms[place], source)
+            if place >= before
+            else args[place]
+            if place < len(args)
+            else atoms[place].val
+            for place in outs
+        ]
+
+
+# --8<-- [end:copy]
+
+
+class PartialEvalTrace(Above, PlainPartialEvalTrace):
+    """Writes one equation for a template with unknown operands: the half of one that is linear.
+
+    Rules that run in it apply functions to what is known and what is not, so that functions as a
+    whole are no templates here.
+    """
+
+    tracer = of_library(JaxprTracer)
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.takes_templates = False
+
+    def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
+        tracer, constants = self.tracer, self.constants
+        for x in args:
+            if type(x) is tracer and x.interpreter is self:
+                break
+        else:
+            return self.apply_below(template, args, source)
+        operands: list[Any] = []
+        for x in args:
+            if type(x) is tracer and x.interpreter is self:
+                operands.append(x.variable)
+            elif id(x) in constants:
+                operands.append(constants[id(x)][0])
+            else:
+                operands.append(self.to_atom(x))
+        outvars = [Var(aval) for aval in template.out_avals]
+        params = {"template": template}
+        self.eqns.append(JaxprEqn(template_p, operands, outvars, params, source))
+        return [tracer(self, var, source) for var in outvars]
+
+
+class JVPTracer(Tracer, PlainJVPTracer):  # type: ignore[misc]
+    """A primal with its tangent, whose type is found once."""
+
+    __slots__ = ("aval",)
+
+    aval: ShapedArray
+
+    def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any, source: Source | None = None):
+        self.interpreter = trace
+        self.source = source or user_source()
+        self.primal = primal
+        self.tangent = tangent
+        self.aval = primal.aval if isinstance(primal, Tracer) else typeof(primal)
+
+
+# --8<-- [start:jvp]
+class JVPTrace(Above, PlainJVPTrace):
+    """Differentiates a template once per types, and applies both halves of its derivative."""
+
+    tracer: type[JVPTracer] = JVPTracer
+
+    def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
+        apply, tracer = self.apply_below, self.tracer
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        nonzero: list[ShapedArray | None] = []
+        for x in args:
+            if type(x) is tracer and x.interpreter is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                nonzero.append(typeof(x.tangent))
+            else:
+                primals.append(x)
+                nonzero.append(None)
+        if not tangents:
+            return apply(template, args, source)
+        halves: Linearized | None = template.once(tuple(nonzero), _linearize)
+        if halves is None:
+            with set_interpreter(self), on_behalf_of(source):
+                return template.run(*args)
+        outs = apply(halves.known, primals, source)
+        count = len(template.outs)
+        dots = iter(apply(halves.linear, [*outs[count:], *tangents], source))
+        return [
+            tracer(self, out, next(dots), source) if has_tangent else out
+            for out, has_tangent in zip(outs, halves.have_tangents, strict=False)
+        ]
+
+
+# --8<-- [end:jvp]
+
+
+class BatchTrace(Above, PlainBatchTrace):
+    """Batches a template once per types and axes."""
+
+    tracer = of_library(BatchTracer)
+
+    def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
+        values, dims = self.unbox(args)
+        if dims.count(None) < len(dims):
+            key = self.axis, tuple(dims), tuple(map(typeof, values))
+            batched: Batched | None = template.once(key, _batch)
+            if batched is None:
+                with set_interpreter(self), on_behalf_of(source):
+                    return template.run(*args)
+            outs = self.apply_below(batched.template, values, source)
+            return list(map(self.box, outs, batched.dims))
+        return self.apply_below(template, args, source)
+
+
+class TemplateTrace(JaxprTrace):
+    """Stages a template. Functions of the library that run meanwhile are not copied into it."""
+
+    takes_templates = False
+
+    def is_literal(self, scalar: Any) -> bool:
+        return isinstance(scalar, _NUMBERS)
+
+
+_NUMBERS = (bool, int, float, complex, np.generic)
+
+
+def staged(function: Callable[..., Sequence[Any]], in_avals: Avals) -> Template | None:
+    """The template of a function of arrays that returns a list; None if it cannot be copied."""
+    trace = TemplateTrace("a template")
+    with trace.run():
+        outs = function(*trace.new_args(in_avals))
+    closed = trace.to_jaxpr(outs)
+    if any(isinstance(const, Tracer) for const in closed.consts):
+        return None
+    for eqn in closed.eqns:
+        if any(type(var.aval) is not ShapedArray for var in eqn.outvars):
+            return None
+        _forget_lines(eqn)
+    return Template(closed.jaxpr, closed.consts)
+
+
+def _forget_lines(eqn: JaxprEqn) -> None:
+    """Let equations of programs within `eqn` have its line."""
+    for program in inner_jaxprs(eqn):
+        for inner in program.eqns:
+            inner.source = None
+            _forget_lines(inner)
+
+
+# What interpreters make of a template.
+
+
+class Linearized(NamedTuple):
+    """The halves of the derivative of a template, for tangents of some operands.
+
+    Attributes:
+        known: from the operands to the results, then the residuals.
+        linear: from the residuals, then the tangents to those of the results that have one.
+        have_tangents: for each result whether it has one.
+    """
+
+    known: Template
+    linear: Template
+    have_tangents: list[bool]
+
+
+# --8<-- [start:linearize]
+def _linearize(template: Template, nonzero: Some) -> Linearized | None:
+    dots: list[Any] = []
+    parts: list[Any] = []
+
+    def known(*primals: Any) -> list[Any]:
+        outs: list[Any] = []
+
+        def tangents_of(*given: Any) -> list[Any]:
+            rest = iter(given)
+            tangents = [
+                Zero(tangent_type(typeof(x))) if aval is None else next(rest)
+                for x, aval in zip(primals, nonzero, strict=True)
+            ]
+            outs[:], dots[:] = jvp_flat(template.run, primals, tangents, None)
+            return [dot for dot in dots if type(dot) is not Zero]
+
+        unknown = [PartialVal.unknown(aval) for aval in nonzero if aval is not None]
+        jaxpr, found, residuals = partial_eval(tangents_of, unknown)
+        parts[:] = jaxpr, found
+        return [*outs, *residuals]
+
+    halves = staged(known, template.jaxpr.in_avals)
+    jaxpr, found = parts
+    if halves is None or any(dot.is_known for dot in found):
+        return None
+    program = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
+    return Linearized(halves, Template(program, []), [type(dot) is not Zero for dot in dots])
+
+
+# --8<-- [end:linearize]
+
+
+class Batched(NamedTuple):
+    """A template of batches, and the batch axes of its results."""
+
+    template: Template
+    dims: list[BatchDim]
+
+
+def _batch(template: Template, key: tuple[BatchAxis, Sequence[BatchDim], Avals]) -> Batched | None:
+    axis, dims, avals = key
+    out_dims: list[BatchDim] = []
+
+    def batched(*values: Any) -> list[Any]:
+        outs, out_dims[:] = vmap_flat(template.run, values, dims, axis, None)
+        return outs
+
+    found = staged(batched, avals)
+    return None if found is None else Batched(found, out_dims)
+
+
+class Transposed(NamedTuple):
+    """The transpose of a template with respect to some operands, for cotangents of some results.
+
+    Attributes:
+        template: from the other operands, then the cotangents, to those of the operands that get
+            one.
+        arrived: for each operand whether it gets one.
+    """
+
+    template: Template
+    arrived: list[bool]
+
+
+def transposed(template: Template, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """The cotangents of those operands that are `UndefPrimal`, from those of the results."""
+    known: list[Any] = []
+    key: list[ShapedArray | bool | None] = []
+    for x in operands:
+        if type(x) is not UndefPrimal:
+            known.append(x)
+        key.append(type(x) is UndefPrimal)
+    for ct in cts:
+        if type(ct) is Zero:
+            key.append(None)
+        else:
+            known.append(ct)
+            key.append(typeof(ct))
+    back: Transposed | None = template.once(tuple(key), _transpose)
+    if back is None:
+        return _run_backwards(template, operands, cts)
+    outs = iter(apply_in(current_trace())(back.template, known, user_source()))
+    return [next(outs) if arrives else None for arrives in back.arrived]
+
+
+def _run_backwards(template: Template, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    jaxpr = template.jaxpr
+    program = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
+    return backward_pass(program, [*template.consts, *operands], cts)[len(template.consts) :]
+
+
+def _transpose(template: Template, key: tuple[Any, ...]) -> Transposed | None:
+    avals = template.jaxpr.in_avals
+    linear, given = key[: len(avals)], key[len(avals) :]
+    arrived: list[bool] = []
+
+    def backwards(*values: Any) -> list[Any]:
+        rest = iter(values)
+        operands = [
+            UndefPrimal(aval) if is_linear else next(rest)
+            for aval, is_linear in zip(avals, linear, strict=True)
+        ]
+        cts = [
+            Zero(tangent_type(atom.aval)) if ct is None else next(rest)
+            for atom, ct in zip(template.jaxpr.outvars, given, strict=True)
+        ]
+        in_cts = _run_backwards(template, operands, cts)
+        arrived[:] = [ct is not None and type(ct) is not Zero for ct in in_cts]
+        return [ct for ct in in_cts if ct is not None and type(ct) is not Zero]
+
+    known = [aval for aval, is_linear in zip(avals, linear, strict=True) if not is_linear]
+    found = staged(backwards, [*known, *(aval for aval in given if aval is not None)])
+    return None if found is None else Transposed(found, arrived)
+
+
+def expanded(jaxpr: Jaxpr) -> Jaxpr:
+    """A program with the equations of the templates that it applies, which have no constants."""
+    if not any(eqn.primitive is template_p for eqn in jaxpr.eqns):
+        return jaxpr
+    renamed: dict[Atom, Any] = {}
+    eqns: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        invars = [renamed.get(atom, atom) for atom in eqn.invars]
+        if eqn.primitive is not template_p:
+            eqns.append(JaxprEqn(eqn.primitive, invars, eqn.outvars, eqn.params, eqn.source))
+            continue
+        template: Template = eqn.params["template"]
+        atoms: list[Any] = [*invars, *template.literals]
+        for primitive, operands, avals, params in template.steps:
+            invars, outvars = [atoms[place] for place in operands], [Var(aval) for aval in avals]
+            eqns.append(JaxprEqn(primitive, invars, outvars, params, eqn.source))
+            atoms += outvars
+        for var, place in zip(eqn.outvars, template.outs, strict=True):
+            renamed[var] = atoms[place]
+    outvars = [renamed.get(atom, atom) for atom in jaxpr.outvars]
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, outvars)
+
+
+evaluators[template_p] = lambda *operands, template: template.run(*operands)
