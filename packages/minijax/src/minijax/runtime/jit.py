@@ -17,7 +17,7 @@ from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
 from minijax.runtime import switched_on
 from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.conversion import tree_to_arrays, type_of, with_own_conversions
+from minijax.runtime.conversion import tree_to_arrays, type_of
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
@@ -61,12 +61,10 @@ from minijax.settings.debugging import (
     require_execution,
 )
 from minijax.settings.later import later
-from minijax.settings.number_types import set_number_types, types_in_function
-from minijax.settings.tracers import adopted, adopted_traces
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
 from minijax_stage1.interpreter import current_interpreter, in_context
-from minijax_stage2 import ShapedArray, bind, tree_map, typeof
+from minijax_stage2 import ShapedArray, bind, typeof
 from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import dialect
