@@ -124,7 +124,7 @@ class Templates:
             raise _Unknown
 
     def _is_static(self, where: int | str) -> bool:
-        """Whether an argument, by position or name, is static."""
+        """Return True if an argument, by position or name, is static."""
         static = self.static
         return static is not None and where in (*static.argnums, *static.argnames)
 

@@ -104,7 +104,7 @@ class TakesTemplates(Trace):
 
 
 def apply_in(trace: Trace) -> Apply:
-    """How a trace applies a template, whether or not it takes them."""
+    """The function by which a trace applies a template, whether or not it takes them."""
     if isinstance(trace, TakesTemplates):
         return trace.apply
 
@@ -127,7 +127,7 @@ class Above(TakesTemplates):
 
     @property
     def apply_below(self) -> Apply:
-        """How the parent applies a template: not always the same one."""
+        """The method by which the parent applies a template; the parent is not always the same one."""
         parent: Any = self.parent
         return (
             parent.apply if isinstance(parent, TakesTemplates) else apply_in(parent or device_trace)
