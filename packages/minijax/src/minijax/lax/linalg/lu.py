@@ -173,7 +173,10 @@ def _lower_permutation(
     *,
     permutation_size: int,
 ) -> list[Value]:
-    """A loop over the row swaps, each for all examples at once; a kernel on a GPU."""
+    """A loop over the row swaps, each for all examples at once; a kernel on a GPU.
+
+    The swaps of examples are masks, for each has its own; those of one matrix are slices.
+    """
     (out,) = out_avals
     *lead, count = pivots.aval.shape
     if platform_of(b) == "cuda" and out.dtype == np.int32:
@@ -193,17 +196,8 @@ def _lower_permutation(
     flag = mlir_type(ShapedArray((), np.bool_))
     starts = ", ".join([zero.name] * n + ["%i"])
     spread = f"dims = {list(range(n + 1))} : ({c}) -> {o}"
-    name = b.fresh_name()
-    b.lines.append(f"""\
-    {name}:2 = stablehlo.while(%i = {zero.name}, %p = {rows.name}) : {s}, {o}
-     cond {{
-      %more = stablehlo.compare LT, %i, {last.name}, {sign} : ({s}, {s}) -> {flag}
-      stablehlo.return %more : {flag}
-    }} do {{
-      %j = stablehlo.dynamic_slice {pivots.name}, {starts}, sizes = {[*lead, 1]} \
-: ({", ".join([mlir_type(pivots.aval), *[s] * (n + 1)])}) -> {c}
-      %at_i = stablehlo.dynamic_slice %p, {starts}, sizes = {[*lead, 1]} \
-: ({", ".join([o, *[s] * (n + 1)])}) -> {c}
+    if lead:
+        swap = f"""\
       %is = stablehlo.broadcast_in_dim %i, dims = [] : ({s}) -> {o}
       %js = stablehlo.broadcast_in_dim %j, {spread}
       %is_i = stablehlo.compare EQ, {rows.name}, %is, {sign} : ({o}, {o}) -> {m}
@@ -216,7 +210,25 @@ across dimensions = [{n}] : ({o}, {s}) -> {mlir_type(ShapedArray(tuple(lead), dt
 : ({mlir_type(ShapedArray(tuple(lead), dtype))}) -> {o}
       %at_is = stablehlo.broadcast_in_dim %at_i, {spread}
       %put_i = stablehlo.select %is_j, %at_is, %p : {m}, {o}
-      %put_j = stablehlo.select %is_i, %at_j, %put_i : {m}, {o}
+      %put_j = stablehlo.select %is_i, %at_j, %put_i : {m}, {o}"""
+    else:
+        swap = f"""\
+      %to = stablehlo.reshape %j : ({c}) -> {s}
+      %at_j = stablehlo.dynamic_slice %p, %to, sizes = [1] : ({o}, {s}) -> {c}
+      %put_i = stablehlo.dynamic_update_slice %p, %at_j, %i : ({o}, {c}, {s}) -> {o}
+      %put_j = stablehlo.dynamic_update_slice %put_i, %at_i, %to : ({o}, {c}, {s}) -> {o}"""
+    name = b.fresh_name()
+    b.lines.append(f"""\
+    {name}:2 = stablehlo.while(%i = {zero.name}, %p = {rows.name}) : {s}, {o}
+     cond {{
+      %more = stablehlo.compare LT, %i, {last.name}, {sign} : ({s}, {s}) -> {flag}
+      stablehlo.return %more : {flag}
+    }} do {{
+      %j = stablehlo.dynamic_slice {pivots.name}, {starts}, sizes = {[*lead, 1]} \
+: ({", ".join([mlir_type(pivots.aval), *[s] * (n + 1)])}) -> {c}
+      %at_i = stablehlo.dynamic_slice %p, {starts}, sizes = {[*lead, 1]} \
+: ({", ".join([o, *[s] * (n + 1)])}) -> {c}
+{swap}
       %next = stablehlo.add %i, {one.name} : {s}
       stablehlo.return %next, %put_j : {s}, {o}
     }} {b.location}""")
