@@ -127,7 +127,7 @@ class Above(TakesTemplates):
 
     @property
     def apply_below(self) -> Apply:
-        """The method by which the parent applies a template; the parent is not always the same one."""
+        """The function by which the parent applies a template: it is not always the same one."""
         parent: Any = self.parent
         return (
             parent.apply if isinstance(parent, TakesTemplates) else apply_in(parent or device_trace)
