@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.runtime.evaluation import device_trace, evaluators
+from minijax.runtime.switched_on import adds_equations
+from minijax.settings.config import Switch
 from minijax.settings.tracers import Tracer, of_library
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, Zero, typeof
@@ -30,6 +32,7 @@ from minijax_stage2.trace import Params, Trace, current_trace
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTracer, vmap_flat
 from minijax_stage2.vmap import BatchTrace as PlainBatchTrace
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, inner_jaxprs
 from minijax_stage3.staging import JaxprTrace as PlainJaxprTrace
 from minijax_stage3.staging import JaxprTracer
@@ -123,7 +126,14 @@ class Above(TakesTemplates):
         parent: Any = self.parent
         while isinstance(parent, PartialEvalTrace):
             parent = parent.parent
-        self.takes_templates = getattr(parent, "takes_templates", False)
+        self.takes_templates = self.copies_rules = getattr(parent, "takes_templates", False)
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
+        if self.copies_rules and not primitive.higher_order and primitive is not template_p:
+            template = _of_primitive(primitive, args, params)
+            if template is not None:
+                return self.apply(template, args, user_source())
+        return super().process(primitive, args, params)
 
     @property
     def apply_below(self) -> Apply:
@@ -173,6 +183,36 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
 # --8<-- [end:copy]
 
 
+_MOST_PRIMITIVES = 4096
+_primitives: dict[Any, Template] = {}
+
+
+def _of_primitive(primitive: Primitive, args: Sequence[Any], params: Params) -> Template | None:
+    """The template that applies one primitive; None if its rules may depend on more than types."""
+    if Switch.used and adds_equations():
+        return None
+    avals = []
+    for x in args:
+        if not isinstance(x, Tracer) or type(x.aval) is not ShapedArray:
+            return None
+        avals.append(x.aval)
+    key = dialect(), primitive, tuple(avals), tuple(params.items())
+    try:
+        template = _primitives.get(key)
+    except TypeError:  # a parameter is not hashable
+        return None
+    if template is None:
+        outs = abstract_eval(primitive, tuple(avals), params)
+        if not outs or any(type(aval) is not ShapedArray for aval in outs):
+            return None
+        invars, outvars = list(map(Var, avals)), list(map(Var, outs))
+        eqn = JaxprEqn(primitive, invars, outvars, params)
+        if len(_primitives) >= _MOST_PRIMITIVES:
+            _primitives.clear()
+        template = _primitives[key] = Template(Jaxpr([], invars, [eqn], outvars), [])
+    return template
+
+
 class PartialEvalTrace(Above, PlainPartialEvalTrace):
     """Writes one equation for a template with unknown operands: the half of one that is linear.
 
@@ -184,7 +224,7 @@ class PartialEvalTrace(Above, PlainPartialEvalTrace):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self.takes_templates = False
+        self.takes_templates = self.copies_rules = False
 
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         tracer, constants = self.tracer, self.constants
