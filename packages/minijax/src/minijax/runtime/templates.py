@@ -129,11 +129,25 @@ class Above(TakesTemplates):
         self.takes_templates = self.copies_rules = getattr(parent, "takes_templates", False)
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
-        if self.copies_rules and not primitive.higher_order and primitive is not template_p:
+        template: Template | None = None
+        if primitive is template_p:
+            template = params["template"]
+        elif self.copies_rules and not primitive.higher_order:
             template = _of_primitive(primitive, args, params)
-            if template is not None:
-                return self.apply(template, args, user_source())
-        return super().process(primitive, args, params)
+        if template is not None:
+            return self.apply(template, args, user_source())
+        return super(TakesTemplates, self).process(primitive, args, params)
+
+    def run_rules(
+        self, template: Template, args: Sequence[Any], source: Source | None
+    ) -> list[Any]:
+        """The results of a template of which none can be derived: rules run for each equation."""
+        before, self.copies_rules = self.copies_rules, False
+        try:
+            with set_interpreter(self), on_behalf_of(source):
+                return template.run(*args)
+        finally:
+            self.copies_rules = before
 
     @property
     def apply_below(self) -> Apply:
@@ -285,8 +299,7 @@ class JVPTrace(Above, PlainJVPTrace):
             return apply(template, args, source)
         halves: Linearized | None = template.once(tuple(nonzero), _linearize)
         if halves is None:
-            with set_interpreter(self), on_behalf_of(source):
-                return template.run(*args)
+            return self.run_rules(template, args, source)
         outs = apply(halves.known, primals, source)
         count = len(template.outs)
         dots = iter(apply(halves.linear, [*outs[count:], *tangents], source))
@@ -310,8 +323,7 @@ class BatchTrace(Above, PlainBatchTrace):
             key = self.axis, tuple(dims), tuple(map(typeof, values))
             batched: Batched | None = template.once(key, _batch)
             if batched is None:
-                with set_interpreter(self), on_behalf_of(source):
-                    return template.run(*args)
+                return self.run_rules(template, args, source)
             outs = self.apply_below(batched.template, values, source)
             return list(map(self.box, outs, batched.dims))
         return self.apply_below(template, args, source)
@@ -332,6 +344,7 @@ _NUMBERS = (bool, int, float, complex, np.generic)
 def staged(function: Callable[..., Sequence[Any]], in_avals: Avals) -> Template | None:
     """The template of a function of arrays that returns a list; None if it cannot be copied."""
     trace = TemplateTrace("a template")
+    trace.parent = None  # it is for all calls, and has nothing to do with what runs around this one
     with trace.run():
         outs = function(*trace.new_args(in_avals))
     closed = trace.to_jaxpr(outs)
