@@ -9,7 +9,7 @@ from rows import for_each
 
 import minijax
 import minijax.numpy as jnp
-from minijax import grad, jit, jvp, make_jaxpr, nn, vmap
+from minijax import core, grad, jit, jvp, make_jaxpr, nn, vmap
 from minijax.runtime import copied_functions
 from minijax.runtime.operation import operation
 from minijax.runtime.templates import JaxprTrace
@@ -252,3 +252,12 @@ def test_threads_share_templates():
         thread.join()
     assert len(found) == 4
     assert len(set(found)) == 1
+
+
+def test_rules_of_users_primitives_may_be_defined_anew():
+    cube = core.unary("cube", "The cube.", hlo="cbrt", jvp=lambda t, out, x: t * 3 * x * x)
+    (eqn,) = make_jaxpr(cube)(1.0).eqns
+    slope = lambda: float(jit(grad(lambda x: cube(x)))(1.0))  # noqa: E731
+    assert slope() == slope() == 3.0
+    core.defjvp(eqn.primitive, lambda t, out, x: t * 5 * x)
+    assert slope() == 5.0

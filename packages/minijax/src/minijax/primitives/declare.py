@@ -24,6 +24,7 @@ from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.compiling import call, compile_primitive
 from minijax.runtime.operation import operation
+from minijax.runtime.templates import note_declaration
 from minijax.settings.counted import counted
 from minijax.settings.number_types import LibraryDialect, Settings, set_number_types
 from minijax.settings.promotion import promote
@@ -140,6 +141,7 @@ def declare(
                 f"{shown(given)}"
             )
     impl_rules[primitive] = _through_xla(primitive)
+    note_declaration(primitive)
     abstract_eval_rules[primitive] = abstract_eval
     lowering_rules[primitive] = lower
     if vmap is not None:

@@ -15,6 +15,7 @@ from minijax.primitives.regions import host_calls
 from minijax.runtime.effects import declare_effects, define_dce
 from minijax.runtime.ordered_effects import order_rules
 from minijax.runtime.program_rules import ProgramRules
+from minijax.runtime.templates import note_declaration
 from minijax.shardings.types import sharding_rules
 from minijax_stage2 import Primitive, defzero, impl_rules, jvp_rules, vmap_rules
 from minijax_stage3 import abstract_eval_rules, lowering_rules
@@ -110,6 +111,7 @@ def declare_program(
     (Array(81., dtype=float32, weak_type=True), Array(108., dtype=float32, weak_type=True))
     """
     impl_rules[primitive] = evaluate or evaluate_compiled(primitive)
+    note_declaration(primitive)
     abstract_eval_rules[primitive] = abstract_eval
     lowering_rules[primitive] = lower
     vmap_rules[primitive] = vmap

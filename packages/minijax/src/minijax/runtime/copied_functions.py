@@ -15,7 +15,7 @@ import numpy as np
 from minijax.runtime.array import Array, PlacedArray
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.switched_on import adds_equations
-from minijax.runtime.templates import staged
+from minijax.runtime.templates import staged, templates_of_primitives
 from minijax.settings.config import Switch
 from minijax.settings.tracers import Tracer
 from minijax.shardings.mesh import mesh_in_context
@@ -37,6 +37,7 @@ not_copied: Any = object()
 
 def forget_templates() -> None:
     """Forget the templates of all functions."""
+    templates_of_primitives.clear()
     for templates in list(_all_templates):
         templates.clear()
 

@@ -10,8 +10,10 @@ A template is an operand of no user's program: `template_p` is the name by which
 it to each other, until a trace that stages a program writes its equations.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from itertools import chain
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +23,7 @@ from minijax.runtime.switched_on import adds_equations
 from minijax.settings.config import Switch
 from minijax.settings.tracers import Tracer, of_library
 from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import Primitive, ShapedArray, Zero, typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, primitives, typeof
 from minijax_stage2.jvp import JVPTrace as PlainJVPTrace
 from minijax_stage2.jvp import JVPTracer as PlainJVPTracer
 from minijax_stage2.jvp import jvp_flat
@@ -34,10 +36,12 @@ from minijax_stage2.vmap import BatchTrace as PlainBatchTrace
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import Atom, inner_jaxprs
+from minijax_stage3.jit import jit_p
 from minijax_stage3.staging import JaxprTrace as PlainJaxprTrace
 from minijax_stage3.staging import JaxprTracer
 from minijax_stage4.partial_eval import PartialEvalTrace as PlainPartialEvalTrace
 from minijax_stage4.partial_eval import PartialVal, partial_eval
+from minijax_stage4.stop_gradient import stop_gradient_p
 from minijax_stage4.transpose import UndefPrimal, backward_pass
 
 Avals = Sequence[ShapedArray]
@@ -45,6 +49,23 @@ Apply = Callable[["Template", Sequence[Any], Source | None], list[Any]]
 Some = tuple[ShapedArray | None, ...]  # a type for some of several values
 
 template_p = Primitive("template")
+
+# The primitives whose rules stay as they are: those of the stages and of modules of this library.
+# Users may define the rules of theirs anew, and nothing tells when.
+own_primitives = {x for x in vars(primitives).values() if isinstance(x, Primitive)} | {
+    jit_p,
+    stop_gradient_p,
+}
+
+
+def note_declaration(primitive: Primitive) -> None:
+    """Add a primitive to `own_primitives` if a module of this library is declaring it."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("minijax."):
+        if frame.f_code.co_name == "<module>":
+            own_primitives.add(primitive)
+            break
+        frame = frame.f_back
 
 
 class Template:
@@ -198,13 +219,15 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
 
 
 _MOST_PRIMITIVES = 4096
-_primitives: dict[Any, Template] = {}
+templates_of_primitives: dict[Any, Template] = {}
 
 
 def _of_primitive(primitive: Primitive, args: Sequence[Any], params: Params) -> Template | None:
     """The template that applies one primitive; None if its rules may depend on more than types."""
-    if Switch.used and adds_equations():
+    if primitive not in own_primitives or (Switch.used and adds_equations()):
         return None
+    if any(type(value) in (float, complex) for value in params.values()):
+        return None  # equal ones may differ: 0.0 and -0.0
     avals = []
     for x in args:
         if not isinstance(x, Tracer) or type(x.aval) is not ShapedArray:
@@ -212,7 +235,7 @@ def _of_primitive(primitive: Primitive, args: Sequence[Any], params: Params) -> 
         avals.append(x.aval)
     key = dialect(), primitive, tuple(avals), tuple(params.items())
     try:
-        template = _primitives.get(key)
+        template = templates_of_primitives.get(key)
     except TypeError:  # a parameter is not hashable
         return None
     if template is None:
@@ -221,9 +244,9 @@ def _of_primitive(primitive: Primitive, args: Sequence[Any], params: Params) -> 
             return None
         invars, outvars = list(map(Var, avals)), list(map(Var, outs))
         eqn = JaxprEqn(primitive, invars, outvars, params)
-        if len(_primitives) >= _MOST_PRIMITIVES:
-            _primitives.clear()
-        template = _primitives[key] = Template(Jaxpr([], invars, [eqn], outvars), [])
+        if len(templates_of_primitives) >= _MOST_PRIMITIVES:
+            templates_of_primitives.clear()
+        template = templates_of_primitives[key] = Template(Jaxpr([], invars, [eqn], outvars), [])
     return template
 
 
@@ -351,7 +374,8 @@ def staged(function: Callable[..., Sequence[Any]], in_avals: Avals) -> Template 
     if any(isinstance(const, Tracer) for const in closed.consts):
         return None
     for eqn in closed.eqns:
-        if any(type(var.aval) is not ShapedArray for var in eqn.outvars):
+        is_plain = all(type(var.aval) is ShapedArray for var in eqn.outvars)
+        if eqn.primitive not in own_primitives or not is_plain:
             return None
         _forget_lines(eqn)
     return Template(closed.jaxpr, closed.consts)
@@ -406,7 +430,8 @@ def _linearize(template: Template, nonzero: Some) -> Linearized | None:
 
     halves = staged(known, template.jaxpr.in_avals)
     jaxpr, found = parts
-    if halves is None or any(dot.is_known for dot in found):
+    is_own = own_primitives.issuperset(eqn.primitive for eqn in jaxpr.eqns)
+    if halves is None or not is_own or any(dot.is_known for dot in found):
         return None
     program = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
     return Linearized(halves, Template(program, []), [type(dot) is not Zero for dot in dots])
