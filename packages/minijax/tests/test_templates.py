@@ -162,6 +162,24 @@ def test_python_numbers_are_part_of_the_key():
     assert jit(lambda x: x * 1.0)(2).dtype.kind == "f"
 
 
+def test_signs_of_zeros_are_part_of_the_key():
+    for zero in (complex(0.0, 0.0), complex(0.0, -0.0), complex(-0.0, 0.0), 0.0, -0.0):
+        (eqn,) = make_jaxpr(lambda z, zero=zero: z * zero)(1j).eqns[-1:]
+        found = [complex(atom.val) for atom in eqn.invars if hasattr(atom, "val")]
+        assert [np.signbit((x.real, x.imag)).tolist() for x in found] == [
+            np.signbit((complex(zero).real, complex(zero).imag)).tolist()
+        ]
+
+
+def test_each_call_warns():
+    def f(x):
+        return jnp.astype(x, np.float32)
+
+    for _ in "12":
+        with pytest.warns(Warning, match="imaginary"):
+            make_jaxpr(f)(1j)
+
+
 def test_settings_are_part_of_the_key():
     def double(x):
         return jnp.asarray(1.0) + jnp.arange(2) * x

@@ -17,6 +17,7 @@ from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.switched_on import adds_equations
 from minijax.runtime.templates import staged, templates_of_primitives
 from minijax.settings.config import Switch
+from minijax.settings.number_types import withheld_warnings
 from minijax.settings.tracers import Tracer
 from minijax.shardings.mesh import mesh_in_context
 from minijax_stage1.interpreter import in_context
@@ -27,7 +28,7 @@ from minijax_stage2.tree import tree_flatten, tree_unflatten
 
 _MOST_KEYS = 1024  # of one function; Python numbers are in keys, and may differ in each call
 _ARRAYS = frozenset((Array, PlacedArray, np.ndarray))
-_VALUES = frozenset((bool, int, complex, str, bytes, type(None), type))
+_VALUES = frozenset((bool, int, str, bytes, type(None), type))
 
 
 _all_templates: "WeakSet[Templates]" = WeakSet()
@@ -111,8 +112,8 @@ class Templates:
             key.append(aval)
         elif cls in _VALUES or isinstance(x, np.dtype | Enum):
             key += cls, x
-        elif cls is float:
-            key += cls, x, x == 0.0 and str(x)
+        elif cls is float or cls is complex:  # equal ones may differ in the signs of zeros
+            key += cls, repr(x)
         elif cls is tuple or cls is list:
             key += cls, len(x)
             for item in x:
@@ -139,9 +140,15 @@ class Templates:
             trees.append(tree)
             return outs
 
+        outside, warnings = withheld_warnings.get(), list[str]()
+        withheld_warnings.set(warnings)
         try:
             template = staged(function, list(map(typeof, arrays)))
         except Exception:  # the function itself says it better
+            template = None
+        finally:
+            withheld_warnings.set(outside)
+        if warnings:  # which are for each call
             template = None
         found = template, None if template is None else _one_leaf_or(trees[0])
         if len(self._by_key) >= _MOST_KEYS:

@@ -311,8 +311,16 @@ class set_number_types:
         dialect_in_force.set(self.previous)
 
 
+# What a function would have warned of, where it runs only to see what it does.
+withheld_warnings: ContextVar[list[str] | None] = ContextVar("withheld_warnings", default=None)
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line."""
+    withheld = withheld_warnings.get()
+    if withheld is not None:
+        withheld.append(message)
+        return
     source = user_source()
     if source is None:
         warnings.warn(message, category, stacklevel=2)
