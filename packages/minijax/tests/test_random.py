@@ -319,3 +319,22 @@ def test_methods():
     for draw in draws:
         with pytest.raises(ValueError, match='method is "exact" or "approximate", found \'fast\''):
             draw(KEY, 2.0, method="fast")
+
+
+@for_each(
+    "draw",
+    [
+        random.normal,
+        lambda key, shape: random.gamma(key, jnp.full(shape, 2.0)),
+        lambda key, shape: random.beta(key, jnp.full(shape, 2.0), jnp.full(shape, 3.0)),
+        lambda key, shape: jnp.argmax(random.poisson(key, 3.0, shape)),
+        lambda key, shape: random.permutation(key, shape[0]),
+    ],
+)
+def test_numbers_that_vary_between_devices_are_those_of_one(draw):
+    mesh = minijax.make_mesh((1,), ("d",), axis_types=(minijax.sharding.AxisType.Auto,))
+    divided = minijax.sharding.PartitionSpec("d")
+    drawn = minijax.shard_map(
+        lambda keys: draw(keys[0], (3,))[None], mesh=mesh, in_specs=divided, out_specs=divided
+    )
+    np.testing.assert_allclose(drawn(KEY[None])[0], draw(KEY, (3,)), rtol=1e-6)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.primitives.decomposition import decompositions, results_of
+from minijax.primitives.decomposition import decompositions, results_of, type_on_device
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.shaped_array import Dialect, Shape, dialect
@@ -164,7 +164,7 @@ def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
     """
 
     def rule(b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any) -> list[Value]:
-        in_avals = tuple(x.aval.strip_weak_type() for x in operands)
+        in_avals = tuple(type_on_device(x.aval).strip_weak_type() for x in operands)
         jaxpr = _program(function, dialect(), in_avals, tuple(params.items()))
         name = b.module.private_function(jaxpr, function.__name__.strip("_"))
         names = ", ".join(x.name for x in operands)
