@@ -143,6 +143,8 @@ class PjitFunction(PickledByName, Called):
             if running is not None:
                 takes_templates = getattr(running, "takes_templates", False) and not running.ended
                 if takes_templates or not is_evaluating():
+                    if self._inside is None:
+                        return tree_to_arrays(self._bind(args, kwargs))
                     return self._call_inside(running if takes_templates else None, args, kwargs)
             settings = settings_here()
             key: Any = [x.aval for x in args if type(x) is Array]
@@ -306,12 +308,10 @@ class PjitFunction(PickledByName, Called):
         """Raise a more informative error than the one that a call raised, if there is one."""
 
     def _call_inside(self, copies: Any, args: Any, kwargs: Any) -> Any:
-        """The result of a call in a transformation, which becomes part of what is around it.
+        """The result of a call in a transformation that is no call there, but its operations.
 
         `copies` is the trace that runs, if it takes templates.
         """
-        if self._inside is None:
-            return tree_to_arrays(self._bind(args, kwargs))
         static, args, kwargs = self._static.split(args, kwargs)
         function = self._static.fill(static)
         return tree_to_arrays(function(*tree_to_arrays(args), **tree_to_arrays(kwargs)))
