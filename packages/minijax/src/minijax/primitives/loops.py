@@ -13,11 +13,11 @@ from minijax.runtime.compiling import call, compile_text
 from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import PartitionedProgram, has_shardings, program_at
 from minijax.runtime.places import Places, Shardings, is_elsewhere, places_of
+from minijax.runtime.templates import TemplateTrace
 from minijax.settings.promotion import result_type
 from minijax.settings.tracers import interpreter_of_library
 from minijax.shardings.types import convert
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
-from minijax_stage2.shaped_array import python_scalars
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -32,9 +32,6 @@ Avals = Sequence[ShapedArray]
 Flags = tuple[bool, ...]  # for each value whether it is so
 
 
-_NUMBERS = (*python_scalars, np.generic)
-
-
 class BodyTrace(interpreter_of_library(JaxprTrace)):  # type: ignore[misc]
     """Stages a function that is part of another program.
 
@@ -42,8 +39,7 @@ class BodyTrace(interpreter_of_library(JaxprTrace)):  # type: ignore[misc]
     same program.
     """
 
-    def is_literal(self, scalar: Any) -> bool:
-        return isinstance(scalar, _NUMBERS)
+    is_literal = TemplateTrace.is_literal
 
 
 def stage_body(

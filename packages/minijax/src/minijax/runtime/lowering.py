@@ -20,8 +20,8 @@ from minijax.runtime.lowering_templates import (
     FIRST,
     SEPARATOR,
     UNWRITTEN,
-    Template,
     Templates,
+    TextTemplate,
     known_templates,
 )
 from minijax.runtime.observers import observed
@@ -222,7 +222,7 @@ class Function(FunctionBuilder):
         self.lines.append(f"{begin}{name}{operation}{self.location}")
         return name
 
-    def fill(self, template: Template, operands: Sequence[str]) -> list[str]:
+    def fill(self, template: TextTemplate, operands: Sequence[str]) -> list[str]:
         """Write the text of a template, and return the names of the results."""
         count = self.count
         self.count += template.new_names
@@ -234,13 +234,13 @@ class Function(FunctionBuilder):
 
     def template_of(
         self, rule: Rule, in_avals: Avals, out_avals: Avals, params: dict[str, Any]
-    ) -> Template | None:
+    ) -> TextTemplate | None:
         """The template of an equation, if its text depends on nothing but types and parameters."""
         if any(type(aval) is not ShapedArray for aval in [*in_avals, *out_avals]):
             return None  # shardings are written besides
         return self.template(in_avals, lambda b, *args: rule(b, out_avals, *args, **params))
 
-    def template(self, in_avals: Avals, write: Rule) -> Template | None:
+    def template(self, in_avals: Avals, write: Rule) -> TextTemplate | None:
         """The template of what `write(b, *operands)` writes; None if that takes the module."""
         b = _TemplateWriter(self, len(in_avals))
         operands = [Value(f"%{FIRST + n}", aval) for n, aval in enumerate(in_avals)]
@@ -248,7 +248,7 @@ class Function(FunctionBuilder):
             outs = write(b, *operands)
         except _NeedsModule:
             return None
-        return Template(len(in_avals), b.lines, outs, b.count - FIRST - len(in_avals) - 1)
+        return TextTemplate(len(in_avals), b.lines, outs, b.count - FIRST - len(in_avals) - 1)
 
 
 class _NeedsModule(Exception):

@@ -20,7 +20,7 @@ UNWRITTEN = object()
 Templates = dict[Any, Any]
 
 
-class Template:
+class TextTemplate:
     """Lines of text that stand for any equation of some types and parameters.
 
     The text is the concatenation of items of a list: the names of the operands, the location, new

@@ -27,7 +27,7 @@ from minijax_stage2 import Primitive, ShapedArray, Zero, primitives, typeof
 from minijax_stage2.jvp import JVPTrace as PlainJVPTrace
 from minijax_stage2.jvp import JVPTracer as PlainJVPTracer
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.shaped_array import dialect
+from minijax_stage2.shaped_array import dialect, python_scalars
 from minijax_stage2.source import Source, on_behalf_of, user_source
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.trace import Params, Trace, current_trace
@@ -117,14 +117,9 @@ class Template:
 class TakesTemplates(Trace):
     """A trace that applies templates without running the functions that they are made of."""
 
-    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
-        if primitive is template_p:
-            return self.apply(params["template"], args, user_source())
-        return super().process(primitive, args, params)
-
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         """The results of a template, on behalf of a line of the user's."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define apply")
 
 
 def apply_in(trace: Trace) -> Apply:
@@ -139,7 +134,7 @@ def apply_in(trace: Trace) -> Apply:
     return run
 
 
-class Above(TakesTemplates):
+class Transforming(TakesTemplates):
     """A trace that leaves to its parent what it makes of a template."""
 
     def __init__(self, *args: Any):
@@ -157,7 +152,7 @@ class Above(TakesTemplates):
             template = _of_primitive(primitive, args, params)
         if template is not None:
             return self.apply(template, args, user_source())
-        return super(TakesTemplates, self).process(primitive, args, params)
+        return super().process(primitive, args, params)
 
     def run_rules(
         self, template: Template, args: Sequence[Any], source: Source | None
@@ -185,6 +180,11 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
 
     tracer = of_library(JaxprTracer)
     takes_templates = True
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
+        if primitive is template_p:
+            return self.apply(params["template"], args, user_source())
+        return super().process(primitive, args, params)
 
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         """Write the equations of a template, each with the same line."""
@@ -250,7 +250,7 @@ def _of_primitive(primitive: Primitive, args: Sequence[Any], params: Params) -> 
     return template
 
 
-class PartialEvalTrace(Above, PlainPartialEvalTrace):
+class PartialEvalTrace(Transforming, PlainPartialEvalTrace):
     """Writes one equation for a template with unknown operands: the half of one that is linear.
 
     Rules that run in it apply functions to what is known and what is not, so that functions as a
@@ -300,7 +300,7 @@ class JVPTracer(Tracer, PlainJVPTracer):  # type: ignore[misc]
 
 
 # --8<-- [start:jvp]
-class JVPTrace(Above, PlainJVPTrace):
+class JVPTrace(Transforming, PlainJVPTrace):
     """Differentiates a template once per types, and applies both halves of its derivative."""
 
     tracer: type[JVPTracer] = JVPTracer
@@ -335,7 +335,7 @@ class JVPTrace(Above, PlainJVPTrace):
 # --8<-- [end:jvp]
 
 
-class BatchTrace(Above, PlainBatchTrace):
+class BatchTrace(Transforming, PlainBatchTrace):
     """Batches a template once per types and axes."""
 
     tracer = of_library(BatchTracer)
@@ -358,10 +358,7 @@ class TemplateTrace(JaxprTrace):
     takes_templates = False
 
     def is_literal(self, scalar: Any) -> bool:
-        return isinstance(scalar, _NUMBERS)
-
-
-_NUMBERS = (bool, int, float, complex, np.generic)
+        return isinstance(scalar, (*python_scalars, np.generic))
 
 
 def staged(function: Callable[..., Sequence[Any]], in_avals: Avals) -> Template | None:

@@ -44,7 +44,6 @@ from minijax_stage2 import ShapedArray, current_trace, tree_map
 from minijax_stage2.arguments import (
     FlatFunction,
     argument_names,
-    flatten_result,
     require_function,
     split_arguments,
 )
@@ -214,36 +213,25 @@ def _with_gradient(
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:
         inputs, restricted = split_arguments("grad", fun, argnums, args, kwargs)
-        leaves, tree = tree_flatten(inputs)
+        leaves, tree = tree_flatten((inputs,))
         primals = list(map(to_array, leaves))
         if holomorphic or not all(map(_is_real, primals)):
-            inputs = tree.unflatten(primals)
+            (inputs,) = tree.unflatten(primals)
             require_differentiable("grad", fun, argnums, inputs, holomorphic, allow_int)
         with_aux = WithAux(restricted) if has_aux else None
-        flat_fun = _OfLeaves(with_aux or restricted, tree)
+        flat_fun = FlatFunction(with_aux or restricted, tree)
         outs, linear, residuals = linearize_flat(flat_fun, primals, fun)
         out = tree_unflatten(flat_fun.out_tree, outs)
         ones = [one_like("grad", fun, out, holomorphic)]
         cts = map(_cotangent, linear.in_avals, pull_back(linear, residuals, ones))
-        both = tree_to_arrays(out), tree.unflatten(cts)
+        (gradient,) = tree.unflatten(cts)
+        both = tree_to_arrays(out), gradient
         return (*both, with_aux.aux()) if with_aux else both
 
     return value_and_gradient
 
 
 # --8<-- [end:grad]
-
-
-class _OfLeaves:
-    """A function of one tree as a function of its leaves that returns those of its result."""
-
-    def __init__(self, fun: Function, tree: Any):
-        self.fun = fun
-        self.tree = tree
-
-    def __call__(self, *leaves: Any) -> list[Any]:
-        outs, self.out_tree = flatten_result(self.fun, self.fun(self.tree.unflatten(leaves)))
-        return outs
 
 
 def _is_real(x: Any) -> bool:
