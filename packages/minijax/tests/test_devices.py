@@ -151,10 +151,13 @@ class TestWhatFailsAtRunTime:
         def astronomical(x):
             return jnp.zeros((2**45,)) + x
 
-        with pytest.raises(RuntimeError, match=r"`astronomical` failed while it ran: .*emory"):
-            astronomical(1.0)
-        with pytest.raises(RuntimeError, match=r"failed while it ran: .*emory"):
-            jnp.zeros((2**45,))
+        if minijax.default_backend() == "cpu":  # a GPU is still running when the call returns
+            with pytest.raises(RuntimeError, match=r"`astronomical` failed while it ran: .*emory"):
+                astronomical(1.0)
+        with pytest.raises(RuntimeError, match=r"emory"):
+            astronomical(1.0).block_until_ready()
+        with pytest.raises(RuntimeError, match=r"emory"):
+            jnp.zeros((2**45,)).block_until_ready()
         with pytest.raises(RuntimeError, match=r"emory"):
             device_put(np.broadcast_to(np.int8(1), (2**45,)))
         assert float(jit(lambda x: x + 1)(1.0)) == 2.0  # all the others go on

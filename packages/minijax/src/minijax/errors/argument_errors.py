@@ -45,9 +45,12 @@ _NO_ARRAY = "expected an array or a number"  # as `typeof` says it, which knows 
 _VERDICT = "_is_of_the_insides"
 _RAISE = "RAISE_VARARGS"
 _PACKAGES = (minijax_stage1, minijax_stage2, minijax_stage3, minijax_stage4, minijax_watch)
-_OURS = tuple(
-    os.path.dirname(os.path.abspath(str(file))) + os.sep
-    for file in (os.path.dirname(__file__), *(package.__file__ for package in _PACKAGES))
+_OURS = (
+    *(
+        os.path.dirname(os.path.abspath(str(file))) + os.sep
+        for file in (os.path.dirname(__file__), *(package.__file__ for package in _PACKAGES))
+    ),
+    "_minijax_calls.pyx",  # as the extension module's frames call it
 )
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
 _INSTALLED = tuple([f"{_STANDARD_LIBRARY}{os.sep}{name}-packages" for name in ("site", "dist")])

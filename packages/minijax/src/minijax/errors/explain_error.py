@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from traceback import walk_tb
 
+from minijax.errors.argument_errors import is_ours
 from minijax_stage2.source import Source, is_machinery, user_source
 
 PAGES = Path(__file__).with_name("pages")
@@ -16,8 +17,8 @@ def page_of(cls: type[BaseException]) -> str | None:
     """The name of the page of a class of errors, its own or that of a base class; None: no page."""
     for each in cls.__mro__:
         name = _WITH_JAXS_NAME.get(each.__name__, each.__name__)
-        is_ours = each.__module__.partition(".")[0].startswith("minijax")
-        if is_ours and (PAGES / f"{name}.md").is_file():
+        is_minijax = each.__module__.partition(".")[0].startswith("minijax")
+        if is_minijax and (PAGES / f"{name}.md").is_file():
             return name
     return None
 
@@ -41,7 +42,8 @@ def _place_of(error: Exception) -> Source | None:
     """The user's line in the traceback, the innermost; or else the one that called this library."""
     frames = [*walk_tb(error.__traceback__)]
     for frame, _ in reversed(frames):
-        if not is_machinery[frame.f_code.co_filename]:
+        file = frame.f_code.co_filename
+        if not is_machinery[file] and not is_ours(file):
             return Source(frame.f_code, frame.f_lasti)
     return user_source()
 

@@ -1,7 +1,8 @@
 """Exchange of arrays with other libraries through DLPack, the protocol for arrays in memory.
 
 Our arrays are exported by `Array.__dlpack__`, without a copy. Imported arrays are copied, since the
-owner of the memory may write to it.
+owner of the memory may write to it. From a GPU they are copied by way of the host: jaxlib's import
+from a GPU's memory needs JAX itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from minijax.errors.argument_errors import require_fit
 from minijax.runtime.array import Array, array, place
+from minijax.runtime.devices import default_backend, local_devices
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.number_types import parse_dtype
 from minijax.shardings.trees import as_sharding
@@ -37,8 +39,10 @@ class _Tensor(ctypes.Structure):
     )
 
 
+# Codes of the protocol.
 _CPU = 1
-_BFLOAT16 = 4  # a code of the protocol
+_CUDA = 2
+_BFLOAT16 = 4
 
 
 _SUPPORTED = frozenset(
@@ -70,13 +74,15 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
 
     Arguments:
         external_array: an array that supports DLPack, with `__dlpack__` and `__dlpack_device__`, in
-            CPU memory.
-        device: the device of the result; one of `minijax.devices()`.
+            the memory of a CPU, or of another device if its library copies it to a CPU's.
+        device: the device of the result; one of `minijax.devices()`. By default the GPU that holds
+            the array, and else the default device.
         copy: False, which would share memory, is an error.
 
     Raises:
         TypeError: `external_array` does not support DLPack, or there is no such device.
-        BufferError: its memory is not the CPU's, or it has a dtype that numpy does not support.
+        BufferError: its library does not copy it to the CPU's memory, or it has a dtype that numpy
+            does not support.
         ValueError: `copy` is False.
 
     >>> from_dlpack(np.arange(3, dtype=np.int8))
@@ -91,15 +97,37 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
         )
     if copy is False:
         raise ValueError("from_dlpack: an Array never shares the memory of others, so it is a copy")
-    device_type = external_array.__dlpack_device__()[0]
-    if device_type != _CPU:
-        raise BufferError(
-            f"from_dlpack: the array is on a device of DLPack's type {int(device_type)}, not on "
-            "the CPU; bring it there first"
-        )
     if copy is not None:
         require_fit("from_dlpack", "copy", copy, bool)
-    return place(array(_numbers(external_array)), as_sharding("from_dlpack", "device", device))
+    device_type, number = external_array.__dlpack_device__()
+    if device_type == _CPU:
+        values = _numbers(external_array)
+    else:
+        values = _numbers(_OnTheCPU(external_array, int(device_type)))
+        if device is None and device_type == _CUDA and default_backend() == "gpu":
+            device = local_devices(backend="gpu")[number]
+    return place(array(values), as_sharding("from_dlpack", "device", device))
+
+
+class _OnTheCPU:
+    """Another library's array, copied by that library from its device to the CPU's memory."""
+
+    def __init__(self, external_array: Any, device_type: int) -> None:
+        self.external_array = external_array
+        self.device_type = device_type
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_CPU, 0)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        options |= {"dl_device": (_CPU, 0), "copy": True}
+        try:
+            return self.external_array.__dlpack__(**options)
+        except TypeError:  # written before the protocol had these arguments
+            raise BufferError(
+                f"the array is on a device of DLPack's type {self.device_type}, and its library "
+                "cannot copy it to the CPU; bring it there first"
+            ) from None
 
 
 def _numbers(external_array: Any) -> Any:
