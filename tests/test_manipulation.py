@@ -175,6 +175,8 @@ FAMILIES = {
         lambda n, lib: n.ravel_multi_index((np.array([1, 0]), np.array([2, 0])), (2, 3), order="F"),
         lambda n, lib: n.unravel_index(np.array([5, -1, 100, -100]), (2, 3)),
         lambda n, lib: n.unravel_index(3, (2, 3)),
+        lambda n, lib: n.unravel_index(np.array([5, -1, 100], np.int8), (20, 20)),
+        lambda n, lib: n.unravel_index(np.array([5, 1, 200], np.uint8), (2, 3)),
     ],
     "selection": [
         lambda n, lib: n.select([x > 2, x > 0], [x, -x], 9),

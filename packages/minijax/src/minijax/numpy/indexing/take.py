@@ -275,21 +275,24 @@ def _repeated_to(values: Any, count: int) -> Any:
 def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array, ...]:
     """The indices along each axis of an array of `shape`, from flat indices.
 
-    Negative indices count from the end; indices out of bounds are moved inside.
+    Negative indices count from the end; indices out of bounds are moved inside. The results have
+    the dtype of `indices`.
 
     >>> jnp.unravel_index(jnp.array([2, 4]), (2, 3))
     (Array([0, 1], dtype=int32), Array([2, 1], dtype=int32))
     """
     sizes = ints("unravel_index: shape", shape)
     total = math.prod(sizes)
-    rest = wrapped_index(_index_array("unravel_index", indices), total)
+    wide = _index_array("unravel_index", indices)
+    rest = wrapped_index(wide, total)
     rest = lax.max(lax.min(rest, max(total - 1, 0)), 0)
     found = []
     for size in reversed(sizes):
         quotient = lax.div(rest, max(size, 1))
         found.append(lax.sub(rest, lax.mul(quotient, max(size, 1))))
         rest = quotient
-    return tuple(reversed(found))
+    like = typeof(wide if typeof(indices).dtype == np.bool_ else indices)
+    return tuple(cast(index, like) for index in reversed(found))
 
 
 @hiding_frames
