@@ -29,7 +29,6 @@ LARGER = {
     "at 0 the derivative is that of 0": "nn.relu",
     "a sum of weighted stages is one loop on the device, JAX's products are several": "odeint",
     "JAX's takes twenty times as long": "lax.cumlogsumexp",
-    "each branch has residuals of its own": "cond switch",
 }
 
 
@@ -134,6 +133,11 @@ GROUPS = (
             "convolved by FFT": lambda lib, x: lib.numpy.fft.ifft(lib.numpy.fft.fft(x)),
             "switch": lambda lib, x: lib.core.lax.switch(
                 lib.numpy.sum(x).astype(int), [lib.numpy.sin, lib.numpy.cos, lambda x: x], x
+            ),
+            "switch of many": lambda lib, x: lib.core.lax.switch(
+                lib.numpy.sum(x).astype(int),
+                [lambda x, n=n: lib.numpy.tanh(n * x) * lib.numpy.exp(x) for n in range(8)],
+                x,
             ),
         },
         (plain, gradient),

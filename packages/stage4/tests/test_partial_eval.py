@@ -333,23 +333,29 @@ def test_nested_jit_is_split_at_every_depth():
     assert primitives_of(innermost.params["jaxpr"]) == ["mul"]
 
 
-def test_cond_passes_the_residuals_of_each_branch_and_zeros_for_the_other():
+def test_branches_share_residuals_of_one_type():
     def f(x, y):
-        return cond(x > 0.0, lambda x, y: sin(x) * y, lambda x, y: y * reduce_sum(cos(x)), x, y)
+        return cond(
+            x > 0.0,
+            lambda x, y: sin(x) * y,
+            lambda x, y: y * reduce_sum(cos(x)) * reduce_sum(sin(x)),
+            x,
+            y,
+        )
 
     jaxpr = staged(f, 1.0, 2.0)
     parts = partial_eval_jaxpr(jaxpr, [False, True])
     typecheck_partial_eval(jaxpr, [False, True], parts)
     known = parts.known.eqns[-1]
     assert [primitives_of(branch) for branch in known.params["branches"]] == [
-        ["cos", "reduce_sum"],
+        ["cos", "reduce_sum", "sin", "reduce_sum"],
         ["sin"],
     ]
-    assert parts.num_residuals == 3  # the predicate, and one for each branch
+    assert parts.num_residuals == 3  # the predicate, and as many as the first branch has
     for x in (1.0, -1.0):
-        pred, of_false, of_true = run(parts.known, x)
-        expected = (0.0, np.sin(x)) if x > 0 else (np.cos(x), 0.0)
-        assert (bool(pred), of_false, of_true) == (x > 0, *expected)
+        pred, *residuals = run(parts.known, x)
+        expected = (np.sin(x), 0.0) if x > 0 else (np.cos(x), np.sin(x))
+        assert (bool(pred), *residuals) == (x > 0, *expected)
 
 
 def test_cond_of_an_unknown_predicate_is_unknown_as_a_whole():

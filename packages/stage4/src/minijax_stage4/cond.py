@@ -62,21 +62,15 @@ def join_consts(
     programs: Sequence[tuple[Jaxpr, Sequence[Any]]],
 ) -> tuple[tuple[Jaxpr, ...], list[Any]]:
     """Let each of some programs, whose constants are their first arguments, take those of all."""
-    jaxprs, consts = zip(*programs, strict=True)
-    return take_first_of_all(jaxprs, list(map(len, consts))), [x for row in consts for x in row]
-
-
-def take_first_of_all(jaxprs: Sequence[Jaxpr], counts: Sequence[int]) -> tuple[Jaxpr, ...]:
-    """The programs, each of which also takes the first `counts` arguments of all others."""
-    rows = [jaxpr.invars[:count] for jaxpr, count in zip(jaxprs, counts, strict=True)]
+    rows = [jaxpr.invars[: len(consts)] for jaxpr, consts in programs]
 
     def taking(which: int, jaxpr: Jaxpr) -> Jaxpr:
         ignored = [[Var(x.aval) for x in row] for row in rows]
         params = [x for row in (*ignored[:which], rows[which], *ignored[which + 1 :]) for x in row]
-        invars = [*params, *jaxpr.invars[counts[which] :]]
-        return Jaxpr([], invars, jaxpr.eqns, jaxpr.outvars)
+        return Jaxpr([], [*params, *jaxpr.invars[len(rows[which]) :]], jaxpr.eqns, jaxpr.outvars)
 
-    return tuple(map(taking, range(len(jaxprs)), jaxprs))
+    jaxprs = tuple(taking(which, jaxpr) for which, (jaxpr, _) in enumerate(programs))
+    return jaxprs, [x for _, consts in programs for x in consts]
 
 
 def _as_predicate(pred: Any) -> Any:

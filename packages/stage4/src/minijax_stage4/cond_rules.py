@@ -5,8 +5,10 @@ another lacks (a tangent, a batch axis, a residual), all branches get it.
 """
 
 # ruff: noqa: F403, F405
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 from minijax_stage2 import *
@@ -18,7 +20,7 @@ from minijax_stage3.jaxpr import require_accepted
 from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
-from minijax_stage4.cond import cond_p, join_consts, take_first_of_all
+from minijax_stage4.cond import cond_p, join_consts
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
 from minijax_stage4.partial_eval import PartialEqns, PartialJaxprs, partial_eval_rules, split_call
 from minijax_stage4.stop_gradient import stop_gradient
@@ -166,29 +168,33 @@ lowering_rules[cond_p] = _lower
 def with_common_residuals(
     parts: Sequence[PartialJaxprs],
 ) -> tuple[Branches, Branches, list[ShapedArray]]:
-    """The known and the unknown halves, which return and take the residuals of all branches."""
-    residuals = [p.residuals for p in parts]
-    known = tuple(_return_all_residuals(p, i, residuals) for i, p in enumerate(parts))
-    unknown = take_first_of_all([p.unknown for p in parts], list(map(len, residuals)))
-    return known, unknown, [aval for row in residuals for aval in row]
+    """The known and the unknown halves, which return and take the same residuals.
+
+    Only one branch runs: so of each type there are as many as the branch with the most has.
+    """
+    common = list(reduce(or_, (Counter(p.residuals) for p in parts)).elements())
+    known, unknown = zip(*(_with_residuals(p, common) for p in parts), strict=True)
+    return known, unknown, common
 
 
-def _return_all_residuals(
-    parts: PartialJaxprs, which: int, residuals: Sequence[Sequence[ShapedArray]]
-) -> Jaxpr:
-    """The known half of one branch, with zeros for the residuals of the others."""
+def _with_residuals(parts: PartialJaxprs, common: Sequence[ShapedArray]) -> tuple[Jaxpr, Jaxpr]:
+    """Both halves of a branch, with zeros and parameters for the residuals that it lacks."""
+    known, unknown, _, count = parts
+
+    def filled(residuals: Sequence[Any], missing: Callable[[ShapedArray], Any]) -> list[Any]:
+        own = defaultdict(list)
+        for aval, x in zip(parts.residuals, residuals, strict=True):
+            own[aval].append(x)
+        return [own[aval].pop(0) if own[aval] else missing(aval) for aval in common]
 
     def program(*args: Any) -> list[Any]:
-        outs = eval_jaxpr(parts.known, [], *args)
-        count = len(outs) - parts.num_residuals
-        rows = [
-            outs[count:] if i == which else list(map(zeros, row)) for i, row in enumerate(residuals)
-        ]
-        return [*outs[:count], *(x for row in rows for x in row)]
+        outs = eval_jaxpr(known, [], *args)
+        first = len(outs) - count
+        return [*outs[:first], *filled(outs[first:], zeros)]
 
-    return trace_to_jaxpr(
-        program, parts.known.in_avals, "staging of partial evaluation", None
-    ).jaxpr
+    returning = trace_to_jaxpr(program, known.in_avals, "staging of partial evaluation", None).jaxpr
+    invars = [*filled(unknown.invars[:count], Var), *unknown.invars[count:]]
+    return returning, Jaxpr([], invars, unknown.eqns, unknown.outvars)
 
 
 def partial_eval_branches(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
