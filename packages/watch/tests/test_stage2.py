@@ -56,7 +56,7 @@ def test_tracers_are_boxes_with_their_parts():
     (step, *_) = recorded(lambda: jvp(lambda x: mul(x, 2.0), (x,), (x,))).steps
     assert str(step) == "mul(JVPTracer([1. 2.], [1. 2.]), 2.0)"
     (step, *_) = recorded(vmap(sin), x).steps
-    assert str(step) == "sin(BatchTracer(0, [1. 2.]))"
+    assert str(step) == "sin(BatchTracer([1. 2.], 0))"
 
 
 def test_large_arrays_are_shown_by_their_types():

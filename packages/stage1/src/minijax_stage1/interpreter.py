@@ -98,8 +98,6 @@ evaluator = EvalInterpreter()
 class set_interpreter:
     """A context in which `interpreter` is current."""
 
-    __slots__ = ("interpreter", "previous")
-
     def __init__(self, interpreter: Interpreter | None):
         self.interpreter = interpreter
 
@@ -123,8 +121,6 @@ def mul(x: Any, y: Any) -> Any:
 
 class Boxed:
     """A value that only its own interpreter can unbox. To every other one it is a constant."""
-
-    __slots__ = ("interpreter", "source")
 
     def __init__(self, interpreter: Interpreter):
         self.interpreter = interpreter

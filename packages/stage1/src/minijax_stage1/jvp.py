@@ -10,8 +10,6 @@ from minijax_stage1.interpreter import Boxed, Interpreter, Op, add, mul, set_int
 class DualNumber(Boxed):
     """A primal and its tangent: the value, and how fast it changes."""
 
-    __slots__ = ("primal", "tangent")
-
     def __init__(self, interpreter: Interpreter, primal: Any, tangent: Any):
         super().__init__(interpreter)
         self.primal = primal

@@ -10,8 +10,6 @@ from minijax_stage1.jaxpr import Atom, Equation, Jaxpr, Var
 class StagedValue(Boxed):
     """A value that is not known yet: the variable that will hold it."""
 
-    __slots__ = ("var",)
-
     def __init__(self, interpreter: Interpreter, var: Var):
         super().__init__(interpreter)
         self.var = var

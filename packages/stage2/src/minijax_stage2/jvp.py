@@ -21,8 +21,6 @@ jvp_rules = Rules("jvp", "jvp_rules")
 class JVPTracer(PrimalTracer):
     """A primal with its tangent."""
 
-    __slots__ = ("tangent",)
-
     def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any):
         self.interpreter = trace
         self.source = user_source()

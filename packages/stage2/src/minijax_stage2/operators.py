@@ -42,13 +42,10 @@ class ArrayOperators:
 
     __slots__ = ()
 
+    aval: ShapedArray  # the type of the value
+
     def __init_subclass__(cls) -> None:
         aval_rules[cls] = attrgetter("aval")
-
-    @property
-    def aval(self) -> ShapedArray:
-        """The type of the value."""
-        raise NotImplementedError(f"{type(self).__name__} must define aval")
 
     # numpy defers operators to us, even if its own array is on the left; its functions get the
     # numbers with `__array__`.

@@ -36,8 +36,6 @@ is_machinery = _IsMachinery()
 class Source:
     """A place in a program: a code object and the offset of an instruction in it."""
 
-    __slots__ = ("code", "offset")
-
     def __init__(self, code: CodeType, offset: int):
         self.code = code
         self.offset = offset
@@ -78,8 +76,6 @@ class on_behalf_of:
 
     None: the line that is running.
     """
-
-    __slots__ = ("previous", "source")
 
     def __init__(self, source: Source | None):
         self.source = source

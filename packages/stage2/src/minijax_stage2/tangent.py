@@ -26,8 +26,6 @@ class Zero:
     (Zero(f32[3]), Zero(float0[3]))
     """
 
-    __slots__ = ("aval",)
-
     def __init__(self, aval: ShapedArray):
         self.aval = aval
 

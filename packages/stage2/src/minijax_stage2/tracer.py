@@ -22,8 +22,6 @@ class Tracer(ArrayOperators, Boxed):
     True (2,)
     """
 
-    __slots__ = ()
-
     interpreter: Trace
 
     def concrete(self) -> Any:
@@ -74,8 +72,6 @@ class Tracer(ArrayOperators, Boxed):
 
 class PrimalTracer(Tracer):
     """A tracer that boxes the value itself, and is known if that is."""
-
-    __slots__ = ("primal",)
 
     primal: Any
 

@@ -49,8 +49,6 @@ class BatchAxis:
 class BatchTracer(Tracer):
     """One value per example, stacked along the axis `batch_dim` of an array."""
 
-    __slots__ = ("batch_dim", "value")
-
     interpreter: "BatchTrace"
 
     def __init__(self, trace: "BatchTrace", value: Any, batch_dim: int):

@@ -12,7 +12,7 @@ from minijax_stage2.source import Source, on_behalf_of
 from minijax_stage3.printing import Printer
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Var:
     """A variable: its identity and its type.
 
@@ -25,7 +25,7 @@ class Var:
     aval: ShapedArray
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Literal:
     """A scalar written into the program.
 
@@ -42,7 +42,7 @@ class Literal:
 Atom = Var | Literal
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class JaxprEqn:
     """One line of a program: `outvars = primitive[params] invars`, and its source location.
 
@@ -62,7 +62,7 @@ class JaxprEqn:
         return "\n".join(Printer().eqn_lines(self))
 
 
-@dataclass(eq=False, slots=True, weakref_slot=True)
+@dataclass(eq=False)
 class Jaxpr:
     """A function as data: parameters, equations in order, and results.
 
@@ -92,7 +92,7 @@ class Jaxpr:
         return "\n".join(Printer().jaxpr_lines(self))
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class ClosedJaxpr:
     """A jaxpr together with the values of its constants.
 

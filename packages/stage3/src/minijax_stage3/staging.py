@@ -20,10 +20,6 @@ Names = Callable[[], Sequence[str]]  # makes the names of arguments, which only 
 class JaxprTracer(Tracer):
     """A value of known type only: the variable that will hold it."""
 
-    __slots__ = ("aval", "variable")
-
-    aval: ShapedArray
-
     def __init__(self, trace: "JaxprTrace", var: Var, source: Any):
         self.interpreter = trace
         self.source = source

@@ -32,8 +32,6 @@ vjp_rules = Rules("the tape", "vjp_rules")
 class TapeTracer(PrimalTracer):
     """A value with its node."""
 
-    __slots__ = ("node",)
-
     def __init__(self, trace: "TapeTrace", primal: Any, node: Node):
         self.interpreter = trace
         self.source = user_source()

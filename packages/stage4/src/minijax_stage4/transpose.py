@@ -32,8 +32,6 @@ class UndefPrimal:
     (UndefPrimal(f32[]), True)
     """
 
-    __slots__ = ("aval",)
-
     def __init__(self, aval: ShapedArray):
         self.aval = aval
 

@@ -249,12 +249,9 @@ def show(x: Any, recording: Recording) -> Shown:
 
 @show.register
 def _show_boxed(x: Boxed, recording: Recording) -> Shown:
-    slots = [name for cls in reversed(type(x).__mro__) for name in vars(cls).get("__slots__", ())]
-    apart = {"aval", *dir(Boxed)}  # the type, which some keep, too
-    parts = [name for name in slots if not (name in apart or name.startswith("__"))]
-    return boxed(
-        x, recording, parts=tuple((name, shown(getattr(x, name), recording)) for name in parts)
-    )
+    apart = "interpreter", "source", "aval"  # the type, which some keep, too
+    parts = [(name, shown(part, recording)) for name, part in vars(x).items() if name not in apart]
+    return boxed(x, recording, parts=tuple(parts))
 
 
 @show.register

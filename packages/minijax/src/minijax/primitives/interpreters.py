@@ -29,8 +29,6 @@ Parts = tuple[Any, ...]
 class PartsTracer(Tracer):
     """A tracer that holds several values and has the type of the first."""
 
-    __slots__ = ("parts",)
-
     def __init__(self, trace: "Trace", parts: Parts):
         self.interpreter = trace
         self.source = user_source()

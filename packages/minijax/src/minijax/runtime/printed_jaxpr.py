@@ -407,8 +407,6 @@ _NAMES = {
 class PrintedEqn(JaxprEqn):
     """An equation whose text is JAX's."""
 
-    __slots__ = ()
-
     def __str__(self) -> str:
         printer = JaxPrinter()
         return _render(printer.eqn(self), printer.width)
@@ -418,8 +416,6 @@ class PrintedEqn(JaxprEqn):
 
 class Looks:
     """Mixin: a program with colors, as a graph, and on a page."""
-
-    __slots__ = ()
 
     def pretty_print(self, *, use_color: bool | None = None) -> str:
         """The text of the program, with colors, by default if it is printed on a terminal.
@@ -439,8 +435,6 @@ class Looks:
 
 class PrintedJaxpr(Looks, Jaxpr):
     """A jaxpr whose text is JAX's, with those of its equations and of programs within them."""
-
-    __slots__ = ("_are_printed", "_eqns")
 
     _are_printed: bool
 
@@ -463,8 +457,6 @@ class PrintedJaxpr(Looks, Jaxpr):
 
 class PrintedClosedJaxpr(Looks, ClosedJaxpr):
     """A closed jaxpr whose text is JAX's."""
-
-    __slots__ = ()
 
     def __str__(self) -> str:
         return str(self.jaxpr)

@@ -75,12 +75,25 @@ class Template:
         jaxpr: the program.
         consts: the values of its constants.
         literals: the numbers that are written into it.
-        steps: its equations, which find their operands in the list of all atoms: the arguments,
-            the constants, the literals, and then the results of each equation, as they come.
+        avals: the types of the variables of its equations.
+        steps: its equations, which find their variables in the list of all atoms: the arguments,
+            the constants, the literals, and then the variables, in order.
         outs: for each result its place in that list.
+        are_computed: whether equations compute all results.
     """
 
-    __slots__ = ("consts", "derived", "jaxpr", "literals", "out_avals", "outs", "parts", "steps")
+    __slots__ = (
+        "are_computed",
+        "avals",
+        "consts",
+        "derived",
+        "jaxpr",
+        "literals",
+        "out_avals",
+        "outs",
+        "parts",
+        "steps",
+    )
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]):
         self.jaxpr = jaxpr
@@ -92,15 +105,18 @@ class Template:
         place: dict[Any, int] = {}
         for atom in (*jaxpr.invars, *jaxpr.constvars, *self.literals):
             place[atom] = len(place)
+        first = len(place)
+        self.avals = [var.aval for eqn in jaxpr.eqns for var in eqn.outvars]
         self.steps = []
         for eqn in jaxpr.eqns:
             operands = [place[atom] for atom in eqn.invars]
+            begin = len(place)
             for var in eqn.outvars:
                 place[var] = len(place)
-            avals = [var.aval for var in eqn.outvars]
-            self.steps.append((eqn.primitive, operands, avals, eqn.params))
+            self.steps.append((eqn.primitive, operands, begin, len(place), eqn.params))
         self.outs = [place[atom] for atom in jaxpr.outvars]
-        self.parts = self.steps, consts, self.literals, self.outs
+        self.are_computed = all(place >= first for place in self.outs)
+        self.parts = consts, self.literals, self.avals, self.steps, self.outs, self.are_computed
 
     def run(self, *args: Any) -> list[Any]:
         """The results, by the interpreter that is current."""
@@ -188,23 +204,24 @@ class JaxprTrace(TakesTemplates, PlainJaxprTrace):
 
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         """Write the equations of a template, each with the same line."""
-        tracer, to_atom, write = self.tracer, self.to_atom, self.eqns.append
-        steps, consts, literals, outs = template.parts
+        tracer, to_atom = self.tracer, self.to_atom
+        consts, literals, avals, steps, outs, are_computed = template.parts
         if consts:
             args = [*args, *consts]
         atoms: list[Any] = [
             x.variable if type(x) is tracer and x.interpreter is self else to_atom(x) for x in args
         ]
         atoms += literals
-        before, add = len(atoms), atoms.append
-        for primitive, operands, avals, params in steps:
-            outvars = []
-            for aval in avals:
-                var = Var(aval)
-                outvars.append(var)
-                add(var)
-            invars = [atoms[place] for place in operands]
-            write(JaxprEqn(primitive, invars, outvars, params, source))
+        atoms += [Var(aval) for aval in avals]
+        self.eqns += [
+            JaxprEqn(
+                primitive, [atoms[place] for place in operands], atoms[begin:end], params, source
+            )
+            for primitive, operands, begin, end, params in steps
+        ]
+        if are_computed:
+            return [tracer(self, atoms[place], source) for place in outs]
+        before = len(atoms) - len(avals)
         return [
             tracer(self, atoms[place], source)
             if place >= before
@@ -287,9 +304,7 @@ class PartialEvalTrace(Transforming, PlainPartialEvalTrace):
 class JVPTracer(Tracer, PlainJVPTracer):  # type: ignore[misc]
     """A primal with its tangent, whose type is found once."""
 
-    __slots__ = ("aval",)
-
-    aval: ShapedArray
+    aval: Any = None  # an attribute of each, not a property
 
     def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any, source: Source | None = None):
         self.interpreter = trace
@@ -533,10 +548,10 @@ def expanded(jaxpr: Jaxpr) -> Jaxpr:
             continue
         template: Template = eqn.params["template"]
         atoms: list[Any] = [*invars, *template.literals]
-        for primitive, operands, avals, params in template.steps:
-            invars, outvars = [atoms[place] for place in operands], [Var(aval) for aval in avals]
-            eqns.append(JaxprEqn(primitive, invars, outvars, params, eqn.source))
-            atoms += outvars
+        atoms += map(Var, template.avals)
+        for primitive, operands, begin, end, params in template.steps:
+            invars = [atoms[place] for place in operands]
+            eqns.append(JaxprEqn(primitive, invars, atoms[begin:end], params, eqn.source))
         for var, place in zip(eqn.outvars, template.outs, strict=True):
             renamed[var] = atoms[place]
     outvars = [renamed.get(atom, atom) for atom in jaxpr.outvars]

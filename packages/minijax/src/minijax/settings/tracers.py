@@ -77,8 +77,6 @@ class Tracer(stage2.Tracer):
     Array(True, dtype=bool)
     """
 
-    __slots__ = ("__weakref__",)
-
     def demand(
         self,
         error: type[ConcretizationTypeError],
@@ -127,7 +125,7 @@ def of_library(cls: Any) -> Any:
     """The subclass of a tracer class that also derives from `Tracer`."""
     if issubclass(cls, Tracer):
         return cls
-    names = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
+    names = {"__module__": cls.__module__, "__doc__": cls.__doc__}
     return type(cls.__name__, (Tracer, cls), names)
 
 
@@ -173,6 +171,5 @@ def adopted(x: Any) -> Any:
         return x
     own_class: Any = type(x)
     same = object.__new__(of_library(own_class))
-    for name in [name for cls in own_class.__mro__ for name in getattr(cls, "__slots__", ())]:
-        setattr(same, name, getattr(x, name))
+    vars(same).update(vars(x))
     return same

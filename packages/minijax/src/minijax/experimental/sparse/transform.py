@@ -52,8 +52,6 @@ def type_of_sparse(x: Any) -> ShapedArray:
 class SparseTracer(Tracer):
     """A sparse array inside of a function that `sparsify` transforms."""
 
-    __slots__ = ("value",)
-
     def __init__(self, trace: "SparseTrace", value: BCOO | BCSR):
         self.interpreter = trace
         self.source = user_source()
