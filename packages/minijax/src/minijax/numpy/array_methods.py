@@ -12,7 +12,7 @@ import minijax.numpy as jnp
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.array import Array, ArrayLike, public_names_of
 from minijax.runtime.conversion import converts_itself
-from minijax.runtime.copied_functions import Copied
+from minijax.runtime.copied_functions import copied
 from minijax.runtime.dtypes import DTypeLike
 from minijax.settings.later import named
 from minijax.settings.tracers import Tracer
@@ -285,11 +285,11 @@ _COPIED = {
     **{name: (getattr(functions, name), _NONE) for name in ("eq", "ne")},
 }
 for symbol, (own, kinds) in _COPIED.items():
-    copied, also = Copied(own), (list, tuple) if symbol in ("eq", "ne") else ()
+    also = (list, tuple) if symbol in ("eq", "ne") else ()
     for name, is_reflected in ((f"__{symbol}__", False), (f"__r{symbol}__", True)):
         if name in METHODS:
-            OF_TRACERS[name] = _unless(kinds, name, operator_of(copied, is_reflected, also))
-OF_TRACERS["__pow__"] = _power_of(OF_TRACERS["__pow__"])
+            method = _unless(kinds, name, operator_of(own, is_reflected, also))
+            OF_TRACERS[name] = copied(_power_of(method) if name == "__pow__" else method)
 
 for name, function in METHODS.items():
     setattr(Array, name, function)

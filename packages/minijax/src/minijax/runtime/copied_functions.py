@@ -67,10 +67,10 @@ class Templates:
         """Forget them."""
         self._by_key.clear()
 
-    def call(self, trace: Any, args: Any, kwargs: Any) -> Any:
+    def call(self, trace: Any, args: Any, kwargs: Any, depth: int = 4) -> Any:
         """The result of a call in a trace; `not_copied` if the function itself has to run.
 
-        The trace is one that takes templates.
+        The trace is one that takes templates. The frames below `depth` are known to be machinery.
         """
         if Switch.used and adds_equations():
             return not_copied
@@ -79,11 +79,8 @@ class Templates:
         try:
             for place, x in enumerate(args):
                 if isinstance(x, Tracer):
-                    aval = x.aval
-                    if type(aval) is not ShapedArray:
-                        return not_copied
                     arrays.append(x)
-                    key.append(aval)
+                    key.append(x.aval)
                 else:
                     self._describe(x, place, key, arrays)
             for name in kwargs:
@@ -98,18 +95,15 @@ class Templates:
         template, tree = found
         if template is None:
             return not_copied
-        outs = trace.apply(template, arrays, user_source(4))
+        outs = trace.apply(template, arrays, user_source(depth))
         return outs[0] if tree is None else tree_unflatten(tree, outs)
 
     def _describe(self, x: Any, where: int | str, key: list[Any], arrays: list[Any]) -> None:
         """Add to a key what a template depends on: the type of an array, or a value."""
         cls = x.__class__
         if isinstance(x, Tracer) or cls in _ARRAYS:
-            aval = typeof(x)
-            if type(aval) is not ShapedArray:
-                raise _Unknown
             arrays.append(x)
-            key.append(aval)
+            key.append(typeof(x))
         elif cls in _VALUES or isinstance(x, np.dtype | Enum):
             key += cls, x
         elif cls is float or cls is complex:  # equal ones may differ in the signs of zeros
@@ -140,12 +134,15 @@ class Templates:
             trees.append(tree)
             return outs
 
+        avals = list(map(typeof, arrays))
+        template = None
         outside, warnings = withheld_warnings.get(), list[str]()
         withheld_warnings.set(warnings)
         try:
-            template = staged(function, list(map(typeof, arrays)))
+            if all(type(aval) is ShapedArray for aval in avals):
+                template = staged(function, avals)
         except Exception:  # the function itself says it better
-            template = None
+            pass
         finally:
             withheld_warnings.set(outside)
         if warnings:  # which are for each call
@@ -157,18 +154,19 @@ class Templates:
         return found
 
 
-class Copied(Templates):
-    """A function of a stage that is called as it is outside of traces, and copied inside."""
+def copied(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A method of two values that is called as it is outside of traces, and copied inside."""
+    call = Templates(method).call
 
-    __slots__ = ()
-
-    def __call__(self, *args: Any) -> Any:
+    def copied_or_called(self: Any, other: Any) -> Any:
         trace: Any = in_context.get()
         if getattr(trace, "takes_templates", False) and not trace.ended:
-            out = self.call(trace, args, {})
+            out = call(trace, (self, other), {}, 3)
             if out is not not_copied:
                 return out
-        return self.function(*args)
+        return method(self, other)
+
+    return copied_or_called
 
 
 def _one_leaf_or(tree: Any) -> Any:
