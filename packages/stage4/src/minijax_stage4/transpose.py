@@ -132,16 +132,8 @@ class BackwardPass:
         for atom, ct in zip(self.jaxpr.outvars, cts, strict=True):
             self.accumulate(atom, ct)
         for eqn in reversed(linear_eqns):
-            if cotangents.keys().isdisjoint(eqn.outvars):
-                continue
-            out_cts = [
-                cotangents.pop(var) if var in cotangents else Zero(tangent_type(var.aval))
-                for var in eqn.outvars
-            ]
-            with on_behalf_of(eqn.source):
-                in_cts = self.transpose(eqn, out_cts, list(map(self.read, eqn.invars)))
-                for atom, ct in zip(eqn.invars, in_cts, strict=True):
-                    self.accumulate(atom, ct)
+            if not cotangents.keys().isdisjoint(eqn.outvars):
+                self.pull_back(eqn)
         return [
             cotangents.get(var, Zero(tangent_type(var.aval))) if var in self.linear else None
             for var in self.jaxpr.invars
@@ -152,6 +144,17 @@ class BackwardPass:
         if isinstance(atom, Literal):
             return atom.val
         return UndefPrimal(atom.aval) if atom in self.linear else self.values[atom]
+
+    def pull_back(self, eqn: JaxprEqn) -> None:
+        """Send the cotangents of the results of an equation on to its operands."""
+        out_cts = [
+            self.cotangents.pop(var) if var in self.cotangents else Zero(tangent_type(var.aval))
+            for var in eqn.outvars
+        ]
+        with on_behalf_of(eqn.source):
+            in_cts = self.transpose(eqn, out_cts, list(map(self.read, eqn.invars)))
+            for atom, ct in zip(eqn.invars, in_cts, strict=True):
+                self.accumulate(atom, ct)
 
     def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
         """The cotangents of the operands of an equation from those of its results."""

@@ -3,13 +3,20 @@
 from typing import Any
 
 from minijax.primitives.varying import VaryingArray
-from minijax.runtime.templates import template_p, transposed
+from minijax.runtime.templates import (
+    Transposed,
+    apply_in,
+    run_backwards,
+    template_p,
+    transposed,
+)
 from minijax.settings.later import later
 from minijax.shardings import resharding
 from minijax.shardings.types import ShardedArray
-from minijax_stage2 import Zero
+from minijax_stage2 import Zero, add, current_trace, typeof
 from minijax_stage2.primitives import broadcast_in_dim_p
-from minijax_stage3 import Jaxpr, JaxprEqn
+from minijax_stage2.source import on_behalf_of
+from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import Atom
 from minijax_stage4 import transpose as stage4
 
@@ -28,10 +35,42 @@ class BackwardPass(stage4.BackwardPass):
         self.broadcast = {
             eqn.outvars[0] for eqn in jaxpr.eqns if eqn.primitive is broadcast_in_dim_p
         }
+        self.apply = apply_in(current_trace())
+
+    def pull_back(self, eqn: JaxprEqn) -> None:
+        if eqn.primitive is not template_p or not self.copy_transpose(eqn):
+            super().pull_back(eqn)
+
+    def copy_transpose(self, eqn: JaxprEqn) -> bool:
+        """Pull cotangents back through a template by its transpose, if that is a template, too."""
+        linear, cotangents = self.linear, self.cotangents
+        known: list[Any] = []
+        key: list[Any] = []
+        for atom in eqn.invars:
+            is_linear = atom in linear
+            if not is_linear:
+                known.append(self.values[atom] if type(atom) is Var else atom.val)
+            key.append(is_linear)
+        for var in eqn.outvars:
+            ct = cotangents.get(var)
+            if ct is not None:
+                known.append(ct)
+            key.append(None if ct is None else typeof(ct))
+        back: Transposed | None = eqn.params["template"].once(tuple(key), transposed)
+        if back is None:
+            return False
+        for place, ct in enumerate(self.apply(back.template, known, eqn.source)):
+            atom = eqn.invars[back.places[place]]
+            total = cotangents.get(atom)
+            if total is not None:
+                with on_behalf_of(eqn.source):
+                    ct = add(total, ct)
+            cotangents[atom] = ct
+        return True
 
     def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
         if eqn.primitive is template_p:
-            return transposed(eqn.params["template"], operands, cts)
+            return run_backwards(eqn.params["template"], operands, cts)
         # Programs of higher-order primitives convert values themselves.
         if not eqn.primitive.higher_order and ShardedArray in [
             type(getattr(x, "aval", None)) for x in (*cts, *operands)

@@ -12,8 +12,8 @@ it to each other, until a trace that stages a program writes its equations.
 
 import sys
 from collections.abc import Callable, Sequence
-from itertools import chain
-from types import FrameType
+from itertools import chain, count
+from types import FrameType, NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import dialect, python_scalars
 from minijax_stage2.source import Source, on_behalf_of, user_source
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.trace import Params, Trace, current_trace
+from minijax_stage2.trace import Params, Trace
 from minijax_stage2.vmap import BatchAxis, BatchDim, BatchTracer, vmap_flat
 from minijax_stage2.vmap import BatchTrace as PlainBatchTrace
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
@@ -125,9 +125,10 @@ class Template:
     def once(self, key: Any, make: Callable[["Template", Any], Any]) -> Any:
         """The result of `make` for this template and a key, kept for the next time."""
         under = dialect(), key
-        if under not in self.derived:
-            self.derived[under] = make(self, key)
-        return self.derived[under]
+        found = self.derived.get(under, self)  # which is none
+        if found is self:
+            found = self.derived[under] = make(self, key)
+        return found
 
 
 class TakesTemplates(Trace):
@@ -282,19 +283,20 @@ class PartialEvalTrace(Transforming, PlainPartialEvalTrace):
 
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         tracer, constants = self.tracer, self.constants
-        for x in args:
-            if type(x) is tracer and x.interpreter is self:
-                break
-        else:
+        operands: list[Any] = [
+            x.variable if type(x) is tracer and x.interpreter is self else None for x in args
+        ]
+        if operands.count(None) == len(operands):
             return self.apply_below(template, args, source)
-        operands: list[Any] = []
-        for x in args:
-            if type(x) is tracer and x.interpreter is self:
-                operands.append(x.variable)
-            elif id(x) in constants:
-                operands.append(constants[id(x)][0])
-            else:
-                operands.append(self.to_atom(x))
+        for place, atom in enumerate(operands):
+            if atom is None:
+                x = args[place]
+                if isinstance(x, Tracer) and x.interpreter is self.parent:
+                    if id(x) not in constants:
+                        constants[id(x)] = Var(x.aval), x
+                    operands[place] = constants[id(x)][0]
+                else:
+                    operands[place] = self.to_atom(x)
         outvars = [Var(aval) for aval in template.out_avals]
         params = {"template": template}
         self.eqns.append(JaxprEqn(template_p, operands, outvars, params, source))
@@ -328,8 +330,9 @@ class JVPTrace(Transforming, PlainJVPTrace):
         for x in args:
             if type(x) is tracer and x.interpreter is self:
                 primals.append(x.primal)
-                tangents.append(x.tangent)
-                nonzero.append(typeof(x.tangent))
+                tangent = x.tangent
+                tangents.append(tangent)
+                nonzero.append(tangent.aval if isinstance(tangent, Tracer) else typeof(tangent))
             else:
                 primals.append(x)
                 nonzero.append(None)
@@ -339,11 +342,11 @@ class JVPTrace(Transforming, PlainJVPTrace):
         if halves is None:
             return self.run_rules(template, args, source)
         outs = apply(halves.known, primals, source)
-        count = len(template.outs)
-        dots = iter(apply(halves.linear, [*outs[count:], *tangents], source))
+        residuals = outs[len(template.outs) :]
+        dots = apply(halves.linear, residuals + tangents, source)
         return [
-            tracer(self, out, next(dots), source) if has_tangent else out
-            for out, has_tangent in zip(outs, halves.have_tangents, strict=False)
+            outs[i] if place is None else tracer(self, outs[i], dots[place], source)
+            for i, place in halves.outs
         ]
 
 
@@ -410,12 +413,12 @@ class Linearized(NamedTuple):
     Attributes:
         known: from the operands to the results, then the residuals.
         linear: from the residuals, then the tangents to those of the results that have one.
-        have_tangents: for each result whether it has one.
+        outs: for each result its number, and that of its tangent or None.
     """
 
     known: Template
     linear: Template
-    have_tangents: list[bool]
+    outs: list[tuple[int, int | None]]
 
 
 # --8<-- [start:linearize]
@@ -446,7 +449,9 @@ def _linearize(template: Template, nonzero: Some) -> Linearized | None:
     if halves is None or not is_own or any(dot.is_known for dot in found):
         return None
     program = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
-    return Linearized(halves, Template(program, []), [type(dot) is not Zero for dot in dots])
+    places = count()
+    outs = [(i, None if type(dot) is Zero else next(places)) for i, dot in enumerate(dots)]
+    return Linearized(halves, Template(program, []), outs)
 
 
 # --8<-- [end:linearize]
@@ -477,44 +482,29 @@ class Transposed(NamedTuple):
     Attributes:
         template: from the other operands, then the cotangents, to those of the operands that get
             one.
-        arrived: for each operand whether it gets one.
+        places: the numbers of those operands.
     """
 
     template: Template
-    arrived: list[bool]
+    places: list[int]
 
 
-def transposed(template: Template, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-    """The cotangents of those operands that are `UndefPrimal`, from those of the results."""
-    known: list[Any] = []
-    key: list[ShapedArray | bool | None] = []
-    for x in operands:
-        if type(x) is not UndefPrimal:
-            known.append(x)
-        key.append(type(x) is UndefPrimal)
-    for ct in cts:
-        if type(ct) is Zero:
-            key.append(None)
-        else:
-            known.append(ct)
-            key.append(typeof(ct))
-    back: Transposed | None = template.once(tuple(key), _transpose)
-    if back is None:
-        return _run_backwards(template, operands, cts)
-    outs = iter(apply_in(current_trace())(back.template, known, user_source()))
-    return [next(outs) if arrives else None for arrives in back.arrived]
-
-
-def _run_backwards(template: Template, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+def run_backwards(template: Template, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """The cotangents of those operands that are `UndefPrimal`, by rules for each equation."""
     jaxpr = template.jaxpr
     program = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
     return backward_pass(program, [*template.consts, *operands], cts)[len(template.consts) :]
 
 
-def _transpose(template: Template, key: tuple[Any, ...]) -> Transposed | None:
+def transposed(template: Template, key: tuple[Any, ...]) -> Transposed | None:
+    """The transpose of a template, or None if it cannot be copied.
+
+    The key says for each operand whether it is linear, and for each result the type of its
+    cotangent, or None.
+    """
     avals = template.jaxpr.in_avals
     linear, given = key[: len(avals)], key[len(avals) :]
-    arrived: list[bool] = []
+    places: list[int] = []
 
     def backwards(*values: Any) -> list[Any]:
         rest = iter(values)
@@ -526,13 +516,13 @@ def _transpose(template: Template, key: tuple[Any, ...]) -> Transposed | None:
             Zero(tangent_type(atom.aval)) if ct is None else next(rest)
             for atom, ct in zip(template.jaxpr.outvars, given, strict=True)
         ]
-        in_cts = _run_backwards(template, operands, cts)
-        arrived[:] = [ct is not None and type(ct) is not Zero for ct in in_cts]
-        return [ct for ct in in_cts if ct is not None and type(ct) is not Zero]
+        in_cts = run_backwards(template, operands, cts)
+        places[:] = [i for i, ct in enumerate(in_cts) if type(ct) not in (NoneType, Zero)]
+        return [in_cts[i] for i in places]
 
     known = [aval for aval, is_linear in zip(avals, linear, strict=True) if not is_linear]
     found = staged(backwards, [*known, *(aval for aval in given if aval is not None)])
-    return None if found is None else Transposed(found, arrived)
+    return None if found is None else Transposed(found, places)
 
 
 def expanded(jaxpr: Jaxpr) -> Jaxpr:
