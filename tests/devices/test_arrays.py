@@ -651,3 +651,14 @@ def where_calls_run(lib):
 
 def test_calls_known_by_their_types_run_where_arguments_lie():
     assert where_calls_run(minijax) == where_calls_run(jax)
+
+
+def test_arrays_are_of_one_class_wherever_they_lie():
+    """Libraries compare `type(x)`."""
+    jnp = minijax.numpy
+    x, last = jnp.arange(8.0), minijax.devices()[-1]
+    sharded = minijax.device_put(x, minijax.NamedSharding(mesh_of(minijax), minijax.P("x")))
+    with minijax.default_device(last):
+        uncommitted = jnp.ones(3)
+    arrays = [x, sharded, sharded * 2, minijax.device_put(x, last), uncommitted, uncommitted + 1]
+    assert {type(x) for x in arrays} == {minijax.Array}

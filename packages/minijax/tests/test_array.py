@@ -235,8 +235,9 @@ def test_tracers_of_each_class_have_the_methods_of_arrays():
     names -= {"addressable_data", "block_until_ready", "buffer", "committed", "delete", "device"}
     names -= {"copy_to_host_async", "delete_because", "devices", "is_deleted", "is_ready", "numpy"}
     names -= {"is_fully_addressable", "is_fully_replicated", "on_device_size_in_bytes", "platform"}
-    names -= {"addressable_shards", "format", "global_shards", "held", "sharding"}
-    names -= {"evaluate_primitive", "let_go_of_buffer", "placed", "unsafe_buffer_pointer"}
+    names -= {"addressable_shards", "format", "global_shards", "sharding"}
+    names -= {"call_key", "evaluate_primitive", "is_placed", "let_go_of_buffer"}
+    names -= {"unsafe_buffer_pointer"}
     names -= {"__buffer__", "__dlpack__", "__dlpack_device__", "__weakref__"}
 
     def check(x):

@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax.primitives.loops import region
 from minijax.primitives.varying import MeshAxis, index_text, manual_along_all
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, buffer_here
 from minijax.runtime.conversion import is_value, to_array
 from minijax.runtime.host_functions import NumberedFunction, call_text
 from minijax.runtime.ordered_effects import TOKEN
@@ -182,7 +182,7 @@ def _once_for_each_shard(
 
 def _argument(x: Any) -> Array:
     x = to_array(x)
-    return Array(x.buffer, x.aval.strip_weak_type())
+    return Array(buffer_here(x, x.aval), x.aval.strip_weak_type())
 
 
 # One for each function and way of calling it, so that programs that are traced anew, and are the

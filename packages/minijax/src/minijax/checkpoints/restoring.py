@@ -14,7 +14,7 @@ from minijax.checkpoints.steps import all_steps, described, directory_of, latest
 from minijax.checkpoints.storage import Numbers, Reader, StoredArray, message_of, tensorstore
 from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.operations import keystr, tree_flatten_with_path
-from minijax.runtime.array import Array, PlacedArray, of_library, put
+from minijax.runtime.array import Array, of_library, placed, put
 from minijax.runtime.conversion import given_type
 from minijax.runtime.default_placement import default_placement
 from minijax.shardings.sharding import Index, Sharding
@@ -181,7 +181,7 @@ def _target(leaf: Leaf, x: Any) -> _Target:
         kind, aval, sharding = "numpy", ShapedArray(x.shape, x.dtype.newbyteorder("=")), None
     elif isinstance(x, Array):
         kind, aval = "Array", x.aval
-        sharding = x.sharding if isinstance(x, PlacedArray) and x.committed else None
+        sharding = x.sharding if x.committed else None
     else:
         kind, aval, sharding = "Array", given_type(x), getattr(x, "sharding", None)
         if aval is None:
@@ -275,7 +275,7 @@ def _begin(
             used.add(key)
         where = sharding.placement(aval.ndim)
         buffer = xla.put_parts(on_device, where, for_devices, True)
-        return PlacedArray(buffer, type_at(aval, sharding))
+        return placed(buffer, type_at(aval, sharding))
 
     part = sharding.shard_shape(aval.shape) if sharding is not None else aval.shape
     itemsize = device_type(aval).dtype.itemsize

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from minijax import xla
 from minijax.runtime.ahead_of_time import Compiled
-from minijax.runtime.array import Array, PlacedArray, put
+from minijax.runtime.array import Array, put
 from minijax.runtime.compilation_cache import loaded_executables
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import PartitionedProgram
@@ -66,9 +66,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
         compilation.jaxpr.out_avals,
         compilation.kept,
         [
-            (backend.get(x.placed), x.sharding)
-            if isinstance(x, PlacedArray)
-            else (backend.get(x.buffer), None)
+            (backend.get(x.buffer), x.sharding if type(x) is Array and x.is_placed else None)
             for x in compilation.consts()
         ],
         compilation.options,

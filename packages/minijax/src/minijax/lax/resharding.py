@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax import xla
 from minijax.primitives.declare import declare
-from minijax.runtime.array import PlacedArray, place
+from minijax.runtime.array import Array, place, placed
 from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.sharding_text import constrained
@@ -103,13 +103,13 @@ declare(
 def _evaluate_less_divided(x: Any, *, mesh: AbstractMesh) -> list[Any]:
     """The same array; the axes of its mesh have other types."""
     (aval,) = _less_divided(typeof(x), mesh=mesh)
-    if not isinstance(x, PlacedArray) or not isinstance(x.sharding, NamedSharding):
+    if type(x) is not Array or not isinstance(x.sharding, NamedSharding):
         return [x]
     at, spec = x.sharding.mesh, x.sharding.spec
     assert isinstance(at, Mesh)  # for the array lies there
     sharding = NamedSharding(Mesh(at.devices, at.axis_names, mesh.axis_types), spec)
     where = sharding.placement(aval.ndim)
-    return [type(x)(xla.with_placement(x.placed, device_type(aval), where), aval)]
+    return [placed(xla.with_placement(x.buffer, device_type(aval), where), aval, x.committed)]
 
 
 evaluators[to_auto_p] = _evaluate_less_divided

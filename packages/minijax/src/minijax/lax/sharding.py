@@ -16,6 +16,7 @@ from minijax.primitives.sharding_rules import as_operands
 from minijax.primitives.varying import mesh_axes_of, names_of_mesh_axes, plain_type, pvary
 from minijax.runtime.array import (
     Array,
+    alias,
     array,
     in_own_memory,
     is_readable,
@@ -250,7 +251,9 @@ def placed(caller: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
     if sharding is not None:
         return tree_map(lambda leaf: _placed(caller, leaf, sharding), x)
     default = default_placement()
-    if default is None or not default.committed or type(x) is not Array or not is_evaluating():
+    if default is None or not default.committed or type(x) is not Array or x.is_placed:
+        return x
+    if not is_evaluating():
         return x
     return place(x, default.sharding)
 
@@ -285,7 +288,7 @@ def _put(
         raise type(error)(f"device_put: x{path}: {error}") from None
     if donate and isinstance(leaf, Array):
         if on_device is leaf:
-            on_device = type(leaf)(leaf.held, leaf.aval)
+            on_device = alias(leaf)
         leaf.delete_because("donated to `device_put`")
     elif on_device is leaf and may_alias is False:
         on_device = leaf.copy()

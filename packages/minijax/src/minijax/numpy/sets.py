@@ -238,7 +238,7 @@ def cut_to(count: int, x: Any, axis: int = 0) -> Any:
     """The first elements, cut in numpy: a new count is no reason to compile."""
     if x is None or count == typeof(x).shape[axis]:
         return x
-    if type(x) is not Array:
+    if type(x) is not Array or x.is_placed:
         return lax.slice_in_dim(x, 0, count, axis=axis)
     part = np.asarray(x)[(slice(None),) * axis + (slice(count),)]
     return from_numpy(np.ascontiguousarray(part), typeof(x).weak_type)

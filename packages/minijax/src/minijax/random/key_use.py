@@ -14,6 +14,7 @@ from typing import Any
 from minijax.errors.classes import KeyReuseError
 from minijax.primitives.declare_program import declare_program
 from minijax.primitives.sharding_rules import as_operands
+from minijax.runtime.array import alias
 from minijax.settings.config import Switch
 from minijax.settings.debugging import key_reuse_option
 from minijax_stage2 import Primitive, bind1
@@ -86,7 +87,7 @@ def cloned(key: Any) -> Any:
 def _evaluate(key: Any, *, use: KeyUse | None) -> list[Any]:
     if use is not None:
         take(key, use)
-    return [type(key)(key.held, key.aval)]  # another object, and so another key
+    return [alias(key)]  # another object, and so another key
 
 
 declare_program(

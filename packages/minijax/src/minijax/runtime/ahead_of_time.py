@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from minijax import xla
-from minijax.runtime.array import PlacedArray
+from minijax.runtime.array import Array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.pipeline import Compilation, checked_options
 from minijax.runtime.places import Places, Shardings
@@ -461,7 +461,7 @@ class Compiled(_Stage):
 
     def _require_shardings(self, leaves: Sequence[Any]) -> None:
         for number, (x, expected) in enumerate(zip(leaves, self._input_shardings, strict=True)):
-            if expected is None or type(x) is not PlacedArray:
+            if expected is None or type(x) is not Array or not x.committed:
                 continue
             if not x.sharding.is_equivalent_to(expected, x.aval.ndim):
                 raise ValueError(

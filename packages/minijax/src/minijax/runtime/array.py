@@ -2,8 +2,8 @@
 
 It can be copied, pickled, read by other libraries without a copy, waited for and deleted.
 
-Most Arrays lie on the default device, and calls with these have a fast path. Arrays on another
-device, or divided among several, are of a subclass, `PlacedArray`, which the fast path excludes.
+Arrays on one device and on several are of one class. Most lie on the default device, where nobody
+put them on purpose; what sets the others apart is their `call_key`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import Primitive, ShapedArray, Tracer, float0, typeof
 from minijax_stage2.shaped_array import Shape, dialect, short_dtype
 from minijax_stage3 import backend
-from minijax_stage3.array import new_buffer
+from minijax_stage3.array import new_buffer, to_buffer
 from minijax_stage3.executable import device_type
 from minijax_stage3.lowering import element_type
 
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 _INTERNAL = frozenset(
     (
         "buffer",
+        "call_key",
         "delete_because",
         "evaluate_primitive",
-        "held",
+        "is_placed",
         "let_go_of_buffer",
         "numpy",
-        "placed",
     )
 )
 
@@ -92,10 +92,16 @@ class Array(stage3.Array, metaclass=_ArrayType):
     (Array([0, 2, 4], dtype=int8), 3, array([0, 1, 2], dtype=int8))
     """
 
-    __slots__ = ("_deleted",)
+    __slots__ = ("_deleted", "_shards", "call_key")
 
+    # The part of the array in the key of a call: its type, or a `Placed`.
+    call_key: ShapedArray | Placed
     _deleted: object
-    _holder = "buffer"  # the attribute that is the buffer
+    _shards: list[Shard]
+
+    def __init__(self, buffer: backend.Buffer, aval: ShapedArray):
+        self.buffer = buffer
+        self.aval = self.call_key = aval
 
     # --8<-- [end:array]
 
@@ -117,7 +123,13 @@ class Array(stage3.Array, metaclass=_ArrayType):
                 f"{self.aval} holds random keys, which are not numbers; random.key_data(x) gives "
                 "the words that they are made of"
             )
-        return super().numpy()
+        if not self.is_placed or self.aval.dtype == float0:  # which has no bits
+            return super().numpy()
+        try:
+            return self._host
+        except AttributeError:  # not asked for yet
+            self._host = read(self)
+            return self._host
 
     def __repr__(self) -> str:
         if hasattr(self, "_deleted"):
@@ -163,14 +175,9 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self.aval.dtype.itemsize
 
     @property
-    def held(self) -> backend.Buffer:
-        """The buffer that holds the array, on any device."""
-        return self.buffer
-
-    @property
     def sharding(self) -> Sharding:
         """The devices that hold the array, and the part of it on each."""
-        return sharding_of(xla.placement_of(self.held))
+        return sharding_of(xla.placement_of(self.buffer))
 
     @property
     def format(self) -> Format:
@@ -188,9 +195,14 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return self.sharding.device_set
 
     @property
+    def is_placed(self) -> bool:
+        """False if the array lies on the default device, and nobody put it there on purpose."""
+        return self.call_key is not self.aval
+
+    @property
     def committed(self) -> bool:
         """True if the user chose the device, so that programs run there."""
-        return False
+        return type(self.call_key) is Placed and self.call_key.committed
 
     def platform(self) -> str:
         """The kind of the devices that hold the array: "cpu" or "gpu"."""
@@ -208,12 +220,18 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def on_device_size_in_bytes(self) -> int:
         """The bytes of device memory that the array takes."""
-        return xla.nbytes(self.held)
+        return xla.nbytes(self.buffer)
 
     @property
     def addressable_shards(self) -> list[Shard]:
         """The parts of the array on the devices of this process, in its memory."""
-        return _shards_here(self)
+        try:
+            return self._shards
+        except AttributeError:  # not asked for yet
+            shards = _shards_here(self)
+            if self.is_placed:  # otherwise they would hinder the donation of the only buffer
+                self._shards = shards
+            return shards
 
     @property
     def global_shards(self) -> list[Shard]:
@@ -240,21 +258,25 @@ class Array(stage3.Array, metaclass=_ArrayType):
         Raises:
             RuntimeError: the computation failed, or the array was deleted.
         """
-        xla.block(self.held)
+        xla.block(self.buffer)
         return self
 
     def is_ready(self) -> bool:
         """Return True if the array is computed."""
-        return xla.is_ready(self.held)
+        return xla.is_ready(self.buffer)
 
     def copy_to_host_async(self) -> None:
         """Do nothing: on a CPU, the numbers are already on the host."""
-        _ = self.held
+        _ = self.buffer
 
     def copy(self) -> Array:
-        """An array of the same numbers in new memory."""
-        numbers = backend.get(self.buffer)  # a view that ends here, so that none hinders donation
-        return type(self)(new_buffer(numbers, self.aval), self.aval)
+        """An array of the same numbers and sharding in new memory."""
+        if type(self.call_key) is not Placed:
+            numbers = backend.get(self.buffer)  # a view that ends here, and hinders no donation
+            return Array(new_buffer(numbers, self.aval), self.aval)
+        _, where, committed = self.call_key
+        parts = [part.copy() for part in parts_here(self)]
+        return self.call_key.array(xla.put_parts(device_type(self.aval), where, parts, committed))
 
     __copy__ = copy
 
@@ -268,7 +290,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def is_deleted(self) -> bool:
         """Return True if the array was deleted, and its numbers are gone."""
-        return hasattr(self, "_deleted") or xla.is_deleted(self.held)
+        return hasattr(self, "_deleted") or xla.is_deleted(self.buffer)
 
     # --8<-- [start:deleted]
     def delete(self) -> None:
@@ -280,7 +302,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         if hasattr(self, "_deleted"):
             return
         self._deleted = reason
-        for name in (self._holder, "_host", "_shards"):
+        for name in ("buffer", "_host", "_shards"):
             with suppress(AttributeError):  # it was never set, or another thread was faster
                 delattr(self, name)
 
@@ -296,7 +318,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error: a live array finds every attribute before this is called."""
-            if name in ("buffer", "placed") and hasattr(self, "_deleted"):
+            if name == "buffer" and hasattr(self, "_deleted"):
                 raise RuntimeError(
                     f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where "
                     "they are needed later, keep a copy, `x.copy()`, or do not donate or delete it"
@@ -311,7 +333,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the numbers, of an array on one device; other code may read there."""
-        return self.held.unsafe_buffer_pointer()
+        return self.buffer.unsafe_buffer_pointer()
 
     def __dlpack__(
         self,
@@ -325,10 +347,13 @@ class Array(stage3.Array, metaclass=_ArrayType):
             raise BufferError("DLPack knows no random keys; random.key_data(x) gives their words")
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"an array on {self.device} cannot go to DLPack device {dl_device}")
-        return xla.to_dlpack(self.copy().buffer if copy else self.buffer, max_version)
+        buffer = buffer_here(self, self.aval)
+        if copy and buffer is self.buffer:
+            buffer = self.copy().buffer
+        return xla.to_dlpack(buffer, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return xla.dlpack_device(self.buffer)
+        return xla.dlpack_device(buffer_here(self, self.aval))
 
     def __buffer__(self, flags: int) -> memoryview:
         if self.dtype == float0:
@@ -581,66 +606,54 @@ class Array(stage3.Array, metaclass=_ArrayType):
         def view(self, dtype: DTypeLike | None = None, type: None = None) -> Array: ...
 
 
-class PlacedArray(Array):
-    """An Array on another device than the default one, or on several."""
+class Placed(NamedTuple):
+    """The part of an Array that lies elsewhere, or is committed, in the key of a call.
 
-    __slots__ = ("_shards", "placed")
+    Attributes:
+        aval: its type.
+        placement: the devices that hold it, and the part of it on each.
+        committed: whether the user chose them, so that programs run there.
+    """
 
-    placed: backend.Buffer
-    _shards: list[Shard]
+    aval: ShapedArray
+    placement: xla.Placement
+    committed: bool = True
 
-    def __init__(self, placed: backend.Buffer, aval: ShapedArray):
-        self.placed = placed
-        self.aval = aval
+    def array(self, buffer: backend.Buffer) -> Array:
+        """The Array of a buffer that lies there."""
+        x = Array(buffer, self.aval)
+        x.call_key = self
+        return x
 
-    _holder = "placed"
 
-    @property
-    def held(self) -> backend.Buffer:
-        """The buffer that holds the array, on any device."""
-        return self.placed
+def placed(buffer: backend.Buffer, aval: ShapedArray, committed: bool = True) -> Array:
+    """An Array that lies where its buffer does."""
+    return _placed(aval, xla.placement_of(buffer), committed).array(buffer)
 
-    @property
-    def sharding(self) -> Sharding:
-        """The devices that hold the array, and the part of it on each."""
-        return sharding_of(xla.placement_of(self.placed))
 
-    @property
-    def committed(self) -> bool:
-        """True if the user chose the device, so that programs run there."""
-        return True
+_placed = lru_cache(maxsize=4096)(Placed)  # keys of calls are mostly compared by identity
 
-    @property
-    def addressable_shards(self) -> list[Shard]:
-        """The parts of the array on the devices of this process, in its memory."""
-        try:
-            return self._shards
-        except AttributeError:  # not asked for yet
-            self._shards = _shards_here(self)
-            return self._shards
 
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """The numbers, as a read-only numpy array."""
-        if self.aval.dtype.names:  # keys, which are not numbers, or float0, which has no bits
-            return super().numpy()
-        try:
-            return self._host
-        except AttributeError:  # not asked for yet
-            self._host = read(self)
-            return self._host
+def some_placed(values: Sequence[Any]) -> bool:
+    """Return True if some of these are Arrays that do not simply lie on the default device."""
+    for x in values:  # noqa: SIM110  # `any` takes longer, and eager operations ask
+        if type(x) is Array and x.call_key is not x.aval:
+            return True
+    return False
 
-    def copy(self) -> PlacedArray:
-        """An array of the same numbers and sharding in new memory."""
-        where, on_device = xla.placement_of(self.placed), device_type(self.aval)
-        parts = [part.copy() for part in parts_here(self)]
-        return type(self)(xla.put_parts(on_device, where, parts, self.committed), self.aval)
 
-    __copy__ = copy
+def alias(x: Array) -> Array:
+    """Another Array of the same buffer."""
+    same = Array(x.buffer, x.aval)
+    same.call_key = x.call_key
+    return same
 
-    @property
-    def buffer(self) -> backend.Buffer:
-        """A copy on the default device, for programs that run only there."""
-        return new_buffer(read(self), self.aval)
+
+def buffer_here(x: Any, aval: ShapedArray) -> backend.Buffer:
+    """`x` on the default device, for programs that run only there."""
+    if type(x) is Array and x.is_placed:
+        return new_buffer(read(x), x.aval)
+    return to_buffer(x, aval)
 
 
 # What functions of arrays take.
@@ -649,12 +662,12 @@ ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | com
 
 def is_readable(x: Array) -> bool:
     """Return True if this process holds all numbers of the array."""
-    return not isinstance(x, PlacedArray) or bool(xla.placement_of(x.placed).is_readable)
+    return not x.is_placed or bool(xla.placement_of(x.buffer).is_readable)
 
 
 def _is_shown(x: Array) -> bool:
     """Return True if the text of the array has its numbers."""
-    return not isinstance(x, PlacedArray) or x.is_fully_addressable or x.is_fully_replicated
+    return not x.is_placed or x.is_fully_addressable or x.is_fully_replicated
 
 
 def read(x: Array) -> np.ndarray[Any, Any]:
@@ -671,36 +684,22 @@ def read(x: Array) -> np.ndarray[Any, Any]:
             "minijax.experimental.multihost_utils.process_allgather(x, tiled=True) gives them to "
             "all processes; x.addressable_shards has the parts of this one"
         )
-    return backend.get(x.held)
+    return backend.get(x.buffer)
 
 
 def parts_here(x: Array) -> list[np.ndarray[Any, Any]]:
     """The parts of an array on the devices of this process, in the order of the devices."""
     if is_readable(x):
-        numbers = backend.get(x.held)
+        numbers = backend.get(x.buffer)
         return [numbers[index] for index in x.sharding.indices_here(x.shape)]
     if not x.sharding.addressable_devices:
         return []
     aval = device_type(x.aval)
     shape = x.sharding.shard_shape(x.shape)
-    return xla.parts_here(x.held, ShapedArray(shape, aval.dtype))
+    return xla.parts_here(x.buffer, ShapedArray(shape, aval.dtype))
 
 
-class UncommittedArray(PlacedArray):
-    """An Array on another device than the first, where nobody put it on purpose.
-
-    So it does not say where a program runs that uses it.
-    """
-
-    __slots__ = ()
-
-    @property
-    def committed(self) -> bool:
-        """True if the user chose the device, so that programs run there."""
-        return False
-
-
-def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -> PlacedArray:
+def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -> Array:
     """An Array of type `aval` and the given sharding, from a numpy array or another Array.
 
     Raises:
@@ -708,24 +707,22 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
     """
     indices = sharding.indices_here(aval.shape)
     where = sharding.placement(aval.ndim)
-    array_type = PlacedArray if committed else UncommittedArray
     aval = type_at(unsharded(aval), sharding)
-    if isinstance(x, PlacedArray):
-        if xla.placement_of(x.placed) is where:
-            is_it = type(x) is array_type and x.aval is aval
-            return x if is_it else array_type(x.placed, aval)
-        if not is_readable(x):
-            moved: PlacedArray = _move_on_devices(x, sharding, array_type)
-            return moved
+    wanted = _placed(aval, where, committed)
     if isinstance(x, Array):
+        if x.is_placed and xla.placement_of(x.buffer) is where:
+            return x if x.call_key == wanted else wanted.array(x.buffer)
+        if not is_readable(x):
+            moved: Array = _move_on_devices(x, sharding, committed)
+            return moved
         with xla.moving_between_devices(aval, x.devices(), sharding.device_set):
-            return put(backend.get(x.held), aval, sharding, committed)
+            return put(backend.get(x.buffer), aval, sharding, committed)
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
     parts = [x[index] for index in indices] if x.ndim else [x] * len(indices)
     if _repeats_parts(sharding, aval.shape) or 0 in x.strides:  # as where it is broadcast
         parts = [part.copy() for part in parts]  # jaxlib takes none that share memory
-    return array_type(xla.put_parts(on_device, where, parts, committed), aval)
+    return wanted.array(xla.put_parts(on_device, where, parts, committed))
 
 
 @lru_cache(maxsize=4096)
@@ -741,7 +738,7 @@ def place(x: Array, sharding: Sharding | None) -> Array:
     if sharding is None:
         return x
     is_single = isinstance(sharding, SingleDeviceSharding)
-    if is_single and type(x) is Array and xla.is_the_only(sharding.device_tuple):
+    if is_single and not x.is_placed and xla.is_the_only(sharding.device_tuple):
         return x
     return put(x, x.aval, sharding)
 
@@ -802,10 +799,10 @@ class Shard:
         )
 
 
-def _on_one_device(buffer: backend.Buffer, aval: ShapedArray, device: Any) -> PlacedArray:
+def _on_one_device(buffer: backend.Buffer, aval: ShapedArray, device: Any) -> Array:
     """A buffer on one device as an Array that says so, without a copy."""
     where = _only_placement(device, aval.ndim)
-    return PlacedArray(xla.with_placement(buffer, device_type(aval), where), aval)
+    return placed(xla.with_placement(buffer, device_type(aval), where), aval)
 
 
 @lru_cache(maxsize=4096)
@@ -816,7 +813,7 @@ def _only_placement(device: Any, ndim: int) -> xla.Placement:
 def _shards_here(x: Array) -> list[Shard]:
     """The parts of an Array on the devices of this process, which do not hold the array itself."""
     places = _places_of_shards(x.sharding, x.shape)
-    parts = [x.held] if len(places) == 1 else xla.buffers_here(x.held)
+    parts = [x.buffer] if len(places) == 1 else xla.buffers_here(x.buffer)
     shape = x.sharding.shard_shape(x.shape)
     aval = ShapedArray(shape, x.aval.dtype, x.aval.weak_type)
     here = places if len(parts) == len(places) else _places_here(x.sharding, x.shape)
@@ -868,7 +865,7 @@ def array(x: Any, dtype: Any = None) -> Any:
     if dtype is not None and type(x) is int:  # may not fit in a signed dtype
         x = np.asarray(x, dialect().dtype_of("array", dtype))
     out = of_library(stage3.array(x, dtype))
-    if out is not x and Switch.used and type(out) is Array:
+    if out is not x and Switch.used and type(out) is Array and not out.is_placed:
         place = default_placement()
         if place is not None and not place.committed:
             return put(out, out.aval, place.sharding, committed=False)

@@ -47,8 +47,8 @@ cdef extern from "Python.h":
 
 
 # What `configure` is told.
-cdef object array_type, placed_type
-cdef Py_ssize_t at_buffer, at_placed, at_aval, at_deleted  # where an Array has them
+cdef object array_type
+cdef Py_ssize_t at_buffer, at_aval, at_call_key, at_deleted  # where an Array has them
 cdef object interpreter, types_in_force, settings_in_force  # context variables
 cdef object outside, switch, put
 cdef dict registry
@@ -65,15 +65,14 @@ cdef object numpys_number = numpy.number
 
 
 def configure(
-    array, placed_array, current_interpreter, number_types, settings, types_outside, switches,
-    nodes, leaf_types, to_buffer,
+    array, current_interpreter, number_types, settings, types_outside, switches, nodes, leaf_types,
+    to_buffer,
 ):
     """Tell this module about the library that it serves.
 
     Arguments:
-        array: the class of arrays, with slots `buffer` and `aval`; instead of the buffer, one that
-            is deleted has why, in a slot `_deleted`.
-        placed_array: that of arrays on other devices, with slots `placed` and `aval`.
+        array: the class of arrays, with slots `buffer`, `aval` and `call_key`; instead of the
+            buffer, one that is deleted has why, in a slot `_deleted`.
         current_interpreter: the context variable of the interpreter; None: values are computed.
         number_types: the context variable of the number types of the running code.
         settings: the context variable whose value has the library's own, `numbers`.
@@ -83,12 +82,12 @@ def configure(
         leaf_types: from number types and the class of a leaf to the function that finds its type.
         to_buffer: puts a leaf of a type on the device.
     """
-    global array_type, placed_type, at_buffer, at_placed, at_aval, at_deleted
+    global array_type, at_buffer, at_aval, at_call_key, at_deleted
     global interpreter, types_in_force, settings_in_force
     global outside, switch, registry, types_of_leaves, put
-    array_type, placed_type = array, placed_array
-    at_buffer, at_placed = offset_of(array, "buffer"), offset_of(placed_array, "placed")
-    at_aval, at_deleted = offset_of(array, "aval"), offset_of(array, "_deleted")
+    array_type = array
+    at_buffer, at_aval = offset_of(array, "buffer"), offset_of(array, "aval")
+    at_call_key, at_deleted = offset_of(array, "call_key"), offset_of(array, "_deleted")
     interpreter, types_in_force, settings_in_force = current_interpreter, number_types, settings
     outside, switch, registry = types_outside, switches, nodes
     types_of_leaves, put = leaf_types, to_buffer
@@ -111,12 +110,14 @@ cdef inline object buffer_of(object array):
     return array.buffer if buffer == NULL else <object>buffer  # which raises: it was deleted
 
 
-cdef inline object new_array(object cls, Py_ssize_t at, object buffer, object aval):
-    array = PyType_GenericAlloc(<PyTypeObject*><PyObject*>cls, 0)
+cdef inline object new_array(object buffer, object aval, object call_key):
+    array = PyType_GenericAlloc(<PyTypeObject*><PyObject*>array_type, 0)
     Py_INCREF(buffer)
-    slot(array, at)[0] = <PyObject*>buffer
+    slot(array, at_buffer)[0] = <PyObject*>buffer
     Py_INCREF(aval)
     slot(array, at_aval)[0] = <PyObject*>aval
+    Py_INCREF(call_key)
+    slot(array, at_call_key)[0] = <PyObject*>call_key
     return array
 
 
@@ -128,26 +129,24 @@ cdef class Program:
         launch: runs it.
         handlers: what the results are read with.
         avals: the types of the results.
+        call_keys: the part of each result in the keys of calls.
         unflatten: puts the results into their structure; None: there is one, and it has none.
         consts: the buffers of its first arguments.
         failure: given the buffers and a RuntimeError, the error to raise.
         collect_garbage: frees what launches leave behind.
-        is_placed: whether it runs on other devices, and so do its results lie there.
     """
 
-    cdef object launch, unflatten, failure, collect_garbage, result_type
-    cdef list handlers, avals, consts
-    cdef Py_ssize_t at
+    cdef object launch, unflatten, failure, collect_garbage
+    cdef list handlers, avals, call_keys, consts
     cdef unsigned int launches
 
     def __init__(
-        self, launch, handlers, avals, unflatten, consts, failure, collect_garbage, is_placed,
+        self, launch, handlers, avals, call_keys, unflatten, consts, failure, collect_garbage,
     ):
         self.launch, self.unflatten, self.failure = launch, unflatten, failure
         self.collect_garbage, self.launches = collect_garbage, 0
-        self.handlers, self.avals, self.consts = list(handlers), list(avals), list(consts)
-        self.result_type = placed_type if is_placed else array_type
-        self.at = at_placed if is_placed else at_buffer
+        self.handlers, self.consts = list(handlers), list(consts)
+        self.avals, self.call_keys = list(avals), list(call_keys)
 
     def __call__(self, list buffers):
         return self.run(buffers)
@@ -169,11 +168,9 @@ cdef class Program:
         if self.launches % LAUNCHES == 0:
             self.collect_garbage()
         if self.unflatten is None:
-            return new_array(self.result_type, self.at, results[0], self.avals[0])
+            return new_array(results[0], self.avals[0], self.call_keys[0])
         for i in range(len(results)):
-            results[i] = new_array(
-                self.result_type, self.at, results[i], self.avals[i]
-            )
+            results[i] = new_array(results[i], self.avals[i], self.call_keys[i])
         return self.unflatten(results)
 
 
@@ -233,7 +230,6 @@ cdef class Known:
     cdef tuple key
     cdef object execute
     cdef tuple order
-    cdef list placements  # whose identities are in the key
 
 
 cdef object NEW = object()  # a call of a key that was not there before
@@ -333,11 +329,10 @@ cdef class KnownCalls:
             return
         else:
             given = call.buffers_on_device()
-        known.placements = call.placements
         # Where programs run elsewhere, what they take are the leaves themselves.
         if len(wanted) == len(order) == len(given) and all([
             type(x) is type(given[i])
-            and (x is given[i] or type(call.leaves[i]) not in (array_type, placed_type))
+            and (x is given[i] or type(call.leaves[i]) is not array_type)
             for i, x in zip(order, wanted)
         ]):
             known.execute = execute
@@ -494,7 +489,6 @@ cdef class Call:
     cdef list buffers  # of the Arrays; of others, the leaf
     cdef list leaves  # None: they are not wanted
     cdef list others  # the positions and types of leaves that are no Arrays; None: there are none
-    cdef list placements  # of the Arrays on other devices; None: there are none
     cdef object numbers
 
     cdef inline bint put(self, object part) except -1:
@@ -532,8 +526,6 @@ cdef class Call:
         for leaf in self.leaves:
             if type(leaf) is array_type and slot(leaf, at_buffer)[0] == NULL:
                 return True
-            if type(leaf) is placed_type and slot(leaf, at_placed)[0] == NULL:
-                return True
         return False
 
     cdef bint add_static(self, object x, int depth) except -1:
@@ -561,9 +553,7 @@ cdef class Call:
             buffer = slot(x, at_buffer)[0]
             if buffer == NULL:  # it was deleted, which Python says better
                 return False
-            return self.add_leaf(x, <object>buffer, <object>slot(x, at_aval)[0])
-        if cls is placed_type:
-            return self.add_placed(x)
+            return self.add_leaf(x, <object>buffer, <object>slot(x, at_call_key)[0])
         if depth > DEEPEST:
             return False
         if cls is dict:
@@ -597,23 +587,11 @@ cdef class Call:
             return self.add_items(cls, tuple(x), depth)
         return False
 
-    cdef bint add_placed(self, object x) except -1:
-        """Add an Array on other devices, of which there is one placement for equal shardings."""
-        cdef PyObject* buffer = slot(x, at_placed)[0]
-        if buffer == NULL:
-            return False
-        placement = (<object>buffer)._sharding
-        if self.placements is None:
-            self.placements = []
-        self.placements.append(placement)
-        self.put(<size_t><PyObject*>placement)
-        return self.add_leaf(x, <object>buffer, <object>slot(x, at_aval)[0])
-
-    cdef inline bint add_leaf(self, object x, object buffer, object aval) except -1:
+    cdef inline bint add_leaf(self, object x, object buffer, object part) except -1:
         self.buffers.append(buffer)
         if self.leaves is not None:
             self.leaves.append(x)
-        return self.put(aval)
+        return self.put(part)
 
     cdef bint add_items(self, object cls, tuple items, int depth) except -1:
         self.put(cls)

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from minijax import xla
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, buffer_here
 from minijax.runtime.lowering import lower
 from minijax.runtime.observers import BY_XLA, observed
 from minijax.settings.config import config
@@ -19,7 +19,6 @@ from minijax.xla.compile_options import Options
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import Jaxpr
 from minijax_stage3.abstract_eval import once_for_types
-from minijax_stage3.array import to_buffer
 from minijax_stage3.backend import Device, Executable
 from minijax_stage3.executable import CompiledJaxpr, jaxpr_of_primitive
 
@@ -157,5 +156,5 @@ def compile_primitive(
 
 def call(compiled: CompiledJaxpr, args: Sequence[Any]) -> list[Array]:
     """Execute a compiled jaxpr on Arrays or numbers of the types that it was compiled for."""
-    buffers = list(map(to_buffer, args, compiled.in_avals))
+    buffers = list(map(buffer_here, args, compiled.in_avals))
     return list(map(Array, compiled.execute(buffers), compiled.out_avals))

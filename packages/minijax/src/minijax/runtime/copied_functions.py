@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.array import Array
 from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.runtime.switched_on import adds_equations
 from minijax.runtime.templates import staged, templates_of_primitives
@@ -27,7 +27,7 @@ from minijax_stage2.source import user_source
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 
 _MOST_KEYS = 1024  # of one function; Python numbers are in keys, and may differ in each call
-_ARRAYS = frozenset((Array, PlacedArray, np.ndarray))
+_ARRAYS = frozenset((Array, np.ndarray))
 _VALUES = frozenset((bool, int, str, bytes, type(None), type))
 
 

@@ -370,6 +370,7 @@ def block_until_ready(x: Tree) -> Tree:
     >>> y = minijax.block_until_ready(jnp.ones((100, 100)) @ jnp.ones((100, 100)))
     >>> seconds = time.perf_counter() - start
     """
-    leaves, _ = fast_flatten(x)  # of which tracers are instances of Array, too
-    xla.block_all([leaf.held for leaf in leaves if issubclass(type(leaf), Array | Token)])
+    leaves, _ = fast_flatten(x)
+    held = [leaf for leaf in leaves if type(leaf) in (Array, Token)]
+    xla.block_all([leaf.held if type(leaf) is Token else leaf.buffer for leaf in held])
     return x

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import switched_on
-from minijax.runtime.array import PlacedArray, UncommittedArray, of_library
+from minijax.runtime.array import of_library, some_placed
 from minijax.runtime.compiling import call, compile_primitive
 from minijax.runtime.partitioning import evaluate_jaxpr, evaluate_partitioned
 from minijax.runtime.places import places_of
@@ -117,8 +117,6 @@ class DeviceTrace(EvalTrace):
     ) -> list[Any]:
         if Switch.used:
             require_execution(primitive)
-        types = [*map(type, args)]
-        is_placed = Switch.used or PlacedArray in types or UncommittedArray in types
         if primitive is jit_p:
             outs = evaluate_jaxpr(params["jaxpr"], f"jit_{params['name']}", args)
         elif primitive.higher_order:
@@ -127,7 +125,7 @@ class DeviceTrace(EvalTrace):
             in_avals = tuple([typeof(x) for x in args])
             if primitive in evaluators:
                 outs = evaluators[primitive](*args, **params)
-            elif is_placed:
+            elif Switch.used or some_placed(args):
                 outs = evaluate_partitioned(primitive, args, in_avals, params, places_of(args))
             else:
                 outs = call(compile_primitive(primitive, in_avals, params), args)

@@ -16,7 +16,7 @@ from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime import ahead_of_time as stages
 from minijax.runtime import switched_on
-from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.array import Array
 from minijax.runtime.conversion import tree_to_arrays, type_of
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.default_placement import DefaultPlacement
@@ -50,8 +50,8 @@ from minijax.runtime.refs import (
 from minijax.runtime.refs import Places as RefPlaces
 from minijax.runtime.signature import (
     Signature,
-    places_in_key,
     settings_here,
+    types_in_key,
     types_of_leaves,
 )
 from minijax.runtime.static_arguments import StaticArguments, exact_type
@@ -147,7 +147,7 @@ class PjitFunction(PickledByName, Called):
                         return tree_to_arrays(self._bind(args, kwargs))
                     return self._call_inside(running if takes_templates else None, args, kwargs)
             settings = settings_here()
-            key: Any = [x.aval for x in args if type(x) is Array]
+            key: Any = [x.call_key for x in args if type(x) is Array]
             if len(key) == len(args) and not kwargs:
                 key.append(settings)
                 key, buffers = tuple(key), [x.buffer for x in args]
@@ -195,7 +195,7 @@ class PjitFunction(PickledByName, Called):
                 if position in argnums:
                     key += (cls if cls in _HAS_NO_PARTS else exact_type(x)), x
                 elif cls is Array:
-                    key.append(x.aval)
+                    key.append(x.call_key)
                     buffers.append(x.buffer)
                 else:
                     types = types_of_leaves(settings)
@@ -235,15 +235,17 @@ class PjitFunction(PickledByName, Called):
             static, args, kwargs = self._static.split(args, kwargs)
         leaves, tree = fast_flatten((args, kwargs))
         try:
-            avals = [x.aval for x in leaves if type(x) is Array]
-            if len(avals) < len(leaves):
+            keys = [x.call_key for x in leaves if type(x) is Array]
+            if len(keys) < len(leaves):
                 types = types_of_leaves(settings)
-                avals = [x.aval if type(x) is Array else types[type(x)](x) for x in leaves]
-            return (tree, tuple(avals), static, settings, ()), leaves
+                keys = [x.call_key if type(x) is Array else types[type(x)](x) for x in leaves]
+            return (tree, tuple(keys), static, settings), leaves
         except (KeyError, TypeError, OverflowError):
             pass  # outside of the handler, so that no error comes with this one
-        found = self._types_of(leaves, args, kwargs, type_of)
-        return (tree, found, static, settings, places_in_key(leaves)), leaves
+        avals = self._types_of(leaves, args, kwargs, type_of)
+        pairs = zip(leaves, avals, strict=True)
+        keys = [x.call_key if type(x) is Array else aval for x, aval in pairs]
+        return (tree, tuple(keys), static, settings), leaves
 
     def _types_of(
         self, leaves: Sequence[Any], args: Any, kwargs: Any, type_of: Callable[[Any], ShapedArray]
@@ -322,7 +324,7 @@ class PjitFunction(PickledByName, Called):
             return (self._fun(*args, **kwargs),)
         if is_evaluating():
             require_execution(self._name)
-        if self.is_users and (self.outer_refs or kwargs or not _ARRAYS.issuperset(map(type, args))):
+        if self.is_users and (self.outer_refs or kwargs or not {Array}.issuperset(map(type, args))):
             with_refs = call_with_refs(self, args, kwargs)
             if with_refs:
                 return with_refs
@@ -391,7 +393,8 @@ class PjitFunction(PickledByName, Called):
 
     def _traced_for(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
         """The function as a program, for which it runs once for all calls of a signature."""
-        tree, avals, static, *_ = signature
+        tree, keys, static, *_ = signature
+        avals = types_in_key(keys)
         key = tree, avals, static, dialect(), mesh_in_context.get()
         traced = self._traced.get(key)
         if traced is not None:
@@ -535,8 +538,6 @@ def clear_jitted() -> None:
     for function in list(_jitted):
         function.clear_cache()
 
-
-_ARRAYS = frozenset((Array, PlacedArray))
 
 _CONTAINERS = frozenset((tuple, list, dict))
 

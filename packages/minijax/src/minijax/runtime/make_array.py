@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
-from minijax.runtime.array import Array, PlacedArray, array, put, read
+from minijax.runtime.array import Array, array, placed, put, read
 from minijax.runtime.conversion import check_shape
 from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
@@ -75,15 +75,15 @@ def make_array_from_callback(
         aval = _type_of_whole(caller, shape, sharding, avals, name, dtype)
         parts = _apart([np.asarray(x, aval.dtype) for x in given])
         buffer = xla.put_parts(aval, sharding.placement(aval.ndim), parts, True)
-        return PlacedArray(buffer, type_at(aval, sharding))
-    placed = []
+        return placed(buffer, type_at(aval, sharding))
+    found = []
     for number, (x, device) in enumerate(zip(given, indices, strict=True)):
         try:
-            placed.append(_on_device(array(x), device))
+            found.append(_on_device(array(x), device))
         except TypeError as error:
             raise TypeError(f"{caller}: {name(number)}: {error}") from None
-    aval = _type_of_whole(caller, shape, sharding, [x.aval for x in placed], name, dtype)
-    return _of_parts(aval, sharding, placed)
+    aval = _type_of_whole(caller, shape, sharding, [x.aval for x in found], name, dtype)
+    return _of_parts(aval, sharding, found)
 
 
 def _apart(parts: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
@@ -134,7 +134,7 @@ def make_array_from_single_device_arrays(
         )
     numbers: dict[Any, int] = {}
     for number, x in enumerate(arrays):
-        if type(x) is not PlacedArray and (not isinstance(x, Array) or isinstance(x, Tracer)):
+        if not isinstance(x, Array) or isinstance(x, Tracer):
             raise TypeError(
                 f"{caller}: arrays[{number}] must be an Array, found {shown(x)} of type "
                 f"{type(x).__name__}; device_put(x, device) makes one of it"
@@ -220,7 +220,7 @@ def join_local(x: Any, sharding: NamedSharding) -> Array:
     """
     mesh = sharding.mesh
     assert isinstance(mesh, Mesh)
-    if isinstance(x, PlacedArray):
+    if type(x) is Array and x.is_placed:
         local = sharding.update(mesh=mesh.local_mesh)
         if x.sharding.is_equivalent_to(local, x.ndim):
             return _seen_as(x, local, sharding)
@@ -243,8 +243,8 @@ def _seen_as(x: Array, found: NamedSharding, wanted: NamedSharding) -> Array:
     shape = [size * count for size, count in zip(part, wanted.parts(x.ndim), strict=True)]
     aval = unsharded(x.aval).update(shape=tuple(shape))
     where = wanted.placement(x.ndim)
-    buffer = xla.with_placement(x.held, device_type(aval), where)
-    return PlacedArray(buffer, type_at(aval, wanted))
+    buffer = xla.with_placement(x.buffer, device_type(aval), where)
+    return placed(buffer, type_at(aval, wanted))
 
 
 def _of_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> Array:
@@ -280,7 +280,7 @@ def _of_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> A
         parts.append(np.array(data[tuple(index)]))  # jaxlib takes none that share memory
     aval = ShapedArray(shape, local.dtype)
     buffer = xla.put_parts(device_type(aval), sharding.placement(ndim), parts, True)
-    return PlacedArray(buffer, type_at(aval, sharding))
+    return placed(buffer, type_at(aval, sharding))
 
 
 def _devices_here(caller: str, sharding: Sharding) -> list[Any]:
@@ -363,9 +363,9 @@ def _on_device(x: Any, device: Any) -> Array:
 
 
 def _of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[Array]) -> Array:
-    held = [x.held for x in parts]
+    held = [x.buffer for x in parts]
     where = sharding.placement(aval.ndim)
-    return PlacedArray(xla.join_parts(device_type(aval), where, held), type_at(aval, sharding))
+    return placed(xla.join_parts(device_type(aval), where, held), type_at(aval, sharding))
 
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 import numpy as np
 
 from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
-from minijax.runtime.array import Array, PlacedArray, place
+from minijax.runtime.array import Array, place
 from minijax.runtime.conversion import given_type, with_own_conversions
 from minijax.runtime.copied_functions import Templates, not_copied
 from minijax.runtime.default_placement import DefaultPlacement
@@ -122,13 +122,14 @@ class Creation(Operation):
         with library_evaluation(types_in_function()):
             signature, leaves = self._signature_of(settings, args, rest)
             where = Places((None,) * len(leaves), DefaultPlacement(sharding, True, True))
-            return self._program((*signature[:-1], where), where, args, rest), leaves
+            return self._program((*signature, where), where, args, rest), leaves
 
     def _sharding_of_first(self, args: Any, kwargs: Any) -> Sharding | None:
         """The sharding of the first argument, unless the result has another shape."""
         given = inspect.signature(self._fun).bind(*args, **kwargs).arguments
         first = next(iter(given.values()), None)
-        if given.get("shape") is None and (type(first) is PlacedArray or given_type(first)):
+        is_placed = type(first) is Array and first.is_placed
+        if given.get("shape") is None and (is_placed or given_type(first)):
             found = getattr(first, "sharding", None)
             has_devices = isinstance(found, Sharding) and not found.is_abstract
             return found if has_devices else None

@@ -7,7 +7,7 @@ to divide it; the partitioner then chooses the shardings of the results.
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax import xla
 from minijax.errors.classes import CompileError
-from minijax.runtime.array import PlacedArray, UncommittedArray, put
+from minijax.runtime.array import Array, Placed, placed, put
 from minijax.runtime.compiling import (
     call,
     compile_or_load_partitioned,
@@ -135,9 +135,11 @@ class PartitionedProgram:
             for aval, sharding in zip(self.out_avals, self.out_shardings, strict=True)
         ]
         executable.set_results(list(map(device_type, self.out_avals)), where, self.committed)
-        self.array_type: Any = PlacedArray if self.committed else UncommittedArray
-        if abstract_token in self.out_types:
-            self.array_type = partial(result_of_type, array_type=self.array_type)
+        self.results = [
+            Placed(aval, place, self.committed)
+            for aval, place in zip(self.out_types, where, strict=True)
+        ]
+        self.makes_tokens = abstract_token in self.out_types
         for inspection in self.inspections:
             for found in inspection.found:
                 inspection.callback(self._sharding_of(xla.division_of(found), inspection.ndim))
@@ -169,11 +171,11 @@ class PartitionedProgram:
         types = ", ".join(map(str, self.in_avals)) or "nothing"
         return f"`{self.name.removeprefix('jit_')}` of {types}"
 
-    def __call__(self, arguments: Sequence[Any]) -> list[PlacedArray]:
+    def __call__(self, arguments: Sequence[Any]) -> list[Array]:
         """The results for arguments of the program's types."""
         buffers = [
-            x.placed
-            if isinstance(x, PlacedArray) and xla.placement_of(x.placed) is where
+            x.buffer
+            if type(x) is Array and xla.placement_of(x.buffer) is where
             else self._moved(number, x)
             for number, (x, where) in enumerate(zip(arguments, self.in_placements, strict=True))
         ]
@@ -181,11 +183,13 @@ class PartitionedProgram:
             results = self.executable.execute(buffers)
         else:
             results = self.shared.launch(self.executable.execute, buffers)
-        return list(map(self.array_type, results, self.out_types))
+        if self.makes_tokens:
+            return list(map(result_of_type, results, self.results))
+        return list(map(Placed.array, self.results, results))
 
     def _moved(self, number: int, x: Any) -> Any:
         """The buffer of an argument that is not where the program expects it."""
-        return put(x, self.in_avals[number], self.in_shardings[number]).placed
+        return put(x, self.in_avals[number], self.in_shardings[number]).buffer
 
     def as_text(self) -> str:
         """The program as optimized by XLA, in HLO."""
@@ -518,9 +522,7 @@ def _programs_for(where: Places) -> Any:
     return program
 
 
-def move_on_devices(
-    x: PlacedArray, sharding: Sharding, array_type: type[PlacedArray]
-) -> PlacedArray:
+def move_on_devices(x: Array, sharding: Sharding, committed: bool) -> Array:
     """`x` with another sharding, by a program of its devices.
 
     Raises:
@@ -534,7 +536,7 @@ def move_on_devices(
             "tiled=True) gives all of it to each process"
         )
     (out,) = _moving(x.aval, x.sharding, sharding)([x])
-    return array_type(out.placed, out.aval)
+    return placed(out.buffer, out.aval, committed)
 
 
 @lru_cache(maxsize=1024)

@@ -21,7 +21,7 @@ import numpy as np
 
 from minijax import xla
 from minijax.errors.classes import CompileError, JaxRuntimeError
-from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.array import Array, buffer_here
 from minijax.runtime.compiling import compile_text, once_for_jaxpr
 from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.observers import observed
@@ -46,7 +46,7 @@ from minijax_stage2.source import name_of, user_source
 from minijax_stage2.tree import PyTreeDef
 from minijax_stage3 import Jaxpr
 from minijax_stage3.array import Array as Stage3Array
-from minijax_stage3.array import new_buffer, to_buffer
+from minijax_stage3.array import new_buffer
 from minijax_stage3.executable import CompiledJaxpr, device_type
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import smaller_jaxpr
@@ -250,10 +250,11 @@ class Compilation:
             program = ProgramOnDevices(compiled, consts, kept, self.traced.out_tree)
         else:
             in_avals = self.traced.jaxpr.in_avals[len(self.traced.consts) :]
-            program = Program(self._on_default_device(consts), in_avals)
+            launch = self._on_default_device(consts)
+            program = Program(launch, in_avals, moves=bool(self.where.shardings))
         if not self.donated:
             return program
-        on_device = list(map(to_buffer, consts, self.jaxpr.in_avals))
+        on_device = list(map(buffer_here, consts, self.jaxpr.in_avals))
         return DonatingProgram(self.name, program, self.donated, on_device, names())
 
     def partitioned(self, argument_names: Callable[[], Sequence[str]]) -> PartitionedProgram | None:
@@ -281,7 +282,7 @@ class Compilation:
             self.where.default is not None
             or any(self.where.shardings[position] for position in self.kept if self.where.shardings)
             or any(self.out_shardings)
-            or any(type(x) is PlacedArray for x in consts)
+            or any(type(x) is Array and x.committed for x in consts)
             or bool(shardings_within(self.jaxpr))
         )
 

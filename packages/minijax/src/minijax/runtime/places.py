@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax.runtime.array import Array, PlacedArray, UncommittedArray
+from minijax.runtime.array import Array, some_placed
 from minijax.runtime.conversion import type_of
 from minijax.runtime.default_placement import DefaultPlacement, default_placement
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
@@ -36,19 +36,17 @@ NOWHERE = Places()
 
 def shardings_of(args: Sequence[Any]) -> Shardings:
     """The sharding of each argument that the user put somewhere; empty if all are plain Arrays."""
-    types = [*map(type, args)]
-    if PlacedArray in types:
-        return tuple([x.sharding if type(x) is PlacedArray else None for x in args])
-    return (None,) * len(args) if UncommittedArray in types else ()
+    if not some_placed(args):
+        return ()
+    return tuple([x.sharding if type(x) is Array and x.committed else None for x in args])
 
 
 def declared_shardings(types: Sequence[Any]) -> Shardings:
     """As `shardings_of`, for arguments that may be types, which have shardings, too."""
     found = []
     for x in types:
-        sharding = None if isinstance(x, Array) else getattr(x, "sharding", None)
-        if type(x) is PlacedArray:
-            sharding = x.sharding
+        is_free = isinstance(x, Array) and not (type(x) is Array and x.committed)
+        sharding = None if is_free else getattr(x, "sharding", None)
         is_said = isinstance(sharding, NamedSharding) and not sharding.mesh.empty
         found.append(sharding if is_said or isinstance(sharding, SingleDeviceSharding) else None)
     return tuple(found) if any(found) else ()

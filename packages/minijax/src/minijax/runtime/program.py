@@ -14,8 +14,8 @@ from minijax import xla
 from minijax.pytrees import structures
 from minijax.pytrees.fast_flatten import fast_unflatten
 from minijax.runtime import compiled_calls
-from minijax.runtime.array import Array, PlacedArray
-from minijax.runtime.signature import leaf_types
+from minijax.runtime.array import Array, Placed, buffer_here, some_placed
+from minijax.runtime.signature import leaf_types, types_in_key
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.settings.config import Switch
 from minijax.settings.number_types import settings_in_force
@@ -46,7 +46,7 @@ if compiled is None or TYPE_CHECKING:
 else:
     Called = compiled.Called
     compiled.configure(
-        Array, PlacedArray, in_context, dialect_in_force, settings_in_force, numpys_dialect, Switch,
+        Array, in_context, dialect_in_force, settings_in_force, numpys_dialect, Switch,
         registry, leaf_types, to_buffer,
     )  # fmt: skip
 
@@ -54,24 +54,29 @@ else:
 class Program:
     """A program on the default device.
 
+    Attributes:
+        execute: from the buffers of the leaves to the result; None: some are to be moved first.
+
     Arguments:
-        execute: from the buffers of the leaves to the result.
+        launch: from their buffers on the device to the result.
         in_avals: the types of the leaves.
+        moves: whether some lie elsewhere.
     """
 
-    __slots__ = ("execute", "in_avals")
+    __slots__ = ("execute", "in_avals", "launch")
 
-    def __init__(self, execute: Executor, in_avals: Sequence[ShapedArray]):
-        self.execute = execute
+    def __init__(self, launch: Executor, in_avals: Sequence[ShapedArray], moves: bool):
+        self.launch = launch
+        self.execute = None if moves else launch
         self.in_avals = in_avals
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves: Arrays, numbers and numpy arrays."""
-        return self.execute(self.buffers(leaves))
+        return self.launch(self.buffers(leaves))
 
     def buffers(self, leaves: Sequence[Any]) -> list[Buffer]:
         """The leaves on the device."""
-        found = [x.buffer for x in leaves if type(x) is Array]
+        found = [x.buffer for x in leaves if type(x) is Array and x.call_key is x.aval]
         return found if len(found) == len(leaves) else [*map(on_device, leaves, self.in_avals)]
 
     def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -83,7 +88,7 @@ def on_device(x: Any, aval: ShapedArray) -> Buffer:
     """A leaf on the default device, where numbers are kept for the next time."""
     if type(x) is int or (type(x) is float and x):  # zeros are equal, whatever their sign
         return _number_on_device(x, aval)
-    return to_buffer(x, aval)
+    return buffer_here(x, aval)
 
 
 _number_on_device = lru_cache(maxsize=4096)(to_buffer)
@@ -95,9 +100,11 @@ def executor(compiled: CompiledJaxpr, consts: Sequence[Any], out_tree: PyTreeDef
     It is made once for each program, so that a call does as little as possible.
     """
     execute, out_avals = compiled.execute, compiled.out_avals
-    const_buffers = [to_buffer(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)]
+    const_buffers = [
+        buffer_here(x, aval) for x, aval in zip(consts, compiled.in_avals, strict=False)
+    ]
     make = result_of_type if abstract_token in out_avals else Array
-    known = known_program(compiled.executable, out_avals, out_tree, make, const_buffers)
+    known = known_program(compiled.executable, out_avals, out_tree, const_buffers)
     if known is not None:
         return known
     if structures.is_one_leaf(out_tree) and not consts:
@@ -113,25 +120,24 @@ def executor(compiled: CompiledJaxpr, consts: Sequence[Any], out_tree: PyTreeDef
 
 def known_program(
     executable: Executable,
-    out_avals: Sequence[ShapedArray],
+    results: Sequence[ShapedArray | Placed],
     out_tree: PyTreeDef,
-    make: Any,
     consts: Sequence[Buffer] = (),
 ) -> Executor | None:
     """The executor of the extension module; None: it is not there, or knows no such programs.
 
     Arguments:
         executable: the program, whose first arguments are `consts`.
-        out_avals: the types of its results.
+        results: the `call_key` of each result.
         out_tree: their structure.
-        make: the class of its results.
     """
-    if compiled is None or make not in (Array, PlacedArray) or not xla.only_launches(executable):
+    out_avals = types_in_key(results)
+    if compiled is None or abstract_token in out_avals or not xla.only_launches(executable):
         return None
     program: Executor = compiled.Program(
-        executable.launch, executable.handlers, out_avals,
+        executable.launch, executable.handlers, out_avals, results,
         None if structures.is_one_leaf(out_tree) else fast_unflatten(out_tree), consts,
-        executable.failure, executable.collect_garbage, make is PlacedArray,
+        executable.failure, executable.collect_garbage,
     )  # fmt: skip
     return program
 
@@ -169,13 +175,12 @@ class ProgramOnDevices:
     def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Return the program of buffers, if nothing is to be moved; else this and the leaves."""
         program = self.program
-        placements = [xla.placement_of(x.placed) for x in leaves if type(x) is PlacedArray]
+        placements = [xla.placement_of(x.buffer) for x in leaves if type(x) is Array]
         is_direct = not self.consts and self.kept is None and program.shared is None
         if is_direct and [*map(id, placements)] == [*map(id, program.in_placements)]:
-            make, out_avals = program.array_type, program.out_types
-            known = known_program(program.executable, out_avals, self.out_tree, make)
+            known = known_program(program.executable, program.results, self.out_tree)
             if known is not None:
-                return known, [x.placed for x in leaves]
+                return known, [x.buffer for x in leaves]
         return self, list(leaves)
 
 
@@ -223,7 +228,7 @@ class DonatingProgram:
             ids = {*map(id, buffers)}
             if len(ids) < len(buffers) or not self.ids_of_constants.isdisjoint(ids):
                 self._refuse_shared(buffers)
-            result = program.execute(buffers)
+            result = program.launch(buffers)
             del buffers
         self._delete([leaves[position] for position in self.donated])
         return result
@@ -231,7 +236,7 @@ class DonatingProgram:
     def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Return what takes the leaves, None where the module has none, and the leaves."""
         execute = self.program.execute
-        if type(execute) is not compiled.Program:
+        if type(execute) is not compiled.Program or some_placed(leaves):
             return None, list(leaves)
         return compiled.Donation(execute, self.donated, lambda: Donated(self.name)), list(leaves)
 
@@ -239,11 +244,12 @@ class DonatingProgram:
         """Delete the donated Arrays whose memory XLA took."""
         reason = Donated(self.name)
         for x in arrays:
-            if type(x) is Array:  # which is quick, for a training step donates many
-                if x.buffer.is_deleted():  # and so nothing views its memory, not even itself
-                    x.let_go_of_buffer(reason)
-            elif isinstance(x, Array) and xla.is_deleted(x.held):
+            if type(x) is not Array or not x.buffer.is_deleted():
+                continue
+            if x.is_placed:
                 x.delete_because(reason)
+            else:  # which is quick, for a training step donates many; nothing views its memory
+                x.let_go_of_buffer(reason)
 
     def _refuse_shared(self, buffers: Sequence[Any]) -> None:
         names = self.argument_names

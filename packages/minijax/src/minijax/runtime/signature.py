@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax import xla
-from minijax.runtime.array import Array, PlacedArray
+from minijax.runtime.array import Array, Placed
 from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
 from minijax.settings.number_types import settings_in_force
@@ -46,10 +45,10 @@ def types_of_leaves(settings: Any) -> Rules:
     return leaf_types[settings[0] if type(settings) is tuple else settings]
 
 
-# The structure of the arguments, static ones replaced by None; the types of the leaves; the static
-# values, with their exact types; `settings_here()`; and `places_in_key(leaves)`, empty where all
-# lie on the default device. A plain tuple, which is quicker to make than one with names.
-Signature = tuple[Any, tuple[ShapedArray, ...], Any, Any, Any]
+# The structure of the arguments, static ones replaced by None; of the leaves, each Array's
+# `call_key` and the types of others; the static values, with their exact types; and
+# `settings_here()`. A plain tuple, which is quicker to make than one with names.
+Signature = tuple[Any, ...]
 
 _settings_in_force = settings_in_force.get  # bound, for every call asks
 
@@ -62,11 +61,6 @@ def settings_here() -> Any:
     return (numbers, mesh_in_context.get(), default_placement()) if Switch.used else numbers
 
 
-def places_in_key(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """Return class and placement of each leaf that is not on the default device, else None."""
-    return tuple(
-        [
-            (type(x), xla.placement_of(x.placed)) if isinstance(x, PlacedArray) else None
-            for x in leaves
-        ]
-    )
+def types_in_key(keys: Sequence[ShapedArray | Placed]) -> tuple[ShapedArray, ...]:
+    """The types of leaves of which a signature has these."""
+    return tuple([key.aval if isinstance(key, Placed) else key for key in keys])

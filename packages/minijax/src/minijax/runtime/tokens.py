@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.runtime.array import Array
+from minijax.runtime.array import Array, Placed
 from minijax.settings.key_types import no_numbers
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shaped_array import float0
@@ -126,7 +126,7 @@ class Token(Stage3Array):
     @property
     def held(self) -> backend.Buffer:
         """The buffer that is ready when the token is."""
-        return self._buf.held if isinstance(self._buf, Array) else self._buf
+        return self._buf.buffer if isinstance(self._buf, Array) else self._buf
 
     def block_until_ready(self) -> None:
         """Wait until what made the token is done."""
@@ -145,13 +145,14 @@ def _empty() -> backend.Buffer:
     return new_buffer(np.zeros(aval.shape, np.bool_), aval)
 
 
-def result_of_type(
-    buffer: backend.Buffer, aval: ShapedArray, array_type: type[Array] = Array
-) -> Any:
+def result_of_type(buffer: backend.Buffer, call_key: ShapedArray | Placed) -> Any:
     """Return a result of a program, an Array or a token."""
-    if aval is not abstract_token:
-        return array_type(buffer, aval)
-    return Token(buffer if array_type is Array else array_type(buffer, aval))
+    if call_key is abstract_token:
+        return Token(buffer)
+    if isinstance(call_key, Placed):
+        x = call_key.array(buffer)
+        return Token(x) if x.aval is abstract_token else x
+    return Array(buffer, call_key)
 
 
 __all__ = ["AbstractToken", "Token", "abstract_token"]

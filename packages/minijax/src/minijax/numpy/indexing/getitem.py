@@ -53,7 +53,7 @@ def getitem(x: Any, index: Any) -> Array:
             if shape:
                 return _element(x, bounded(index, shape[0]))
         is_mask = type(index) in (np.ndarray, Array) and index.dtype == np.bool_
-        if is_mask and type(x) is Array and x.dtype not in no_numbers:
+        if is_mask and type(x) is Array and x.dtype not in no_numbers and not x.is_placed:
             return _masked(x, np.asarray(index))
         return get(x, index)
     except Exception as error:
