@@ -1,6 +1,8 @@
 """Gathering, scattering and slicing by dimension numbers: what `jax.lax` gives for them."""
 
 import functools
+import itertools
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -193,6 +195,52 @@ def test_updates_that_are_moved_inside_share_their_derivative_too():
 
 def updates_like(x):
     return x * 0.25 + 1
+
+
+MEETING = {  # shapes of an array and of updates at 0, 1, 1, 3, 0; and the dimension numbers
+    "elements": ((4,), (5,), ((), (0,), (0,))),
+    "rows": ((4, 2), (5, 2), ((1,), (0,), (0,))),
+    "overlapping windows": ((6,), (5, 3), ((1,), (), (0,))),
+}
+
+
+@pytest.mark.parametrize("case", MEETING)
+def test_tangents_are_those_of_the_updates_that_stay(case, monkeypatch):
+    """Where updates meet, any may stay: this device takes every second scatter in reverse."""
+    module = sys.modules["minijax.lax.indexing.scatter"]
+    bind1, orders = module.bind1, itertools.cycle((1, -1))
+
+    def in_any_order(primitive, x, indices, updates, **params):
+        order = next(orders) if primitive is module.scatter_p else 1
+        return bind1(primitive, x, indices[::order], updates[::order], **params)
+
+    shape, of_updates, numbers = MEETING[case]
+    indices = mnp.array([[0], [1], [1], [3], [0]])
+    x = mnp.arange(float(np.prod(shape))).reshape(shape)
+    updates = -mnp.arange(float(np.prod(of_updates))).reshape(of_updates)  # among them is -0.0
+    params = {
+        "dimension_numbers": minijax.lax.ScatterDimensionNumbers(*numbers),
+        "indices_are_sorted": False,
+        "unique_indices": False,
+        "mode": minijax.lax.GatherScatterMode.FILL_OR_DROP,
+    }
+
+    def f(x, updates):
+        return module.bind1(module.scatter_p, x, indices, updates, **params)
+
+    first = f(x, updates)
+    monkeypatch.setattr(module, "winners_vary", lambda: True)
+    assert_alike(minijax.jvp(f, (x, updates), (x, updates)), (first, first))
+    monkeypatch.setattr(module, "bind1", in_any_order)
+    for _ in range(2):
+        out, tangent = minijax.jvp(f, (x, updates), (x, updates))
+        assert_alike(out, tangent)  # which are equal, so that each value tells its own tangent
+        out, pull = minijax.vjp(f, x, updates)
+        of_x, of_updates = pull(mnp.ones_like(out))
+        # The updates that stay have a cotangent, and the rest of the array.
+        assert out.sum() == (of_x * x).sum() + (of_updates * updates).sum()
+        assert out.size == of_x.sum() + of_updates.sum()
+    assert not np.array_equal(f(x, updates), f(x, updates))
 
 
 def test_derivatives_that_are_not_there_say_so():

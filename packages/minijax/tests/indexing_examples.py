@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minijax import lax
+from minijax import default_backend, lax
 from minijax.core import ShapedArray
 from minijax.lax import GatherScatterMode
 
@@ -91,7 +91,9 @@ def of(name):
     """The examples of the primitive of this name; none where it does not index."""
     if name.startswith("scatter") and name != "scatter_apply":
         is_ordered = name in ("scatter_min", "scatter_max")
-        return scatters(is_ordered, name == "scatter_mul")
+        # Where updates meet on a GPU, any may stay: programs need not agree.
+        any_stays = name == "scatter" and default_backend() != "cpu"
+        return scatters(is_ordered, name == "scatter_mul" or any_stays)
     families = {
         "gather": gathers,
         "dynamic_slice": dynamic_slices,

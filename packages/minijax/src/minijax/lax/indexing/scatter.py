@@ -7,13 +7,15 @@ moved inside in mode "clip".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minijax.lax.elementwise.arithmetic import div, mul, neg
-from minijax.lax.elementwise.comparisons import eq
+from minijax.lax.elementwise.comparisons import eq, ge
 from minijax.lax.elementwise.selection import select
 from minijax.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
@@ -36,6 +38,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.regions import calls_host, host_call_error
 from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.devices import default_backend
 from minijax.runtime.operation import operation
 from minijax.runtime.sharding_text import undivided_if_uneven
 from minijax.settings.promotion import result_type
@@ -351,7 +354,7 @@ def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) 
 
 
 def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
-    """A mask of the updates that remain where several go to one position.
+    """A mask of the updates that remain where several go to one position, and one of the positions.
 
     Every index scatters its own number, and then gathers to see whose number remains.
     """
@@ -363,7 +366,7 @@ def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any
     numbers = broadcasted_iota(dtype, (count,), 0)
     number = broadcast_in_dim(reshape(numbers, sizes), updates, batch)
     numbered = bind1(scatter_p, full(x.shape, -1, dtype), indices, number, **params)
-    return eq(gathered_like(numbered, indices, updates, params), number)
+    return eq(gathered_like(numbered, indices, updates, params), number), ge(numbered, 0)
 
 
 def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
@@ -378,7 +381,7 @@ def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> lis
     if isinstance(updates, UndefPrimal):
         updates_ct = gathered_like(ct, indices, aval.shape, params)
         if not params["unique_indices"]:
-            stays = _winners(typeof(ct), indices, aval.shape, params)
+            stays, _ = _winners(typeof(ct), indices, aval.shape, params)
             updates_ct = select(stays, updates_ct, full_like(updates_ct, 0))
     return [x_ct, None, updates_ct]
 
@@ -388,14 +391,37 @@ def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
-        out = bind1(primitive, x, indices, updates, **params)
+        scatter = partial(bind1, primitive, **params)
         if type(x_dot) is Zero and type(updates_dot) is Zero:
+            out = scatter(x, indices, updates)
             return [out], [Zero.like(out)]
         x_dot = full_like(x, 0) if type(x_dot) is Zero else x_dot
         updates_dot = full_like(updates, 0) if type(updates_dot) is Zero else updates_dot
-        return [out], [bind1(primitive, x_dot, indices, updates_dot, **params)]
+        is_one = math.prod(typeof(indices).shape[:-1]) == 1 or params["unique_indices"]
+        if primitive is scatter_p and not is_one and winners_vary():
+            scatter = _scatter_of_winners(typeof(x), indices, typeof(updates).shape, params)
+        return [scatter(x, indices, updates)], [scatter(x_dot, indices, updates_dot)]
 
     return rule
+
+
+def winners_vary() -> bool:
+    """Return True if scatters to the same indices may keep different updates, as on a GPU."""
+    return default_backend() != "cpu"
+
+
+def _scatter_of_winners(
+    x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]
+) -> Callable[..., Any]:
+    """A scatter that keeps the same updates each time: it adds them, and nothing for the others."""
+    stays, is_reached = _winners(x, indices, updates, params)
+
+    def scatter(x: Any, indices: Any, updates: Any) -> Any:
+        nothing = neg(full_like(x, 0))  # plus 0 is 0, and plus -0 it is -0
+        kept = select(stays, updates, neg(full_like(updates, 0)))
+        return select(is_reached, bind1(scatter_add_p, nothing, indices, kept, **params), x)
+
+    return scatter
 
 
 scatter_p = Primitive("scatter")
