@@ -216,12 +216,29 @@ def test_a_program_on_other_devices_says_what_to_do():
         )(X, X)
 
 
-def test_a_program_for_one_device_is_called_within_shard_map():
-    double = doubled(minijax, X[:2])
-    f = minijax.shard_map(
-        double.call, mesh=mesh_of(minijax), in_specs=P("x"), out_specs=P("x"), check_vma=False
-    )
-    np.testing.assert_array_equal(f(X), 2 * X)
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_a_program_for_one_device_is_called_within_shard_map(check_vma):
+    """Its results vary along the axes of any argument, and cotangents are those of the function."""
+    half = X[:2]
+
+    def f(x, y):
+        return jnp.sin(x) * y, x - y * y
+
+    def on_each_device(f):
+        return minijax.shard_map(
+            f,
+            mesh=mesh_of(minijax),
+            in_specs=(P("x"), P()),
+            out_specs=P("x"),
+            check_vma=check_vma,
+        )
+
+    loaded = exported(minijax, f, half, half)
+    found, pull = minijax.vjp(on_each_device(loaded.call), X, half)
+    expected, expected_pull = minijax.vjp(on_each_device(f), X, half)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(pull(found)[0], expected_pull(found)[0], rtol=1e-5)
+    np.testing.assert_allclose(pull(found)[1], expected_pull(found)[1], rtol=1e-5)
 
 
 def test_shardings_in_hlo_are_those_of_arrays():

@@ -31,6 +31,7 @@ from minijax.exporting.format import (
     unpack,
 )
 from minijax.lax.key_arrays import random_unwrap, random_wrap_p
+from minijax.primitives.varying import plain_type
 from minijax.runtime import pipeline as runtime
 from minijax.runtime.ahead_of_time import Traced, known_platforms
 from minijax.runtime.compiling import has_addresses
@@ -273,7 +274,7 @@ class Exported:
             )
         found = [typeof(leaf) for leaf in leaves]
         for number, (takes, aval) in enumerate(zip(self.in_avals, found, strict=True)):
-            if takes.strip_weak_type() is not unsharded(aval).strip_weak_type():
+            if takes.strip_weak_type() is not unsharded(plain_type(aval)).strip_weak_type():
                 raise TypeError(
                     f"the exported `{self.fun_name}` takes {takes} as leaf {number} of its "
                     f"arguments, found {aval}"

@@ -171,7 +171,7 @@ class VaryingArray(ShapedArray):
             return list(map(vary, found, more))
         vma = varying_rules.get(primitive, _all_axes)(in_avals, params)
         found = abstract_eval(primitive, tuple(map(plain_type, in_avals)), params)
-        return [VaryingArray(x, vma) for x in found]
+        return [vary(x, vma) for x in found]  # where a parameter holds types, they may vary
 
 
 zeros.register(VaryingArray, zeros_of_type)

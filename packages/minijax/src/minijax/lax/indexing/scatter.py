@@ -391,7 +391,7 @@ def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
-        scatter = partial(bind1, primitive, **params)
+        scatter: Callable[..., Any] = partial(bind1, primitive, **params)
         if type(x_dot) is Zero and type(updates_dot) is Zero:
             out = scatter(x, indices, updates)
             return [out], [Zero.like(out)]
