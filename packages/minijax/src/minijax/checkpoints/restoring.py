@@ -16,7 +16,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.operations import keystr, tree_flatten_with_path
 from minijax.runtime.array import Array, of_library, placed, put
 from minijax.runtime.conversion import given_type
-from minijax.runtime.default_placement import default_placement
+from minijax.runtime.places import default_placement
 from minijax.shardings.sharding import Index, Sharding
 from minijax.shardings.types import type_at
 from minijax_stage2 import ShapedArray, Tracer, float0

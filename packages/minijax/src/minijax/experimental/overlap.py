@@ -24,7 +24,7 @@ from minijax.primitives.declare_program import declare_program
 from minijax.primitives.decomposition import calls
 from minijax.primitives.sharding_rules import as_operands
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
-from minijax.runtime.static_arguments import resolve_arguments
+from minijax.runtime.signature import resolve_arguments
 from minijax.runtime.wrapping import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
 from minijax_stage2.arguments import require_function

@@ -26,8 +26,8 @@ from minijax.runtime.array import (
 )
 from minijax.runtime.conversion import to_array, tree_to_arrays
 from minijax.runtime.current import is_evaluating
-from minijax.runtime.default_placement import default_placement
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.runtime.places import default_placement
 from minijax.runtime.sharding_text import constrained
 from minijax.shardings.partition_spec import PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding, Sharding

@@ -21,7 +21,7 @@ from minijax.runtime.array import Array, put
 from minijax.runtime.current import is_evaluating
 from minijax.runtime.jit import jit
 from minijax.runtime.make_array import join_local, local_part
-from minijax.runtime.static_arguments import StaticArguments
+from minijax.runtime.signature import StaticArguments
 from minijax.runtime.wrapping import wraps
 from minijax.settings.counted import counted
 from minijax.shardings.mesh import Device, Mesh, mesh_in_context

@@ -18,7 +18,6 @@ import numpy as np
 import minijax_stage3 as stage3
 from minijax import xla
 from minijax.runtime.current import is_evaluating
-from minijax.runtime.default_placement import default_placement
 from minijax.settings.config import Switch
 from minijax.settings.counted import counted
 from minijax.settings.key_types import (
@@ -66,6 +65,7 @@ def public_names_of(x: Any) -> list[str]:
 
 
 _evaluate_primitive = later("minijax.runtime.evaluation", "evaluate_primitive")
+_default_placement = later("minijax.runtime.places", "default_placement")
 _move_on_devices = later("minijax.runtime.partitioning", "move_on_devices")
 
 
@@ -866,7 +866,7 @@ def array(x: Any, dtype: Any = None) -> Any:
         x = np.asarray(x, dialect().dtype_of("array", dtype))
     out = of_library(stage3.array(x, dtype))
     if out is not x and Switch.used and type(out) is Array and not out.is_placed:
-        place = default_placement()
+        place = _default_placement()
         if place is not None and not place.committed:
             return put(out, out.aval, place.sharding, committed=False)
     return out

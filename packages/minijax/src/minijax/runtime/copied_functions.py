@@ -13,7 +13,7 @@ from weakref import WeakSet
 import numpy as np
 
 from minijax.runtime.array import Array
-from minijax.runtime.static_arguments import StaticArguments, exact_type
+from minijax.runtime.signature import StaticArguments, exact_type
 from minijax.runtime.switched_on import adds_equations
 from minijax.runtime.templates import staged, templates_of_primitives
 from minijax.settings.config import Switch

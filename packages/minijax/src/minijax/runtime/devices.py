@@ -13,7 +13,7 @@ from minijax.errors.argument_errors import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.pytrees.fast_flatten import fast_flatten
 from minijax.runtime.array import Array
-from minijax.runtime.default_placement import default_device_option
+from minijax.runtime.places import default_device_option
 from minijax.runtime.tokens import Token
 from minijax.settings.config import Option, config
 from minijax.settings.key_types import is_key_type

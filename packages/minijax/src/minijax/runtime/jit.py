@@ -19,7 +19,6 @@ from minijax.runtime import switched_on
 from minijax.runtime.array import Array
 from minijax.runtime.conversion import tree_to_arrays, type_of
 from minijax.runtime.current import is_evaluating
-from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
 from minijax.runtime.inline import Inline, is_early
 from minijax.runtime.not_given import not_given
@@ -35,7 +34,7 @@ from minijax.runtime.pipeline import (
     forget_traced,
     trace,
 )
-from minijax.runtime.places import ANYWHERE, GivenPlaces, Places, Shardings
+from minijax.runtime.places import ANYWHERE, DefaultPlacement, GivenPlaces, Places, Shardings
 from minijax.runtime.program import Called, compiled, on_device, order_of_leaves
 from minijax.runtime.refs import (
     OuterRefError,
@@ -50,11 +49,12 @@ from minijax.runtime.refs import (
 from minijax.runtime.refs import Places as RefPlaces
 from minijax.runtime.signature import (
     Signature,
+    StaticArguments,
+    exact_type,
     settings_here,
     types_in_key,
     types_of_leaves,
 )
-from minijax.runtime.static_arguments import StaticArguments, exact_type
 from minijax.settings.config import Switch
 from minijax.settings.debugging import (
     disable_jit_option,

@@ -14,12 +14,11 @@ from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbe
 from minijax.runtime.array import Array, place
 from minijax.runtime.conversion import given_type, with_own_conversions
 from minijax.runtime.copied_functions import Templates, not_copied
-from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.pipeline import CompileOptions
-from minijax.runtime.places import Places
-from minijax.runtime.static_arguments import StaticArguments
+from minijax.runtime.places import DefaultPlacement, Places
+from minijax.runtime.signature import StaticArguments
 from minijax.settings.number_types import set_number_types, types_in_function
 from minijax.settings.tracers import adopted, adopted_traces
 from minijax.shardings.resharding import dividing

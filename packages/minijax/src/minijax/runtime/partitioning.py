@@ -23,10 +23,9 @@ from minijax.runtime.compiling import (
     compile_text,
     once_for_jaxpr,
 )
-from minijax.runtime.default_placement import DefaultPlacement
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
 from minijax.runtime.lowering import Module, lower, recorded_lower
-from minijax.runtime.places import Places, Shardings, is_elsewhere, places_of
+from minijax.runtime.places import DefaultPlacement, Places, Shardings, is_elsewhere, places_of
 from minijax.runtime.sharding_text import argument, joined
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.settings.counted import counted

@@ -35,7 +35,7 @@ from minijax.runtime.program import (
     executor,
 )
 from minijax.runtime.recursion import refusing_recursion
-from minijax.runtime.static_arguments import StaticArguments, resolve_arguments
+from minijax.runtime.signature import StaticArguments, resolve_arguments
 from minijax.runtime.uniform_constants import without_uniform
 from minijax.settings.effort_levels import with_levels, with_settings
 from minijax.settings.monitoring import TRACED

@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from minijax.runtime.static_arguments import exact_type
+from minijax.runtime.signature import exact_type
 from minijax_stage2 import ShapedArray
 from minijax_stage2.arguments import argument_names
 from minijax_stage2.errors import shown

@@ -4,18 +4,46 @@ That is the structure of the arguments, the types of arrays and numbers, the val
 static, where arrays lie that are not on the default device, and the settings in force.
 """
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from minijax.runtime.array import Array, Placed
-from minijax.runtime.default_placement import default_placement
+from minijax.runtime.places import default_placement
+from minijax.runtime.wrapping import wraps
 from minijax.settings.config import Switch
 from minijax.settings.number_types import settings_in_force
 from minijax.shardings.mesh import mesh_in_context
 from minijax_stage2 import ShapedArray
+from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Dialect, aval_rules, dialect, numpys_dialect
+from minijax_stage2.source import name_of
+
+# The structure of the arguments, static ones replaced by None; of the leaves, each Array's
+# `call_key` and the types of others; the static values, with their exact types; and
+# `settings_here()`. A plain tuple, which is quicker to make than one with names.
+Signature = tuple[Any, ...]
+
+_settings_in_force = settings_in_force.get  # bound, for every call asks
+
+
+def settings_here() -> Any:
+    """The settings on which programs depend, as a part of their keys."""
+    numbers: Any = dialect()
+    if numbers is numpys_dialect:
+        numbers = _settings_in_force().numbers
+    return (numbers, mesh_in_context.get(), default_placement()) if Switch.used else numbers
+
+
+def types_in_key(keys: Sequence[ShapedArray | Placed]) -> tuple[ShapedArray, ...]:
+    """The types of leaves of which a signature has these."""
+    return tuple([key.aval if isinstance(key, Placed) else key for key in keys])
+
+
+# Types of leaves
 
 Rules = dict[type, Callable[[Any], ShapedArray]]
 
@@ -45,22 +73,175 @@ def types_of_leaves(settings: Any) -> Rules:
     return leaf_types[settings[0] if type(settings) is tuple else settings]
 
 
-# The structure of the arguments, static ones replaced by None; of the leaves, each Array's
-# `call_key` and the types of others; the static values, with their exact types; and
-# `settings_here()`. A plain tuple, which is quicker to make than one with names.
-Signature = tuple[Any, ...]
-
-_settings_in_force = settings_in_force.get  # bound, for every call asks
+# Static arguments: Python values that are part of the signature
 
 
-def settings_here() -> Any:
-    """The settings on which programs depend, as a part of their keys."""
-    numbers: Any = dialect()
-    if numbers is numpys_dialect:
-        numbers = _settings_in_force().numbers
-    return (numbers, mesh_in_context.get(), default_placement()) if Switch.used else numbers
+class StaticArguments:
+    """The static arguments of a function: each by position and by name, if it has both.
+
+    The signature of the function is read lazily: an import makes hundreds of these.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        argnums: int | Iterable[int] | None = None,
+        argnames: str | Iterable[str] | None = None,
+    ):
+        self.fun = fun
+        self._given = argnums, argnames
+        self.are_given = not all(x is None or x == () for x in self._given)
+
+    @cached_property
+    def _resolved(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        argnums, argnames = self._given
+        return resolve_arguments(self.fun, "static_argnums", argnums, "static_argnames", argnames)
+
+    @cached_property
+    def argnums(self) -> tuple[int, ...]:
+        return self._resolved[0]
+
+    @cached_property
+    def argnames(self) -> tuple[str, ...]:
+        return self._resolved[1]
+
+    def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+        """Static values, and arguments in which None, a tree without leaves, replaces them.
+
+        A static value is `(position or name, exact type, value)`, as part of a key: 1, 1.0 and True
+        are equal, but each needs its own program.
+        """
+        if not self.are_given:
+            return (), args, kwargs
+        static: list[tuple[int | str, Any, Any]] = []
+        args, kwargs = list(args), dict(kwargs)
+        for position in self.argnums:
+            if -len(args) <= position < len(args):
+                position %= len(args)
+                value, args[position] = args[position], None
+                static.append((position, exact_type(value), value))
+        for name in self.argnames:
+            if name in kwargs:
+                value, kwargs[name] = kwargs[name], None
+                static.append((name, exact_type(value), value))
+        key = tuple(static)
+        try:
+            hash(key)
+        except TypeError:
+            self._refuse_unhashable(key)
+        return key, tuple(args), kwargs
+
+    def fill(self, static: Any) -> Callable[..., Any]:
+        """The function with static values filled in where `split` removed them."""
+        fun = self.fun
+        if not static:
+            return fun
+
+        @wraps(fun)
+        def with_static(*args: Any, **kwargs: Any) -> Any:
+            filled = list(args)
+            for which, _, value in static:
+                if isinstance(which, int):
+                    filled[which] = value
+                else:
+                    kwargs[which] = value
+            return fun(*filled, **kwargs)
+
+        return with_static
+
+    def drop(self, static: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments without the places from which `split` removed static values."""
+        chosen = {which for which, _, _ in static}
+        return (
+            tuple(x for position, x in enumerate(args) if position not in chosen),
+            {name: x for name, x in kwargs.items() if name not in chosen},
+        )
+
+    def _refuse_unhashable(self, static: Any) -> None:
+        for which, _, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                what = f"argument {which}" if isinstance(which, int) else which
+                raise ValueError(
+                    f"jit of `{name_of(self.fun)}`: the static {what} is of type "
+                    f"{type(value).__name__}, which is not hashable, so calls cannot be told "
+                    "apart by it. Use a tuple or another immutable value, or do not make it static."
+                ) from None
 
 
-def types_in_key(keys: Sequence[ShapedArray | Placed]) -> tuple[ShapedArray, ...]:
-    """The types of leaves of which a signature has these."""
-    return tuple([key.aval if isinstance(key, Placed) else key for key in keys])
+def exact_type(x: Any) -> Any:
+    """Return what distinguishes equal values: their types, the types of items, the sign of zero."""
+    cls = type(x)
+    if cls is float and x == 0.0:
+        return cls, str(x)
+    if isinstance(x, tuple):
+        return cls, *map(exact_type, x)
+    if isinstance(x, frozenset):
+        return cls, frozenset((exact_type(item), item) for item in x)
+    return cls
+
+
+def resolve_arguments(
+    fun: Callable[..., Any],
+    argnums_role: str,
+    argnums: int | Iterable[int] | None,
+    argnames_role: str,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of arguments, each inferred from the other by the signature of `fun`.
+
+    A wrapper with parameters of its own has the signature of another function. Where both are given
+    for one, nothing is inferred.
+
+    Raises:
+        TypeError: a position is not an int, or a name is not a string.
+        ValueError: `fun` has no such parameter.
+    """
+    numbers: tuple[int, ...] = _as_tuple(argnums_role, argnums, int)
+    names: tuple[str, ...] = _as_tuple(argnames_role, argnames, str)
+    if not numbers and not names:
+        return numbers, names
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):  # builtins do not say
+        return numbers, names
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    kinds = {p.kind for p in parameters}
+    count = len(positional)
+    for number in numbers:
+        if not -count <= number < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
+            raise ValueError(
+                f"jit: {argnums_role} names argument {number} of `{name_of(fun)}`, which has "
+                f"{count} positional parameters"
+            )
+    for name in names:
+        if name not in (p.name for p in parameters) and inspect.Parameter.VAR_KEYWORD not in kinds:
+            raise ValueError(
+                f"jit: {argnames_role} names {name!r}, which is not a parameter of `{name_of(fun)}`"
+            )
+    numbers = tuple(number % count if -count <= number < 0 else number for number in numbers)
+    if argnums is not None and argnames is not None and _has_its_own_parameters(fun):
+        return tuple(sorted({*numbers})), tuple(sorted({*names}))
+    all_numbers = {*numbers, *(positional.index(name) for name in names if name in positional)}
+    all_names = {*names, *(positional[number] for number in numbers if number < count)}
+    return tuple(sorted(all_numbers)), tuple(sorted(all_names))
+
+
+def _has_its_own_parameters(wrapper: Callable[..., Any]) -> bool:
+    if not hasattr(wrapper, "__wrapped__"):
+        return False
+    own = inspect.signature(wrapper, follow_wrapped=False).parameters.values()
+    return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in own)
+
+
+def _as_tuple(role: str, given: Any, kind: type) -> tuple[Any, ...]:
+    """None, one value of `kind`, or several, as a tuple."""
+    one = given is None or isinstance(given, kind) or not isinstance(given, Iterable)
+    values = () if given is None else (given,) if one else tuple(given)
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"jit: {role} must be {kind.__name__}s, found {shown(value)}")
+    return values

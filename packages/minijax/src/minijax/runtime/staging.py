@@ -17,7 +17,7 @@ from minijax.runtime.refs import (
     values_of,
     with_outer_refs,
 )
-from minijax.runtime.static_arguments import StaticArguments
+from minijax.runtime.signature import StaticArguments
 from minijax.runtime.wrapping import wraps
 from minijax.settings.printed_types import dtype_name
 from minijax.shardings.partition_spec import PartitionSpec

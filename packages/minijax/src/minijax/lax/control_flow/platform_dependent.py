@@ -10,8 +10,8 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.control_flow.cond import choose
 from minijax.primitives.declare import declare
 from minijax.runtime.conversion import tree_to_arrays
-from minijax.runtime.default_placement import default_placement
 from minijax.runtime.lowering import Function, platform_of
+from minijax.runtime.places import default_placement
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, impl_rules
 from minijax_stage2.errors import shown
 from minijax_stage3.lowering import FunctionBuilder, Value
