@@ -22,7 +22,7 @@ from rows import for_each
 from minijax import config, jit, pure_callback, xla
 from minijax import numpy as jnp
 from minijax.runtime import compilation_cache
-from minijax.runtime.compiling import compile_or_load
+from minijax.runtime.program import compile_or_load
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import backend
 from minijax_stage3.backend import CompileError

@@ -18,7 +18,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import Array, enable_x64, grad, jit, jvp, make_jaxpr, vmap, xla
 from minijax.errors import JaxRuntimeError
-from minijax.runtime import compiling
+from minijax.runtime import program as compiled_programs
 from minijax.runtime.pipeline import Compilation
 from minijax_stage3 import backend
 
@@ -39,13 +39,13 @@ def counted(f):
 def compilations(monkeypatch):
     """The programs that XLA has been given, in order, and the options."""
     seen = []
-    compile_ = compiling.compile_or_load
+    compile_ = compiled_programs.compile_or_load
 
     def counting(text, out_avals, options):
         seen.append((text, dict(options)))
         return compile_(text, out_avals, options)
 
-    monkeypatch.setattr(compiling, "compile_or_load", counting)
+    monkeypatch.setattr(compiled_programs, "compile_or_load", counting)
     return seen
 
 

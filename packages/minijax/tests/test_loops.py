@@ -8,7 +8,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.primitives.dependence import cotangent_ins, tangent_outs, unknown_outs
-from minijax.runtime import compiling
+from minijax.runtime import program as compiled_programs
 from minijax_stage3 import dce_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs
 from minijax_stage3.jit_rules import jvp_jaxpr
@@ -74,9 +74,9 @@ class TestWhateverTheLength:
 
     def test_the_gradient_is_compiled_once(self, loop, monkeypatch):
         texts = []
-        compile_text = compiling.compile_or_load
+        compile_text = compiled_programs.compile_or_load
         monkeypatch.setattr(
-            compiling,
+            compiled_programs,
             "compile_or_load",
             lambda text, *args, **options: (
                 texts.append(text) or compile_text(text, *args, **options)

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from minijax import config, jit, xla
-from minijax.runtime import slow_compiles
+from minijax.runtime import notices as logged_notices
 from minijax.runtime.observers import BY_XLA, observed
 
 
@@ -73,7 +73,7 @@ def test_a_large_program_is_told_of_loops(slow_xla, notices):
     slow_xla(awaited=1)
 
     def unrolled(x):
-        for _ in range(slow_compiles._MANY_LINES):
+        for _ in range(logged_notices._MANY_LINES):
             x = x + 1.0
         return x
 
@@ -95,7 +95,7 @@ def test_what_others_compute_is_not_counted(monkeypatch):
     times = {"monotonic": 0.0, "process_time": 0.0}
     for name in times:
         monkeypatch.setattr(time, name, lambda name=name: times[name])
-    compilation = slow_compiles._Compilation("module @waiting {", None, 5.0)
+    compilation = logged_notices._Compilation("module @waiting {", None, 5.0)
     for passed, spent, due in (
         (4, 4, 5),
         (6, 6, 5),
@@ -121,4 +121,4 @@ def test_fast_programs_and_none_at_all(notices):
         assert not watcher.is_alive()
     off = config.override(slow_compile_notice_secs=0.0)
     with off, observed(BY_XLA, "module @unwatched {"):
-        assert not slow_compiles._running
+        assert not logged_notices._running

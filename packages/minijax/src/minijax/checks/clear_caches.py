@@ -2,9 +2,9 @@
 
 from minijax.lax.control_flow.program_cache import kept_programs
 from minijax.primitives.loops import clear_loops
-from minijax.runtime.compiling import compile_primitive
 from minijax.runtime.copied_functions import forget_templates
 from minijax.runtime.jit import clear_jitted
+from minijax.runtime.program import compile_primitive
 
 
 def clear_caches() -> None:

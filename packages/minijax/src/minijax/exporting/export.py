@@ -34,11 +34,11 @@ from minijax.lax.key_arrays import random_unwrap, random_wrap_p
 from minijax.primitives.varying import plain_type
 from minijax.runtime import pipeline as runtime
 from minijax.runtime.ahead_of_time import Traced, known_platforms
-from minijax.runtime.compiling import has_addresses
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.pipeline import Compilation, CompileOptions
 from minijax.runtime.places import Places, Shardings
+from minijax.runtime.program import has_addresses
 from minijax.runtime.staging import struct_of
 from minijax.settings.key_types import implementation_of, is_key_type
 from minijax.shardings.context import get_abstract_mesh

@@ -22,8 +22,8 @@ from minijax.errors.argument_errors import require_fit
 from minijax.primitives.decomposition import decompositions, results_of, type_on_device
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.compiling import call, compile_primitive
 from minijax.runtime.operation import operation
+from minijax.runtime.program import call, compile_primitive
 from minijax.runtime.templates import note_declaration
 from minijax.settings.counted import counted
 from minijax.settings.number_types import LibraryDialect, Settings, set_number_types

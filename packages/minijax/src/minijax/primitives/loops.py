@@ -9,10 +9,10 @@ import numpy as np
 
 from minijax.errors.classes import CarryTypeError
 from minijax.pytrees import structures
-from minijax.runtime.compiling import call, compile_text
 from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import PartitionedProgram, has_shardings, program_at
 from minijax.runtime.places import Places, Shardings, is_elsewhere, places_of
+from minijax.runtime.program import call, compile_text
 from minijax.runtime.templates import TemplateTrace
 from minijax.settings.promotion import result_type
 from minijax.settings.tracers import interpreter_of_library

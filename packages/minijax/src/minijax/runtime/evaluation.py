@@ -15,9 +15,9 @@ from minijax.errors.argument_errors import blame_argument
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime import switched_on
 from minijax.runtime.array import of_library, some_placed
-from minijax.runtime.compiling import call, compile_primitive
 from minijax.runtime.partitioning import evaluate_jaxpr, evaluate_partitioned
 from minijax.runtime.places import places_of
+from minijax.runtime.program import call, compile_primitive
 from minijax.settings.config import Switch
 from minijax.settings.debugging import require_execution
 from minijax.settings.number_types import (

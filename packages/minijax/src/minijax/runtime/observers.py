@@ -38,14 +38,14 @@ OBSERVERS = (
     Observer(
         frozenset((RETRACED,)),
         lambda: config.explain_cache_misses,
-        later("minijax.runtime.retracing", "explained"),
+        later("minijax.runtime.notices", "explained"),
     ),
     Observer(_STEPS, has_listeners, recorded),
     Observer(_STEPS, logs_compiles, logged),
     Observer(
         frozenset((BY_XLA,)),
         lambda: config.slow_compile_notice_secs > 0,
-        later("minijax.runtime.slow_compiles", "noticed_when_slow"),
+        later("minijax.runtime.notices", "noticed_when_slow"),
     ),
 )
 

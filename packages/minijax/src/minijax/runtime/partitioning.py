@@ -16,16 +16,16 @@ import numpy as np
 from minijax import xla
 from minijax.errors.classes import CompileError
 from minijax.runtime.array import Array, Placed, placed, put
-from minijax.runtime.compiling import (
+from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
+from minijax.runtime.lowering import Module, lower, recorded_lower
+from minijax.runtime.places import DefaultPlacement, Places, Shardings, is_elsewhere, places_of
+from minijax.runtime.program import (
     call,
     compile_or_load_partitioned,
     compile_primitive,
     compile_text,
     once_for_jaxpr,
 )
-from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
-from minijax.runtime.lowering import Module, lower, recorded_lower
-from minijax.runtime.places import DefaultPlacement, Places, Shardings, is_elsewhere, places_of
 from minijax.runtime.sharding_text import argument, joined
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.settings.counted import counted

@@ -3,8 +3,8 @@
 1. `trace`: Python runs the function once, which leaves a jaxpr and its constants.
 2. `PASSES`: each takes a jaxpr and gives an equivalent one, which needs less.
 3. `Compilation.text`: the jaxpr is lowered to StableHLO, its effects in order (`lowering`).
-4. `Compilation.compiled`: XLA compiles that, or the cache on disk has the result (`compiling`).
-5. `Compilation.program`: what calls run (`program`).
+4. `Compilation.compiled`: XLA compiles that, or the cache on disk has the result (`program`).
+5. `Compilation.program`: what calls run.
 
 A function on several devices is lowered and compiled by `partitioning`. `observers` has those who
 look on at the steps: the log, listeners, notices, explanations.
@@ -22,7 +22,6 @@ import numpy as np
 from minijax import xla
 from minijax.errors.classes import CompileError, JaxRuntimeError
 from minijax.runtime.array import Array, buffer_here
-from minijax.runtime.compiling import compile_text, once_for_jaxpr
 from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.observers import observed
 from minijax.runtime.partitioning import PartitionedProgram, require_platform, shardings_within
@@ -32,7 +31,9 @@ from minijax.runtime.program import (
     Executor,
     Program,
     ProgramOnDevices,
+    compile_text,
     executor,
+    once_for_jaxpr,
 )
 from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.signature import StaticArguments, resolve_arguments

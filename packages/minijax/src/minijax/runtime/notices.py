@@ -1,24 +1,31 @@
-"""Explanations of retracing: how a call differs from the most similar earlier call.
+"""Notices about compilations: why a function is traced again, and which programs take long.
 
-On request, `config.update("explain_cache_misses", True)`, they go to the logger of this module.
+They are logged, each kind by a logger of its own. This module is imported with the first of them.
 """
 
 import logging
+import os
+import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from minijax.runtime.signature import exact_type
+from minijax.settings.config import config
 from minijax_stage2 import ShapedArray
 from minijax_stage2.arguments import argument_names
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Dialect
-from minijax_stage2.source import name_of, user_source
+from minijax_stage2.source import Source, name_of, user_source
 from minijax_stage2.tree import PyTreeDef, tree_leaves
 
-_logger = logging.getLogger("minijax.retracing")
+# 1. Retracing: how a call differs from the most similar earlier call
+
+_retracing = logging.getLogger("minijax.retracing")
 # For the code of functions that were traced while this was asked for, the last one.
 _functions: "WeakKeyDictionary[CodeType, ref[Any]]" = WeakKeyDictionary()
 
@@ -74,18 +81,18 @@ def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
         lines = _differences(fun, nearest, call) or ["nothing that can be named"]
         before = "the earlier one" if len(earlier) == 1 else f"the nearest of {len(earlier)} others"
         message = f"{name} again, for it is called in a new way. Different from {before}:"
-        _logger.warning("%s", "\n    ".join([message, *lines]))
+        _retracing.warning("%s", "\n    ".join([message, *lines]))
     elif last is not None and last() is fun:
-        _logger.warning("%s again, for it is jitted again with other options", name)
+        _retracing.warning("%s again, for it is jitted again with other options", name)
     elif code is not None and last is not None:
-        _logger.warning(
+        _retracing.warning(
             "%s, though a function of the same code was traced before, for this is another "
             "function, defined anew at %s:%s. What is traced belongs to one function: define and "
             "jit it once, outside of the loop or function that does so again and again",
             *(name, code.co_filename, code.co_firstlineno),
         )
     else:
-        _logger.warning("%s for the first time", name)
+        _retracing.warning("%s for the first time", name)
 
 
 def _code_of(fun: Any) -> CodeType | None:
@@ -176,3 +183,120 @@ def _shown(before: Any, now: Any) -> str:
     if type(before) is not type(now) and not any(x is _NOT_PASSED for x in (before, now)):
         return f"{both}, of type {type(before).__name__} and {type(now).__name__}"
     return both
+
+
+# 2. Programs that XLA takes long to compile, with advice
+
+_slow_compiles = logging.getLogger("minijax.slow_compiles")
+
+_MANY_LINES = 3_000
+_SHARE_OF_A_PROCESS = 0.1  # a process that gets less time than this waits for something
+
+
+class _Compilation:
+    """A program that is being compiled."""
+
+    def __init__(self, text: str, source: Source | None, seconds: float):
+        self.text = text
+        self.source = source
+        self.start, self.start_of_process = time.monotonic(), time.process_time()
+        self.seconds = seconds  # after which the next notice is due
+
+    @property
+    def due(self) -> float:
+        """The earliest time at which the next notice is due; it is later if others compute."""
+        now = time.monotonic()
+        passed = now - self.start
+        spent = min(passed, time.process_time() - self.start_of_process)
+        return now + self.seconds - max(spent, _SHARE_OF_A_PROCESS * passed)
+
+    def notice(self) -> None:
+        name = self.text[:200].partition("@")[2].partition(" ")[0].removeprefix("jit_")
+        called = "" if self.source is None else f", called at {self.source},"
+        lines = self.text.count("\n")
+        if lines >= _MANY_LINES:
+            remedy = (
+                f"It has {lines} operations. A loop of Python is written out round by round: "
+                "`lax.scan` and `lax.fori_loop` keep one body, which compiles once"
+            )
+        else:
+            remedy = (
+                f"It has {lines} operations, which seldom take that long. Programs compile faster, "
+                "and run slower, without a pass of XLA such as fusion: "
+                '`jit(f, compiler_options={"xla_disable_hlo_passes": "fusion"})`'
+            )
+        _slow_compiles.warning(
+            "XLA has been compiling `%s`%s for %g s and is not done. %s. "
+            "(MINIJAX_SLOW_COMPILE_NOTICE_SECS=0 turns this notice off.)",
+            name,
+            called,
+            self.seconds,
+            remedy,
+        )
+        self.seconds *= 2
+
+
+_running: set[_Compilation] = set()
+_changed = threading.Condition()  # guards what stands here
+_watcher: threading.Thread | None = None
+_wakes_at = 0.0
+
+
+class noticed_when_slow:
+    """A context that logs a notice if compiling a program in it takes long."""
+
+    def __init__(self, step: str, text: str):
+        self.compilation = _Compilation(text, user_source(), config.slow_compile_notice_secs)
+
+    def __enter__(self) -> None:
+        with _changed:
+            _running.add(self.compilation)
+            _wake_watcher(self.compilation.due)
+
+    def __exit__(self, *exception: object) -> None:
+        with _changed:
+            _running.discard(self.compilation)
+
+
+def _wake_watcher(due: float) -> None:
+    """Wake the watcher at this time, or earlier.
+
+    One thread watches all compilations. It sleeps until a notice may be due, and ends if it then
+    finds nothing: thousands of fast compilations cost one thread every few seconds.
+    """
+    global _watcher, _wakes_at
+    if _watcher is not None:
+        if due < _wakes_at:
+            _wakes_at = due
+            _changed.notify()
+        return
+    watcher = threading.Thread(target=_watch, name="minijax-slow-compiles", daemon=True)
+    with suppress(RuntimeError):  # no thread can be started any more: the process ends
+        watcher.start()
+        _watcher, _wakes_at = watcher, due
+
+
+def _watch() -> None:
+    global _watcher, _wakes_at
+    while True:
+        with _changed:
+            if not _running:
+                _watcher = None
+                return
+            _wakes_at = min(compilation.due for compilation in _running)
+            _changed.wait(max(_wakes_at - time.monotonic(), 0.01))
+            now = time.monotonic()
+            slow = [compilation for compilation in _running if compilation.due <= now]
+        for compilation in slow:
+            compilation.notice()
+
+
+def _after_fork_in_child() -> None:
+    """Reset the state in the child, which compiles nothing and has no watcher."""
+    global _changed, _watcher
+    _changed, _watcher = threading.Condition(), None
+    _running.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
