@@ -55,6 +55,7 @@ class Source:
 
 # The line on whose behalf machinery runs, if that is not the running line.
 _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
+_get, _set = _on_behalf_of.get, _on_behalf_of.set  # bound once, since this is asked for each value
 
 
 def user_source(depth: int = 1) -> Source | None:
@@ -62,7 +63,7 @@ def user_source(depth: int = 1) -> Source | None:
 
     The frames up to `depth` are known to be machinery.
     """
-    source = _on_behalf_of.get()
+    source = _get()
     if source is not None:
         return source
     frame: FrameType | None = sys._getframe(depth)
@@ -81,11 +82,11 @@ class on_behalf_of:
         self.source = source
 
     def __enter__(self) -> None:
-        self.previous = _on_behalf_of.get()
-        _on_behalf_of.set(self.source)
+        self.previous = _get()
+        _set(self.source)
 
     def __exit__(self, *exception: object) -> None:
-        _on_behalf_of.set(self.previous)
+        _set(self.previous)
 
 
 def name_of(f: Any) -> str:

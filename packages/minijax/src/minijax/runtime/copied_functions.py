@@ -26,6 +26,9 @@ from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import user_source
 from minijax_stage2.tree import tree_flatten, tree_unflatten
 
+_interpreter = in_context.get
+_mesh = mesh_in_context.get
+
 _MOST_KEYS = 1024  # of one function; Python numbers are in keys, and may differ in each call
 _ARRAYS = frozenset((Array, np.ndarray))
 _VALUES = frozenset((bool, int, str, bytes, type(None), type))
@@ -74,15 +77,17 @@ class Templates:
         """
         if Switch.used and adds_equations():
             return not_copied
-        key: list[Any] = [dialect(), mesh_in_context.get()]
+        key: list[Any] = [dialect(), _mesh()]
         arrays: list[Any] = []
+        place = 0
         try:
-            for place, x in enumerate(args):
+            for x in args:
                 if isinstance(x, Tracer):
                     arrays.append(x)
                     key.append(x.aval)
                 else:
                     self._describe(x, place, key, arrays)
+                place += 1
             for name in kwargs:
                 key.append(name)
                 self._describe(kwargs[name], name, key, arrays)
@@ -159,7 +164,7 @@ def copied(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     call = Templates(method).call
 
     def copied_or_called(self: Any, other: Any) -> Any:
-        trace: Any = in_context.get()
+        trace: Any = _interpreter()
         if getattr(trace, "takes_templates", False) and not trace.ended:
             out = call(trace, (self, other), {}, 3)
             if out is not not_copied:

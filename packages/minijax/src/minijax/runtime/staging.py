@@ -239,8 +239,8 @@ def make_jaxpr(
     @wraps(fun)
     def make(*args: Any, **kwargs: Any) -> ClosedJaxpr | tuple[ClosedJaxpr, Any]:
         static, args, kwargs = static_arguments.split(args, kwargs)
-        closed, out_info = _stage(static_arguments.fill(static), args, kwargs)
-        return (closed, out_info) if return_shape else closed
+        closed, out = _stage(static_arguments.fill(static), args, kwargs)
+        return (closed, tree_map(struct_of, out)) if return_shape else closed
 
     make.__name__ = f"make_jaxpr({make.__name__})"
     make.__qualname__ = f"make_jaxpr({make.__qualname__})"
@@ -270,11 +270,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     its_own = getattr(fun, "eval_shape", None)  # a jitted function's, which knows out_shardings
     if isinstance(its_own, MethodType):
         return its_own(*args, **kwargs)
-    return _stage(fun, args, kwargs)[1]
+    return tree_map(struct_of, _stage(fun, args, kwargs)[1])
 
 
 def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
-    """The program of a call, and its result with types in place of arrays.
+    """The program of a call, and its result with tracers in place of arrays.
 
     What the references hold that it uses are arguments and results of the program.
     """
@@ -293,7 +293,7 @@ def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr
 
 
 def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
-    """The program of a call that uses no references, and its result with types."""
+    """The program of a call that uses no references, and its result with tracers."""
     seen: list[Any] = []
 
     @wraps(fun)
@@ -307,4 +307,4 @@ def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Close
     in_avals = abstractify(f"make_jaxpr of `{name_of(fun)}`", names, leaves, type_of=type_of)
     flat_fun = FlatFunction(recording, in_tree, has_kwargs=True)
     closed = trace_to_jaxpr(flat_fun, in_avals, "make_jaxpr", fun, names)
-    return as_printed(closed), tree_map(struct_of, seen.pop())
+    return as_printed(closed), seen.pop()
