@@ -70,8 +70,10 @@ def jvp_flat(
     ([6.0], [2.0])
     """
     trace: JVPTrace = dialect().interpreter(JVPTrace)(name)
+    with on_behalf_of(user_source()):  # which is found once for all arguments
+        args = [trace.box(x, t) for x, t in zip(primals, tangents, strict=True)]
     with trace.run():
-        outs = f(*(trace.box(x, t) for x, t in zip(primals, tangents, strict=True)))
+        outs = f(*args)
     return trace.unbox(outs)
 
 

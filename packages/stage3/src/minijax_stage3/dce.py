@@ -28,11 +28,10 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
     needed: set[Atom] = set(outvars)
     eqns: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
-        used_outs = [var in needed for var in eqn.outvars]
-        rule = dce_rules.get(eqn.primitive)
-        kept = eqn if any(used_outs) else None
-        if rule is not None:
-            _, kept = rule(used_outs, eqn)
+        kept = None if needed.isdisjoint(eqn.outvars) else eqn
+        if eqn.primitive in dce_rules:
+            used_outs = [var in needed for var in eqn.outvars]
+            _, kept = dce_rules[eqn.primitive](used_outs, eqn)
         if kept is not None:
             needed.update(kept.invars)
             eqns.append(kept)

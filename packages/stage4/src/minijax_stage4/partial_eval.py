@@ -109,8 +109,8 @@ def partial_eval(
     """
     trace = dialect().interpreter(PartialEvalTrace)(name)
     with trace.run():
-        args = [p.const if p.is_known else trace.new_args([p.aval])[0] for p in in_pvals]
-        outs = f(*args)
+        unknowns = iter(trace.new_args([p.aval for p in in_pvals if not p.is_known]))
+        outs = f(*[p.const if p.is_known else next(unknowns) for p in in_pvals])
     out_pvals = [
         PartialVal.unknown(out.aval) if trace.is_unknown(out) else PartialVal.known(out)
         for out in outs
@@ -186,13 +186,9 @@ def partial_eval_jaxpr(
 
 def free_variables(jaxpr: Jaxpr) -> list[Var]:
     """The variables that are neither arguments nor results of equations, in order of use."""
-    bound: set[Atom] = set(jaxpr.invars)
-    free: dict[Var, None] = {}
-    for eqn in jaxpr.eqns:
-        free.update((x, None) for x in eqn.invars if type(x) is Var and x not in bound)
-        bound.update(eqn.outvars)
-    free.update((x, None) for x in jaxpr.outvars if type(x) is Var and x not in bound)
-    return list(free)
+    bound = {*jaxpr.invars, *[var for eqn in jaxpr.eqns for var in eqn.outvars]}
+    used = [*[x for eqn in jaxpr.eqns for x in eqn.invars], *jaxpr.outvars]
+    return list(dict.fromkeys([x for x in used if type(x) is Var and x not in bound]))
 
 
 def split_call(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from minijax.primitives.varying import VaryingArray
+from minijax.runtime.copied_functions import copied
 from minijax.runtime.templates import (
     Transposed,
     apply_in,
@@ -20,6 +21,7 @@ from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.jaxpr import Atom
 from minijax_stage4 import transpose as stage4
 
+_add = copied(add)
 _cast_varying = later("minijax.lax.collectives", "cast_cotangent")
 
 
@@ -64,7 +66,7 @@ class BackwardPass(stage4.BackwardPass):
             total = cotangents.get(atom)
             if total is not None:
                 with on_behalf_of(eqn.source):
-                    ct = add(total, ct)
+                    ct = _add(total, ct)
             cotangents[atom] = ct
         return True
 

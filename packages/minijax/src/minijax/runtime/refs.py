@@ -284,6 +284,8 @@ def split_refs(caller: str, tree: Any) -> tuple[list[Ref], list[Any], Places]:
     """
     leaves, structure = tree_flatten(tree)
     places = Places(structure, tuple([isinstance(leaf, Ref) for leaf in leaves]))
+    if True not in places.are_refs:
+        return [], leaves, places
     refs = [leaf for leaf in leaves if isinstance(leaf, Ref)]
     for number, ref in enumerate(refs):
         if ref in refs[:number]:

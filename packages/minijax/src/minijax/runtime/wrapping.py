@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -9,6 +10,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
     """Decorator: `functools.wraps(fun)`, without attributes of types that no function may have."""
+    if isinstance(fun, FunctionType):
+        return functools.wraps(fun)
     kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}
     kept = [
         name
