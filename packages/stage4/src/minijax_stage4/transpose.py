@@ -147,18 +147,19 @@ class BackwardPass:
 
     def pull_back(self, eqn: JaxprEqn) -> None:
         """Send the cotangents of the results of an equation on to its operands."""
-        out_cts = [
-            self.cotangents.pop(var) if var in self.cotangents else Zero(tangent_type(var.aval))
-            for var in eqn.outvars
-        ]
         with on_behalf_of(eqn.source):
-            in_cts = self.transpose(eqn, out_cts, list(map(self.read, eqn.invars)))
+            cts, operands = self.read_both(eqn)
+            in_cts = transpose_rules[eqn.primitive](cts, *operands, **eqn.params)
             for atom, ct in zip(eqn.invars, in_cts, strict=True):
                 self.accumulate(atom, ct)
 
-    def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
-        """The cotangents of the operands of an equation from those of its results."""
-        return transpose_rules[eqn.primitive](cts, *operands, **eqn.params)  # type: ignore[no-any-return]
+    def read_both(self, eqn: JaxprEqn) -> tuple[list[Any], list[Any]]:
+        """The cotangents of the results of an equation, which are used up, and its operands."""
+        cts = [
+            self.cotangents.pop(var) if var in self.cotangents else Zero(tangent_type(var.aval))
+            for var in eqn.outvars
+        ]
+        return cts, [self.read(atom) for atom in eqn.invars]
 
     def accumulate(self, atom: Atom, ct: Any) -> None:
         """Add a cotangent to those that arrived at `atom`."""

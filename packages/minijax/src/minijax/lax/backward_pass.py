@@ -7,7 +7,6 @@ from minijax.runtime.copied_functions import copied
 from minijax.runtime.templates import (
     Transposed,
     apply_in,
-    run_backwards,
     template_p,
     transposed,
 )
@@ -70,15 +69,14 @@ class BackwardPass(stage4.BackwardPass):
             cotangents[atom] = ct
         return True
 
-    def transpose(self, eqn: JaxprEqn, cts: list[Any], operands: list[Any]) -> list[Any]:
-        if eqn.primitive is template_p:
-            return run_backwards(eqn.params["template"], operands, cts)
+    def read_both(self, eqn: JaxprEqn) -> tuple[list[Any], list[Any]]:
+        cts, operands = super().read_both(eqn)
         # Programs of higher-order primitives convert values themselves.
         if not eqn.primitive.higher_order and ShardedArray in [
             type(getattr(x, "aval", None)) for x in (*cts, *operands)
         ]:
-            cts, operands = list(map(_unsharded, cts)), list(map(_unsharded, operands))
-        return super().transpose(eqn, cts, operands)
+            return list(map(_unsharded, cts)), list(map(_unsharded, operands))
+        return cts, operands
 
     def accumulate(self, atom: Atom, ct: Any) -> None:
         if atom in self.linear and ct is not None and type(ct) is not Zero:

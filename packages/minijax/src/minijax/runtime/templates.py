@@ -42,7 +42,7 @@ from minijax_stage3.staging import JaxprTracer
 from minijax_stage4.partial_eval import PartialEvalTrace as PlainPartialEvalTrace
 from minijax_stage4.partial_eval import PartialVal, partial_eval
 from minijax_stage4.stop_gradient import stop_gradient_p
-from minijax_stage4.transpose import UndefPrimal, backward_pass
+from minijax_stage4.transpose import UndefPrimal, backward_pass, transpose_rules
 
 Avals = Sequence[ShapedArray]
 Apply = Callable[["Template", Sequence[Any], Source | None], list[Any]]
@@ -489,7 +489,7 @@ class Transposed(NamedTuple):
     places: list[int]
 
 
-def run_backwards(template: Template, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+def _run_backwards(cts: Sequence[Any], *operands: Any, template: Template) -> list[Any]:
     """The cotangents of those operands that are `UndefPrimal`, by rules for each equation."""
     jaxpr = template.jaxpr
     program = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
@@ -516,7 +516,7 @@ def transposed(template: Template, key: tuple[Any, ...]) -> Transposed | None:
             Zero(tangent_type(atom.aval)) if ct is None else next(rest)
             for atom, ct in zip(template.jaxpr.outvars, given, strict=True)
         ]
-        in_cts = run_backwards(template, operands, cts)
+        in_cts = _run_backwards(cts, *operands, template=template)
         places[:] = [i for i, ct in enumerate(in_cts) if type(ct) not in (NoneType, Zero)]
         return [in_cts[i] for i in places]
 
@@ -548,4 +548,5 @@ def expanded(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, outvars)
 
 
+transpose_rules[template_p] = _run_backwards
 evaluators[template_p] = lambda *operands, template: template.run(*operands)
