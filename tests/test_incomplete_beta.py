@@ -50,7 +50,7 @@ def test_values_of_32_bits():
     is_spread = np.minimum(a, b) < 1e6  # else the neighbours of x are standard deviations away
     a, b, x = a[is_spread], b[is_spread], x[is_spread]
     expected = scipy.special.betainc(*(v.astype(np.float64) for v in (a, b, x)))
-    np.testing.assert_allclose(of_one_size(a, b, x), expected, rtol=5e-5, atol=1e-30)
+    np.testing.assert_allclose(of_one_size(a, b, x), expected, rtol=1e-6, atol=1e-30)
 
 
 @pytest.mark.parametrize("x64", [False, True])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,12 @@ from minijax.lax.elementwise.bits import bitwise_and, bitwise_not, bitwise_or
 from minijax.lax.elementwise.comparisons import eq, ge, gt, lt, ne
 from minijax.lax.elementwise.extremes import max, min
 from minijax.lax.elementwise.selection import where
-from minijax.lax.elementwise.transcendental import exp, log, log1p
+from minijax.lax.elementwise.transcendental import exp, log, log1p, sqrt
 from minijax.lax.elementwise.widening import in_64_bits, to_64_bits
 from minijax.lax.special import beta_asymptotics as asymptotics
 from minijax.lax.special.gamma_functions import lgamma
 from minijax.lax.special.log_beta import STIRLING_FROM, log_beta
-from minijax.lax.special.log_gamma import log_gamma, log_of_normal
+from minijax.lax.special.log_gamma import LANCZOS_SHIFT, lanczos_sum, log_of_normal
 from minijax.lax.special.series import converge
 from minijax.lax.special.where_any import where_any
 from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
@@ -48,23 +48,25 @@ def _fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> Any:
     def term(numerator: Any, above: Any, below: Any, value: Any) -> list[Any]:
         below = div(1.0, nonzero(add(1.0, mul(numerator, below))))
         above = nonzero(add(1.0, div(numerator, above)))
-        return [above, below, div(value, mul(above, below))]
+        return [above, below, mul(value, mul(above, below))]
 
     def step(m: Any, *state: Any) -> list[Any]:
         even = add(a, mul(m, 2.0))
-        first = mul(div(add(a, m), even), div(add(add(a, b), m), add(even, 1.0)))
+        first = div(mul(add(a, m), add(total, m)), mul(even, add(even, 1.0)))
         # Where `a` and `m` are 0, only the second factor has a value.
-        first = where(eq(m, 0.0), div(add(a, b), add(a, 1.0)), first)
+        first = where(eq(m, 0.0), start, first)
         next_m = add(m, 1.0)
-        second = mul(div(next_m, add(even, 1.0)), div(sub(b, next_m), add(even, 2.0)))
+        second = div(mul(next_m, sub(b, next_m)), mul(add(even, 1.0), add(even, 2.0)))
         state = tuple(term(neg(mul(first, x)), *state))
         return term(mul(second, x), *state)
 
     def is_unconverged(old: Any, new: Any) -> Any:
         return gt(abs(sub(new[2], old[2])), mul(abs(new[2]), epsilon))
 
+    total = add(a, b)
+    start = div(total, add(a, 1.0))
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
-    return converge(step, [one, zero, one], is_active, is_unconverged, MOST_STEPS)[2]
+    return div(1.0, converge(step, [one, zero, one], is_active, is_unconverged, MOST_STEPS)[2])
 
 
 def _powers_by_beta(a: Any, b: Any, x: Any) -> Any:
@@ -75,24 +77,41 @@ def _powers_by_beta(a: Any, b: Any, x: Any) -> Any:
     return where(has_large_logs, asymptotics.powers_by_beta(first, second, x), exp(logs))
 
 
-def _weight(a: Any, b: Any, x: Any, is_fast: Any, is_narrow: bool) -> Any:
-    """The factor of the fraction; `is_narrow` if the result need not have 53 bits."""
-    p, q = where(is_fast, a, b), where(is_fast, b, a)
-    if is_narrow:  # large logarithms do no harm, and there are fast ones
-        powers = add(mul(a, log_of_normal(x)), mul(b, log_of_normal(sub(1.0, x))))
-        return _over_first(p, q, powers, log_gamma)
-    small = _over_first(p, q, _log_of_powers(a, b, x), lgamma)
+def _weight(a: Any, b: Any, x: Any, p: Any, q: Any) -> Any:
+    """`x**a * (1 - x)**b / (p * beta(p, q))`, the factor of the fraction; `p, q` are `a, b` or
+    `b, a`.
+    """
+    small = _over_first(p, q, _log_of_powers(a, b, x))
     return where(lt(max(a, b), STIRLING_FROM), small, div(_powers_by_beta(a, b, x), p))
+
+
+def _narrow_weight(a: Any, b: Any, x: Any, q: Any) -> Any:
+    """`_weight`, if the result need not have 53 bits.
+
+    In `q * gamma(a + b + 1) / ((a + b) * gamma(a + 1) * gamma(b + 1))` each gamma function is a
+    power, an exponential and Lanczos' sum. The exponentials leave a constant, and the powers are
+    divided before their logarithms are taken.
+    """
+    total = add(a, b)
+    base, first, second = (add(z, LANCZOS_SHIFT) for z in (total, a, b))
+    of_first = mul(a, log_of_normal(mul(x, div(base, first))))
+    of_second = mul(b, log_of_normal(mul(sub(1.0, x), div(base, second))))
+    power = exp(add(add(of_first, of_second), LANCZOS_SHIFT))
+    root = sqrt(div(base, mul(mul(first, second), 2 * math.pi)))
+    (above, below), *others = map(lanczos_sum, (total, a, b))
+    above = mul(above, mul(others[0][1], others[1][1]))
+    below = mul(below, mul(others[0][0], others[1][0]))
+    return mul(mul(power, root), div(mul(q, above), mul(total, below)))
 
 
 def _log_of_powers(a: Any, b: Any, x: Any) -> Any:
     return add(mul(a, log(x)), mul(b, log1p(neg(x))))
 
 
-def _over_first(p: Any, q: Any, logs: Any, log_gamma: Callable[[Any], Any]) -> Any:
+def _over_first(p: Any, q: Any, logs: Any) -> Any:
     """`exp(logs) / (p * beta(p, q))`, even if `p` is the smallest number."""
-    ratio = sub(log_gamma(add(p, q)), log_gamma(q))
-    return exp(add(logs, sub(ratio, log_gamma(add(p, 1.0)))))
+    ratio = sub(lgamma(add(p, q)), lgamma(q))
+    return exp(add(logs, sub(ratio, lgamma(add(p, 1.0)))))
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
@@ -115,7 +134,8 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     p, q = where(is_fast, a, b), where(is_fast, b, a)
     y = where(is_fast, x, sub(1.0, x))
     epsilon = 2.0**-32 if is_narrow else float(np.finfo(np.float64).eps)
-    out = mul(_weight(a, b, x, is_fast, is_narrow), _fraction(p, q, y, is_active, epsilon))
+    weight = _narrow_weight(a, b, x, q) if is_narrow else _weight(a, b, x, p, q)
+    out = mul(weight, _fraction(p, q, y, is_active, epsilon))
     # The logarithms of extreme operands are so large that their difference is far off.
     out = where(is_fast, out, sub(1.0, out))
     out = where_any(is_large, asymptotics.incomplete_beta, out, a, b, x)
