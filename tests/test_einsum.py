@@ -132,6 +132,14 @@ def test_options_of_einsum():
     assert called == [None]
 
 
+def test_of_equal_paths_the_leftmost_pairs_come_first():
+    """Of a cycle of matrices another pair is multiplied by rows, which takes twice as long."""
+    for subscripts in ("ij,jk,ik->", "ia,ib,ic->abc", "ij,jk,kl->il", "ab,bc,cd,da->"):
+        xs = [np.ones((6, 6), np.float32)] * (subscripts.count(",") + 1)
+        path, expected = (n.einsum_path(subscripts, *xs, optimize="optimal")[0] for n in (mnp, jnp))
+        assert path == list(expected)
+
+
 def test_large_operands_are_multiplied_without_transposing_them():
     """Neither does an outer product come first, for which they would be transposed."""
     cases = [

@@ -254,8 +254,11 @@ def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path
         return inside & frozenset(summation.output).union(*outside)
 
     kept = [labels_of(operands) for operands in range(1 << count)]
-    # Numbers of outer products, of operations and of elements, and one of the two factors.
-    best: dict[int, tuple[int, int, int, int]] = {1 << i: (0, 0, 0, 0) for i in range(count)}
+    # Numbers of outer products, of operations and of elements; whether the factor with the first
+    # operand is that alone; and this factor.
+    best: dict[int, tuple[int, int, int, bool, int]] = {
+        1 << i: (0, 0, 0, False, 0) for i in range(count)
+    }
     for operands in sorted(range(1, 1 << count), key=int.bit_count):
         if operands in best:
             continue
@@ -270,14 +273,14 @@ def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path
                 is_outer = kept[part].isdisjoint(kept[rest])
                 one, two = best[part], best[rest]
                 outer, work = is_outer + one[0] + two[0], work + one[1] + two[1]
-                found.append((outer, work, room + one[2] + two[2], -part))
+                found.append((outer, work, room + one[2] + two[2], part == first, part))
             part = (part - 1) & operands
         best[operands] = min(found)
 
     path, places = [], [1 << i for i in range(count)]
 
     def contract(operands: int) -> None:
-        part = -best[operands][3]
+        part = best[operands][-1]
         if part:
             for factor in (part, operands ^ part):
                 contract(factor)
