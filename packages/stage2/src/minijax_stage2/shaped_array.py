@@ -111,6 +111,7 @@ def kind_of(dtype: np.dtype[Any]) -> int:
     return _KINDS.get(dtype.kind, NO_NUMBER)
 
 
+@lru_cache(maxsize=256)
 def is_inexact(dtype: np.dtype[Any]) -> bool:
     """Return True if numbers of this dtype are real or complex, and so can be differentiated."""
     return kind_of(dtype) in (_REAL, _COMPLEX)

@@ -13,7 +13,7 @@ from minijax.runtime.templates import (
 from minijax.settings.later import later
 from minijax.shardings import resharding
 from minijax.shardings.types import ShardedArray
-from minijax_stage2 import Zero, add, current_trace, typeof
+from minijax_stage2 import Tracer, Zero, add, current_trace, typeof
 from minijax_stage2.primitives import broadcast_in_dim_p
 from minijax_stage2.source import on_behalf_of
 from minijax_stage3 import Jaxpr, JaxprEqn, Var
@@ -54,9 +54,11 @@ class BackwardPass(stage4.BackwardPass):
             key.append(is_linear)
         for var in eqn.outvars:
             ct = cotangents.get(var)
-            if ct is not None:
+            if ct is None:
+                key.append(None)
+            else:
                 known.append(ct)
-            key.append(None if ct is None else typeof(ct))
+                key.append(ct.aval if isinstance(ct, Tracer) else typeof(ct))
         back: Transposed | None = eqn.params["template"].once(tuple(key), transposed)
         if back is None:
             return False

@@ -255,7 +255,7 @@ for name in ("eq", "ne"):
 # What Arrays have of their own, or tracers do by the functions of the stages, where these can.
 OF_TRACERS: dict[str, Any] = {
     "__abs__": METHODS["__abs__"],
-    "__neg__": METHODS["__neg__"],
+    "__neg__": copied(functions.neg),
     "__complex__": lambda x: complex(float(x)),
     "__copy__": lambda x: x,  # for nobody writes to it
     "__deepcopy__": lambda x, memo: x,

@@ -109,10 +109,12 @@ class Templates:
         if isinstance(x, Tracer) or cls in _ARRAYS:
             arrays.append(x)
             key.append(typeof(x))
-        elif cls in _VALUES or isinstance(x, np.dtype | Enum):
+        elif cls in _VALUES:
             key += cls, x
         elif cls is float or cls is complex:  # equal ones may differ in the signs of zeros
             key += cls, repr(x)
+        elif isinstance(x, np.dtype | Enum):
+            key += cls, x
         elif cls is tuple or cls is list:
             key += cls, len(x)
             for item in x:
@@ -159,17 +161,17 @@ class Templates:
         return found
 
 
-def copied(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A method of two values that is called as it is outside of traces, and copied inside."""
-    call = Templates(method).call
+def copied(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of values that is called as it is outside of traces, and copied inside."""
+    call = Templates(function).call
 
-    def copied_or_called(self: Any, other: Any) -> Any:
+    def copied_or_called(*values: Any) -> Any:
         trace: Any = _interpreter()
         if getattr(trace, "takes_templates", False) and not trace.ended:
-            out = call(trace, (self, other), {}, 3)
+            out = call(trace, values, {}, 3)
             if out is not not_copied:
                 return out
-        return method(self, other)
+        return function(*values)
 
     return copied_or_called
 
