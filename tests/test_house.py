@@ -33,8 +33,8 @@ BUILDS_ON = {
 }
 # A stage is read in an afternoon: at most so many code lines.
 MOST_LINES = {
-    "minijax_stage1": 236,
-    "minijax_stage2": 1494,
+    "minijax_stage1": 233,
+    "minijax_stage2": 1495,
     "minijax_stage3": 1196,
     "minijax_stage4": 962,
 }

@@ -5,8 +5,6 @@ current, so one program can be evaluated, differentiated or staged without being
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum, auto
 from os.path import dirname
@@ -41,14 +39,9 @@ class Interpreter:
     def __str__(self) -> str:
         return f"{self.transformation} of `{self.function_name}`"
 
-    @contextmanager
-    def run(self) -> Iterator[None]:
+    def run(self) -> Any:
         """Make this interpreter current for a block, and end it afterwards."""
-        try:
-            with set_interpreter(self):
-                yield
-        finally:
-            self.ended = True
+        return run_interpreter(self)
 
     def stack(self) -> list["Interpreter"]:
         """This interpreter and all below it; evaluation at the bottom is left out."""
@@ -98,7 +91,7 @@ evaluator = EvalInterpreter()
 class set_interpreter:
     """A context in which `interpreter` is current."""
 
-    def __init__(self, interpreter: Interpreter | None):
+    def __init__(self, interpreter: Any):
         self.interpreter = interpreter
 
     def __enter__(self) -> None:
@@ -107,6 +100,14 @@ class set_interpreter:
 
     def __exit__(self, *exception: object) -> None:
         in_context.set(self.previous)
+
+
+class run_interpreter(set_interpreter):
+    """A context in which `interpreter` is current, and which ends it."""
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        self.interpreter.ended = True
 
 
 def add(x: Any, y: Any) -> Any:
