@@ -35,7 +35,7 @@ from minijax.runtime.pipeline import (
     trace,
 )
 from minijax.runtime.places import ANYWHERE, DefaultPlacement, GivenPlaces, Places, Shardings
-from minijax.runtime.program import Called, compiled, on_device, order_of_leaves
+from minijax.runtime.program import Called, Executor, add_tree, compiled, order_of_leaves
 from minijax.runtime.refs import (
     OuterRefError,
     Ref,
@@ -50,7 +50,7 @@ from minijax.runtime.refs import Places as RefPlaces
 from minijax.runtime.signature import (
     Signature,
     StaticArguments,
-    exact_type,
+    add_static,
     settings_here,
     types_in_key,
     types_of_leaves,
@@ -133,8 +133,8 @@ class PjitFunction(PickledByName, Called):
     def _call_by_python(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 
-        A call of Arrays, numbers and static values is found by their types and values. Any other
-        is found by its `Signature`, and so is the first one.
+        The first call is found by its `Signature`, those that are like it by a key that is quicker
+        to make. If all arguments are Arrays, the key is no more than their types.
         """
         try:
             if Switch.used and (result := self._call_checked(args, kwargs)):
@@ -153,7 +153,7 @@ class PjitFunction(PickledByName, Called):
                 key, buffers = tuple(key), [x.buffer for x in args]
                 execute = self._programs.get(key)
             else:
-                key, execute, buffers = self._flat(settings, args, kwargs)
+                key, execute, buffers = self._key_of(settings, args, kwargs)
             if execute is not None:
                 return execute(buffers)
             program, leaves = self._find(settings, args, kwargs)
@@ -172,44 +172,34 @@ class PjitFunction(PickledByName, Called):
 
     # --8<-- [end:call]
 
-    def _flat(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Any, list[Any]]:
-        """The key of a call whose arguments are not trees, what executes it, and its buffers.
+    def _key_of(
+        self, settings: Any, args: Any, kwargs: Any
+    ) -> tuple[Any, Executor | None, list[Any]]:
+        """The key of a call, what executes it, and the buffers of its leaves.
 
-        The key has the type of each argument that is an array or a number, and exact type and value
-        of each that is static, after its name if it has one. It is None for other calls, and what
-        executes it is None for those that were not made before.
+        The key is None for a call with anything that only a `Signature` can tell, and what executes
+        it is None for those that were not made before.
         """
-        static = self._static
-        if not static.are_given and (kwargs or type(args[0]) in _CONTAINERS):
-            return None, None, []
-        argnums, argnames = static.argnums, static.argnames
-        for name in kwargs:
-            if name not in argnames:
-                return None, None, []
+        static, types = self._static.chosen, types_of_leaves(settings)
         key: list[Any] = [settings]
+        places: Any = range(len(args))
+        if kwargs:
+            names = tuple(sorted(kwargs))
+            key.append(names)
+            places, args = (*places, *names), (*args, *map(kwargs.get, names))
         buffers: list[Any] = []
-        position = 0
         try:
-            for x in args:
-                cls = type(x)
-                if position in argnums:
-                    key += (cls if cls in _HAS_NO_PARTS else exact_type(x)), x
-                elif cls is Array:
+            for place, x in zip(places, args, strict=True):
+                if place in static:
+                    add_static(x, key)
+                elif type(x) is Array:
                     key.append(x.call_key)
                     buffers.append(x.buffer)
-                else:
-                    types = types_of_leaves(settings)
-                    if cls not in types:
-                        return None, None, buffers
-                    key.append(aval := types[cls](x))
-                    buffers.append(on_device(x, aval))
-                position += 1
-            for name, x in kwargs.items():
-                cls = type(x)
-                key += name, (cls if cls in _HAS_NO_PARTS else exact_type(x)), x
+                elif not add_tree(x, key, buffers, types):
+                    return None, None, buffers
             found = tuple(key)
             return found, self._programs.get(found), buffers
-        except (TypeError, OverflowError):  # which stage 3 says better
+        except (TypeError, OverflowError, RecursionError):  # which the other way says better
             return None, None, buffers
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[AnyProgram, Sequence[Any]]:
@@ -537,12 +527,6 @@ def clear_jitted() -> None:
     forget_traced()
     for function in list(_jitted):
         function.clear_cache()
-
-
-_CONTAINERS = frozenset((tuple, list, dict))
-
-# Classes of which equal values are the same.
-_HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
 
 
 @overload

@@ -24,7 +24,7 @@ from minijax.runtime import compiled_calls
 from minijax.runtime.array import Array, Placed, buffer_here, some_placed
 from minijax.runtime.lowering import lower
 from minijax.runtime.observers import BY_XLA, observed
-from minijax.runtime.signature import leaf_types, types_in_key
+from minijax.runtime.signature import Rules, leaf_types, types_in_key
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.settings.config import Switch, config
 from minijax.settings.later import later
@@ -248,6 +248,44 @@ def on_device(x: Any, aval: ShapedArray) -> Buffer:
 
 
 _number_on_device = lru_cache(maxsize=4096)(to_buffer)
+
+
+def is_namedtuple(cls: type) -> bool:
+    return issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def add_tree(x: Any, key: list[Any], buffers: list[Buffer], types: Rules) -> bool:
+    """Add an argument, not an Array, to the key of a call, and its leaves to the buffers.
+
+    Returns:
+        False if it has a leaf that is neither an Array nor a number nor a numpy array.
+    """
+    cls = type(x)
+    children: Any
+    if cls in types:  # a number or a numpy array
+        key.append(aval := types[cls](x))
+        buffers.append(on_device(x, aval))
+        return True
+    if cls is dict:
+        names = sorted(x)
+        key += cls, len(names), *names
+        children = [x[name] for name in names]
+    elif cls is tuple or cls is list or (cls not in registry and is_namedtuple(cls)):
+        key += cls, len(x)
+        children = x
+    elif cls in registry:
+        children, data = registry[cls].flatten(x)
+        children = tuple(children)
+        key += cls, len(children), data
+    else:
+        return False
+    for child in children:
+        if type(child) is Array:
+            key.append(child.call_key)
+            buffers.append(child.buffer)
+        elif not add_tree(child, key, buffers, types):
+            return False
+    return True
 
 
 def executor(compiled: CompiledJaxpr, consts: Sequence[Any], out_tree: PyTreeDef) -> Executor:

@@ -105,6 +105,11 @@ class StaticArguments:
     def argnames(self) -> tuple[str, ...]:
         return self._resolved[1]
 
+    @cached_property
+    def chosen(self) -> frozenset[int | str]:
+        """The positions and the names of the static arguments."""
+        return frozenset((*self.argnums, *self.argnames))
+
     def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
         """Static values, and arguments in which None, a tree without leaves, replaces them.
 
@@ -168,6 +173,16 @@ class StaticArguments:
                     f"{type(value).__name__}, which is not hashable, so calls cannot be told "
                     "apart by it. Use a tuple or another immutable value, or do not make it static."
                 ) from None
+
+
+def add_static(x: Any, key: list[Any]) -> None:
+    """Add a static value to the key of a call."""
+    cls = type(x)
+    key += (cls if cls in _HAS_NO_PARTS else exact_type(x)), x
+
+
+# Classes of which equal values are the same.
+_HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
 
 
 def exact_type(x: Any) -> Any:
