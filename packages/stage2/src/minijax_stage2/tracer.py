@@ -76,7 +76,7 @@ class PrimalTracer(Tracer):
     primal: Any
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> ShapedArray:  # type: ignore[override]
         return typeof(self.primal)
 
     def concrete(self) -> Any:

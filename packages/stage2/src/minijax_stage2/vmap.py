@@ -58,7 +58,7 @@ class BatchTracer(Tracer):
         self.batch_dim = batch_dim
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> ShapedArray:  # type: ignore[override]
         return self.interpreter.axis.example(typeof(self.value), self.batch_dim)
 
     def why_unknown(self) -> str:

@@ -16,7 +16,7 @@ from minijax.shardings.types import ShardedArray
 from minijax_stage2 import Tracer, Zero, add, current_trace, typeof
 from minijax_stage2.primitives import broadcast_in_dim_p
 from minijax_stage2.source import on_behalf_of
-from minijax_stage3 import Jaxpr, JaxprEqn, Var
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal
 from minijax_stage3.jaxpr import Atom
 from minijax_stage4 import transpose as stage4
 
@@ -50,7 +50,7 @@ class BackwardPass(stage4.BackwardPass):
         for atom in eqn.invars:
             is_linear = atom in linear
             if not is_linear:
-                known.append(self.values[atom] if type(atom) is Var else atom.val)
+                known.append(atom.val if isinstance(atom, Literal) else self.values[atom])
             key.append(is_linear)
         for var in eqn.outvars:
             ct = cotangents.get(var)

@@ -35,7 +35,7 @@ class PartsTracer(Tracer):
         self.parts = parts
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> ShapedArray:  # type: ignore[override]
         return typeof(self.parts[0])
 
     def why_unknown(self) -> str:

@@ -303,7 +303,7 @@ class PartialEvalTrace(Transforming, PlainPartialEvalTrace):
         return [tracer(self, var, source) for var in outvars]
 
 
-class JVPTracer(Tracer, PlainJVPTracer):  # type: ignore[misc]
+class JVPTracer(Tracer, PlainJVPTracer):
     """A primal with its tangent, whose type is found once."""
 
     aval: Any = None  # an attribute of each, not a property

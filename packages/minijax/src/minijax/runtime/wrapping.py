@@ -11,7 +11,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
     """Decorator: `functools.wraps(fun)`, without attributes of types that no function may have."""
     if isinstance(fun, FunctionType):
-        return functools.wraps(fun)
+        return functools.wraps(fun)  # type: ignore[return-value]
     kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}
     kept = [
         name

@@ -58,7 +58,7 @@ class SparseTracer(Tracer):
         self.value = value
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> ShapedArray:  # type: ignore[override]
         return type_of_sparse(self.value)
 
     def why_unknown(self) -> str:
