@@ -182,19 +182,23 @@ class PjitFunction(PickledByName, Called):
         """
         static, types = self._static.chosen, types_of_leaves(settings)
         key: list[Any] = [settings]
-        places: Any = range(len(args))
-        if kwargs:
-            names = tuple(sorted(kwargs))
-            key.append(names)
-            places, args = (*places, *names), (*args, *map(kwargs.get, names))
         buffers: list[Any] = []
+        position = 0
         try:
-            for place, x in zip(places, args, strict=True):
-                if place in static:
+            for x in args:
+                if position in static:
                     add_static(x, key)
-                elif type(x) is Array:
+                elif type(x) is Array:  # as `add_tree` has it, without a call
                     key.append(x.call_key)
                     buffers.append(x.buffer)
+                elif not add_tree(x, key, buffers, types):
+                    return None, None, buffers
+                position += 1
+            for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:
+                key.append(name)
+                x = kwargs[name]
+                if name in static:
+                    add_static(x, key)
                 elif not add_tree(x, key, buffers, types):
                     return None, None, buffers
             found = tuple(key)

@@ -255,13 +255,17 @@ def is_namedtuple(cls: type) -> bool:
 
 
 def add_tree(x: Any, key: list[Any], buffers: list[Buffer], types: Rules) -> bool:
-    """Add an argument, not an Array, to the key of a call, and its leaves to the buffers.
+    """Add an argument to the key of a call, and its leaves to the buffers.
 
     Returns:
         False if it has a leaf that is neither an Array nor a number nor a numpy array.
     """
     cls = type(x)
     children: Any
+    if cls is Array:
+        key.append(x.call_key)
+        buffers.append(x.buffer)
+        return True
     if cls in types:  # a number or a numpy array
         key.append(aval := types[cls](x))
         buffers.append(on_device(x, aval))
