@@ -22,10 +22,10 @@ from minijax.runtime.conversion import to_array
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
 from minijax.runtime.inspection import PartitionedModule
 from minijax.runtime.lowering import lower
-from minijax.runtime.partitioning import sharding_of_division
 from minijax.runtime.sharding_text import on_each_device
 from minijax.runtime.staging import ShapeDtypeStruct
 from minijax.runtime.wrapping import wraps
+from minijax.shardings.division import sharding_of_division
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding

@@ -235,7 +235,7 @@ def compile_once(
 
 
 @lru_cache(maxsize=512)
-def compile_at_once(program: LoweredProgram, where: Places) -> PartitionedProgram | None:
+def compile_at_once(program: LoweredProgram, where: Places) -> PartitionedProgram:
     """Compile a program for several devices, unless it is cached."""
     return program_at(program.jaxpr, program.name, where, program.out_shardings)
 

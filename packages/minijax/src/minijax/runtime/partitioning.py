@@ -4,8 +4,6 @@ The program is written for whole arrays. The shardings of its arguments tell XLA
 to divide it; the partitioner then chooses the shardings of the results.
 """
 
-import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -29,6 +27,7 @@ from minijax.runtime.program import (
 from minijax.runtime.sharding_text import argument, joined
 from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.settings.counted import counted
+from minijax.shardings.division import plain_mesh, sharding_of_division
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
@@ -218,7 +217,7 @@ class PartitionedProgram:
         """The sharding of arrays of which each device holds the whole."""
         if len(self.devices) == 1 and not self.meshes:
             return SingleDeviceSharding(self.devices[0])
-        mesh = self.meshes[0] if self.meshes else _plain_mesh(self.devices)
+        mesh = self.meshes[0] if self.meshes else plain_mesh(self.devices)
         return NamedSharding(mesh, PartitionSpec())
 
     def _text(
@@ -233,7 +232,7 @@ class PartitionedProgram:
             return recorded_lower(jaxpr, name, Module(self.platform, attributes))
         mesh = self.meshes[0] if self.meshes else None
         if mesh is None and self.devices:
-            mesh = _plain_mesh(self.devices)
+            mesh = plain_mesh(self.devices)
         module = PartitionedModule(self.platform, self.num_devices, mesh)
         self.inspections, self.kept = module.inspections, module.kept
         annotated = dict(attributes)
@@ -406,66 +405,6 @@ def has_shardings(jaxpr: Jaxpr) -> bool:
     return bool(shardings_within(jaxpr))
 
 
-# What XLA chose
-
-
-def sharding_of_division(
-    division: xla.Division, meshes: Sequence[Mesh], devices: tuple[Device, ...], ndim: int
-) -> NamedSharding:
-    """The sharding for a division, by the axes of one of the meshes if possible."""
-    for mesh in meshes:
-        found = _in_mesh(division, mesh, ndim)
-        if found is not None:
-            return found
-    return _in_mesh_of_its_own(division, devices, ndim)
-
-
-def _in_mesh(division: xla.Division, mesh: Mesh, ndim: int) -> NamedSharding | None:
-    """The sharding for a division by the axes of a mesh, or None if there is none."""
-    sizes = mesh.shape
-    wanted = _positions(division, ndim)
-
-    def assign(axis: int, left: tuple[Any, ...], chosen: tuple[Any, ...]) -> NamedSharding | None:
-        if axis == ndim:
-            last = max((i + 1 for i, names in enumerate(chosen) if names), default=0)
-            sharding = NamedSharding(mesh, PartitionSpec(*[axes or None for axes in chosen[:last]]))
-            at = sharding.coordinates(ndim)
-            ours = [at[device] for device in mesh.device_tuple]
-            return sharding if ours == wanted else None
-        for count in range(len(left) + 1):
-            for names in itertools.permutations(left, count):
-                if math.prod([sizes[name] for name in names]) == division.parts[axis]:
-                    rest = tuple([name for name in left if name not in names])
-                    if found := assign(axis + 1, rest, (*chosen, names)):
-                        return found
-        return None
-
-    useful = tuple([name for name in mesh.axis_names if sizes[name] > 1])
-    return assign(0, useful, ())
-
-
-def _positions(division: xla.Division, ndim: int) -> list[tuple[int, ...]]:
-    """For each device, in order, the number of its part along each axis."""
-    found: list[tuple[int, ...]] = [()] * len(division.positions)
-    for number, device in enumerate(division.positions):
-        at = np.unravel_index(number, division.parts)
-        found[device] = tuple(map(int, at[:ndim]))
-    return found
-
-
-def _in_mesh_of_its_own(
-    division: xla.Division, devices: tuple[Device, ...], ndim: int
-) -> NamedSharding:
-    ordered = np.array([devices[position] for position in division.positions], dtype=object)
-    names = [f"axis{i}" for i in range(len(division.parts))]
-    mesh = Mesh(ordered.reshape(division.parts), names)
-    return NamedSharding(mesh, PartitionSpec(*names[:ndim]))
-
-
-def _plain_mesh(devices: tuple[Device, ...]) -> Mesh:
-    return Mesh(np.array(devices, dtype=object), ("devices",))
-
-
 def evaluate_partitioned(
     primitive: Primitive,
     args: Sequence[Any],
@@ -486,16 +425,15 @@ def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
         programs = _programs_of.setdefault(jaxpr, {})
         if where not in programs:
             programs[where] = program_at(jaxpr, name, where)
-        if (program := programs[where]) is not None:
-            return list(program(args))
+        return list(programs[where](args))
     compiled = once_for_jaxpr(jaxpr, (), lambda: compile_text(jaxpr, lower(jaxpr, name)))
     return list(call(compiled, args))
 
 
 def program_at(
     jaxpr: Jaxpr, name: str, where: Places, out_shardings: Shardings = ()
-) -> PartitionedProgram | None:
-    """The program for operands that lie there; None if it runs on the default device."""
+) -> PartitionedProgram:
+    """The program for operands that lie there."""
     names = [f"operand {number}" for number in range(len(jaxpr.invars))]
     in_shardings = where.shardings or (None,) * len(jaxpr.invars)
     outs = out_shardings or (None,) * len(jaxpr.outvars)
@@ -503,7 +441,7 @@ def program_at(
     return program.compile()
 
 
-_programs_of: "WeakKeyDictionary[Jaxpr, dict[Any, PartitionedProgram | None]]" = WeakKeyDictionary()
+_programs_of: "WeakKeyDictionary[Jaxpr, dict[Any, PartitionedProgram]]" = WeakKeyDictionary()
 
 
 @cache
@@ -514,9 +452,7 @@ def _programs_for(where: Places) -> Any:
     def program(
         primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
     ) -> PartitionedProgram:
-        found = program_at(jaxpr_of_primitive(primitive, in_avals, params), primitive.name, where)
-        assert found is not None  # only primitives of higher order call functions
-        return found
+        return program_at(jaxpr_of_primitive(primitive, in_avals, params), primitive.name, where)
 
     return program
 
