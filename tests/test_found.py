@@ -73,6 +73,9 @@ FOUND = {
     "those of tridiagonal systems": lambda n, lib: with_tangent_of_weak(
         lib, lambda a: lib.lax.linalg.tridiagonal_solve(a[0], a[0], a[0], a)
     ),
+    "ends of diagonals that are ignored have no slope, not even NaN": lambda n, lib: lib.grad(
+        lambda *xs: lib.scipy.special.exp1(lib.lax.linalg.tridiagonal_solve(*xs)).sum(), (0, 2)
+    )(*np.float32([[1, 0.1], [1, 3], [0.1, 7]]), np.float32([[-1, 3], [-2, 2]])),
     "those of eigenvalues": lambda n, lib: with_tangent_of_weak(
         lib, lambda a: lib.lax.linalg.eigh(a)[1]
     ),

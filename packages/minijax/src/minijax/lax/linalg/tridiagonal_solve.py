@@ -129,7 +129,9 @@ def _jvp(
     *diagonal_dots, rhs = tangents
     for t, by in zip(diagonal_dots, (1, 0, -1), strict=True):
         if type(t) is not Zero:
-            product = mul(expand_dims(t, (-1,)), _shifted(x, -2, by) if by else x)
+            # Shifted last: the tangent that the system ignores meets nothing that may be NaN.
+            product = mul(expand_dims(_shifted(t, -1, -by) if by else t, (-1,)), x)
+            product = _shifted(product, -2, by) if by else product
             rhs = neg(product) if type(rhs) is Zero else add(rhs, neg(product))
     return [x], [bind1(tridiagonal_solve_p, *diagonals, rhs, perturb_singular=perturb_singular)]
 
