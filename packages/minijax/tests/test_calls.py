@@ -589,3 +589,30 @@ def test_jitted_functions_are_pickled_and_bound():
     model = Model()
     for _ in range(2):
         assert model.double(jnp.ones(())) == 2
+
+
+def test_calls_of_equal_leaves_are_told_apart_by_their_structure():
+    """By position or name, in whichever order names come, as trees, and as static values."""
+    x, y = jnp.asarray([1.0, 2.0]), jnp.asarray([3.0, 5.0])
+    same = jit(lambda *args, **kwargs: (args, kwargs))
+    calls = [
+        ((x, y), {}),
+        ((x,), {"b": y}),
+        ((), {"a": x, "b": y}),
+        ((), {"b": y, "a": x}),
+        (({"a": x, "b": y},), {}),
+        (({"b": y, "a": x},), {}),
+        (([x, y],), {}),
+        (((x, y),), {}),
+        (((x,), y), {}),
+        (([x], [y]), {}),
+        (({"a": x}, {"b": y}), {}),
+        (({"a": {"b": y}}, x), {}),
+        ((x, None, y), {}),
+        ((x,), {"b": {"a": y}}),
+    ]
+    for _ in range(3):  # the way of the first call, and that of the others
+        for args, kwargs in calls:
+            found, expected = same(*args, **kwargs), (args, kwargs)
+            assert tree.structure(found) == tree.structure(expected)
+            assert tree.all(tree.map(np.array_equal, found, expected))
