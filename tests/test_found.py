@@ -32,6 +32,19 @@ def with_formula(lib):
     return sin
 
 
+class Shape:
+    """Ints in a class that is no sequence."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def __len__(self):
+        return len(self.sizes)
+
+    def __getitem__(self, axis):
+        return self.sizes[axis]
+
+
 def with_tangent_of_weak(lib, function):
     """What a function of a matrix of one number of a weak type gives, with a tangent."""
     x = lib.numpy.full((1, 1), 2.0)
@@ -73,6 +86,11 @@ FOUND = {
     "those of tridiagonal systems": lambda n, lib: with_tangent_of_weak(
         lib, lambda a: lib.lax.linalg.tridiagonal_solve(a[0], a[0], a[0], a)
     ),
+    "shapes of a class of their own, as those of TensorFlow": lambda n, lib: [
+        n.zeros(Shape([2, 3])),
+        n.broadcast_to(1.0, Shape([2])),
+        lib.random.normal(lib.random.key(0), Shape([])),
+    ],
     "ends of diagonals that are ignored have no slope, not even NaN": lambda n, lib: lib.grad(
         lambda *xs: lib.scipy.special.exp1(lib.lax.linalg.tridiagonal_solve(*xs)).sum(), (0, 2)
     )(*np.float32([[1, 0.1], [1, 3], [0.1, 7]]), np.float32([[-1, 3], [-2, 2]])),

@@ -287,7 +287,7 @@ def one_int(role: str, given: Any) -> int:
 
 def ints(role: str, given: Any) -> tuple[int, ...]:
     """One or several ints, as a tuple; the message for anything else names `role`."""
-    several = isinstance(given, (tuple, list, range)) or bool(getattr(given, "ndim", 0))
+    several = getattr(given, "ndim", hasattr(given, "__len__") and type(given) not in (str, dict))
     try:
         return tuple([int(operator.index(x)) for x in (given if several else (given,))])
     except ConcretizationTypeError as error:
