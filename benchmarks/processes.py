@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from benchmarks.measure import QUICK_PAIRS, Line, Pairs, Row, row_of
-from minijax.distributed.ports import reserved_port
+from minijax.distributed.runtime import reserved_port
 
 START = """
 import time

@@ -15,9 +15,8 @@ from tables import for_each
 
 import minijax
 from minijax.as_jax import remove_as_jax
-from minijax.as_jax.absent import names_of, public_names
 from minijax.as_jax.alias import VERSION
-from minijax.as_jax.coverage import missing_names
+from minijax.as_jax.names import missing_names, names_of, public_names
 from minijax.experimental import hijax
 
 ROOT = Path(__file__).parents[1]

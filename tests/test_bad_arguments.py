@@ -18,7 +18,7 @@ from tables import for_each
 import minijax
 from minijax import core, lax, random
 from minijax import numpy as jnp
-from minijax.errors.argument_errors import contains_itself, fits
+from minijax.errors.arguments import contains_itself, fits
 from minijax.example_libraries import stax
 from minijax_stage2 import tree as stage2_tree
 from nets.acceptances import is_meant

@@ -9,7 +9,7 @@ from tables import for_each
 
 import minijax
 import minijax.scipy.special
-from minijax.lax.special import gamma_asymptotics as asymptotics
+from minijax.lax import incomplete_gamma as asymptotics
 
 INF, NAN = np.inf, np.nan
 F32 = np.float32

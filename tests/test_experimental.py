@@ -14,6 +14,7 @@ from jax.experimental import multihost_utils as jax_multihost_utils
 
 import minijax
 from minijax.experimental import (
+    compilation_cache,
     layout,
     mesh_utils,
     multihost_utils,
@@ -21,7 +22,6 @@ from minijax.experimental import (
     serialize_executable,
     source_mapper,
 )
-from minijax.experimental.compilation_cache import compilation_cache
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 BOTH = [(minijax, layout), (jax, jax_layout)]

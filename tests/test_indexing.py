@@ -206,7 +206,7 @@ def test_a_traced_index_and_a_batch_of_indices_are_jaxs():
 
 
 def test_arrays_are_iterated_and_unpacked(monkeypatch):
-    monkeypatch.setattr("minijax.numpy.indexing.getitem.CHUNK", 4)
+    monkeypatch.setattr("minijax.numpy.indexing.CHUNK", 4)
     rows = [*mnp.asarray(X)]
     p, q = minijax.jit(lambda x: (list(x)[1], next(y * 2 for y in x)))(X)
     for found, expected in ((rows, [*X]), ([p, q], [X[1], X[0] * 2])):

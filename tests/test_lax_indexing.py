@@ -207,7 +207,7 @@ MEETING = {  # shapes of an array and of updates at 0, 1, 1, 3, 0; and the dimen
 @pytest.mark.parametrize("case", MEETING)
 def test_tangents_are_those_of_the_updates_that_stay(case, monkeypatch):
     """Where updates meet, any may stay: this device takes every second scatter in reverse."""
-    module = sys.modules["minijax.lax.indexing.scatter"]
+    module = sys.modules["minijax.lax.scattering"]
     bind1, orders = module.bind1, itertools.cycle((1, -1))
 
     def in_any_order(primitive, x, indices, updates, **params):

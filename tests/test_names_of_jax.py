@@ -26,8 +26,8 @@ import minijax.extend.core
 import minijax.interpreters.batching
 import minijax.interpreters.mlir
 from minijax.experimental import io_callback
+from minijax.transforms import custom_vmap as vmappables_module
 from minijax.transforms import transformations
-from minijax.transforms import vmappables as vmappables_module
 
 X = np.float32(3)
 BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
@@ -81,7 +81,7 @@ def test_options_of_a_program_come_before_the_settings():
 
 
 def test_levels_reach_the_options_of_jaxlib():
-    from minijax.xla.compile_options import options_with
+    from minijax.xla.clients import options_with
 
     build = options_with({"optimization_level": 19}).executable_build_options
     assert build.optimization_level == 19

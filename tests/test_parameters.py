@@ -9,8 +9,7 @@ import inspect
 import jax  # noqa: F401
 from tables import for_each
 
-from minijax.as_jax.absent import public_names
-from minijax.as_jax.coverage import missing_names
+from minijax.as_jax.names import missing_names, public_names
 
 # By reason, the parameters that ours lack, and who lacks them.
 REASONS = {

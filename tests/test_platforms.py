@@ -15,8 +15,8 @@ from tables import for_each
 import minijax
 import minijax.numpy as mnp
 from minijax import lax
-from minijax.xla import plugins
-from minijax.xla.plugins import has_nvidia_device
+from minijax.xla import clients as plugins
+from minijax.xla.clients import has_nvidia_device
 
 ON_CUDA = {"lowering_platforms": ("cuda",)}
 CALL = re.compile(r"custom_call @(\w+)\(.*?\) \{(.*)\} : (\(.*)$", re.MULTILINE)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from minijax.xla import plugins
+from minijax.xla import clients as plugins
 
 OURS = """
 import minijax

@@ -11,7 +11,7 @@ from shares import one_in
 from tables import for_each
 
 import minijax
-from minijax.scipy.signal.windows import window_of
+from minijax.scipy.signal import window_of
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(5, 6)), RNG.normal(size=(3, 2))

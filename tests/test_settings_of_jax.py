@@ -13,7 +13,7 @@ from shares import IS_NIGHT
 from tables import for_each
 
 import minijax
-from minijax.settings.jax_options import WITH_ONE_VALUE, WITHOUT_EFFECT, options_of_jax
+from minijax.settings.options import WITH_ONE_VALUE, WITHOUT_EFFECT, options_of_jax
 
 
 @for_each("name", sorted(options_of_jax()))

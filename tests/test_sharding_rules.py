@@ -10,7 +10,7 @@ from tables import for_each
 
 import minijax
 from minijax.experimental import custom_partitioning as ours
-from minijax.shardings.sharding_rule import rule_of_text
+from minijax.experimental.custom_partitioning import rule_of_text
 from minijax_stage2 import ShapedArray
 
 CASES = [

@@ -11,8 +11,8 @@ import pytest
 from jax.experimental import source_mapper as theirs
 
 import minijax
+from minijax.experimental import source_mapper as common
 from minijax.experimental import source_mapper as ours
-from minijax.experimental.source_mapper import common
 
 X = np.ones(3, np.float32)
 

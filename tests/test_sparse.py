@@ -15,7 +15,7 @@ from tables import for_each
 import minijax
 import minijax.numpy as mnp
 from minijax.experimental import sparse as ours
-from minijax.experimental.sparse import linalg
+from minijax.experimental.sparse import api as linalg
 
 F32 = np.float32
 

@@ -12,8 +12,8 @@ from libraries import results_at_once
 
 import minijax
 from minijax.experimental import sparse as ours
+from minijax.experimental.sparse.api import SparseInfo as OurInfo
 from minijax.experimental.sparse.coo import COOInfo as OurCOOInfo
-from minijax.experimental.sparse.util import SparseInfo as OurInfo
 
 SHAPE = (3, 4)
 ROW, COL = np.array([0, 0, 2, 2], np.int32), np.array([1, 3, 0, 2], np.int32)

@@ -71,7 +71,7 @@ PAGES = (
     # minijax
     family(
         "minijax/transformations", "Transformations", TOP, "transforms", "runtime.jit",
-        "runtime.staging", "runtime.inline", "runtime.ensure_compile_time_eval",
+        "runtime.staging", ".ensure_compile_time_eval",
         "parallel", ".ShapeDtypeStruct", ".checkpoint_policies", "runtime.named_scope", ".typeof",
         more=("minijax.custom_derivatives", "minijax.custom_batching", "minijax.ad_checkpoint"),
     ),
@@ -82,12 +82,12 @@ PAGES = (
         more=("minijax.sharding", "minijax.distributed", "minijax.dlpack", "minijax.memory"),
     ),
     family(
-        "minijax/references", "References", TOP, "runtime.refs", "numpy.references",
+        "minijax/references", "References", TOP, "runtime.refs", "ref",
         more=("minijax.ref",),
     ),
     family(
         "minijax/debugging", "Settings and debugging", TOP, "settings", "checks", "callbacks",
-        "errors", "explaining", "runtime.evaluation", "runtime.guards", "~minijax_watch.recorder",
+        "errors", "explaining", "runtime.evaluation", "~minijax_watch.recorder",
         more=(
             "minijax.debug", "minijax.profiler", "minijax.test_util",
         ),
@@ -113,47 +113,39 @@ PAGES = (
     Page("minijax/checkpoints", "Checkpoints", ("minijax.checkpoints",)),
     # numpy
     family(
-        "numpy/creation", "Creation", NUMPY, "numpy.creation", "numpy.ranges", "numpy.grids",
-        "numpy.files", "runtime.dlpack",
+        "numpy/creation", "Creation, grids, triangles", NUMPY, "numpy.creation", "numpy.grids",
+        "dlpack",
     ),
     family(
-        "numpy/arithmetic", "Arithmetic and comparison", NUMPY, "numpy.math.arithmetic",
-        "numpy.math.ufuncs", "numpy.math.comparisons", "numpy.math.bits", "numpy.math.clip",
-        "lax.elementwise.bits", "lax.elementwise.comparisons",
+        "numpy/arithmetic", "Arithmetic and comparison", NUMPY, "numpy.elementwise",
+        "numpy.ufuncs", "lax.elementwise",
     ),
     family(
-        "numpy/functions", "Elementary functions", NUMPY, "numpy.math.transcendental",
-        "numpy.math.floating_point", "numpy.math.complex_numbers", "lax.elementwise.transcendental",
+        "numpy/functions", "Elementary functions", NUMPY, "numpy.transcendental",
+        "numpy.floating_point", "lax.transcendental",
     ),
-    family(
-        "numpy/reductions", "Reductions", NUMPY, "numpy.reductions", "numpy.nan_reductions",
-        "numpy.cumulative",
-    ),
+    family("numpy/reductions", "Reductions", NUMPY, "numpy.reductions"),
     family(
         "numpy/products", "Products and einsum", NUMPY, "numpy.products", "numpy.einsum",
     ),
     family(
-        "numpy/shapes", "Shapes, joining, rearranging", NUMPY, "numpy.shapes", "numpy.joining",
-        "numpy.splitting", "numpy.rearranging", "numpy.padding", "lax.shapes",
+        "numpy/shapes", "Shapes, joining, rearranging", NUMPY, "numpy.shapes",
+        "numpy.rearranging", "numpy.padding", "lax.shapes",
     ),
     family(
-        "numpy/indexing", "Indexing and selection", NUMPY, "numpy.indexing",
-        "~numpy.lib._index_tricks_impl", ".newaxis",
+        "numpy/indexing", "Indexing and selection", NUMPY,
+        "numpy.taking", "numpy.selection", "~numpy.lib._index_tricks_impl", ".newaxis",
     ),
-    family("numpy/matrices", "Diagonals and triangles", NUMPY, "numpy.triangles"),
     family("numpy/sorting", "Sorting, searching, sets", NUMPY, "numpy.sorting", "numpy.sets"),
+    family("numpy/statistics", "Statistics", NUMPY, "numpy.statistics"),
     family(
-        "numpy/statistics", "Statistics", NUMPY, "numpy.statistics", "numpy.quantiles",
-        "numpy.histograms",
-    ),
-    family(
-        "numpy/signals", "Signals and polynomials", NUMPY, "numpy.convolution",
-        "numpy.differences", "numpy.interpolation", "numpy.polynomials", "numpy.window_functions",
+        "numpy/signals", "Differences and polynomials", NUMPY, "numpy.differences",
+        "numpy.polynomials",
     ),
     family("numpy/vectorize", "Functions of functions", NUMPY, "numpy.vectorize"),
     family(
         "numpy/types", "Types, constants, printing", NUMPY, "numpy.scalar_types", "numpy.dtypes",
-        "runtime.dtypes", "runtime.array", "~numpy", "~ml_dtypes", "~builtins",
+        "dtypes", "runtime.array", "~numpy", "~ml_dtypes", "~builtins",
         more=("minijax.dtypes", "minijax.typing"),
     ),
     Page("numpy/linalg", "numpy.linalg", ("minijax.numpy.linalg",)),
@@ -161,29 +153,34 @@ PAGES = (
     # lax
     family(
         "lax/elementwise", "Elementwise operations", LAX, "lax.elementwise",
-        ".convert_element_type", "lax.accuracy",
+        "lax.conversion", ".convert_element_type", "lax.transcendental",
     ),
-    family("lax/special", "Special functions", LAX, "lax.special"),
+    family("lax/special", "Special functions", LAX, "lax.special", "lax.formulas",
+        "lax.incomplete_gamma", "lax.incomplete_beta"),
     family(
-        "lax/control_flow", "Control flow", LAX, "lax.control_flow", "lax.optimization_barrier",
-        "lax.stop_gradient", "lax.composite", "lax.staging", "lax.tokens",
+        "lax/control_flow", "Control flow", LAX, "lax.control_flow", "lax.barriers",
     ),
-    family("lax/shapes", "Shapes and creation", LAX, "lax.shapes"),
-    family("lax/indexing", "Slices, gather, scatter", LAX, "lax.indexing"),
-    family("lax/reductions", "Reductions, windows, sorting", LAX, "lax.reductions", "lax.sorting"),
+    family("lax/shapes", "Shapes and creation", LAX, "lax.shapes", "lax.shape_rules"),
     family(
-        "lax/products", "Products, convolutions, fft", LAX, "lax.dot", "lax.convolution", "lax.fft",
-        "lax.precision", "~types", "~builtins", ".conv_general_dilated_p", "lax.scaled_dot",
-        "lax.ragged_dot",
+        "lax/indexing", "Slices, gather, scatter", LAX, "lax.slicing", "lax.dynamic_slicing",
+        "lax.gathering", "lax.scattering",
+    ),
+    family(
+        "lax/reductions", "Reductions, windows, sorting", LAX, "lax.reductions", "lax.cumulative",
+        "lax.windowed_reductions", "lax.sorting",
+    ),
+    family(
+        "lax/products", "Products, convolutions, fft", LAX, "lax.products", "lax.convolution",
+        "lax.fourier", "lax.precision", "~types", "~builtins", ".conv_general_dilated_p",
     ),
     family(
         "lax/collectives", "Collectives, sharding, random bits", LAX, "lax.collectives",
-        "lax.ragged_all_to_all", "lax.sharding", "lax.rng_bit_generator",
+        "lax.sharding", "lax.random_bits",
     ),
     Page("lax/linalg", "lax.linalg", ("minijax.lax.linalg",)),
     # random, nn, image, ops
     family(
-        "random/keys", "Keys and bits", "minijax.random", "random.keys", "random.bits",
+        "random/keys", "Keys and bits", "minijax.random", "random.keys",
     ),
     family(
         "random/distributions", "Distributions", "minijax.random", "random", ".random_gamma_p",
@@ -217,7 +214,7 @@ PAGES = (
         "more/experimental", "Experimental",
         (
             "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
-            "minijax.experimental.sparse.linalg", "minijax.experimental.mesh_utils",
+            "minijax.experimental.sparse.api", "minijax.experimental.mesh_utils",
             "minijax.experimental.multihost_utils", "minijax.experimental.random",
             "minijax.experimental.rnn", "minijax.experimental.buffer_callback",
             "minijax.experimental.roofline", "minijax.experimental.source_mapper",

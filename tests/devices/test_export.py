@@ -13,7 +13,7 @@ from beside_jax import CAN_READ, X, assert_same, mesh_of, put, sharding, with_me
 import minijax
 import minijax.numpy as jnp
 from minijax import export
-from minijax.exporting.format import pack, unpack
+from minijax.export.format import pack, unpack
 from minijax.sharding import PartitionSpec as P
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")

@@ -19,9 +19,7 @@ from minijax import numpy as jnp
 from minijax.errors import CompileError
 from minijax.experimental import plan
 from minijax.plan.__main__ import main
-from minijax.plan.hlo import HloModule
-from minijax.plan.replica_groups import axes_of, groups_of
-from minijax.plan.work import collectives, flops
+from minijax.plan.hlo import HloModule, axes_of, collectives, flops, groups_of
 from minijax.sharding import AbstractMesh, AxisType
 
 needs_devices = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")

@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from minijax.distributed.ports import reserved_port
+from minijax.distributed.runtime import reserved_port
 
 BEGIN = """
 import faulthandler, os, signal, sys, time

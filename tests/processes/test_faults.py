@@ -9,7 +9,7 @@ import pytest
 from several_processes import BEGIN, PATIENCE, TWO_DEVICES, environment
 from shares import one_in
 
-from minijax.distributed.ports import reserved_port
+from minijax.distributed.runtime import reserved_port
 
 # Seconds after which a process counts as dead, and for which those that are done wait for others.
 # Otherwise each is 100, which no test would wait for.

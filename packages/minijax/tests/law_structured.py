@@ -16,11 +16,11 @@ import minijax.ffi  # noqa: F401 - it declares primitives, too
 import minijax.numpy as jnp
 from minijax import NamedSharding, P, devices, jvp, lax, make_mesh, vjp
 from minijax.lax import linalg
-from minijax.lax.linalg.lu import solve
+from minijax.lax.linalg.factorizations import solve
 from minijax.lax.linalg.matrices import mH
 from minijax.scipy import special
 from minijax.sharding import Mesh, reshard
-from minijax.shardings.resharding import leave_to_compiler
+from minijax.shardings.types import leave_to_compiler
 
 F64, F32, C128, I32 = map(np.dtype, ("float64", "float32", "complex128", "int32"))
 REAL, SMOOTH, WIDE = (F64, F32), (F64, F32, C128), (F64, C128)

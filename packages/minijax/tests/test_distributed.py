@@ -11,7 +11,7 @@ import pytest
 import minijax
 from minijax.distributed import cluster
 from minijax.distributed.cluster import detect
-from minijax.distributed.ports import require_free, reserved_port
+from minijax.distributed.runtime import require_free, reserved_port
 
 ADDRESS = "127.0.0.1:1"
 SLURM = {

@@ -18,7 +18,7 @@ from doctests_at_once import assert_examples_run
 import minijax
 from minijax import lax, nn, random
 from minijax import numpy as jnp
-from minijax.exporting import format
+from minijax.export import format
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 MODULES = [m.name for m in pkgutil.walk_packages(minijax.__path__, "minijax.")]

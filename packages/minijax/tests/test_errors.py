@@ -39,7 +39,7 @@ from minijax import (
     vjp,
     vmap,
 )
-from minijax.errors.explain_error import page_of
+from minijax.errors import page_of
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ from minijax import (
     random,
     vmap,
 )
-from minijax.exporting.format import pack, unpack
+from minijax.export.format import pack, unpack
 from minijax.tree_util import register_dataclass, register_pytree_node_class
 
 X = np.arange(3.0)
@@ -521,7 +521,7 @@ class TestWhatCannotBe:
                 export.deserialize(written(2, forged, program))
 
     def test_a_class_that_is_not_registered_where_it_is_loaded(self, monkeypatch):
-        from minijax.exporting import format as export_format
+        from minijax.export import format as export_format
 
         data = export.export(jit(lambda p: p.x))(Point(1.0, 2.0)).serialize()
         monkeypatch.delitem(export_format._by_name, "test_export.Point")

@@ -7,7 +7,7 @@ from rows import for_each
 import minijax
 import minijax.numpy as jnp
 from minijax import checkpoint, grad, jit, lax, make_jaxpr, random, vmap
-from minijax.checks.key_reuse import keys_of
+from minijax.checks import keys_of
 from minijax.errors import KeyReuseError
 from minijax_stage3.jaxpr import consts_as_invars
 

@@ -7,7 +7,7 @@ from rows import for_each
 import minijax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.primitives.dependence import cotangent_ins, tangent_outs, unknown_outs
+from minijax.primitives.higher_order import cotangent_ins, tangent_outs, unknown_outs
 from minijax.runtime import program as compiled_programs
 from minijax_stage3 import dce_jaxpr
 from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs

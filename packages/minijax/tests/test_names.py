@@ -55,8 +55,10 @@ def test_a_module_lists_no_name_twice(module):
 
 @for_each("module", MODULES)
 def test_what_a_module_imports_for_its_users_is_listed(module):
-    """A public name that is no module and no helper from elsewhere is in `__all__`."""
+    """A public name of a facade that is no module and no helper from elsewhere is in `__all__`."""
     namespace = importlib.import_module(module)
+    if any(getattr(value, "__module__", None) == module for value in vars(namespace).values()):
+        return  # a room, which imports what it needs
     public = {
         name
         for name, value in vars(namespace).items()

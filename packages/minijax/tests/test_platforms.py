@@ -17,7 +17,8 @@ from rows import for_each
 import minijax
 import minijax.numpy as jnp
 from minijax import device_put, devices, errors, jit, lax, random, xla
-from minijax.xla import platforms, plugins
+from minijax.xla import clients as platforms
+from minijax.xla import clients as plugins
 from minijax_stage3 import backend
 
 X = np.arange(6.0).reshape(2, 3)
@@ -35,7 +36,7 @@ def in_fresh_process(program, **variables):
 # A machine is said to have a GPU or not; the plugin is never there.
 COMPUTE = """
 import minijax, minijax.numpy as jnp
-from minijax.xla import plugins
+from minijax.xla import clients as plugins
 plugins._DEVICE_FILES = {files!r}
 plugins._CUDA_VERSIONS = ("0",)
 try:

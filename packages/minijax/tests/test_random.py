@@ -15,7 +15,7 @@ import minijax.numpy as jnp
 from minijax import eval_shape, grad, jit, jvp, lax, random, tree, typeof, vjp, vmap
 from minijax.core import bind, typecheck_jaxpr
 from minijax.dtypes import issubdtype, prng_key
-from minijax.random.threefry import threefry2x32_p
+from minijax.random.prng import threefry2x32_p
 
 KEY = random.key(0)
 

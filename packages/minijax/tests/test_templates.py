@@ -10,7 +10,7 @@ from rows import for_each
 import minijax
 import minijax.numpy as jnp
 from minijax import core, grad, jit, jvp, make_jaxpr, nn, vmap
-from minijax.runtime import copied_functions
+from minijax.runtime import templates as copied_functions
 from minijax.runtime.operation import operation
 from minijax.runtime.templates import JaxprTrace
 

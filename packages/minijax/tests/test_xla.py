@@ -85,7 +85,7 @@ def test_options_reach_xla():
 def test_the_kind_of_client_is_chosen_before_the_first_use():
     in_fresh_process("""
         from minijax import xla
-        from minijax.xla.client_options import set_client_option
+        from minijax.xla.clients import set_client_option
         set_client_option("asynchronous", True)
         set_client_option("asynchronous", False)
         set_client_option("asynchronous", True)
@@ -108,7 +108,7 @@ def test_a_forked_child_may_read_and_exit_but_not_compute(asynchronous):
         "import os, sys, warnings\nwarnings.simplefilter('ignore')\n"
         + USE_EVERYTHING
         + f"""
-from minijax.xla.client_options import set_client_option
+from minijax.xla.clients import set_client_option
 set_client_option("asynchronous", {asynchronous})
 alive = use_everything()
 pid = os.fork()

@@ -11,11 +11,11 @@ from typing import Any as _Any
 import minijax.lax.precision as _precision
 import minijax.numpy.array_methods as _array_methods
 import minijax.runtime.devices as _devices
-import minijax.runtime.guards as _guards
-import minijax.settings.debugging as _debugging
-import minijax.settings.effort_levels as _effort_levels
-import minijax.settings.jax_options as _jax_options
-import minijax.settings.prng as _prng
+import minijax.runtime.devices as _guards
+import minijax.settings.options as _debugging
+import minijax.settings.options as _effort_levels
+import minijax.settings.options as _jax_options
+import minijax.settings.options as _prng
 from minijax.settings.facades import lazy_facade as _lazy_facade
 from minijax_stage2.source import hide_frames_of as _hide_frames_of
 
@@ -58,31 +58,33 @@ if _TYPE_CHECKING:
         version,
     )
     from minijax.as_jax import coverage, install_as_jax
-    from minijax.callbacks.io_callback import effects_barrier
-    from minijax.callbacks.pure_callback import pure_callback
-    from minijax.checks.clear_caches import clear_caches
-    from minijax.checks.environment import print_environment_info
-    from minijax.checks.leaks import check_tracer_leaks, checking_leaks
+    from minijax.callbacks import effects_barrier, pure_callback
+    from minijax.checks import (
+        check_tracer_leaks,
+        checking_leaks,
+        clear_caches,
+        print_environment_info,
+    )
     from minijax.custom_derivatives import (
         closure_convert,
         custom_gradient,
         custom_jvp,
         custom_vjp,
     )
-    from minijax.errors.explain_error import explain_error
+    from minijax.errors import explain_error
     from minijax.explaining.explain import explain
     from minijax.explaining.recorder import record
     from minijax.lax.precision import default_matmul_precision
     from minijax.lax.resharding import reshard
     from minijax.lax.sharding import device_put
-    from minijax.numpy.indexing.dynamic_slices import ds
-    from minijax.numpy.references import empty_ref, free_ref, freeze, new_ref
+    from minijax.numpy.indexing import ds
     from minijax.parallel.pmap import pmap
-    from minijax.parallel.shard_map import shard_map
-    from minijax.parallel.smap import smap
+    from minijax.parallel.shard_map import shard_map, smap
+    from minijax.ref import empty_ref, free_ref, freeze, new_ref
     from minijax.runtime.array import Array, Shard
     from minijax.runtime.devices import (
         Device,
+        array_garbage_collection_guard,
         block_until_ready,
         copy_to_host_async,
         default_backend,
@@ -99,19 +101,19 @@ if _TYPE_CHECKING:
         process_count,
         process_index,
         process_indices,
-    )
-    from minijax.runtime.ensure_compile_time_eval import ensure_compile_time_eval
-    from minijax.runtime.evaluation import enable_x64, numpy_dtype_promotion, numpy_rank_promotion
-    from minijax.runtime.guards import (
-        array_garbage_collection_guard,
         thread_guard,
         transfer_guard,
         transfer_guard_device_to_device,
         transfer_guard_device_to_host,
         transfer_guard_host_to_device,
     )
-    from minijax.runtime.inline import Inline
-    from minijax.runtime.jit import jit
+    from minijax.runtime.evaluation import (
+        enable_x64,
+        ensure_compile_time_eval,
+        numpy_dtype_promotion,
+        numpy_rank_promotion,
+    )
+    from minijax.runtime.jit import Inline, jit
     from minijax.runtime.make_array import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -121,34 +123,35 @@ if _TYPE_CHECKING:
     from minijax.runtime.refs import Ref
     from minijax.runtime.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
     from minijax.settings.config import config
-    from minijax.settings.debugging import (
+    from minijax.settings.options import (
+        CompilerEffortLevel,
+        allow_f16_reductions,
+        auto_pcast,
         debug_infs,
         debug_key_reuse,
         debug_nans,
+        default_prng_impl,
         disable_jit,
+        enable_checks,
+        enable_custom_prng,
         explain_cache_misses,
+        jax2tf_associative_scan_reductions,
+        legacy_prng_key,
         log_compiles,
+        make_user_context,
         no_execution,
         no_tracing,
-    )
-    from minijax.settings.effort_levels import CompilerEffortLevel
-    from minijax.settings.jax_options import (
-        allow_f16_reductions,
-        auto_pcast,
-        enable_checks,
-        jax2tf_associative_scan_reductions,
         remove_size_one_mesh_axis_from_type,
         softmax_custom_jvp,
-    )
-    from minijax.settings.prng import (
-        default_prng_impl,
-        enable_custom_prng,
-        legacy_prng_key,
         threefry_partitionable,
     )
-    from minijax.settings.user_context import make_user_context
-    from minijax.shardings.context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
-    from minijax.shardings.mesh import make_mesh
+    from minijax.shardings.mesh import (
+        get_abstract_mesh,
+        get_mesh,
+        make_mesh,
+        set_mesh,
+        use_abstract_mesh,
+    )
     from minijax.shardings.partition_spec import PartitionSpec as P
     from minijax.shardings.sharding import NamedSharding
     from minijax.transforms.checkpoint import checkpoint, checkpoint_policies

@@ -1,11 +1,12 @@
 """`checkpoint`: reverse mode that keeps few residuals and recomputes the rest."""
 
-from minijax.explaining.saved_residuals import print_saved_residuals
-from minijax.transforms.checkpoint import checkpoint, checkpoint_name
-from minijax.transforms.checkpoint_policies import (
+from minijax.explaining.explain import print_saved_residuals
+from minijax.transforms.checkpoint import (
     Offloadable,
     Recompute,
     Saveable,
+    checkpoint,
+    checkpoint_name,
     checkpoint_policies,
     name_p,
 )

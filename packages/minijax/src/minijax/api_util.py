@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.extend import linear_util as lu
 from minijax.extend.linear_util import DebugInfo, WrappedFun
-from minijax.runtime.conversion import type_of
+from minijax.runtime.array import type_of
 from minijax.settings.number_types import library_number_types, set_number_types
 from minijax_stage2 import ShapedArray
 from minijax_stage2.arguments import argument_names

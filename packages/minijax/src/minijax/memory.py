@@ -1,5 +1,27 @@
 """Kinds of memory (`jax.memory`)."""
 
-from minijax.shardings.memory import Space
+from enum import Enum
+
+# Kinds of memory.
+
+
+class Space(Enum):
+    """A memory of a device: its own, or that of its host.
+
+    Arrays here lie in the memory of their device, `Space.Device`.
+
+    >>> minijax.memory.Space.Device.name
+    'Device'
+    """
+
+    Device = 1
+    Host = 2
+    Any = 3
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+    __str__ = __repr__
+
 
 __all__ = ["Space"]

@@ -1,25 +1,175 @@
 """Listeners to what happens in the library, under the names of `jax.monitoring`."""
 
-from minijax.settings.monitoring import (
-    clear_event_listeners,
-    record_event,
-    record_event_duration_secs,
-    record_event_time_span,
-    record_scalar,
-    register_event_duration_secs_listener,
-    register_event_listener,
-    register_event_time_span_listener,
-    register_scalar_listener,
-    unregister_event_duration_listener,
-    unregister_event_listener,
-    unregister_event_time_span_listener,
-    unregister_scalar_listener,
-)
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# Listeners to what happens: programs traced, lowered and compiled, and how long it took.
+#
+# The names of events are JAX's.
+
+
+Listener = Callable[..., None]
+
+TRACED = "/jax/core/compile/jaxpr_trace_duration"
+LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILED = "/jax/core/compile/backend_compile_duration"
+CACHE_USED = "/jax/compilation_cache/compile_requests_use_cache"
+CACHE_HIT = "/jax/compilation_cache/cache_hits"
+CACHE_MISS = "/jax/compilation_cache/cache_misses"
+
+_of_events: list[Listener] = []
+_of_durations: list[Listener] = []
+_of_time_spans: list[Listener] = []
+_of_scalars: list[Listener] = []
+_ALL = (_of_events, _of_durations, _of_time_spans, _of_scalars)
+
+
+def record_event(event: str, **kwargs: Any) -> None:
+    """Tell listeners that something happened.
+
+    Arguments:
+        event: its name, such as "/my_library/restarted".
+        **kwargs: what else is to be said of it.
+
+    >>> heard = []
+    >>> listener = lambda event, **kwargs: heard.append((event, kwargs))
+    >>> register_event_listener(listener)
+    >>> record_event("/my_library/restarted", times=2)
+    >>> heard
+    [('/my_library/restarted', {'times': 2})]
+    >>> unregister_event_listener(listener)
+    """
+    for listener in tuple(_of_events):
+        listener(event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: Any) -> None:
+    """Tell listeners how many seconds something took."""
+    for listener in tuple(_of_durations):
+        listener(event, duration, **kwargs)
+
+
+def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: Any) -> None:
+    """Tell listeners when something began and ended, in seconds since 1970."""
+    for listener in tuple(_of_time_spans):
+        listener(event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: Any) -> None:
+    """Tell listeners a number."""
+    for listener in tuple(_of_scalars):
+        listener(event, value, **kwargs)
+
+
+def register_event_listener(callback: Listener) -> None:
+    """Have `callback(event, **kwargs)` called at each event, in its thread."""
+    _of_events.append(callback)
+
+
+def register_event_duration_secs_listener(callback: Listener) -> None:
+    """Have `callback(event, duration, **kwargs)` called after what takes time.
+
+    Tracing, lowering and compiling a function are such events; `fun_name` says which function.
+
+    >>> import minijax
+    >>> heard = []
+    >>> listener = lambda event, duration, **kwargs: heard.append(event.split("/")[-1])
+    >>> register_event_duration_secs_listener(listener)
+    >>> out = minijax.jit(lambda x: x + 1)(1.0)
+    >>> unregister_event_duration_listener(listener)
+    >>> heard
+    ['jaxpr_trace_duration', 'jaxpr_to_mlir_module_duration', 'backend_compile_duration']
+    """
+    _of_durations.append(callback)
+
+
+def register_event_time_span_listener(callback: Listener) -> None:
+    """Have `callback(event, start_time, end_time, **kwargs)` called after what takes time."""
+    _of_time_spans.append(callback)
+
+
+def register_scalar_listener(callback: Listener) -> None:
+    """Have `callback(event, value, **kwargs)` called with each number that is recorded."""
+    _of_scalars.append(callback)
+
+
+def unregister_event_listener(callback: Listener) -> None:
+    """Take a listener to events back.
+
+    Raises:
+        ValueError: there is no such listener.
+    """
+    _remove(_of_events, callback)
+
+
+def unregister_event_duration_listener(callback: Listener) -> None:
+    """Take a listener to durations back.
+
+    Raises:
+        ValueError: there is no such listener.
+    """
+    _remove(_of_durations, callback)
+
+
+def unregister_event_time_span_listener(callback: Listener) -> None:
+    """Take a listener to time spans back.
+
+    Raises:
+        ValueError: there is no such listener.
+    """
+    _remove(_of_time_spans, callback)
+
+
+def unregister_scalar_listener(callback: Listener) -> None:
+    """Take a listener to numbers back.
+
+    Raises:
+        ValueError: there is no such listener.
+    """
+    _remove(_of_scalars, callback)
+
+
+def clear_event_listeners() -> None:
+    """Take all listeners back, those of other libraries too."""
+    for listeners in _ALL:
+        listeners.clear()
+
+
+def _remove(listeners: list[Listener], callback: Listener) -> None:
+    if callback not in listeners:
+        raise ValueError(f"no such listener is registered: {callback!r}")
+    listeners.remove(callback)
+
+
+def has_listeners() -> bool:
+    return any(_ALL)
+
+
+@contextmanager
+def recorded(event: str, fun_name: str) -> Iterator[None]:
+    """A step of compiling: its start, and if it succeeds how long it took, are recorded."""
+    start = time.time()
+    record_scalar(event, start, fun_name=fun_name)
+    yield
+    end = time.time()
+    record_event_duration_secs(event, end - start, fun_name=fun_name)
+    record_event_time_span(event, start, end, fun_name=fun_name)
+
 
 __all__ = [
-    "clear_event_listeners", "record_event", "record_event_duration_secs",
-    "record_event_time_span", "record_scalar", "register_event_duration_secs_listener",
-    "register_event_listener", "register_event_time_span_listener", "register_scalar_listener",
-    "unregister_event_duration_listener", "unregister_event_listener",
-    "unregister_event_time_span_listener", "unregister_scalar_listener",
-]  # fmt: skip
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+]

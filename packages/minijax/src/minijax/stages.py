@@ -5,7 +5,7 @@
 """
 
 # ruff: noqa: F403
-from minijax.runtime.ahead_of_time import *
-from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
+from minijax.runtime.stages import *
+from minijax.settings.names import set_all_of_facade as _set_all_of_facade
 
 _set_all_of_facade(globals())

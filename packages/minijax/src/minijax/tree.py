@@ -1,7 +1,59 @@
 """Pytrees, by the short names of `jax.tree`."""
 
-# ruff: noqa: F403
-from minijax.pytrees.tree import *
-from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
+import dataclasses
+from typing import Any
 
-_set_all_of_facade(globals())
+from minijax.settings.names import list_public_names
+from minijax.tree_util import tree_all as all
+from minijax.tree_util import tree_broadcast as broadcast
+from minijax.tree_util import tree_flatten as flatten
+from minijax.tree_util import tree_flatten_with_path as flatten_with_path
+from minijax.tree_util import tree_leaves as leaves
+from minijax.tree_util import tree_leaves_with_path as leaves_with_path
+from minijax.tree_util import tree_map as map
+from minijax.tree_util import tree_map_with_path as map_with_path
+from minijax.tree_util import tree_reduce as reduce
+from minijax.tree_util import tree_reduce_associative as reduce_associative
+from minijax.tree_util import tree_structure as structure
+from minijax.tree_util import tree_transpose as transpose
+from minijax.tree_util import tree_unflatten as unflatten
+
+# Pytrees, by the short names of `jax.tree`.
+
+
+def static(**kwargs: Any) -> Any:
+    """A field of a dataclass that is part of the structure; the others are children.
+
+    Arguments:
+        kwargs: those of `dataclasses.field`.
+
+    >>> from minijax.tree_util import register_dataclass
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     name: str = static(default="dense")
+    >>> map(lambda x: 2 * x, Layer(3.0))
+    Layer(weight=6.0, name='dense')
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]
+list_public_names(globals())

@@ -1,7 +1,7 @@
 """Annotations for programs; `jax.typing`."""
 
+from minijax.dtypes import DTypeLike
 from minijax.runtime.array import ArrayLike
-from minijax.runtime.dtypes import DTypeLike
 
 __all__ = [
     "ArrayLike",

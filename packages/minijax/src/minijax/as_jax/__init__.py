@@ -10,7 +10,7 @@ from minijax.as_jax.alias import (
     is_installed_as_jax,
     remove_as_jax,
 )
-from minijax.as_jax.coverage import coverage
+from minijax.as_jax.names import coverage
 
 __all__ = [
     "coverage", "import_as_jax", "install_as_jax", "is_installed_as_jax", "remove_as_jax",

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from minijax.as_jax.absent import AbsentLoader, spec_of_absent
-from minijax.settings import version as version_of_library
+from minijax import version as version_of_library
+from minijax.as_jax.names import AbsentLoader, spec_of_absent
 from minijax.settings.config import config
 from minijax.xla.importing import import_module
 
@@ -46,7 +46,7 @@ _ELSEWHERE = {
     "jax._src.named_sharding": "minijax.sharding",
     "jax._src.nn": "minijax.nn",
     "jax._src.numpy": "minijax.numpy",
-    "jax._src.numpy.array_methods": "minijax.numpy.indexing.at",
+    "jax._src.numpy.array_methods": "minijax.numpy.at",
     "jax._src.numpy.index_tricks": "minijax.numpy",
     "jax._src.numpy.lax_numpy": "minijax.numpy",
     "jax._src.numpy.util": "minijax.as_jax.private.numpy_util",
@@ -245,6 +245,9 @@ class _Loader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has put the spec of the other name into the module.
         module.__spec__ = self.spec
+        for name in [*sys.modules]:  # what is a module of its own in JAX, and is this one here
+            if name.startswith(f"{self.name}.") and sys.modules[name] is module:
+                sys.modules[name.replace("minijax", "jax", 1)] = module
         if self.name == "minijax":
             for name in _IMPORTED_WITH_JAX:
                 importlib.import_module(name)

@@ -5,6 +5,6 @@
 
 from minijax.checkpoints.restoring import restore
 from minijax.checkpoints.saving import PendingSave, save
-from minijax.checkpoints.steps import all_steps, latest_step, remove
+from minijax.checkpoints.storage import all_steps, latest_step, remove
 
 __all__ = ["PendingSave", "all_steps", "latest_step", "remove", "restore", "save"]

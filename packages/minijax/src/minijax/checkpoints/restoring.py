@@ -9,16 +9,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import xla
-from minijax.checkpoints.manifest import PYTHON_TYPES, Leaf, Manifest, read_manifest
-from minijax.checkpoints.steps import all_steps, described, directory_of, latest_step, step_of
-from minijax.checkpoints.storage import Numbers, Reader, StoredArray, message_of, tensorstore
+from minijax.checkpoints.storage import (
+    PYTHON_TYPES,
+    Leaf,
+    Manifest,
+    Numbers,
+    Reader,
+    StoredArray,
+    all_steps,
+    described,
+    directory_of,
+    latest_step,
+    message_of,
+    read_manifest,
+    step_of,
+    tensorstore,
+)
 from minijax.errors.tracebacks import hiding_frames
-from minijax.pytrees.operations import keystr, tree_flatten_with_path
-from minijax.runtime.array import Array, of_library, placed, put
-from minijax.runtime.conversion import given_type
+from minijax.runtime.array import Array, given_type, of_library, placed, put
 from minijax.runtime.places import default_placement
 from minijax.shardings.sharding import Index, Sharding
 from minijax.shardings.types import type_at
+from minijax.tree_util import keystr, tree_flatten_with_path
 from minijax_stage2 import ShapedArray, Tracer, float0
 from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef

@@ -19,8 +19,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import IO, NamedTuple
 
-from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
-from minijax.distributed.ports import reserved_port
+from minijax.distributed.runtime import ENDED_BY_ANOTHER, reserved_port
 from minijax.errors.tracebacks import NOTE
 
 # The signals that end the launcher, and those that are only handed on, where there are such.

@@ -1,31 +1,89 @@
-"""Joining and leaving other processes, and what happens when one of them fails.
-
-A process that fails tells the others why, and these end at once. A process that vanishes is missed
-after the heartbeat timeout, and jaxlib ends the others.
-"""
+"""Joining the other processes, and leaving them."""
 
 import atexit
+import errno
 import logging
 import os
 import socket
 import sys
 import time
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any
 
 from minijax import xla
 from minijax.distributed.cluster import detect
-from minijax.distributed.exit_codes import ENDED_BY_ANOTHER
-from minijax.distributed.ports import require_free
-from minijax.errors.argument_errors import require_fit
+from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import NOTE
 from minijax.runtime.agreement import Watch, launches, require_same_history
-from minijax.settings.counted import counted
+from minijax.settings.names import counted
 from minijax_stage2.errors import shown
 from minijax_stage3.backend import has_client
+
+# Ports on which process 0 serves: one held for it, or a check that the one given is free.
+
+
+@contextmanager
+def reserved_port(host: str = "127.0.0.1") -> Iterator[int]:
+    """A port that the system gives to nobody else meanwhile, and on which process 0 may serve.
+
+    A socket that does not listen holds it. Linux lets those share its port who ask for it by
+    number and reuse addresses, as jaxlib's service does; other systems do not, and there the port
+    is only one that was free a moment ago.
+    """
+    with _bound(host, 0) as holder:
+        port: int = holder.getsockname()[1]
+        if sys.platform != "linux":
+            holder.close()
+        yield port
+
+
+def require_free(host: str, port: int) -> None:
+    """Raise a RuntimeError if the port is taken; jaxlib would share it with another service."""
+    hosts = ("::", "0.0.0.0") if host == "::" else (host,)  # there may be no IPv6
+    for each in hosts:
+        try:
+            _bound(each, port).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE and each != hosts[-1]:
+                continue
+            raise RuntimeError(
+                f"distributed.initialize: process 0 cannot serve at {host}, port {port}: "
+                f"{error.strerror}. Choose another address or port for it, or end the program that "
+                "uses this one"
+            ) from None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at a port, which does not listen; at any free one for 0."""
+    family, kind, protocol, _, where = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    found = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":  # connections of a service that has just ended do not matter
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(where)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+# Exit codes by which processes tell their launcher why they ended.
+
+
+# The process ended because another failed: EX_TEMPFAIL of sysexits.h.
+ENDED_BY_ANOTHER = 75
+
+
+# Joining and leaving other processes, and what happens when one of them fails.
+#
+# A process that fails tells the others why, and these end at once. A process that vanishes is
+# missed after the heartbeat timeout, and jaxlib ends the others.
+
 
 _log = logging.getLogger(__name__)
 

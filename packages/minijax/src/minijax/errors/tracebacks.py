@@ -13,8 +13,8 @@ from traceback import walk_tb
 from types import TracebackType
 from typing import Any, TypeVar
 
-from minijax.errors.argument_errors import blame_argument, is_of_the_insides, is_ours
-from minijax.errors.explain_error import name_page
+from minijax.errors import name_page
+from minijax.errors.arguments import blame_argument, is_of_the_insides, is_ours
 from minijax.settings.config import config
 
 _filtering = config.declare(

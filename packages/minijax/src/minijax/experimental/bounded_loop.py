@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minijax import numpy as jnp
-from minijax.lax.control_flow.cond import cond
+from minijax.lax.control_flow.conditionals import cond
 from minijax.lax.control_flow.scan import scan
 from minijax.lax.control_flow.while_loop import while_loop as plain_while_loop
-from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.checkpoint import checkpoint
-from minijax.transforms.custom_derivatives.closures import closure_convert
-from minijax.transforms.custom_derivatives.custom_jvp import custom_jvp
+from minijax.transforms.custom_derivatives import closure_convert, custom_jvp
 from minijax.transforms.custom_vmap import custom_vmap
 from minijax.transforms.transformations import jvp
 from minijax_stage2.arguments import require_function

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.callbacks.io_callback import io_callback
-from minijax.callbacks.pure_callback import pure_callback, types_of_results
+from minijax.callbacks import io_callback, pure_callback, types_of_results
 from minijax_stage2 import ShapedArray, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.arguments import require_function
 

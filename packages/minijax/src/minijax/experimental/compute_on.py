@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minijax.primitives.attributed_calls import attributed_call, staged_call
+from minijax.memory import Space
+from minijax.primitives.higher_order import attributed_call, staged_call
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.frontend_attributes import attributes_in_context
+from minijax.runtime.lowering import attributes_in_context
 from minijax.runtime.named_scope import record_scopes
-from minijax.runtime.wrapping import wraps
-from minijax.shardings.memory import Space
+from minijax.settings.names import wraps
 from minijax_stage2 import bind, tree_leaves
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from minijax.errors.classes import TreeMismatchError
+from minijax.errors import TreeMismatchError
 from minijax.lax import promoting as lax
-from minijax.lax.convolution.conv_general_dilated import conv_general_dilated_p
-from minijax.primitives.decomposition import calls
-from minijax.primitives.interpreters import Parts, Trace, called_program, transformation
-from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.lax.convolution import conv_general_dilated_p
+from minijax.primitives.custom_trace import Parts, Trace, called_program, transformation
+from minijax.primitives.declare import calls
+from minijax.runtime.array import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, Zero, bind, bind1, jvp_rules, tree_structure, typeof

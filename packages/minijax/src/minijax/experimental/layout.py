@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
-from minijax.runtime.conversion import to_array
+from minijax.runtime.array import to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
-from minijax.shardings.layout import Format, Layout
+from minijax.shardings.sharding import Format, Layout
 from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.errors import TreeMismatchError, shown
 from minijax_stage2.tree import broadcast_prefix

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
-from minijax.settings.counted import counted
+from minijax.settings.names import counted
 from minijax.shardings.mesh import Device
 from minijax_stage2.errors import shown
 

@@ -16,16 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.dtypes import issubdtype
+from minijax.flatten_util import ravel_pytree
 from minijax.lax import promoting as lax
-from minijax.numpy.ravel_pytree import ravel_pytree
-from minijax.primitives.varying import NONE, mesh_axes_of, pvary, vma_of
-from minijax.runtime.array import Array
-from minijax.runtime.conversion import tree_to_arrays
-from minijax.runtime.dtypes import issubdtype
+from minijax.primitives.axes import NONE, mesh_axes_of, pvary, vma_of
+from minijax.runtime.array import Array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
-from minijax.transforms.custom_derivatives.closures import closure_convert
-from minijax.transforms.custom_derivatives.custom_vjp import custom_vjp
+from minijax.transforms.custom_derivatives import closure_convert, custom_vjp
 from minijax.transforms.transformations import vjp, vmap
 from minijax_stage2 import (
     tree_flatten,

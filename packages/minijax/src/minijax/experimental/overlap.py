@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minijax.lax.optimization_barrier import optimization_barrier_p
-from minijax.primitives.attributed_calls import staged_call
-from minijax.primitives.calls import (
+from minijax.lax.barriers import optimization_barrier_p
+from minijax.primitives.declare import calls, declare
+from minijax.primitives.higher_order import (
     dce_program,
+    declare_program,
     dependence_of_program,
     jvp_program,
     keys_of_program,
     order_program,
     partial_eval_call,
     run_program,
+    staged_call,
     transpose_call,
     type_of_program,
     vmap_program,
 )
-from minijax.primitives.declare import declare
-from minijax.primitives.declare_program import declare_program
-from minijax.primitives.decomposition import calls
 from minijax.primitives.sharding_rules import as_operands
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.signature import resolve_arguments
-from minijax.runtime.wrapping import wraps
+from minijax.settings.names import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
 from minijax_stage2.arguments import require_function
 from minijax_stage2.vmap import BatchAxis, BatchDim

@@ -2,7 +2,7 @@
 
 import os
 
-from minijax.xla.profiler import recorder
+from minijax.xla.coordination import recorder
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str | os.PathLike[str]) -> bytes:

@@ -14,12 +14,11 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
+from minijax.dtypes import DTypeLike, issubdtype, prng_key
 from minijax.errors.tracebacks import hiding_frames
-from minijax.numpy.references import addupdate, get, new_ref
-from minijax.pytrees.registration import register_dataclass
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.current import is_evaluating
-from minijax.runtime.dtypes import DTypeLike, issubdtype, prng_key
+from minijax.ref import addupdate, get, new_ref
+from minijax.runtime.array import Array, ArrayLike, is_evaluating
+from minijax.tree_util import register_dataclass
 from minijax_stage2 import typeof
 
 Size = int | Sequence[int] | None

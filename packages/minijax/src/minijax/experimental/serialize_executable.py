@@ -10,13 +10,13 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from minijax import xla
-from minijax.runtime.ahead_of_time import Compiled
 from minijax.runtime.array import Array, put
 from minijax.runtime.compilation_cache import loaded_executables
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import PartitionedProgram
 from minijax.runtime.pipeline import Compilation, CompileOptions, Traced
 from minijax.runtime.places import Places, Shardings
+from minijax.runtime.stages import Compiled
 from minijax.shardings.mesh import Device
 from minijax.shardings.sharding import Sharding
 from minijax_stage2 import Primitive, ShapedArray

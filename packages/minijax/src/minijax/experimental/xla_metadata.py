@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from minijax.primitives.attributed_calls import attributed_call, staged_call
 from minijax.primitives.declare import declare
+from minijax.primitives.higher_order import attributed_call, staged_call
 from minijax.primitives.sharding_rules import as_operands
-from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
-from minijax.runtime.frontend_attributes import (
+from minijax.runtime.lowering import (
     Attributes,
+    Module,
     as_attributes,
     attributes_in_context,
     checked_attributes,
 )
-from minijax.runtime.lowering import Module
 from minijax.runtime.named_scope import record_scopes
-from minijax.runtime.wrapping import wraps
+from minijax.settings.names import wraps
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
 from minijax_stage2.arguments import require_function
 from minijax_stage2.vmap import BatchAxis, BatchDim

@@ -12,7 +12,7 @@ from minijax.explaining.explain import explain, require_call
 from minijax.explaining.step import step
 from minijax.numpy.creation import asarray
 from minijax.runtime.staging import ShapeDtypeStruct
-from minijax.settings.named_function import function_named
+from minijax.settings.names import function_named
 from minijax_stage2.tree import tree_map
 
 FUNCTION = "FILE:FUNCTION or MODULE:FUNCTION"

@@ -1,26 +1,148 @@
-"""`explain`: a function at every stage between its source and a compiled program."""
+"""`explain`: a function at every stage of its way to a program."""
+
+from __future__ import annotations
 
 import functools
+import html
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
-from minijax.explaining.explanation import Explanation, Section
+import minijax_watch
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import PjitFunction, jit
 from minijax.runtime.printed_jaxpr import printed_jaxpr
-from minijax.settings.counted import counted
-from minijax_stage2.arguments import require_function
+from minijax.runtime.staging import make_jaxpr
+from minijax.settings.names import counted
+from minijax.transforms.checkpoint import name_p
+from minijax.transforms.transformations import vjp
+from minijax_stage2 import ShapedArray
+from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.source import name_of
+from minijax_stage2.tree import tree_flatten, tree_leaves, tree_unflatten
 from minijax_stage3 import ClosedJaxpr, Jaxpr
-from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jaxpr import Atom, Literal, consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr
 from minijax_stage4.jit_rules import transpose_jaxpr
 from minijax_stage4.partial_eval import partial_eval_jaxpr
+from minijax_watch.highlighting import definition_of_jaxprs, wants_color
+from minijax_watch.stepper import element, page
+
+# Explanations: the stages of a function, as text with headings, and as tabs on a page.
+
+
+_ASSETS = Path(__file__).with_name("explanation.html")
+_WIDTH = 80
+
+
+class Section(NamedTuple):
+    """A stage of a function.
+
+    Attributes:
+        title: its name.
+        summary: a sentence that says what it is, or why there is none.
+        program: the program at that stage, a jaxpr or text; None if there is none.
+        seconds: the time that it took to make it; None if nothing was made.
+    """
+
+    title: str
+    summary: str
+    program: Jaxpr | ClosedJaxpr | str | None = None
+    seconds: float | None = None
+
+    @property
+    def time(self) -> str:
+        """The time as text: `1.5 ms`."""
+        if self.seconds is None:
+            return ""
+        return f"{self.seconds:.2f} s" if self.seconds >= 1 else f"{1e3 * self.seconds:.1f} ms"
+
+
+class Explanation:
+    """The stages of a function from its source to a compiled program.
+
+    Print it; in a notebook, the last line of a cell shows it as tabs.
+
+    Attributes:
+        name: the name of the function.
+        sections: the stages.
+    """
+
+    def __init__(self, name: str, sections: Sequence[Section]):
+        self.name = name
+        self.sections = list(sections)
+
+    def __getitem__(self, title: str) -> Any:
+        """The program of the stage with a title, such as "jaxpr".
+
+        Raises:
+            KeyError: there is no such stage.
+        """
+        for section in self.sections:
+            if section.title == title:
+                return section.program
+        titles = ", ".join(repr(section.title) for section in self.sections)
+        raise KeyError(f"there is no stage {title!r}; there are {titles}")
+
+    def pretty_print(self, *, use_color: bool | None = None) -> str:
+        """The text, with colors, by default if it is printed on a terminal."""
+        in_color = wants_color() if use_color is None else use_color
+        return "\n\n".join(_text(section, in_color) for section in self.sections)
+
+    def __str__(self) -> str:
+        return self.pretty_print(use_color=False)
+
+    def __repr__(self) -> str:
+        return f"<explanation of `{self.name}`>"
+
+    def to_html(self) -> str:
+        """The stages as tabs, as a part of a page."""
+        first, *others = "".join(map(_panel, self.sections)).split(definition_of_jaxprs())
+        panels = first + definition_of_jaxprs() + "".join(others)  # which is needed once
+        return element("minijax-explanation", panels, _ASSETS)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def save(self, path: Any) -> None:
+        """Write a page with the stages to a file."""
+        text = page(f"From `{self.name}` to the machine", self.to_html())
+        Path(path).write_text(text, encoding="utf-8")
+
+
+def _text(section: Section, in_color: bool) -> str:
+    time = f" {section.time}" if section.time else ""
+    rule = "─" * max(3, _WIDTH - len(section.title) - len(time) - 4)
+    heading = f"── {section.title} {rule}{time}"
+    if in_color:
+        heading = f"\x1b[1m{heading}\x1b[0m"
+    program = section.program
+    if isinstance(program, Jaxpr | ClosedJaxpr):
+        program = minijax_watch.in_color(program) if in_color else str(program)
+    summary = textwrap.fill(section.summary, _WIDTH)
+    return "\n".join([heading, summary, *([] if program is None else ["", program.rstrip()])])
+
+
+def _panel(section: Section) -> str:
+    program = section.program
+    if isinstance(program, Jaxpr | ClosedJaxpr):
+        shown = minijax_watch.to_html(program)
+    else:
+        shown = "" if program is None else f"<pre>{html.escape(program)}</pre>"
+    title, summary = html.escape(section.title), html.escape(section.summary)
+    summary = re.sub("`([^`]*)`", r"<code>\1</code>", summary)
+    return (
+        f'<section data-title="{title}" data-time="{section.time}"><h4>{title}</h4>'
+        f"<p>{summary}</p>{shown}</section>"
+    )
+
+
+# `explain`: a function at every stage between its source and a compiled program.
 
 
 def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
@@ -174,6 +296,68 @@ def _with_consts(jaxpr: Jaxpr, count: int) -> Jaxpr:
     used = {x for eqn in jaxpr.eqns for x in eqn.invars} | {*jaxpr.outvars}
     consts = [var for var in jaxpr.invars[:count] if var in used]
     return printed_jaxpr(Jaxpr(consts, jaxpr.invars[count:], jaxpr.eqns, jaxpr.outvars))
+
+
+# `print_saved_residuals`: what reverse mode keeps of a function until its cotangents arrive.
+
+
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print what reverse mode of `f` keeps: a line with the type and the origin of each array.
+
+    Arguments:
+        f: function of arrays and pytrees of arrays.
+        args, kwargs: its arguments, or types in their place.
+
+    Raises:
+        TypeError: an argument is not an array or a type.
+
+    >>> from minijax.ad_checkpoint import print_saved_residuals
+    >>> f = lambda x, y: jnp.sin(x) * y
+    >>> print_saved_residuals(minijax.checkpoint(f), jnp.ones(3), 2.0)
+    f32[3] from the argument x
+    f32[] from the argument y
+    """
+    require_function("print_saved_residuals", f)
+    for aval, origin in saved_residuals(f, *args, **kwargs):
+        print(f"{aval} {origin}")
+
+
+def saved_residuals(
+    f: Callable[..., Any], *args: Any, **kwargs: Any
+) -> list[tuple[ShapedArray, str]]:
+    """The type and the origin of each array that reverse mode of `f` keeps."""
+    leaves, tree = tree_flatten((args, kwargs))
+
+    def of_leaves(*leaves: Any) -> Any:
+        args, kwargs = tree_unflatten(tree, leaves)
+        return f(*args, **kwargs)
+
+    closed, types = make_jaxpr(lambda *leaves: vjp(of_leaves, *leaves), return_shape=True)(*leaves)
+    jaxpr = closed.jaxpr
+    names = [f"from the argument {name}" for name in argument_names(f, args, kwargs)]
+    given = ["from a constant"] * len(jaxpr.constvars) + names
+    kept = dict.fromkeys(jaxpr.outvars[len(tree_leaves(types[0])) :])
+    return [(each.aval, _origin(jaxpr, each, given.__getitem__)) for each in kept]
+
+
+def _origin(jaxpr: Jaxpr, atom: Atom, of_input: Callable[[int], str]) -> str:
+    """The equation of a program, or of one that it calls, that computes a value; or its origin."""
+    if isinstance(atom, Literal):
+        return "from a literal"
+    inputs = [*jaxpr.constvars, *jaxpr.invars]
+    if atom in inputs:
+        return of_input(inputs.index(atom))
+    eqn = next(eqn for eqn in jaxpr.eqns if atom in eqn.outvars)
+    called = eqn.params.get("jaxpr")
+    if isinstance(called, Jaxpr) and len(called.outvars) == len(eqn.outvars):
+        result = called.outvars[eqn.outvars.index(atom)]
+        return _origin(called, result, lambda i: _origin(jaxpr, eqn.invars[i], of_input))
+    is_named = eqn.primitive is name_p
+    what = f"named {eqn.params['name']!r}" if is_named else f"output of {eqn.primitive}"
+    source = eqn.source
+    if source is None:
+        return what
+    return f"{what} from {source.code.co_filename}:{source.line} ({source.code.co_name})"
 
 
 __all__ = ["explain"]

@@ -3,8 +3,7 @@
 from typing import Any
 
 from minijax.errors.tracebacks import hide_frames
-from minijax.runtime.conversion import tree_to_arrays
-from minijax.runtime.current import is_evaluating
+from minijax.runtime.array import is_evaluating, tree_to_arrays
 from minijax.runtime.evaluation import DeviceTrace, library_evaluation
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.operation import Operation

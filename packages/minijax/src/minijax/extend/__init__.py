@@ -7,7 +7,7 @@ works in every interpreter here; `minijax.core` has the shorter way.
 from typing import Any
 
 from minijax.extend import backend, core, linear_util, lowering, random, source_info_util, xla
-from minijax.xla.mlir import bindings
+from minijax.xla.executables import bindings
 
 __all__ = ["backend", "core", "linear_util", "lowering", "random", "source_info_util", "xla"]
 

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from minijax.checks.clear_caches import clear_caches as clear_in_memory_compilation_cache
+from minijax.checks import clear_caches as clear_in_memory_compilation_cache
 from minijax.runtime.devices import devices
-from minijax.xla.client import client, default_device
-from minijax.xla.compile_options import compile_options
+from minijax.xla.clients import client, compile_options, default_device
 
 
 def get_backend(platform: str | None = None) -> Any:

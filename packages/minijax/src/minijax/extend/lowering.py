@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minijax.xla import mlir
+from minijax.xla import executables as mlir
 from minijax_stage2 import Primitive, ShapedArray
 
 _kept: list[Any] = []

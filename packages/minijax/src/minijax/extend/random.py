@@ -8,13 +8,12 @@ import numpy as np
 
 from minijax.errors.tracebacks import hiding_frames
 from minijax.random.keys import seeded
-from minijax.random.rbg import rbg as rbg_prng_impl
-from minijax.random.rbg import unsafe_rbg as unsafe_rbg_prng_impl
-from minijax.random.threefry import threefry as threefry_prng_impl
-from minijax.random.threefry import threefry2x32_p, threefry_2x32
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import to_array
-from minijax.settings.key_types import Implementation
+from minijax.random.prng import rbg as rbg_prng_impl
+from minijax.random.prng import threefry as threefry_prng_impl
+from minijax.random.prng import threefry2x32_p, threefry_2x32
+from minijax.random.prng import unsafe_rbg as unsafe_rbg_prng_impl
+from minijax.runtime.array import Array, ArrayLike, to_array
+from minijax.settings.number_types import Implementation
 
 Shape = tuple[int, ...]
 

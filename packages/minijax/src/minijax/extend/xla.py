@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable, Sequence
 
-from minijax.xla.module_transformations import clear_transformation, register_transformation
+from minijax.xla.extensions import clear_transformation, register_transformation
 
 
 class PipelineStage(enum.Enum):

@@ -1,21 +1,15 @@
-"""Rules of differentiation, under the names of `jax.interpreters.ad`.
+"""Rules of differentiation by JAX's conventions, and views of our tables."""
 
-A jvp rule takes the primals and the tangents, `Zero` among them, and the parameters by keyword; it
-returns results and their tangents. A transpose rule takes the cotangent of the result, the
-operands, `UndefinedPrimal` where the primitive is linear, and the parameters; it returns a
-cotangent or None for each operand. Both have lists of results if `primitive.multiple_results`.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.core import ClosedJaxpr, jaxpr_as_fun
 from minijax.extend.core.primitives import add_jaxvals_p
-from minijax.extend.rules import Rule, RulesByJAX
 from minijax.primitives.methods import as_list, as_result, is_undefined_primal
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.names import list_public_names
 from minijax.settings.tracers import of_library
 from minijax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
 from minijax_stage2.functions import add as add_jaxvals
@@ -23,10 +17,68 @@ from minijax_stage2.jvp import JVPTrace, jvp_flat
 from minijax_stage2.jvp import JVPTracer as _JVPTracer
 from minijax_stage2.tangent import instantiate as instantiate_zeros
 from minijax_stage2.tangent import tangent_type
+from minijax_stage2.trace import Rules
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import transpose_rules
 from minijax_stage4.transpose import UndefPrimal as UndefinedPrimal
 from minijax_stage4.transpose import backward_pass as _backward_pass
+
+# Tables of rules as JAX's conventions have them: views of ours.
+
+
+Rule = Callable[..., Any]
+
+
+class RulesByJAX(MutableMapping[Primitive, Rule]):
+    """A table of rules by JAX's convention, which are entered in one of ours and read from it.
+
+    Arguments:
+        table: our table.
+        to_ours: function from a primitive and a rule by JAX's convention to a rule of `table`.
+        to_jax: function from a primitive and a rule of `table` to one by JAX's convention.
+    """
+
+    def __init__(
+        self,
+        table: Rules,
+        to_ours: Callable[[Primitive, Rule], Rule],
+        to_jax: Callable[[Primitive, Rule], Rule],
+    ):
+        self._table = table
+        self._to_ours = to_ours
+        self._to_jax = to_jax
+        self._given: dict[Rule, Rule] = {}  # rules by JAX's convention, by those made of them
+
+    def __getitem__(self, primitive: Primitive) -> Rule:
+        if primitive not in self._table:
+            raise KeyError(primitive)
+        ours = self._table[primitive]
+        if ours in self._given:
+            return self._given[ours]
+        return evaluated_by_library(self._to_jax(primitive, ours))
+
+    def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
+        ours = self._to_ours(primitive, rule)
+        self._given[ours] = rule
+        self._table[primitive] = ours
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        del self._table[primitive]
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+# Rules of differentiation, under the names of `jax.interpreters.ad`.
+#
+# A jvp rule takes the primals and the tangents, `Zero` among them, and the parameters by keyword;
+# it returns results and their tangents. A transpose rule takes the cotangent of the result, the
+# operands, `UndefinedPrimal` where the primitive is linear, and the parameters; it returns a
+# cotangent or None for each operand. Both have lists of results if `primitive.multiple_results`.
+
 
 JVPTracer = of_library(_JVPTracer)
 
@@ -211,8 +263,25 @@ def jvp_jaxpr(
 
 
 __all__ = [
-    "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p",
-    "add_tangents", "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear",
-    "deflinear2", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal",
-    "jvp_jaxpr", "primitive_jvps", "primitive_transposes", "zeros_like_aval",
-]  # fmt: skip
+    "JVPTrace",
+    "JVPTracer",
+    "UndefinedPrimal",
+    "Zero",
+    "add_jaxvals",
+    "add_jaxvals_p",
+    "add_tangents",
+    "backward_pass",
+    "defbilinear",
+    "defjvp",
+    "defjvp2",
+    "deflinear",
+    "deflinear2",
+    "get_primitive_transpose",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "jvp_jaxpr",
+    "primitive_jvps",
+    "primitive_transposes",
+    "zeros_like_aval",
+]
+list_public_names(globals())

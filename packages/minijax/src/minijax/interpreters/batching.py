@@ -9,11 +9,11 @@ from typing import Any
 
 from minijax.core import ClosedJaxpr, jaxpr_as_fun
 from minijax.extend import linear_util as lu
-from minijax.extend.rules import Rule, RulesByJAX
-from minijax.primitives.axis_names import AxisData, axis_data, map_flat
+from minijax.interpreters.ad import Rule, RulesByJAX
+from minijax.primitives.axes import AxisData, axis_data, map_flat
 from minijax.primitives.methods import as_list, as_result
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.transforms.vmappables import register_vmappable, unregister_vmappable
+from minijax.transforms.custom_vmap import register_vmappable, unregister_vmappable
 from minijax_stage2 import Primitive, bind, vmap_rules
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise

@@ -15,18 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax.callbacks.ffi_attributes import attribute_text
-from minijax.callbacks.io_callback import io_callback
-from minijax.callbacks.pure_callback import pure_callback
+from minijax.callbacks import io_callback, pure_callback
 from minijax.extend.lowering import LoweringRuleContext, ModuleContext
-from minijax.primitives.array_constants import array_text
-from minijax.primitives.decomposition import lower_by, results_of
+from minijax.primitives.declare import array_text, lower_by, results_of
+from minijax.primitives.routines import attribute_text
 from minijax.runtime.lowering import Module, platform_of
-from minijax.settings.counted import counted
+from minijax.settings.names import counted
 from minijax.shardings.mesh import Mesh
-from minijax.xla.client import pytree_registry_of
-from minijax.xla.mlir import dialect, mlir_context
-from minijax.xla.mlir import ir as _ir
+from minijax.xla.clients import pytree_registry_of
+from minijax.xla.executables import dialect, mlir_context
+from minijax.xla.executables import ir as _ir
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import Jaxpr, lowering_rules
 from minijax_stage3.jaxpr import consts_as_invars

@@ -6,9 +6,9 @@ from typing import Any
 
 from minijax.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, partial_eval_rules
 from minijax.core import dce_rules as _dce_rules
-from minijax.extend.core.call_primitives import dce_call
+from minijax.extend.core.primitives import dce_call
 from minijax.extend.linear_util import WrappedFun
-from minijax.extend.rules import Rule, RulesByJAX
+from minijax.interpreters.ad import Rule, RulesByJAX
 from minijax.runtime.effects import has_effects
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray

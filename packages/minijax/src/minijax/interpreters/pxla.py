@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minijax.xla.compile_options import compile_options
+from minijax.xla.clients import compile_options
 
 
 def create_compile_options(

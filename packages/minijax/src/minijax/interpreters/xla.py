@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from minijax.primitives.methods import as_result
-from minijax.runtime.conversion import to_array
+from minijax.runtime.array import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.program import call, compile_primitive
-from minijax.xla.client import client_class
+from minijax.xla.clients import client_class
 from minijax_stage2 import Primitive, typeof
 
 Backend = client_class()

@@ -14,10 +14,11 @@ if _TYPE_CHECKING:
     from minijax.lax.promoting import *
 else:
     from minijax.settings.facades import lazy_facade as _lazy_facade
+    from minijax.settings.facades import primitives_by as _primitives_by
     from minijax.settings.later import later as _later
 
     _lazy_facade(
         globals(),
         _later("minijax.lax.strict", "strict_function"),
-        _later("minijax.lax.primitive_names", "primitive_named"),
+        _primitives_by("primitive_named"),
     )

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from minijax.primitives.varying import VaryingArray
-from minijax.runtime.copied_functions import copied
+from minijax.primitives.axes import VaryingArray
 from minijax.runtime.templates import (
     Transposed,
     apply_in,
+    copied,
     template_p,
     transposed,
 )
 from minijax.settings.later import later
-from minijax.shardings import resharding
+from minijax.shardings import types as resharding
 from minijax.shardings.types import ShardedArray
 from minijax_stage2 import Tracer, Zero, add, current_trace, typeof
 from minijax_stage2.primitives import broadcast_in_dim_p

@@ -1,9 +1,4 @@
-"""Collectives: operations among the examples, or the devices, of a named axis.
-
-Each takes, besides its operand, the index of the example along the axis. The trace in which the
-index is batched is the one whose axis is meant; to every other trace it is a constant. The index of
-a device is batched in none: its type says which axis of the mesh is meant.
-"""
+"""Collectives, over axes of `vmap` and axes of a mesh."""
 
 from __future__ import annotations
 
@@ -14,35 +9,30 @@ from typing import Any
 import numpy as np
 
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax.collectives_of_devices import (
-    lower_all_gather,
-    lower_all_to_all,
-    lower_ppermute,
-    lower_psum_scatter,
-    lower_reduction,
-)
-from minijax.lax.elementwise.comparisons import eq
-from minijax.lax.elementwise.conversion import convert_element_type
-from minijax.lax.elementwise.selection import select
-from minijax.lax.indexing.dynamic_slice import dynamic_slice
-from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
-from minijax.lax.reductions.standard import reduce_max, reduce_min, reduce_sum
-from minijax.primitives.axis_names import axis_data, axis_of, require_hashable
-from minijax.primitives.loops import Avals
-from minijax.primitives.varying import (
+from minijax.lax.conversion import convert_element_type
+from minijax.lax.dynamic_slicing import dynamic_slice
+from minijax.lax.elementwise import eq, select
+from minijax.lax.gathering import GatherDimensionNumbers, gather
+from minijax.lax.reductions import argmax, reduce_max, reduce_min, reduce_sum
+from minijax.lax.shapes import broadcast_in_dim, expand_dims, iota
+from minijax.lax.slicing import concatenate, slice
+from minijax.primitives import loops
+from minijax.primitives.axes import (
     MeshAxis,
+    axis_data,
+    axis_of,
     axis_of_index,
     linear_in_first,
     mesh_axes_of,
     pvary,
     pvary_p,
+    require_hashable,
     varying_rules,
     vma_of,
 )
-from minijax.runtime.array import Array, array
-from minijax.runtime.conversion import tree_to_arrays
+from minijax.runtime.array import Array, ArrayLike, array, to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.promotion import as_weak_as
+from minijax.settings.number_types import as_weak_as
 from minijax.shardings.no_collectives import require_allowed
 from minijax_stage2 import (
     Primitive,
@@ -61,8 +51,183 @@ from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3 import abstract_eval_rules, lowering_rules
-from minijax_stage3.lowering import Value
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4.transpose import transpose_rules
+
+# Collectives among the devices of a mesh, as XLA has them: the lowering rules of collectives.
+#
+# The types of the indices say which axes of which mesh are meant. Devices are told to XLA by
+# their number in the mesh.
+
+
+Groups = Sequence[Sequence[int]] | None  # of indices along an axis
+Avals = Sequence[ShapedArray]
+
+_CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
+
+
+def _axes_of(indices: Sequence[Value]) -> list[MeshAxis]:
+    found = [axis_of_index(index.aval) for index in indices]
+    return [axis for axis in found if axis is not None]
+
+
+def _device_groups(axes: Sequence[MeshAxis]) -> np.ndarray[Any, Any]:
+    """The numbers of devices that differ only in their indices along `axes`, in rows."""
+    mesh = axes[0].mesh
+    positions = [mesh.axis_names.index(axis.name) for axis in axes]
+    numbers = np.arange(mesh.size).reshape(mesh.axis_sizes)
+    last = range(-len(positions), 0)
+    size = int(np.prod([axis.size for axis in axes], dtype=np.int64))
+    return np.moveaxis(numbers, positions, last).reshape(-1, size)
+
+
+def _groups(axes: Sequence[MeshAxis], groups: Groups) -> str:
+    """The groups of devices that communicate, as MLIR has them."""
+    rows = _device_groups(axes)
+    if groups is not None:
+        longest = max(map(len, groups))
+        of_groups = [rows[:, list(group)] for group in groups]
+        fill = [((0, 0), (0, longest - len(group))) for group in groups]
+        pairs = zip(of_groups, fill, strict=True)
+        rows = np.concatenate([np.pad(x, by, constant_values=-1) for x, by in pairs])
+    return f"replica_groups = {_dense(rows)}"
+
+
+def _dense(rows: np.ndarray[Any, Any]) -> str:
+    if not rows.size:
+        return f"dense<> : tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
+    return f"dense<{rows.tolist()}> : tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
+
+
+def _combining(b: FunctionBuilder, operation: str, aval: ShapedArray) -> str:
+    """The region that combines two elements."""
+    kind = mlir_type(ShapedArray((), aval.dtype))
+    x, y, out = b.fresh_name(), b.fresh_name(), b.fresh_name()
+    return (
+        f"({{\n    ^bb0({x}: {kind}, {y}: {kind}):\n"
+        f"      {out} = stablehlo.{operation} {x}, {y} : {kind}\n"
+        f"      stablehlo.return {out} : {kind}\n    }})"
+    )
+
+
+def lower_reduction(operation: str) -> Callable[..., list[Value]]:
+    """The rule of a reduction: `add`, `maximum` or `minimum` over all devices of a group."""
+
+    def rule(
+        b: FunctionBuilder, out_avals: Avals, x: Value, *indices: Value, groups: Groups = None
+    ) -> list[Value]:
+        among = _groups(_axes_of(indices), groups)
+        region = _combining(b, operation, x.aval)
+        return b.emit(
+            f'"stablehlo.all_reduce"({x.name}) <{{{_CHANNEL}, {among}, use_global_device_ids}}> '
+            f"{region} : {signature([x], out_avals)}",
+            *out_avals,
+        )
+
+    return rule
+
+
+def lower_all_gather(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    index: Value,
+    *,
+    axis: int,
+    size: int,
+    groups: Groups = None,
+) -> list[Value]:
+    shape = x.aval.shape
+    part = b.reshape(x, (*shape[:axis], 1, *shape[axis:]))
+    among = _groups(_axes_of([index]), groups)
+    return b.emit(
+        f'"stablehlo.all_gather"({part.name}) <{{all_gather_dim = {axis} : i64, {_CHANNEL}, '
+        f"{among}, use_global_device_ids}}> : {signature([part], out_avals)}",
+        *out_avals,
+    )
+
+
+def lower_psum_scatter(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    index: Value,
+    *,
+    axis: int,
+    size: int,
+    groups: Groups = None,
+) -> list[Value]:
+    shape = x.aval.shape
+    part = ShapedArray((*shape[:axis], 1, *shape[axis + 1 :]), x.aval.dtype)
+    among = _groups(_axes_of([index]), groups)
+    region = _combining(b, "add", x.aval)
+    (out,) = b.emit(
+        f'"stablehlo.reduce_scatter"({x.name}) <{{{_CHANNEL}, {among}, scatter_dimension = {axis} '
+        f": i64, use_global_device_ids}}> {region} : {signature([x], [part])}",
+        part,
+    )
+    return [b.reshape(out, out_avals[0].shape)]
+
+
+def lower_all_to_all(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    index: Value,
+    *,
+    split: int,
+    concat: int,
+    size: int,
+    groups: Groups = None,
+) -> list[Value]:
+    """Exchange the parts along the first axis, which holds one for each device."""
+    among = _groups(_axes_of([index]), groups)
+    x = _moved(b, x, split, 0)
+    (out,) = b.emit(
+        f'"stablehlo.all_to_all"({x.name}) <{{{_CHANNEL}, concat_dimension = 0 : i64, {among}, '
+        f"split_count = {size} : i64, split_dimension = 0 : i64}}> : {signature([x], [x.aval])}",
+        x.aval,
+    )
+    return [_moved(b, out, 0, concat)]
+
+
+def _moved(b: FunctionBuilder, x: Value, source: int, destination: int) -> Value:
+    if source == destination:
+        return x
+    order = [axis for axis in range(x.aval.ndim) if axis != source]
+    order.insert(destination, source)
+    aval = ShapedArray(tuple([x.aval.shape[axis] for axis in order]), x.aval.dtype)
+    dims = ", ".join(map(str, order))
+    (out,) = b.emit(
+        f"stablehlo.transpose {x.name}, dims = [{dims}] : {signature([x], [aval])}", aval
+    )
+    return out
+
+
+def lower_ppermute(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    x: Value,
+    *indices: Value,
+    perm: tuple[tuple[int, int], ...],
+) -> list[Value]:
+    rows = _device_groups(_axes_of(indices))
+    pairs = np.array(
+        [[row[origin], row[to]] for row in rows for origin, to in perm], np.int64
+    ).reshape(-1, 2)
+    return b.emit(
+        f'"stablehlo.collective_permute"({x.name}) <{{{_CHANNEL}, source_target_pairs = '
+        f"{_dense(pairs)}}}> : {signature([x], out_avals)}",
+        *out_avals,
+    )
+
+
+# Collectives: operations among the examples, or the devices, of a named axis.
+#
+# Each takes, besides its operand, the index of the example along the axis. The trace in which the
+# index is batched is the one whose axis is meant; to every other trace it is a constant. The
+# index of a device is batched in none: its type says which axis of the mesh is meant.
+
 
 # What a collective makes of a batch whose first axis holds the examples: a value, and the axis
 # that holds the examples of it, or None where they all share it.
@@ -93,7 +258,7 @@ def collective(
     """
     primitive = Primitive(name)
 
-    def abstract_eval(x: ShapedArray, *indices: ShapedArray, **params: Any) -> Avals:
+    def abstract_eval(x: ShapedArray, *indices: ShapedArray, **params: Any) -> loops.Avals:
         return [type_of_result(x, **params)]
 
     def vmap(
@@ -806,7 +971,116 @@ def pshuffle(x: Any, axis_name: Axis, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
 
 
+# `ragged_all_to_all`: examples of a named axis send one another slices of unequal sizes.
+
+
+@hiding_frames
+@evaluated_by_library
+def ragged_all_to_all(
+    operand: ArrayLike,
+    output: ArrayLike,
+    input_offsets: ArrayLike,
+    send_sizes: ArrayLike,
+    output_offsets: ArrayLike,
+    recv_sizes: ArrayLike,
+    *,
+    axis_name: Axis,
+    axis_index_groups: Any = None,
+) -> Array:
+    """Each example sends slices of rows to every example, and receives some from each.
+
+    Of n slices and s examples, the first n / s are for the first example, and so on. All operands
+    are gathered: every example holds those of all.
+
+    Arguments:
+        operand: the rows to send, along the first axis.
+        output: the array that received rows replace; its rows have the shape of `operand`'s.
+        input_offsets: for each slice the row of `operand` at which it begins; n integers.
+        send_sizes: the number of rows of each slice.
+        output_offsets: for each slice the row of the receiver's `output` at which to put it.
+        recv_sizes: the number of rows of each slice that arrives, in order of the senders.
+        axis_name: the name of the axis, or a tuple of names of axes treated as one.
+        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
+            communicate only with those of their own list.
+
+    Returns:
+        An array of the shape of `output`.
+
+    Raises:
+        NameError: there is no axis of that name.
+        TypeError: the dtypes or the shapes of rows differ, or the numbers of slices are not those
+            of integers in vectors of one length.
+        ValueError: the slices cannot be divided evenly among the examples.
+        NotImplementedError: `axis_index_groups` is given under vmap.
+
+    >>> send = lambda x, to: lax.ragged_all_to_all(
+    ...     x, jnp.zeros(4, int), jnp.array([0, 1]), jnp.array([1, 2]), to,
+    ...     jnp.where(lax.axis_index("i") == 0, 1, jnp.array([2, 2])), axis_name="i")
+    >>> places = jnp.array([[0, 0], [1, 2]])
+    >>> print(minijax.vmap(send, axis_name="i")(jnp.array([[1, 2, 3], [4, 5, 6]]), places))
+    [[1 4 0 0]
+     [2 3 5 6]]
+    """
+    caller = "ragged_all_to_all"
+    rows_sent, unchanged = to_array(operand), to_array(output)
+    x, out = typeof(rows_sent), typeof(unchanged)
+    if x.dtype != out.dtype or not x.ndim or x.ndim != out.ndim or x.shape[1:] != out.shape[1:]:
+        raise TypeError(
+            f"{caller}: operand and output must have one dtype and rows of one shape, found {x} "
+            f"and {out}"
+        )
+    slices = [to_array(v) for v in (input_offsets, send_sizes, output_offsets, recv_sizes)]
+    types = [typeof(v) for v in slices]
+    if len({t.shape for t in types}) > 1 or any(
+        t.ndim != 1 or t.dtype.kind not in "iu" for t in types
+    ):
+        raise TypeError(
+            f"{caller}: offsets and sizes must be vectors of integers of one length, found "
+            f"{', '.join(map(str, types))}"
+        )
+
+    def exchanged(v: Any) -> Any:
+        groups = {"axis_index_groups": axis_index_groups}
+        return all_to_all(v, axis_name, 0, 0, tiled=True, **groups)
+
+    sources, starts = exchanged(slices[0]), exchanged(slices[2])
+    everyone = all_gather(rows_sent, axis_name, axis_index_groups=axis_index_groups, tiled=True)
+    count, rows = types[0].shape[0], out.shape[0]
+    if not count or not rows or not x.shape[0]:
+        return unchanged
+    senders = typeof(everyone).shape[0] // x.shape[0]
+    sender = iota("int32", count) // (count // senders)
+    first = sender * x.shape[0] + sources - starts  # where row 0 of `output` would come from
+    row = expand_dims(iota("int32", rows), [0])
+    starts, ends = expand_dims(starts, [1]), expand_dims(starts + slices[3], [1])
+    arrives = (row >= starts) & (row < ends)  # slices along the first axis, rows along the second
+    which = argmax(arrives, 0, "int32")
+    index = _rows(expand_dims(first, [1]), which)[:, 0] + iota("int32", rows)
+    received = _rows(everyone, index)
+    replaced = broadcast_in_dim(reduce_max(arrives, (0,)), out.shape, (0,))
+    return select(replaced, received, unchanged)
+
+
+def _rows(x: Any, indices: Any) -> Any:
+    """The rows of `x` at `indices`, a vector."""
+    shape = typeof(x).shape
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
+    return gather(x, expand_dims(indices, [1]), numbers, (1, *shape[1:]), mode="clip")
+
+
 __all__ = [
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean", "pmin",
-    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
-]  # fmt: skip
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pbroadcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+    "ragged_all_to_all",
+]

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import by_batch, require_whole
 from minijax.runtime.lowering import own_lowering_rules
-from minijax.settings.key_types import Implementation, implementation_of, is_key_type
+from minijax.settings.number_types import Implementation, implementation_of, is_key_type
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1
 from minijax_stage2.primitives import broadcast_in_dim_p, eq_p, ne_p, reshape_p, transpose_p

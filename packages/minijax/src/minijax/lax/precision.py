@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from minijax.settings.config import config
+from minijax.settings.config import config, reusable_context
 from minijax.settings.number_types import NumbersOption
-from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2.errors import shown
 from minijax_stage3.lowering import element_type
 

@@ -5,21 +5,19 @@ from typing import Any
 
 from minijax import xla
 from minijax.primitives.declare import declare
-from minijax.runtime.array import Array, place, placed
-from minijax.runtime.conversion import to_array
+from minijax.runtime.array import Array, place, placed, to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
-from minijax.runtime.sharding_text import constrained
+from minijax.runtime.lowering import constrained
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import with_axis
-from minijax.shardings.resharding import resharded
-from minijax.shardings.sharding import NamedSharding
-from minijax.shardings.trees import shardings_for
+from minijax.shardings.sharding import NamedSharding, shardings_for
 from minijax.shardings.types import (
     ShardedArray,
     division_of,
     of_types,
     on_known_devices,
     reshard_p,
+    resharded,
     to_auto_p,
     type_at,
     unsharded,

@@ -1,4 +1,4 @@
-"""Sharding: moving arrays to devices and dividing them, outside programs and inside."""
+"""Arrays moved and resharded, within programs and outside."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
-from minijax.errors.argument_errors import require_fit
-from minijax.errors.classes import ShardingTypeError
-from minijax.primitives.axis_names import axis_data, axis_of
+from minijax.errors import ShardingTypeError
+from minijax.errors.arguments import require_fit
+from minijax.primitives.axes import (
+    axis_data,
+    axis_of,
+    mesh_axes_of,
+    names_of_mesh_axes,
+    plain_type,
+    pvary,
+)
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_operands
-from minijax.primitives.varying import mesh_axes_of, names_of_mesh_axes, plain_type, pvary
 from minijax.runtime.array import (
     Array,
     alias,
     array,
     in_own_memory,
+    is_evaluating,
     is_readable,
     place,
     place_numbers,
     read,
+    to_array,
+    tree_to_arrays,
 )
-from minijax.runtime.conversion import to_array, tree_to_arrays
-from minijax.runtime.current import is_evaluating
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.runtime.lowering import constrained
 from minijax.runtime.places import default_placement
-from minijax.runtime.sharding_text import constrained
 from minijax.shardings.partition_spec import PartitionSpec, with_axis
-from minijax.shardings.sharding import NamedSharding, Sharding
-from minijax.shardings.trees import chosen_sharding, shardings_for
-from minijax.shardings.types import (
-    division_of,
-    on_known_devices,
-    reshard_p,
-    type_at,
-    unsharded,
-)
+from minijax.shardings.sharding import NamedSharding, Sharding, chosen_sharding, shardings_for
+from minijax.shardings.types import division_of, on_known_devices, reshard_p, type_at, unsharded
 from minijax_stage2 import (
     Primitive,
     ShapedArray,

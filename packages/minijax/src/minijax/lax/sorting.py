@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from minijax.errors.argument_errors import require_fit
-from minijax.lax.elementwise.arithmetic import neg
-from minijax.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
-from minijax.lax.indexing.gather import gather
-from minijax.lax.shapes.creation import broadcasted_iota
-from minijax.lax.shapes.reshaping import reshape
+from minijax.errors.arguments import require_fit
+from minijax.lax.elementwise import neg
+from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.lax.shapes import broadcasted_iota, reshape
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import by_batch, by_lines
 from minijax.runtime.array import Array, ArrayLike

@@ -17,10 +17,9 @@ import numpy as np
 
 import minijax.lax.promoting as operations
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax.accuracy import with_accuracy
+from minijax.lax.transcendental import with_accuracy
 from minijax.primitives.declare import require_kind
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import to_array
+from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import Operation
 from minijax.settings.number_types import parse_dtype, warn_of_lost_part
 from minijax_stage2 import ShapedArray, typeof

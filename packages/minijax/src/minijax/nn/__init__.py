@@ -9,8 +9,6 @@ if _TYPE_CHECKING:
     from minijax.nn import initializers as initializers
     from minijax.nn.activations import *
     from minijax.nn.attention import *
-    from minijax.nn.scaled_dot_general import *
-    from minijax.nn.scaled_matmul import *
-    from minijax.nn.softmax import *
+    from minijax.nn.block_scaled import *
 
 _lazy_facade(globals())

@@ -9,7 +9,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.nn.softmax import logsumexp, softmax
+from minijax.nn.activations import logsumexp, softmax
 from minijax.runtime.array import ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import ShapedArray, typeof

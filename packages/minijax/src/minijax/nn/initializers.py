@@ -14,16 +14,16 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
-from minijax.errors.argument_errors import fits
+from minijax.dtypes import DTypeLike
+from minijax.errors.arguments import fits
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
+from minijax.random.continuous import normal_numbers
 from minijax.random.keys import single_key
-from minijax.random.normal import normal_numbers
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.public_names import set_all
+from minijax.settings.names import set_all
 from minijax_stage2 import shaped_array
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints

@@ -9,11 +9,10 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.dtypes import DTypeLike
 from minijax.errors.tracebacks import hide_frames
-from minijax.runtime.array import Array, ArrayLike, public_names_of
-from minijax.runtime.conversion import converts_itself
-from minijax.runtime.copied_functions import copied
-from minijax.runtime.dtypes import DTypeLike
+from minijax.runtime.array import Array, ArrayLike, converts_itself, public_names_of
+from minijax.runtime.templates import copied
 from minijax.settings.later import named
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
@@ -222,14 +221,14 @@ METHODS: dict[str, Any] = {
     "__contains__": _contains,
     "__neg__": _Later("minijax.numpy", "negative"),
     "__abs__": _Later("minijax.numpy", "abs"),
-    "__getitem__": _Later("minijax.numpy.indexing.getitem", "getitem"),
+    "__getitem__": _Later("minijax.numpy.indexing", "getitem"),
     "__setitem__": _setitem,
     "__invert__": _Later("minijax.numpy", "bitwise_not"),
-    "__iter__": _Later("minijax.numpy.indexing.getitem", "iterate"),
+    "__iter__": _Later("minijax.numpy.indexing", "iterate"),
     "__pos__": _Later("minijax.numpy", "positive"),
     "__round__": _round,
     "astype": _astype,
-    "at": _Later("minijax.numpy.indexing.at", "at"),
+    "at": _Later("minijax.numpy.at", "at"),
     "byteswap": _Later("minijax.numpy.views", "byteswap"),
     "compress": _compress,
     "flat": property(_flat),

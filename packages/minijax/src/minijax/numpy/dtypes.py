@@ -1,4 +1,4 @@
-"""Dtypes, their promotion, and the dtypes of sums and means."""
+"""The dtypes of results, and what a cast loses."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from minijax import dtypes
+from minijax.dtypes import DTypeLike, can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from minijax.errors.tracebacks import hiding_frames
-from minijax.runtime import dtypes
 from minijax.runtime.array import Array
-from minijax.runtime.dtypes import (
-    DTypeLike,
-    can_cast,
-    finfo,
-    iinfo,
-    isdtype,
-    promote_types,
-    result_type,
-)
-from minijax.settings import promotion
-from minijax.settings.number_types import parse_dtype
-from minijax_stage2 import typeof
+from minijax.settings import number_types
+from minijax.settings import number_types as promotion
+from minijax.settings.number_types import parse_dtype, set_number_types, types_here, warn
+from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import dialect, inexact_dtype, is_inexact
+
+# Dtypes, their promotion, and the dtypes of sums and means.
+
 
 dtype = np.dtype
 
@@ -79,6 +75,45 @@ def computation_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(np.float32) if is_inexact(dtype) and dtype.itemsize < 4 else dtype
 
 
+# Values that are put into an array of another dtype, and warnings of what they lose.
+
+
+def cast_into(caller: str, x: Any, target: ShapedArray) -> Any:
+    """`x` with the dtype of `target`; warns if that drops imaginary parts."""
+    _warn_if_complex(caller, x, target)
+    return cast(x, target)
+
+
+def warn_if_lossy(x: Any, values: Any) -> None:
+    """Warn if the dtype of `x` does not hold `values`, which are put into it, exactly."""
+    with set_number_types(types_here()):  # a Python number is as wide as the library's
+        target, found = typeof(x), typeof(values)
+        if number_types.result_type(target, found).dtype == target.dtype:
+            return
+    dtype, given = target.dtype, found.dtype
+    warn(
+        f"values of dtype {given} are put into an array of dtype {dtype}, which does not hold "
+        f"them exactly; convert them by astype({str(dtype)!r}), or the array",
+        FutureWarning,
+    )
+    _warn_if_complex("an update", values, typeof(x))
+
+
+def _warn_if_complex(caller: str, x: Any, target: ShapedArray) -> None:
+    if typeof(x).dtype.kind == "c" and target.dtype.kind not in "cV":
+        warn(
+            f"{caller} drops the imaginary part of complex numbers; take x.real",
+            np.exceptions.ComplexWarning,
+        )
+
+
 __all__ = [
-    "can_cast", "dtype", "finfo", "iinfo", "isdtype", "issubdtype", "promote_types", "result_type",
-]  # fmt: skip
+    "can_cast",
+    "dtype",
+    "finfo",
+    "iinfo",
+    "isdtype",
+    "issubdtype",
+    "promote_types",
+    "result_type",
+]

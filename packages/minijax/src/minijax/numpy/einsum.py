@@ -15,18 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.dtypes import DTypeLike
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.dtypes import dtype, promote_types
 from minijax.numpy.products import meet, weak_like
-from minijax.runtime.array import Array
-from minijax.runtime.conversion import require_no_out
-from minijax.runtime.dtypes import DTypeLike
+from minijax.runtime.array import Array, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.counted import counted
-from minijax.shardings.resharding import dividing
+from minijax.settings.names import counted
+from minijax.shardings.types import dividing
 from minijax_stage2 import typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints

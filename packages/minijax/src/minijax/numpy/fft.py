@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.dtypes import DTypeLike
 from minijax.lax import promoting as lax
-from minijax.lax.fft import FftType
-from minijax.lax.fft import fft as transform
+from minijax.lax.fourier import FftType
+from minijax.lax.fourier import fft as transform
 from minijax.lax.sharding import placed
 from minijax.numpy.dtypes import default_float
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
+from minijax.settings.names import set_all
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import to_inexact

@@ -1,4 +1,4 @@
-"""Grids of coordinates, and arrays written with brackets."""
+"""Grids, diagonals and triangles: made, and their indices."""
 
 from __future__ import annotations
 
@@ -7,21 +7,38 @@ from typing import Any
 
 import numpy as np
 
+from minijax.dtypes import DTypeLike
+from minijax.errors.arguments import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.numpy.creation import asarray
+from minijax.numpy.creation import arange, asarray, linspace
 from minijax.numpy.dtypes import default_float, default_int
-from minijax.numpy.indexing.where import nonzero
-from minijax.numpy.joining import concatenate, stack
-from minijax.numpy.ranges import arange, linspace
-from minijax.numpy.shapes import astype, atleast_1d, expand_dims, ndim, reshape, shape
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
+from minijax.numpy.reductions import sum as sum_of
+from minijax.numpy.selection import nonzero
+from minijax.numpy.shapes import (
+    astype,
+    atleast_1d,
+    broadcast_to,
+    concatenate,
+    expand_dims,
+    moveaxis,
+    ndim,
+    ravel,
+    reshape,
+    shape,
+    stack,
+)
+from minijax.runtime.array import Array, ArrayLike, array, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.transforms.transformations import vmap
-from minijax_stage2 import typeof
-from minijax_stage2.functions import ints
+from minijax_stage2 import Tracer, typeof
+from minijax_stage2.functions import canonical_axes, ints, one_int
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import Shape
+
+# Grids of coordinates, and arrays written with brackets.
+
 
 index_exp = np.index_exp
 s_ = np.s_
@@ -239,6 +256,346 @@ class _Concatenator:
 r_ = _Concatenator(0, 1, -1)
 c_ = _Concatenator(-1, 2, 0)
 
+
+# Diagonals and triangles of matrices.
+
+
+Indices = tuple[Any, ...]
+
+
+@operation(static=("offset", "axis1", "axis2"))
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The diagonal of `a` in two of its axes, along a new last axis.
+
+    Arguments:
+        a: the array.
+        offset: the diagonal, counted to the right of the main one.
+        axis1: the axis of rows.
+        axis2: the axis of columns.
+
+    >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    >>> jnp.diagonal(jnp.zeros((5, 2, 3)), axis1=1, axis2=2).shape
+    (5, 2)
+    """
+    first, second = canonical_axes("diagonal", (axis1, axis2), ndim(a))
+    a = moveaxis(a, (first, second), (-2, -1))
+    rows, columns = shape(a)[-2:]
+    down, right = max(-offset, 0), max(offset, 0)
+    count = max(min(rows - down, columns - right), 0)
+    lead = shape(a)[:-2]
+    if not count:
+        return lax.full((*lead, 0), 0, typeof(a).dtype)
+    # In one row of elements those of a diagonal are at equal distances.
+    start = down * columns + right
+    row = reshape(a, (*lead, rows * columns))
+    limit = start + (count - 1) * (columns + 1) + 1
+    row = lax.convert_element_type(row, typeof(a).dtype)
+    return lax.slice_in_dim(row, start, limit, columns + 1, axis=-1)
+
+
+@operation(static=("offset", "axis1", "axis2", "dtype"))
+def trace(
+    a: ArrayLike,
+    offset: ArrayLike = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
+    """The sum of a diagonal of `a` in two of its axes.
+
+    Arguments:
+        a: the array.
+        offset: the diagonal, counted to the right of the main one.
+        axis1: the axis of rows.
+        axis2: the axis of columns.
+        dtype: the dtype of the result; that of `sum` by default.
+        out: must be None.
+
+    Raises:
+        ValueError: there are no such axes, or they are the same.
+
+    >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
+    require_no_out("trace", out)
+    if isinstance(offset, Tracer):
+        return _sum_of_diagonal(a, offset, canonical_axes("trace", (axis1, axis2), ndim(a)), dtype)
+    return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)  # type: ignore[arg-type]
+
+
+def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> Any:
+    """The sum of a diagonal with a traced offset."""
+    a = moveaxis(a, axes, (-2, -1))
+    rows, columns = shape(a)[-2:]
+    row = lax.broadcasted_iota(default_int(), (rows, columns), 0)
+    column = lax.broadcasted_iota(default_int(), (rows, columns), 1)
+    on_diagonal = lax.eq(lax.add(row, offset), column)
+    return sum_of(a, (-2, -1), dtype, where=on_diagonal)
+
+
+@operation(static="k")
+def diag(v: ArrayLike, k: int = 0) -> Array:
+    """The `k`-th diagonal of a matrix, or the matrix with the vector `v` as its `k`-th diagonal.
+
+    Raises:
+        ValueError: `v` is neither a vector nor a matrix.
+
+    >>> jnp.diag(jnp.array([1, 2])), jnp.diag(jnp.array([[1, 2], [3, 4]]))
+    (Array([[1, 0],
+           [0, 2]], dtype=int32), Array([1, 4], dtype=int32))
+    """
+    if ndim(v) == 2:
+        return diagonal(v, k)
+    if ndim(v) != 1:
+        raise ValueError(f"diag: expected a vector or a matrix, found {typeof(v)}")
+    (count,) = shape(v)
+    size = count + abs(k)
+    if not count:
+        return lax.full((size, size), 0, typeof(v).dtype)
+    # The elements at equal distances in one row of zeros, which is then cut into rows.
+    start = max(k, 0) + max(-k, 0) * size
+    end = size * size - start - (count + (count - 1) * size)
+    row = lax.pad(v, cast(0, typeof(v)), [(start, end, size)])
+    return reshape(row, (size, size))
+
+
+@operation(static="k")
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
+    """The matrix with all elements of `v` on its `k`-th diagonal.
+
+    >>> jnp.diagflat(jnp.array([1, 2]), 1)
+    Array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]], dtype=int32)
+    """
+    return lax.convert_element_type(diag(ravel(v), k), typeof(v).dtype)
+
+
+@operation(static=("n", "ndim"))
+def diag_indices(n: int, ndim: int = 2) -> Indices:
+    """The indices of the diagonal of an array of `ndim` axes of size `n`.
+
+    >>> jnp.zeros((2, 2)).at[jnp.diag_indices(2)].set(7.0)
+    Array([[7., 0.],
+           [0., 7.]], dtype=float32)
+    """
+    if n < 0 or ndim < 0:
+        raise ValueError(f"diag_indices: n and ndim must not be negative, found {n} and {ndim}")
+    return (lax.iota(default_int(), n),) * ndim
+
+
+@hiding_frames
+def diag_indices_from(arr: ArrayLike) -> Indices:
+    """The indices of the diagonal of `arr`, whose axes all have the same size.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.diag_indices_from(x)]
+    Array([1, 4], dtype=int32)
+    """
+    sizes = set(shape(arr))
+    if ndim(arr) < 2 or len(sizes) != 1:
+        raise ValueError(f"diag_indices_from: expected axes of one size, found {typeof(arr)}")
+    return diag_indices(sizes.pop(), ndim(arr))
+
+
+@operation(static=("wrap", "inplace"))
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
+    """`a` with `val`, repeated as needed, on its diagonal. `inplace` must be False.
+
+    Raises:
+        ValueError: `a` has fewer than two axes, or more than two of different sizes.
+        NotImplementedError: `inplace` or `wrap` is True.
+
+    >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 7.0, inplace=False)
+    Array([[7., 0.],
+           [0., 7.]], dtype=float32)
+    """
+    if inplace or wrap:
+        raise NotImplementedError(
+            "fill_diagonal: an Array is never written to: say inplace=False, and use what is "
+            f"returned; wrap must be False; found inplace={inplace}, wrap={wrap}"
+        )
+    sizes = shape(a)
+    if len(sizes) < 2 or (len(sizes) > 2 and len(set(sizes)) > 1):
+        raise ValueError(f"fill_diagonal: expected a matrix or axes of one size, found {typeof(a)}")
+    count = min(sizes)
+    step = 1 + sum(int(np.prod(sizes[i:])) for i in range(1, len(sizes)))
+    if not count:
+        return a  # type: ignore[return-value]
+    if ndim(val):
+        val = ravel(val)
+        times = -(-count // max(typeof(val).size, 1))
+        repeated = broadcast_to(val, (times, typeof(val).size))
+        val = lax.slice_in_dim(ravel(repeated), 0, count)
+    return reshape(ravel(a).at[: (count - 1) * step + 1 : step].set(val), sizes)
+
+
+def _below(rows: int, columns: int, k: int) -> Any:
+    """A mask of the elements of a matrix on or below the `k`-th diagonal."""
+    row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
+    column = lax.broadcasted_iota(np.int32, (rows, columns), 1)
+    return lax.ge(lax.add(row, np.int32(k)) if k else row, column)
+
+
+@operation(static=("N", "M", "k", "dtype"))
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
+    """The matrix of `N` rows, `M` columns with ones up to its `k`-th diagonal, zeros above.
+
+    >>> jnp.tri(3, dtype=int)
+    Array([[1, 0, 0],
+           [1, 1, 0],
+           [1, 1, 1]], dtype=int32)
+    """
+    rows = one_int("tri: N", N)
+    (columns,) = (rows,) if M is None else ints("tri: M", M)
+    return lax.convert_element_type(
+        _below(rows, columns, k), default_float() if dtype is None else dtype
+    )
+
+
+@operation(static="k")
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """The matrix, or matrices, `m` with zeros above the `k`-th diagonal.
+
+    >>> jnp.tril(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 0],
+           [3, 4]], dtype=int32)
+    """
+    return _masked("tril", m, k, m, lax.full_like(m, 0))
+
+
+@operation(static="k")
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """The matrix, or matrices, `m` with zeros below the `k`-th diagonal.
+
+    >>> jnp.triu(jnp.array([[1, 2], [3, 4]])), jnp.triu(jnp.array([[1, 2], [3, 4]]), k=1)
+    (Array([[1, 2],
+           [0, 4]], dtype=int32), Array([[0, 2],
+           [0, 0]], dtype=int32))
+    """
+    return _masked("triu", m, k - 1, lax.full_like(m, 0), m)
+
+
+def _masked(name: str, m: Any, k: int, below: Any, above: Any) -> Any:
+    if ndim(m) < 2:
+        raise ValueError(f"{name}: expected at least two axes, found {typeof(m)}")
+    is_below = _below(shape(m)[-2], shape(m)[-1], k)
+    return lax.select(broadcast_to(is_below, shape(m)), below, above)
+
+
+@evaluated_by_library
+def _indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
+    row, column = (array(x.astype(default_int())) for x in numbers)
+    return row, column
+
+
+@hiding_frames
+@checking_arguments
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices on and below the `k`-th diagonal of a matrix of `n` rows, `m` columns.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.tril_indices(2)]
+    Array([1, 3, 4], dtype=int32)
+    """
+    return _indices(np.tril_indices(*_sizes("tril_indices", n, k, m)))
+
+
+@hiding_frames
+@checking_arguments
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices on and above the `k`-th diagonal of a matrix of `n` rows, `m` columns.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.triu_indices(2)]
+    Array([1, 2, 4], dtype=int32)
+    """
+    return _indices(np.triu_indices(*_sizes("triu_indices", n, k, m)))
+
+
+def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int]:
+    columns = n if m is None else m
+    if n < 0 or columns < 0:
+        raise ValueError(f"{name}: n and m must not be negative, found {n} and {columns}")
+    if abs(k) >= 2**31:
+        raise OverflowError(f"{name}: k does not fit in 32 bits: {k}")
+    return n, k, columns
+
+
+def _sizes_of_matrix(name: str, arr: Any) -> Shape:
+    sizes = tuple(arr.shape) if hasattr(arr, "shape") else shape(arr)
+    if len(sizes) != 2:
+        raise ValueError(f"{name}: expected a matrix, found shape {sizes}")
+    return sizes
+
+
+@hiding_frames
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """`tril_indices` of a matrix like `arr`.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.tril_indices_from(x, k=-1)]
+    Array([3], dtype=int32)
+    """
+    rows, columns = _sizes_of_matrix("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+@hiding_frames
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """`triu_indices` of a matrix like `arr`.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.triu_indices_from(x, k=1)]
+    Array([2], dtype=int32)
+    """
+    rows, columns = _sizes_of_matrix("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+@hiding_frames
+@checking_arguments
+def mask_indices(
+    n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
+) -> tuple[Array, Array]:
+    """The nonzero indices of `mask_func(matrix of ones, k)`; `size` is that of `nonzero`.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> x[jnp.mask_indices(2, jnp.triu)]
+    Array([1, 2, 4], dtype=int32)
+    """
+    rows, columns = nonzero(mask_func(lax.full((n, n), 1), k), size=size)
+    return rows, columns
+
+
 __all__ = [
-    "c_", "fromfunction", "index_exp", "indices", "ix_", "meshgrid", "mgrid", "ogrid", "r_", "s_",
-]  # fmt: skip
+    "c_",
+    "diag",
+    "diag_indices",
+    "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "fill_diagonal",
+    "fromfunction",
+    "index_exp",
+    "indices",
+    "ix_",
+    "mask_indices",
+    "meshgrid",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "s_",
+    "trace",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+]

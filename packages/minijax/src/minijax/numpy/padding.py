@@ -10,15 +10,13 @@ import numpy as np
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.numpy import reductions
-from minijax.numpy.casting import cast_into
-from minijax.numpy.joining import concatenate
-from minijax.numpy.quantiles import median
-from minijax.numpy.shapes import broadcast_to, ndim, shape
+from minijax.numpy.dtypes import cast_into
+from minijax.numpy.shapes import broadcast_to, concatenate, ndim, shape
+from minijax.numpy.statistics import median
 from minijax.numpy.vectorize import apply_along_axis
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import is_value
+from minijax.runtime.array import Array, ArrayLike, is_value
 from minijax.runtime.operation import operation
-from minijax.settings.counted import counted
+from minijax.settings.names import counted
 from minijax_stage2 import typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.promotion import cast, to_inexact

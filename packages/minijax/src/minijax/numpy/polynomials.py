@@ -8,26 +8,23 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.errors.argument_errors import require_fit
-from minijax.errors.classes import ConcretizationTypeError
+from minijax.errors import ConcretizationTypeError
+from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where
-from minijax.numpy.convolution import convolve
-from minijax.numpy.creation import eye
+from minijax.lax.elementwise import where
+from minijax.numpy.creation import eye, vander
 from minijax.numpy.dtypes import default_int, dtype_of_mean, finfo, of_one_dtype
-from minijax.numpy.indexing.parsing import known_value
-from minijax.numpy.indexing.where import trim_zeros
-from minijax.numpy.linalg.decompositions import eigvals
-from minijax.numpy.linalg.solve import inv, lstsq
-from minijax.numpy.products import outer
-from minijax.numpy.ranges import vander
+from minijax.numpy.indexing import known_value
+from minijax.numpy.linalg import eigvals, inv, lstsq
+from minijax.numpy.products import convolve, outer
 from minijax.numpy.rearranging import roll
+from minijax.numpy.selection import trim_zeros
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import as_weak_as, require_one_dtype
-from minijax.settings.public_names import set_all
+from minijax.settings.names import set_all
+from minijax.settings.number_types import as_weak_as, require_one_dtype
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import broadcast_shapes, to_inexact
 

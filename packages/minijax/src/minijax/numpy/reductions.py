@@ -1,8 +1,4 @@
-"""Reductions: sums, means, extremes.
-
-`where`, a mask that broadcasts to the array, selects the elements to include: all by default. `out`
-exists for compatibility with numpy and must be None: Arrays are immutable.
-"""
+"""Sums, means and extremes along axes, with NaN or without, and cumulative ones."""
 
 from __future__ import annotations
 
@@ -12,16 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from minijax.dtypes import DTypeLike
+from minijax.lax import elementwise as selection
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise import selection
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import require_no_out
-from minijax.runtime.dtypes import DTypeLike
+from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.shaped_array import dialect, is_inexact
+
+# Reductions: sums, means, extremes.
+#
+# `where`, a mask that broadcasts to the array, selects the elements to include: all by default.
+# `out` exists for compatibility with numpy and must be None: Arrays are immutable.
+
 
 Axes = int | Sequence[int] | None
 
@@ -451,7 +452,393 @@ def minmax(
     return min(a, axis, out, keepdims, low, where), max(a, axis, out, keepdims, high, where)
 
 
+# Reductions that ignore NaN.
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def nansum(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """`sum` ignoring NaN.
+
+    >>> jnp.nansum(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(5., dtype=float32)
+    """
+    return sum(_filled(a, 0), axis, dtype, out, keepdims, initial, where)
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def nanprod(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """`prod` ignoring NaN.
+
+    >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
+    Array(6., dtype=float32)
+    """
+    return prod(_filled(a, 1), axis, dtype, out, keepdims, initial, where)
+
+
+@operation(static=("axis", "keepdims"))
+def nanmax(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """`max` ignoring NaN; NaN if all are.
+
+    >>> jnp.nanmax(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(3., dtype=float32)
+    """
+    return _nan_extreme(max, -np.inf, a, axis, out, keepdims, initial, where)
+
+
+@operation(static=("axis", "keepdims"))
+def nanmin(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """`min` ignoring NaN; NaN if all are.
+
+    >>> jnp.nanmin(jnp.array([jnp.nan, 2.0, 1.0]))
+    Array(1., dtype=float32)
+    """
+    return _nan_extreme(min, np.inf, a, axis, out, keepdims, initial, where)
+
+
+def _nan_extreme(
+    extreme: Callable[..., Any],
+    never: float,
+    a: Any,
+    axis: Axes,
+    out: None,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Any:
+    if not is_inexact(typeof(a).dtype):
+        return extreme(a, axis, out, keepdims, initial, where)
+    chosen = extreme(_filled(a, never), axis, out, keepdims, initial, where)
+    otherwise = np.nan if initial is None else lax.convert_element_type(initial, typeof(a).dtype)
+    return selection.where(all(_is_nan(a), axis, keepdims=keepdims, where=where), otherwise, chosen)
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def nanmean(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
+    """`mean` ignoring NaN; NaN if all are.
+
+    >>> jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(2., dtype=float32)
+    """
+    if where is not None or not is_inexact(typeof(a).dtype):
+        numbers = _taking_part("nanmean", a, where)
+        return mean(_filled(a, 0), axis, dtype, out, keepdims, where=numbers)
+    dtype = typeof(a).dtype if dtype is None else dtype
+    count = sum(lax.eq(a, a), axis, dtype, out, keepdims)
+    return lax.div(sum(_filled(a, 0), axis, dtype, out, keepdims), count)
+
+
+@operation(static=("axis", "dtype", "ddof", "keepdims"))
+def nanvar(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
+    """`var` ignoring NaN; NaN if at most `ddof` numbers remain.
+
+    >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 5.0]))
+    Array(4., dtype=float32)
+    """
+    numbers = _taking_part("nanvar", a, where)
+    return var(_filled(a, 0), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
+
+
+@operation(static=("axis", "dtype", "ddof", "keepdims"))
+def nanstd(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
+    """`std` ignoring NaN; NaN if at most `ddof` numbers remain.
+
+    >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(1., dtype=float32)
+    """
+    numbers = _taking_part("nanstd", a, where)
+    return std(_filled(a, 0), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
+
+
+@operation(static=("axis", "keepdims"))
+def nanargmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The index of the first largest element, ignoring NaN; -1 if all are NaN.
+
+    >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(2, dtype=int32)
+    """
+    return _nan_arg(argmax, -np.inf, a, axis, out, keepdims)
+
+
+@operation(static=("axis", "keepdims"))
+def nanargmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The index of the first smallest element, ignoring NaN; -1 if all are NaN.
+
+    >>> jnp.nanargmin(jnp.array([jnp.nan, 2.0, 1.0]))
+    Array(2, dtype=int32)
+    """
+    return _nan_arg(argmin, np.inf, a, axis, out, keepdims)
+
+
+def _nan_arg(
+    arg: Callable[..., Any],
+    never: float,
+    a: Any,
+    axis: int | None,
+    out: None,
+    keepdims: bool | None,
+) -> Any:
+    index = arg(_filled(a, never), axis, out, keepdims)
+    if not is_inexact(typeof(a).dtype):
+        return index
+    return selection.where(all(_is_nan(a), axis, keepdims=bool(keepdims)), -1, index)
+
+
+def _is_nan(a: Any) -> Any:
+    return lax.ne(a, a)
+
+
+def _filled(a: Any, number: float) -> Any:
+    """`a` with NaN replaced, because even an unused NaN would make derivatives NaN."""
+    return selection.where(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
+
+
+def _taking_part(name: str, a: Any, where: Any) -> Any:
+    """Return the mask of the numbers to include; None means all."""
+    require_boolean(name, where)
+    if not is_inexact(typeof(a).dtype):
+        return where
+    return lax.eq(a, a) if where is None else lax.bitwise_and(lax.eq(a, a), where)
+
+
+# Sums and products of the elements up to each element.
+
+
+@operation(static=("axis", "dtype"))
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
+    """The sums of the elements up to each element.
+
+    Arguments:
+        a: the array.
+        axis: the axis; None: all elements, flattened.
+        dtype: the dtype of the result, and of the summation.
+        out: must be None.
+
+    >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
+    (Array([ 1,  3,  6, 10], dtype=int32), Array([[1, 2],
+           [4, 6]], dtype=int32))
+    """
+    return _cumulative("cumsum", lax.cumsum, a, axis, dtype, out)
+
+
+@operation(static=("axis", "dtype"))
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
+    """The products of the elements up to each element; the arguments are those of `cumsum`.
+
+    >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
+    return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
+
+
+@operation(static=("axis", "dtype"))
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
+    """`cumsum` with 0 for NaN.
+
+    >>> jnp.nancumsum(jnp.array([2.0, jnp.nan, 3.0]))
+    Array([2., 2., 5.], dtype=float32)
+    """
+    return cumsum(_without_nan(a, 0), axis, dtype, out)
+
+
+@operation(static=("axis", "dtype"))
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
+    """`cumprod` with 1 for NaN.
+
+    >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0]))
+    Array([2., 2., 6.], dtype=float32)
+    """
+    return cumprod(_without_nan(a, 1), axis, dtype, out)
+
+
+@operation(static=("axis", "dtype", "include_initial"))
+def cumulative_sum(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
+    """The sums of the elements up to each element.
+
+    Arguments:
+        x: the array.
+        axis: the axis, required if there are several.
+        dtype: the dtype of the result; that of `sum` by default.
+        include_initial: whether to put the empty sum, 0, first.
+
+    Raises:
+        ValueError: `x` is a scalar, or has several axes and `axis` is not given.
+
+    >>> jnp.cumulative_sum(jnp.array([2, 3, 4]), include_initial=True)
+    Array([0, 2, 5, 9], dtype=int32)
+    """
+    return _from_the_first("cumulative_sum", lax.cumsum, x, axis, dtype, include_initial, 0)
+
+
+@operation(static=("axis", "dtype", "include_initial"))
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
+    """The products of the elements up to each; the arguments are those of `cumulative_sum`.
+
+    Integers keep their width.
+
+    >>> jnp.cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
+    return _from_the_first("cumulative_prod", lax.cumprod, x, axis, dtype, include_initial, 1)
+
+
+def _cumulative(
+    name: str, scan: Callable[..., Any], a: Any, axis: int | None, dtype: Any, out: None
+) -> Any:
+    require_no_out(name, out)
+    if axis is None or typeof(a).ndim == 0:
+        a = lax.reshape(a, (-1,))
+        axis = 0 if axis is None else axis
+    along = canonical_axis(name, axis, typeof(a).ndim)
+    if dtype is None:
+        of_a = typeof(a).dtype
+        dtype = dtype_of_sum(a) if of_a == np.bool_ else of_a
+    elif dialect().dtype_of(name, dtype) == np.bool_:
+        return lax.ne(scan(lax.convert_element_type(a, default_int()), along), 0)
+    return scan(lax.convert_element_type(a, dtype), along)
+
+
+def _from_the_first(
+    name: str,
+    scan: Callable[..., Any],
+    x: Any,
+    axis: int | None,
+    dtype: Any,
+    include_initial: bool,
+    initial: int,
+) -> Any:
+    ndim = typeof(x).ndim
+    if ndim == 0 or (axis is None and ndim > 1):
+        raise ValueError(
+            f"{name}: {typeof(x)} takes an axis to go along, as the argument axis"
+            if ndim
+            else f"{name}: a scalar has no axis to go along"
+        )
+    along = canonical_axis(name, 0 if axis is None else axis, ndim)
+    if dtype is None and scan is lax.cumsum:
+        dtype = dtype_of_sum(x)
+    out = _cumulative(name, scan, x, along, dtype, None)
+    if not include_initial:
+        return out
+    shape = list(typeof(out).shape)
+    shape[along] = 1
+    return lax.concatenate([lax.full(shape, initial, typeof(out).dtype), out], along)
+
+
+def _without_nan(a: Any, number: int) -> Any:
+    return selection.where(lax.ne(a, a), number, a)
+
+
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min",
-    "minmax", "prod", "ptp", "std", "sum", "var",
-]  # fmt: skip
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "max",
+    "mean",
+    "min",
+    "minmax",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]

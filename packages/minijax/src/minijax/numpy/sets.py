@@ -12,23 +12,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.errors.argument_errors import require_fit
-from minijax.errors.classes import ConcretizationTypeError
+from minijax.errors import ConcretizationTypeError
+from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where
+from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
-from minijax.numpy.casting import cast_into
-from minijax.numpy.dtypes import default_int
-from minijax.numpy.indexing.parsing import known_value
-from minijax.numpy.indexing.take import take
-from minijax.numpy.indexing.where import nonzero
+from minijax.numpy.dtypes import cast_into, default_int
+from minijax.numpy.indexing import known_value
 from minijax.numpy.reductions import any, count_nonzero
+from minijax.numpy.selection import nonzero
 from minijax.numpy.sorting import searchsorted, sort
+from minijax.numpy.taking import take
 from minijax.runtime.array import Array, ArrayLike, from_numpy
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import promote, require_one_dtype, result_type
+from minijax.settings.number_types import promote, require_one_dtype, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, moveaxis
 from minijax_stage2.promotion import cast

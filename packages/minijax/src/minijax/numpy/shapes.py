@@ -1,4 +1,4 @@
-"""Changing the shape of arrays, and the order of their axes."""
+"""Arrays reshaped, transposed, joined and split."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import minijax_stage2 as stage2
+from minijax.dtypes import DTypeLike
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.conversion import convert_silently
-from minijax.lax.shapes import creation
+from minijax.lax import shapes as creation
+from minijax.lax.conversion import convert_silently
+from minijax.lax.shapes import steps_of
 from minijax.lax.sharding import placed
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
+from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import warn_of_lost_part
-from minijax_stage2 import ShapedArray, typeof
+from minijax.settings.number_types import require_one_dtype, warn_of_lost_part
+from minijax_stage2 import ShapedArray, tree_leaves, typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
+
+# Changing the shape of arrays, and the order of their axes.
+
 
 Axes = int | Sequence[int]
 
@@ -316,8 +322,326 @@ def _each(arrays: Sequence[Any], change: Callable[[Any], Any]) -> Any:
     return changed[0] if len(changed) == 1 else changed
 
 
+# Putting arrays together.
+
+
+@operation(static=("axis", "dtype"))
+def concatenate(
+    arrays: Sequence[Any], axis: int | None = 0, dtype: DTypeLike | None = None
+) -> Array:
+    """The arrays joined along `axis`; flattened first if it is None.
+
+    The result has the dtype `dtype`, or else their promoted dtype.
+
+    >>> jnp.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> jnp.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])], axis=1)
+    Array([[1, 2, 3, 4]], dtype=int32)
+    """
+    if not len(arrays):
+        raise ValueError("concatenate: needs at least one array")
+    _require_one_dtype(arrays, dtype)
+    if axis is None:
+        return concatenate([ravel(a) for a in arrays], 0, dtype)
+    along = canonical_axis("concatenate", axis, ndim(arrays[0]))
+    if dtype is not None:
+        arrays = [lax.convert_element_type(a, dtype) for a in arrays]
+    return lax.concatenate(arrays, along)
+
+
+def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:
+    """Raise an error if settings forbid these to be joined, unless a dtype is given."""
+    if dtype is None:
+        require_one_dtype(*arrays)
+
+
+@operation(static=("axis", "out", "dtype"))
+def stack(
+    arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
+) -> Array:
+    """The arrays, all of one shape, stacked along a new axis. `out` must be None.
+
+    >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> jnp.stack([jnp.zeros((2, 3)), jnp.ones((2, 3))], axis=-1).shape
+    (2, 3, 2)
+    """
+    _require_one_dtype(arrays, dtype)
+    require_no_out("stack", out)
+    if not len(arrays):
+        raise ValueError("stack: needs at least one array")
+    shapes = {shape(a) for a in arrays}
+    if len(shapes) > 1:
+        raise ValueError(f"stack: the arrays must have one shape, found {sorted(shapes)}")
+    new = canonical_axis("stack", axis, ndim(arrays[0]) + 1)
+    return concatenate([expand_dims(a, new) for a in arrays], new, dtype)
+
+
+@operation(static="axis")
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
+    """The arrays joined along `axis`; flattened first if it is None.
+
+    >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
+    Array([1, 2, 3], dtype=int32)
+    """
+    require_one_dtype(*arrays)
+    return concatenate(arrays, axis)
+
+
+@operation(static="dtype")
+def hstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
+    """The arrays joined along their second axis; vectors along their only one.
+
+    >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.hstack([jnp.ones((2, 1)), jnp.ones((2, 3))]).shape
+    (2, 4)
+    """
+    _require_one_dtype(tup, dtype)
+    arrays = [atleast_1d(x) for x in tup]
+    return concatenate(arrays, 0 if arrays and ndim(arrays[0]) == 1 else 1, dtype)
+
+
+@operation(static="dtype")
+def vstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
+    """The arrays joined along their first axis; vectors are rows.
+
+    >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    _require_one_dtype(tup, dtype)
+    return concatenate([atleast_2d(x) for x in tup], 0, dtype)
+
+
+@operation(static="dtype")
+def dstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
+    """The arrays joined along their third axis.
+
+    >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])]).shape
+    (1, 2, 2)
+    """
+    _require_one_dtype(tup, dtype)
+    return concatenate([atleast_3d(x) for x in tup], 2, dtype)
+
+
+@operation
+def column_stack(tup: Sequence[Any]) -> Array:
+    """The arrays side by side; vectors are columns.
+
+    >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    require_one_dtype(*tup)
+    return concatenate([x if ndim(x) >= 2 else transpose(atleast_2d(x)) for x in tup], 1)
+
+
+@operation(static="axis")
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
+    """`arr` and `values` joined along `axis`; flattened first if it is None.
+
+    >>> jnp.append(jnp.array([1, 2]), jnp.array([3]))
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.append(jnp.zeros((1, 2)), jnp.ones((1, 2)), axis=0)
+    Array([[0., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    require_one_dtype(arr, values)
+    return concatenate([arr, values], axis)
+
+
+@operation
+def block(arrays: Any) -> Array:
+    """An array assembled from nested lists of blocks.
+
+    The innermost lists are joined along the last axis, those around them along the last but one,
+    and so on.
+
+    Raises:
+        ValueError: a list is empty, or lists are nested to different depths.
+
+    >>> jnp.block([[jnp.eye(2), jnp.zeros((2, 1))], [jnp.zeros((1, 2)), 7 * jnp.ones((1, 1))]])
+    Array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 7.]], dtype=float32)
+    """
+    depth = _depth(arrays)
+    require_one_dtype(*tree_leaves(arrays))
+    axes = max(depth, _most_axes(arrays))
+
+    def join(part: Any, level: int) -> Any:
+        if not isinstance(part, list):
+            return expand_dims(part, range(axes - ndim(part)))
+        return concatenate([join(x, level + 1) for x in part], axes - depth + level)
+
+    return join(arrays, 0) if depth else arrays
+
+
+def _depth(part: Any) -> int:
+    if isinstance(part, tuple):
+        raise TypeError("block: blocks are nested in lists, found a tuple")
+    if not isinstance(part, list):
+        return 0
+    depths = {_depth(x) for x in part}
+    if len(depths) != 1:
+        found = "an empty list" if not depths else f"depths {sorted(depths)}"
+        raise ValueError(f"block: all lists must be nested to one depth, found {found}")
+    return 1 + depths.pop()
+
+
+def _most_axes(part: Any) -> int:
+    return max(map(_most_axes, part)) if isinstance(part, list) else ndim(part)
+
+
+# Cutting arrays into parts.
+
+
+Sections = int | Sequence[int]
+
+
+@operation(static=("indices_or_sections", "axis"))
+def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
+    """The parts of `ary` along `axis`.
+
+    Arguments:
+        ary: the array.
+        indices_or_sections: the number of parts of equal size; or the indices at which to split.
+        axis: the axis.
+
+    Raises:
+        ValueError: parts of equal size are not possible; `array_split` makes some larger.
+
+    >>> jnp.split(jnp.arange(6), 3)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4, 5], dtype=int32)]
+    >>> [x.shape for x in jnp.split(jnp.zeros((2, 6)), [1, 4], axis=1)]
+    [(2, 1), (2, 3), (2, 2)]
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+@operation(static=("indices_or_sections", "axis"))
+def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
+    """As `split`, but the first parts are larger by one if the size is not divisible.
+
+    >>> [x.shape for x in jnp.array_split(jnp.arange(7), 3)]
+    [(3,), (2,), (2,)]
+    """
+    return _split("array_split", ary, indices_or_sections, axis)
+
+
+def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
+    axis = canonical_axis(name, axis, ndim(ary))
+    size = shape(ary)[axis]
+    if np.ndim(sections) == 1 and np.size(sections) == 0:  # of whatever dtype
+        sections = ()
+    if isinstance(sections, tuple | list):
+        cuts = [min(max(i + size if i < 0 else i, 0), size) for i in ints(name, sections)]
+        starts, limits = [0, *cuts], [*cuts, size]
+    else:
+        count = steps_of(f"{name}: indices_or_sections", sections)
+        if count <= 0:
+            raise ValueError(f"{name}: the number of parts must be positive, found {count}")
+        each, more = divmod(size, count)
+        if more and name == "split":
+            raise ValueError(
+                f"split: axis {axis} of size {size} has no {count} parts of one size; array_split "
+                "makes some larger by one"
+            )
+        limits = [(i + 1) * each + min(i + 1, more) for i in range(count)]
+        starts = [0, *limits[:-1]]
+    if limits == sorted(limits):
+        sizes = [limit - start for start, limit in zip(starts, limits, strict=True)]
+        return lax.split(ary, sizes, axis)
+    return [
+        lax.slice_in_dim(ary, start, max(start, limit), axis=axis)
+        for start, limit in zip(starts, limits, strict=True)
+    ]
+
+
+@operation(static="indices_or_sections")
+def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
+    """`split` along the second axis; along the first if it is the only one.
+
+    >>> [x.shape for x in jnp.hsplit(jnp.zeros((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    return _split("split", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1)
+
+
+@operation(static="indices_or_sections")
+def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
+    """`split` along the first axis.
+
+    >>> [x.shape for x in jnp.vsplit(jnp.zeros((4, 3)), 2)]
+    [(2, 3), (2, 3)]
+    """
+    return _split("split", ary, indices_or_sections, 0)
+
+
+@operation(static="indices_or_sections")
+def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
+    """`split` along the third axis.
+
+    >>> [x.shape for x in jnp.dsplit(jnp.zeros((2, 3, 4)), 2)]
+    [(2, 3, 2), (2, 3, 2)]
+    """
+    return _split("split", ary, indices_or_sections, 2)
+
+
+@operation(static="axis")
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The elements of `x` along `axis`, without that axis.
+
+    Raises:
+        ValueError: `x` is a scalar.
+
+    >>> first, second = jnp.unstack(jnp.array([[1, 2], [3, 4]]))
+    >>> second
+    Array([3, 4], dtype=int32)
+    """
+    if not ndim(x):
+        raise ValueError("unstack: a scalar has no axis to take apart")
+    axis = canonical_axis("unstack", axis, ndim(x))
+    return tuple(lax.index_in_dim(x, i, axis, keepdims=False) for i in range(shape(x)[axis]))
+
+
 __all__ = [
-    "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "expand_dims", "matrix_transpose", "moveaxis", "ndim", "permute_dims", "ravel",
-    "reshape", "rollaxis", "shape", "size", "squeeze", "swapaxes", "transpose",
-]  # fmt: skip
+    "append",
+    "array_split",
+    "astype",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "expand_dims",
+    "hsplit",
+    "hstack",
+    "matrix_transpose",
+    "moveaxis",
+    "ndim",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "rollaxis",
+    "shape",
+    "size",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "transpose",
+    "unstack",
+    "vsplit",
+    "vstack",
+]

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from minijax.dtypes import DTypeLike
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where
+from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
-from minijax.settings.counted import counted
-from minijax.settings.public_names import set_all
+from minijax.settings.names import counted, set_all
 from minijax_stage2 import ShapedArray, promotion, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.shaped_array import is_inexact

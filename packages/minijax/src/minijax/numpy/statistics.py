@@ -1,25 +1,37 @@
-"""Averages, covariances and correlations."""
+"""Averages, covariances, quantiles and histograms."""
 
 from __future__ import annotations
 
+import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from minijax.dtypes import DTypeLike
 from minijax.lax import promoting as lax
+from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
-from minijax.numpy.dtypes import default_float, of_one_dtype
-from minijax.numpy.reductions import mean, sum
+from minijax.numpy.creation import asarray, linspace
+from minijax.numpy.differences import diff
+from minijax.numpy.dtypes import default_float, default_int, dtype_of_mean, of_one_dtype
+from minijax.numpy.reductions import any, max, mean, min, sum
+from minijax.numpy.sorting import searchsorted
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_meeting
-from minijax_stage2 import typeof
+from minijax.settings.names import counted
+from minijax.settings.number_types import promote, require_meeting
+from minijax.shardings.types import dividing
+from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
 from minijax_stage2.errors import shown
-from minijax_stage2.functions import canonical_axes
+from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
 from minijax_stage2.shaped_array import dialect, is_inexact
+
+# Averages, covariances and correlations.
+
 
 Axes = int | Sequence[int] | None
 
@@ -49,7 +61,7 @@ def average(
     """
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
-        count = typeof(a).size // max(typeof(out).size, 1)
+        count = typeof(a).size // builtins.max(typeof(out).size, 1)
         total = lax.full(typeof(out).shape, count, typeof(out).dtype)
         return (out, total) if returned else out
     a, weights = of_one_dtype(a, _aligned(a, axis, weights), inexact=True)
@@ -209,4 +221,589 @@ def _within_1(x: Any) -> Any:
     return lax.min(1.0, lax.max(-1.0, x))
 
 
-__all__ = ["average", "corrcoef", "cov"]
+# Quantiles, percentiles and medians.
+
+
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+
+
+@operation(static=("axis", "overwrite_input", "method", "keepdims"))
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """The `q`-quantiles of the elements.
+
+    Arguments:
+        a: the array, real or of integers.
+        q: a number from 0 to 1, or an array of them, whose axes come first in the result.
+        axis: the axes; all if None.
+        out: must be None.
+        overwrite_input: must be False: Arrays are immutable.
+        method: the interpolation between two elements: "linear", "lower", "higher", "midpoint" or
+            "nearest"; or "inverted_cdf", the inverse of the empirical distribution function.
+        keepdims: whether to keep the axes, with size 1.
+        weights: how often each element counts, for the method "inverted_cdf": an array of the
+            shape of `a`, or of that of the axes. One that is negative or NaN makes the result NaN.
+
+    Raises:
+        ValueError: `method` is not known, `q` has more than one axis, `a` or `weights` are complex,
+            `weights` have another shape, or `overwrite_input` is given.
+        NotImplementedError: `weights` are given with another method.
+
+    >>> jnp.quantile(jnp.array([0.0, 4.0, 8.0]), jnp.array([0.25, 0.5]))
+    Array([2., 4.], dtype=float32)
+    """
+    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+@operation(static=("axis", "overwrite_input", "method", "keepdims"))
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """`quantile` ignoring NaN; NaN if all are.
+
+    >>> jnp.nanquantile(jnp.array([0.0, jnp.nan, 4.0]), 0.25)
+    Array(1., dtype=float32)
+    """
+    return _quantile(
+        "nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
+    )
+
+
+@operation(static=("axis", "overwrite_input", "method", "keepdims", "out_sharding"))
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """`quantile` with `q` from 0 to 100; `out_sharding` says how the result is divided.
+
+    >>> jnp.percentile(jnp.array([0.0, 4.0, 8.0]), jnp.array([25, 50]))
+    Array([2., 4.], dtype=float32)
+    """
+    q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
+    return _quantile(
+        "percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False
+    )
+
+
+@operation(static=("axis", "overwrite_input", "method", "keepdims"))
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """`nanquantile` with `q` from 0 to 100.
+
+    >>> jnp.nanpercentile(jnp.array([0.0, jnp.nan, 4.0]), 25)
+    Array(1., dtype=float32)
+    """
+    q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
+    return _quantile(
+        "nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
+    )
+
+
+@operation(static=("axis", "overwrite_input", "keepdims"))
+def median(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """The median; the arguments are those of `quantile`.
+
+    >>> jnp.median(jnp.array([[1.0, 9.0, 2.0], [4.0, 6.0, 5.0]]), axis=1)
+    Array([2., 5.], dtype=float32)
+    """
+    return _quantile(
+        "median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False
+    )
+
+
+@operation(static=("axis", "overwrite_input", "keepdims"))
+def nanmedian(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """`median` ignoring NaN; NaN if all are.
+
+    >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 3.0, 9.0]))
+    Array(3., dtype=float32)
+    """
+    return _quantile(
+        "nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True
+    )
+
+
+def _quantile(
+    name: str,
+    a: Any,
+    q: Any,
+    axis: Axes,
+    out: None,
+    overwrite_input: bool,
+    method: str,
+    keepdims: bool,
+    weights: Any,
+    passes_over_nan: bool,
+) -> Any:
+    if overwrite_input or out is not None:
+        raise ValueError(
+            f"{name}: out must be None and overwrite_input False: an Array is never written to"
+        )
+    if method not in METHODS:
+        raise ValueError(f"{name}: method must be one of {METHODS}, found {method!r}")
+    if typeof(a).dtype.kind == "c":
+        raise ValueError(f"{name}: complex numbers have no order, found {typeof(a)}")
+    if typeof(q).ndim > 1:
+        raise ValueError(f"{name}: q must be a number or have one axis, found {typeof(q)}")
+    shape = typeof(a).shape
+    axes = canonical_axes(name, axis, len(shape))
+    if weights is not None:
+        a, weights = promote(a, _of_each_element(name, weights, shape, axes, method))
+    dtype = dtype_of_mean(a)
+    a = lax.convert_element_type(a, dtype)
+    kept = [i for i in range(len(shape)) if i not in axes]
+    rest, size = tuple(shape[i] for i in kept), math.prod(shape[i] for i in axes)
+
+    def in_rows(x: Any) -> Any:
+        return lax.reshape(lax.transpose(x, (*kept, *axes)), (*rest, size))
+
+    a = in_rows(a)
+    weights = None if weights is None else lax.convert_element_type(in_rows(weights), dtype)
+    q_shape = typeof(q).shape
+    if not size and not passes_over_nan and 0 not in q_shape:
+        raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
+    if not size:  # of no elements nothing but NaN is left, as of one that is NaN
+        a, size = lax.full((*rest, 1), np.nan, typeof(a).dtype), 1
+        weights = None if weights is None else lax.full((*rest, 1), 0, dtype)
+    sizes = tuple(
+        1 if i in axes else shape[i] for i in range(len(shape)) if keepdims or i not in axes
+    )
+    if 0 in (*rest, *q_shape):
+        return lax.full((*q_shape, *sizes), 0, dtype)
+    # Places among many elements take more digits than narrow floats have, so the shares say.
+    of_places = dtype_of_mean(q)
+    shares = lax.convert_element_type(lax.reshape(q, (-1,)), of_places)
+    along = len(rest)
+    if weights is not None:
+        picked = _weighted(a, weights, shares, along, passes_over_nan)
+        out_first = lax.transpose(picked, (along, *range(along)))
+        return lax.reshape(out_first, (*q_shape, *sizes))
+    if passes_over_nan:
+        ordered = lax.sort(a, along)
+        count = sum(lax.eq(a, a), along, of_places, keepdims=True)
+    else:  # one NaN makes the result NaN
+        ordered = lax.sort(where(any(lax.ne(a, a), along, keepdims=True), np.nan, a), along)
+        count = lax.full((*rest, 1), size, of_places)
+    wide = (*rest, typeof(shares).shape[0])
+    shares = lax.broadcast_in_dim(shares, wide, (along,))
+    last = broadcast_to(lax.sub(count, 1), wide)
+    if method == "inverted_cdf":  # of how many elements at least so many are no greater
+        place = lax.max(lax.sub(lax.ceil(lax.mul(shares, lax.add(last, 1))), 1), 0)
+    else:
+        place = lax.mul(shares, last)
+    picked = _between(ordered, place, last, along, method)
+    if passes_over_nan:
+        picked = where(broadcast_to(lax.eq(count, 0), wide), np.nan, picked)
+    out_first = lax.transpose(picked, (along, *range(along)))
+    return lax.reshape(out_first, (*q_shape, *sizes))
+
+
+def _of_each_element(
+    name: str, weights: Any, shape: Sequence[int], axes: Sequence[int], method: str
+) -> Any:
+    """Weights in the shape of the elements.
+
+    Raises:
+        ValueError, NotImplementedError: as `quantile` says.
+    """
+    aval = typeof(weights)
+    if aval.dtype.kind == "c":
+        raise ValueError(f"{name}: weights must be real, found {aval}")
+    if method != "inverted_cdf":
+        raise NotImplementedError(
+            f"{name}: weights need the method 'inverted_cdf', found {method!r}"
+        )
+    if aval.shape == tuple(shape):
+        return weights
+    if aval.shape != tuple(shape[i] for i in axes) or len(axes) == len(shape):
+        raise ValueError(
+            f"{name}: weights must have the shape of the array, {tuple(shape)}, or that of its "
+            f"axes {tuple(axes)}, found {aval}"
+        )
+    return lax.broadcast_in_dim(weights, tuple(shape), tuple(axes))
+
+
+def _weighted(a: Any, weights: Any, shares: Any, along: int, passes_over_nan: bool) -> Any:
+    """The first elements, in order, at which shares of the sum of all weights are reached."""
+    ordered, weights = lax.sort_key_val(where(lax.ne(a, a), np.nan, a), weights, along)
+    is_nan = lax.ne(ordered, ordered)
+    bad = lax.bitwise_or(lax.lt(weights, 0), lax.ne(weights, weights))
+    reached = lax.cumsum(where(lax.bitwise_or(bad, is_nan), 0, weights), along)
+    size = typeof(a).shape[along]
+    total = lax.slice_in_dim(reached, size - 1, size, axis=along)
+    targets = lax.mul(total, lax.convert_element_type(shares, typeof(a).dtype))
+    below = lax.lt(lax.expand_dims(reached, [along + 1]), lax.expand_dims(targets, [along]))
+    count = sum(lax.eq(ordered, ordered), along, np.int32, keepdims=True)
+    last = lax.max(lax.sub(count, 1), 0) if passes_over_nan else size - 1
+    picked = take_along(ordered, lax.min(sum(below, along, np.int32), last), along)
+    hopeless = lax.eq(count, 0) if passes_over_nan else lax.lt(count, size)
+    hopeless = lax.bitwise_or(hopeless, any(bad, along, keepdims=True))
+    return where(broadcast_to(hopeless, typeof(picked).shape), np.nan, picked)
+
+
+def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:
+    """Interpolate at positions that may be between two elements."""
+    below = lax.max(lax.min(lax.floor(place), last), 0)
+    above = lax.max(lax.min(lax.ceil(place), last), 0)
+
+    def at(index: Any) -> Any:
+        return take_along(ordered, lax.convert_element_type(index, np.int32), along)
+
+    if method in ("lower", "inverted_cdf"):
+        return at(below)
+    if method == "higher":
+        return at(above)
+    share_above = lax.sub(place, lax.floor(place))
+    if method == "nearest":
+        return at(where(lax.gt(share_above, 0.5), above, below))
+    if method == "midpoint":
+        return lax.mul(lax.add(at(below), at(above)), 0.5)
+    weighted = [
+        lax.mul(lax.convert_element_type(at(index), typeof(share).dtype), share)
+        for index, share in ((below, lax.sub(1, share_above)), (above, share_above))
+    ]
+    return lax.convert_element_type(lax.add(*weighted), typeof(ordered).dtype)
+
+
+# Counting: occurrences of integers, and histograms.
+
+
+_ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
+
+
+@evaluated_by_library
+@dividing
+def bincount(
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Count the occurrences of each number from 0 on in `x`.
+
+    Arguments:
+        x: a vector of integers; negative ones count as 0.
+        weights: the weight of each; 1 by default.
+        minlength: the minimum number of counts.
+        length: the number of counts, whatever `minlength` is; by default up to the largest number
+            in `x`, which must then be known. Larger numbers are not counted.
+        out_sharding: the division of the result along axes of type `Explicit`.
+
+    Raises:
+        TypeError: `x` is not of integers.
+        ValueError: `x` is not a vector.
+        ConcretizationTypeError: `x` is traced, and `length` is not given.
+
+    >>> jnp.bincount(jnp.array([0, 2, 2, 5]))
+    Array([1, 0, 2, 0, 0, 1], dtype=int32)
+    >>> jnp.bincount(jnp.array([0, 2]), weights=jnp.array([0.5, 2.0]), length=4)
+    Array([0.5, 0. , 2. , 0. ], dtype=float32)
+    """
+    aval = typeof(x)
+    if aval.dtype.kind not in "biu":
+        raise TypeError(f"bincount: x must be of integers, found {aval}")
+    if aval.ndim != 1:
+        raise ValueError(f"bincount: x must have one axis, found {aval}")
+    if length is None:
+        if isinstance(x, Tracer):
+            raise ConcretizationTypeError(
+                "bincount: the length of the result depends on the numbers in x, which are known "
+                "only when the program runs: give length="
+            )
+        largest = int(np.max(np.asarray(x))) if aval.size else -1
+        length = builtins.max(largest + 1, one_int("bincount: minlength", minlength), 0)
+    return _bincount(x, weights, length)
+
+
+@operation(static="length")
+def _bincount(x: Any, weights: Any, length: int) -> Any:
+    if weights is None:
+        weights = lax.full(typeof(x).shape, 1, default_int())
+    elif typeof(weights).shape != typeof(x).shape:
+        raise ValueError(
+            f"bincount: weights must have the shape of x, {typeof(x).shape}, found "
+            f"{typeof(weights)}"
+        )
+    places = lax.convert_element_type(x, np.int32) if typeof(x).dtype.kind == "b" else x
+    return _add_at(length, lax.max(places, 0), weights)
+
+
+def _add_at(length: int, places: Any, weights: Any) -> Any:
+    """Zeros with weights added at indices; indices beyond the end are dropped."""
+    return lax.scatter_add(
+        lax.full((length,), 0, typeof(weights).dtype),
+        lax.reshape(places, (*typeof(places).shape, 1)),
+        weights,
+        _ADD_TO_ELEMENTS,
+        mode="drop",
+    )
+
+
+@evaluated_by_library
+def histogram_bin_edges(
+    a: ArrayLike,
+    bins: int | str | Sequence[Any] = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """The bin edges of `histogram` for these arguments.
+
+    >>> jnp.histogram_bin_edges(jnp.array([0.0, 3.0, 4.0]), bins=4)
+    Array([0., 1., 2., 3., 4.], dtype=float32)
+    """
+    if isinstance(bins, str):
+        raise NotImplementedError(f"histogram_bin_edges: bins must be numbers, found {bins!r}")
+    if not isinstance(bins, int | np.integer) and typeof(asarray(bins)).ndim:
+        if typeof(asarray(bins)).ndim != 1:
+            raise ValueError(
+                "histogram_bin_edges: bins must be an int or the ends of intervals, a vector; "
+                f"found {typeof(asarray(bins))}"
+            )
+        return lax.convert_element_type(asarray(bins), dtype_of_mean(a))
+    (count,) = ints("histogram_bin_edges: bins", bins)
+    if range is not None and typeof(asarray(range)).shape != (2,):
+        raise ValueError(f"histogram_bin_edges: range must be two numbers, found {shown(range)}")
+    return _equal_bins(a, None if range is None else asarray(range), count)
+
+
+@operation(static="count")
+def _equal_bins(a: Any, range: Any, count: int) -> Any:
+    a = lax.convert_element_type(a, dtype_of_mean(a))
+    if range is None:
+        low, high = (min(a), max(a)) if typeof(a).size else (0.0, 1.0)
+    else:
+        range = lax.convert_element_type(range, typeof(a).dtype)
+        low, high = (lax.squeeze(lax.slice_in_dim(range, i, i + 1), (0,)) for i in (0, 1))
+    is_point = lax.eq(low, high)
+    low, high = where(is_point, lax.sub(low, 0.5), low), where(is_point, lax.add(high, 0.5), high)
+    return linspace(low, high, count + 1, dtype=typeof(a).dtype)
+
+
+@evaluated_by_library
+@dividing
+def histogram(
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+    out_sharding: Any = None,
+) -> tuple[Array, Array]:
+    """Count the elements in each bin; return counts and bin edges.
+
+    Arguments:
+        a: the array.
+        bins: the number of bins of equal size, or an array of their edges in order.
+        range: the lowest and the highest edge; by default those of the elements.
+        weights: the weight of each element; an array of the shape of `a`.
+        density: whether to normalize the area of the histogram to 1.
+        out_sharding: the division of the result along axes of type `Explicit`.
+
+    Returns:
+        The counts, and the edges, one more than counts. The last bin includes both its edges.
+
+    >>> counts, edges = jnp.histogram(jnp.array([1.0, 1.5, 4.0]), bins=3, range=(0.0, 6.0))
+    >>> counts, edges
+    (Array([2., 0., 1.], dtype=float32), Array([0., 2., 4., 6.], dtype=float32))
+    """
+    if weights is not None:
+        if typeof(weights).shape != typeof(a).shape:
+            raise ValueError(
+                f"histogram: weights must have the shape of a, {typeof(a).shape}, found "
+                f"{typeof(weights)}"
+            )
+        a, weights = of_one_dtype(a, weights, inexact=True)
+    edges = histogram_bin_edges(a, bins, range, weights)  # type: ignore[arg-type]
+    return _histogram(a, edges, weights, bool(density)), edges
+
+
+@operation(static="density")
+def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
+    a = lax.reshape(to_inexact(a), (-1,))
+    if weights is None:
+        weights = lax.full(typeof(a).shape, 1, typeof(a).dtype)
+    weights = lax.reshape(weights, (-1,))
+    count = typeof(edges).shape[0]
+    counts = lax.slice_in_dim(_add_at(count, _interval(a, edges), weights), 1, count)
+    if not density:
+        return counts
+    widths = lax.convert_element_type(diff(edges), typeof(counts).dtype)
+    return lax.div(lax.div(counts, widths), sum(counts))
+
+
+def _interval(a: Any, edges: Any) -> Any:
+    """The number of the bin of each element, from 1 on; 0 is below and the last above."""
+    count = typeof(edges).shape[0]
+    found = searchsorted(edges, a, "right")
+    last = lax.squeeze(lax.slice_in_dim(edges, count - 1, count), (0,))
+    return where(lax.eq(a, last), count - 1, found)
+
+
+@evaluated_by_library
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: int | Sequence[Any] = 10,
+    range: Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
+    """Count the points in each rectangle; return counts and the bin edges along both axes.
+
+    Arguments:
+        x, y: the coordinates of the points.
+        bins: as in `histogram`, for both axes, or a pair with one for each.
+        range, weights, density: as in `histogramdd`.
+
+    >>> counts, _, _ = jnp.histogram2d(jnp.array([0.1, 0.9]), jnp.array([0.2, 0.3]), bins=2)
+    >>> counts
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
+    """
+    if typeof(x).ndim != 1 or typeof(x).shape != typeof(y).shape:
+        raise ValueError(
+            f"histogram2d: x and y must be rows of as many numbers, found {typeof(x)}, {typeof(y)}"
+        )
+    if not isinstance(bins, int | np.integer) and len(bins) not in (1, 2):
+        bins = [asarray(bins)] * 2
+    sample = lax.concatenate([lax.reshape(z, (-1, 1)) for z in (x, y)], 1)
+    counts, edges = histogramdd(sample, bins, range, weights, density)
+    return counts, *edges
+
+
+@evaluated_by_library
+def histogramdd(
+    sample: ArrayLike,
+    bins: int | Sequence[Any] = 10,
+    range: Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> Any:
+    """Count the points in each box of a grid; return counts and the bin edges along each axis.
+
+    Arguments:
+        sample: a matrix with a point in each row.
+        bins: as in `histogram`, for all axes, or a sequence with one for each.
+        range: for each axis the lowest and the highest edge, or None.
+        weights: the weight of each point.
+        density: whether to normalize the volume of the histogram to 1.
+
+    Raises:
+        ValueError: `sample` is not a matrix, or `bins` or `range` does not have one entry per axis.
+
+    >>> points = jnp.array([[0.0, 0.0], [1.0, 1.0], [0.9, 0.8]])
+    >>> counts, edges = jnp.histogramdd(points, bins=2)
+    >>> counts
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    if typeof(sample).ndim != 2:
+        raise ValueError(f"histogramdd: sample must be a matrix, found {typeof(sample)}")
+    points, axes = typeof(sample).shape
+    of_axis = [bins] * axes if isinstance(bins, int | np.integer) else list(bins)
+    ranges = [None] * axes if range is None else list(range)
+    if len(of_axis) != axes or len(ranges) != axes:
+        raise ValueError(
+            f"histogramdd: {counted(axes, 'axis')} take as many of bins and range, found "
+            f"{len(of_axis)} and {len(ranges)}"
+        )
+    if weights is not None and (typeof(weights).shape != (points,) or typeof(weights).dtype.names):
+        raise ValueError(
+            f"histogramdd: weights must be a number for each of {points} points, found "
+            f"{typeof(weights)}"
+        )
+    columns = [
+        lax.reshape(lax.slice_in_dim(sample, i, i + 1, axis=1), (points,))
+        for i in builtins.range(axes)
+    ]
+    edges = [
+        histogram_bin_edges(column, bins, bounds)
+        for column, bins, bounds in zip(columns, of_axis, ranges, strict=True)
+    ]
+    return _histogramdd(columns, edges, weights, bool(density)), edges
+
+
+@operation(static="density")
+def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
+    sizes = [typeof(ends).shape[0] + 1 for ends in edges]
+    place = lax.full(typeof(columns[0]).shape, 0, np.int32)
+    for column, ends, size in zip(columns, edges, sizes, strict=True):
+        place = lax.add(lax.mul(place, size), _interval(column, ends))
+    if weights is None:
+        weights = lax.full(typeof(place).shape, 1, default_int())
+    counts = lax.reshape(_add_at(math.prod(sizes), place, weights), sizes)
+    counts = lax.slice(counts, [1] * len(sizes), [size - 1 for size in sizes])
+    if density:
+        shape = typeof(counts).shape
+        counts = lax.convert_element_type(counts, typeof(edges[0]).dtype)
+        counts = lax.div(counts, sum(counts))
+        for axis, ends in enumerate(edges):
+            widths = lax.broadcast_in_dim(diff(ends), shape, (axis,))
+            counts = lax.div(counts, lax.convert_element_type(widths, typeof(counts).dtype))
+    return counts
+
+
+__all__ = [
+    "average",
+    "bincount",
+    "corrcoef",
+    "cov",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]

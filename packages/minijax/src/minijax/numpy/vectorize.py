@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from minijax.errors.argument_errors import checking_arguments
+from minijax.errors.arguments import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
 from minijax.numpy.shapes import expand_dims, ndim, shape, squeeze
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.wrapping import wraps
-from minijax.settings.counted import counted
-from minijax.settings.promotion import require_one_count
+from minijax.settings.names import counted, wraps
+from minijax.settings.number_types import require_one_count
 from minijax.transforms.transformations import vmap
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints

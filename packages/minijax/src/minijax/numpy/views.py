@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from minijax.dtypes import DTypeLike
 from minijax.lax import promoting as lax
-from minijax.numpy.joining import stack
-from minijax.numpy.shapes import expand_dims, reshape, squeeze
+from minijax.numpy.shapes import expand_dims, reshape, squeeze, stack
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import dialect

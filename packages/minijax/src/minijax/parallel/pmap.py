@@ -12,18 +12,15 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from minijax import xla
-from minijax.errors.argument_errors import require_hashable
-from minijax.lax.shapes.reshaping import expand_dims, squeeze
-from minijax.parallel.manual import Manual
-from minijax.parallel.shard_map import map_parts
-from minijax.runtime.ahead_of_time import JitWrapped
-from minijax.runtime.array import Array, put
-from minijax.runtime.current import is_evaluating
+from minijax.errors.arguments import require_hashable
+from minijax.lax.shapes import expand_dims, squeeze
+from minijax.parallel.shard_map import Manual, map_parts
+from minijax.runtime.array import Array, is_evaluating, put
 from minijax.runtime.jit import jit
 from minijax.runtime.make_array import join_local, local_part
 from minijax.runtime.signature import StaticArguments
-from minijax.runtime.wrapping import wraps
-from minijax.settings.counted import counted
+from minijax.runtime.stages import JitWrapped
+from minijax.settings.names import counted, wraps
 from minijax.shardings.mesh import Device, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, SingleDeviceSharding

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax import xla
-from minijax.plan.planning import plan
-from minijax.settings.named_function import function_named
-from minijax.shardings.context import use_abstract_mesh
-from minijax.shardings.mesh import AbstractMesh, AxisType
+from minijax.plan import plan
+from minijax.settings.names import function_named
+from minijax.shardings.mesh import AbstractMesh, AxisType, use_abstract_mesh
 
 FUNCTION = "step_and_arguments"
 

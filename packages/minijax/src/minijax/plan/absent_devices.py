@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from minijax import xla
-from minijax.errors.classes import CompileError, PlatformError
-from minijax.xla.client_options import set_client_option
-from minijax.xla.plugins import UnavailableError
+from minijax.errors import CompileError, PlatformError
+from minijax.xla.clients import UnavailableError, set_client_option
 
 # The process opens no GPU, and XLA does not log that there is none.
 _QUIET = {"MINIJAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -1,10 +1,14 @@
-"""Optimized programs in HLO notation: their computations, and how often each of them runs."""
+"""The operations and bytes of a compiled program, read off its text."""
 
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Optimized programs in HLO notation: their computations, and how often each of them runs.
 
 
 class ArrayType(NamedTuple):
@@ -153,3 +157,215 @@ def _arguments(entry: Computation) -> list[ArrayType]:
             (number,) = instruction.operands
             (found[int(number)],) = instruction.types
     return [found[number] for number in sorted(found)]
+
+
+# Groups of devices that communicate, and the axes of a mesh along which they lie.
+
+
+Groups = Sequence[Sequence[int]]
+
+_LISTED = re.compile(r"(?:replica_groups|source_target_pairs)=\{((?:\{[\d,]*\},?)*)\}")
+_COUNTED = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
+_BY_AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}")
+_AXIS_SIZE = re.compile(r"'([^']*)'=(\d+)")
+_PART_OF_AXIS = re.compile(r"'([^']*)'(?::\((\d+)\)(\d+))?")
+
+
+def groups_of(attributes: str, num_devices: int) -> Groups:
+    """The groups of devices, by number, in the attributes of a collective in HLO.
+
+    HLO writes them in three ways: as lists, as a reshaped and transposed range of numbers, and as
+    axes of a mesh of its own.
+
+    Raises:
+        ValueError: they are written in another way.
+    """
+    if found := _LISTED.search(attributes):
+        groups = [_ints(each) for each in re.findall(r"\{([\d,]+)\}", found[1])]
+        return groups or [range(num_devices)]
+    if found := _COUNTED.search(attributes):
+        shape, sizes, order = map(_ints, (found[1], found[2], found[3] or ""))
+        numbers = np.arange(num_devices).reshape(sizes)
+        return _lists(numbers.transpose(order or range(len(sizes))).reshape(shape))
+    if found := _BY_AXES.search(attributes):
+        return _groups_by_axes(found[1], found[2])
+    raise ValueError(f"cannot read the groups of devices in{attributes[:200]}")
+
+
+def _groups_by_axes(mesh: str, chosen: str) -> Groups:
+    """Groups along axes: of `'x'=8,'y'=2` the axes `'y','x':(2)4`, the latter a part of `x`."""
+    parts = [(name, int(before or 1), int(size or 0)) for name, before, size in
+             _PART_OF_AXIS.findall(chosen)]  # fmt: skip
+    sizes: list[int] = []
+    position: dict[tuple[str, int], int] = {}  # of the axis that begins after so many parts
+    for name, text in _AXIS_SIZE.findall(mesh):
+        size = int(text)
+        cuts = {1, size}
+        for part, before, length in parts:
+            if part == name:
+                cuts |= {before, before * (length or size)}
+        ordered = sorted(cuts)
+        for before, after in zip(ordered, ordered[1:] or [size], strict=False):
+            position[name, before] = len(sizes)
+            sizes.append(after // before)
+    within = []
+    for name, before, length in parts:
+        end = before * length if length else None
+        starts = [at for each, at in position if each == name and at >= before]
+        within += [position[name, at] for at in sorted(starts) if end is None or at < end]
+    others = [axis for axis in range(len(sizes)) if axis not in within]
+    numbers = np.arange(np.prod(sizes, dtype=int)).reshape(sizes).transpose([*others, *within])
+    return _lists(numbers.reshape(-1, int(np.prod([sizes[axis] for axis in within], dtype=int))))
+
+
+def axes_of(groups: Groups, mesh: Mapping[Hashable, int]) -> tuple[Hashable, ...]:
+    """The axes of a mesh, of these sizes, along which the devices of a group differ."""
+    sizes = tuple(mesh.values())
+    differ = np.zeros(len(sizes), bool)
+    for group in groups:
+        at = np.array(np.unravel_index(np.asarray(group), sizes))
+        differ |= (at != at[:, :1]).any(axis=1)
+    return tuple([name for name, differs in zip(mesh, differ, strict=True) if differs])
+
+
+def _ints(text: str) -> list[int]:
+    return [int(each) for each in text.split(",") if each]
+
+
+def _lists(groups: np.ndarray[Any, Any]) -> list[list[int]]:
+    found: list[list[int]] = groups.tolist()
+    return found
+
+
+# Work of a device in one run of a program: matrix products, and collectives.
+
+
+_CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}")
+_CONTRACTING_IN_CALL = re.compile(r'"lhs_contracting_dimensions":\[([^\]]*)\]')
+_TARGET = re.compile(r'custom_call_target="([^"]*)"')
+_KERNEL = re.compile(r"dim_labels=\w+_(\w+)->")
+
+
+def flops(module: HloModule) -> int:
+    """The floating-point operations of all matrix products and convolutions in a program.
+
+    A multiplication and an addition count as two. Loops count as often as they run; XLA's own cost
+    analysis counts their bodies once.
+    """
+    return sum(
+        _FLOPS[instruction.opcode](computation, instruction) * times
+        for computation, instruction, times in module.instructions()
+        if instruction.opcode in _FLOPS
+    )
+
+
+def _dot(computation: Computation, dot: Instruction) -> int:
+    (left,) = computation[dot.operands[0]].types
+    found = _CONTRACTING.search(dot.attributes)
+    axes = [int(axis) for axis in found[1].split(",") if axis] if found else []
+    return 2 * dot.types[0].size * math.prod([left.shape[axis] for axis in axes])
+
+
+def _convolution(computation: Computation, convolution: Instruction) -> int:
+    (kernel,) = computation[convolution.operands[1]].types
+    return _of_convolution(convolution.types[0], kernel, convolution)
+
+
+def _call(computation: Computation, call: Instruction) -> int:
+    """The operations of a call of cuBLAS or cuDNN; other calls count as none."""
+    target = _TARGET.search(call.attributes)
+    name = target[1] if target else ""
+    if name.startswith("__cublas$"):
+        (left,) = computation[call.operands[0]].types
+        found = _CONTRACTING_IN_CALL.search(call.attributes)
+        axes = [int(axis) for axis in re.findall(r"\d+", found[1])] if found else []
+        return 2 * call.types[0].size * math.prod([left.shape[axis] for axis in axes])
+    if name.startswith("__cudnn$conv"):
+        left, right = (computation[operand].types[0] for operand in call.operands[:2])
+        result = call.types[0]
+        output, kernel = result, right
+        if "BackwardInput" in name:
+            output = left
+        elif "BackwardFilter" in name:
+            output, kernel = right, result
+        return _of_convolution(output, kernel, call)
+    return 0
+
+
+def _of_convolution(output: ArrayType, kernel: ArrayType, convolution: Instruction) -> int:
+    found = _KERNEL.search(convolution.attributes)
+    features = kernel.shape[found[1].index("o")] if found else 1
+    return 2 * output.size * kernel.size // features
+
+
+_FLOPS: Mapping[str, Callable[[Computation, Instruction], int]] = {
+    "dot": _dot,
+    "convolution": _convolution,
+    "custom-call": _call,
+}
+
+
+class Collective(NamedTuple):
+    """A collective operation, as one device takes part in it.
+
+    Attributes:
+        kind: the operation, by HLO's name, such as "all-reduce".
+        axes: the axes of the mesh along which the devices lie that take part.
+        devices: the number of these devices.
+        times: how often it is done in one run of the program.
+        bytes: the size of the array, or arrays: of the operand or of the result, whichever is
+            larger.
+        bytes_sent: the bytes that the device sends if the devices form a ring.
+    """
+
+    kind: str
+    axes: tuple[Hashable, ...]
+    devices: int
+    times: int
+    bytes: int
+    bytes_sent: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes by name, as JSON has them."""
+        return {**self._asdict(), "axes": [str(axis) for axis in self.axes]}
+
+
+# For each collective in HLO, the part of the bytes that a device sends in a ring of n devices.
+_SENT: Mapping[str, Callable[[int], float]] = {
+    "all-reduce": lambda n: 2 * (n - 1) / n,
+    "all-gather": lambda n: (n - 1) / n,
+    "reduce-scatter": lambda n: (n - 1) / n,
+    "all-to-all": lambda n: (n - 1) / n,
+    "ragged-all-to-all": lambda n: (n - 1) / n,
+    "collective-permute": lambda n: 1.0,
+    "collective-broadcast": lambda n: 1.0,
+}
+
+
+def collectives(module: HloModule, mesh: Mapping[Hashable, int]) -> list[Collective]:
+    """The collectives of a program for a mesh of these sizes, in the order of its text.
+
+    An asynchronous one counts where it starts.
+
+    Raises:
+        ValueError: there is one of a form that is not known here.
+    """
+    found = []
+    for _, instruction, times in module.instructions():
+        kind = instruction.opcode.removesuffix("-start")
+        if kind not in _SENT:
+            continue
+        groups = groups_of(instruction.attributes, math.prod(mesh.values()))
+        size = len(groups[0])
+        received = sum(each.nbytes for each in _results(instruction))
+        nbytes = received * (size if kind == "reduce-scatter" else 1)
+        sent = round(_SENT[kind](size) * nbytes)
+        found.append(Collective(kind, axes_of(groups, mesh), size, times, nbytes, sent))
+    return found
+
+
+def _results(collective: Instruction) -> Sequence[ArrayType]:
+    """The types of its results; one that starts lists those of its operands before them."""
+    count = len(collective.operands)
+    is_start = collective.opcode.endswith("-start") and len(collective.types) > count
+    return collective.types[count : 2 * count] if is_start else collective.types

@@ -1,13 +1,4 @@
-"""Declaration of a primitive, with all its rules at once.
-
-The stages own one table of rules for each interpreter, and fill it column by column. Here a
-primitive is a row: `declare` enters it in every table, and the factories `unary`, `binary` and
-`reduction` provide the rules that similar rows share. A factory returns the function that users
-call.
-
-In a jvp formula `t` is the tangent of that operand and `out` the result; in a transpose formula
-`ct` is the cotangent of the result.
-"""
+"""Declaration of a primitive, all columns at once."""
 
 from __future__ import annotations
 
@@ -18,20 +9,26 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minijax.errors.argument_errors import require_fit
-from minijax.primitives.decomposition import decompositions, results_of, type_on_device
+from minijax.errors.arguments import require_fit
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.runtime.program import call, compile_primitive
 from minijax.runtime.templates import note_declaration
-from minijax.settings.counted import counted
-from minijax.settings.number_types import LibraryDialect, Settings, set_number_types
-from minijax.settings.promotion import promote
+from minijax.settings.names import counted
+from minijax.settings.number_types import (
+    LibraryDialect,
+    Settings,
+    promote,
+    set_number_types,
+    types_in_function,
+)
+from minijax.settings.tracers import plain
 from minijax.shardings.types import ShardingRule, sharding_rules
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
+    bind,
     bind1,
     defjvp,
     defzero,
@@ -44,20 +41,185 @@ from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
 from minijax_stage2.promotion import to_inexact
-from minijax_stage2.shaped_array import Shape, kind_of
+from minijax_stage2.shaped_array import Shape, float0, kind_of
 from minijax_stage2.source import name_of
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
-from minijax_stage3 import Jaxpr, abstract_eval_rules, lowering_rules
+from minijax_stage3 import ClosedJaxpr, Jaxpr, abstract_eval_rules, jit_p
 from minijax_stage3.abstract_eval import arithmetic
-from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, mlir_type, signature
 from minijax_stage3.lowering_rules import elementwise as lower_elementwise
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import deftranspose, transpose_rules
 from minijax_stage4.stop_gradient import stop_gradient_p
 
-Formula = Callable[..., Any]
+# Arrays in the text of a program.
+
+
+def array_text(value: Any) -> str:
+    """The MLIR text of an array's elements and type: its bytes, but for truth values."""
+    aval = ShapedArray(value.shape, value.dtype)
+    if value.size == 0:
+        elements = ""
+    elif value.dtype == float0:
+        elements = "false"
+    elif value.dtype.kind == "b":
+        elements = str(value.tolist()).lower()
+    else:
+        elements = f'"0x{value.astype(value.dtype.newbyteorder("<")).tobytes().hex()}"'
+    return f"dense<{elements}> : {mlir_type(aval)}"
+
+
+def lower_array(b: FunctionBuilder, value: Any) -> Value:
+    """Write the constant `value`, an array of numpy."""
+    aval = ShapedArray(value.shape, value.dtype)
+    (out,) = b.emit(f"stablehlo.constant {array_text(value)}", aval)
+    return out
+
+
+# Primitives that decompose into other primitives.
+#
+# To differentiation, such a primitive is one step with its own derivative, better than that of
+# the steps of its program; XLA sees the program.
+
+
 Rule = Callable[..., Any]
+
+# The functions of other primitives that lowering rules write, by the rule: each takes operands and
+# parameters, and returns a list of results.
+decompositions: dict[Rule, Callable[..., Sequence[Any]]] = {}
+
+
+# Primitives that stand for the one jaxpr among their parameters, applied to all of their operands.
+calls: set[Primitive] = {jit_p}
+
+
+def decomposition_of(primitive: Primitive) -> Callable[..., Sequence[Any]] | None:
+    """The decomposition of `primitive` into other primitives, or None."""
+    rule = lowering_rules.get(primitive)
+    return None if rule is None else decompositions.get(rule)
+
+
+def results_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
+    """`function`, with its result or tuple of results as a list."""
+
+    def listed(*operands: Any, **params: Any) -> list[Any]:
+        out = function(*operands, **params)
+        return list(out) if isinstance(out, tuple | list) else [out]
+
+    return listed
+
+
+def _program(
+    function: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> ClosedJaxpr:
+    def of_arrays(*operands: Any) -> Sequence[Any]:
+        out = function(*operands, **params)
+        if not isinstance(out, list | tuple):
+            raise TypeError(
+                f"a function that a primitive computes must return a list of results, found "
+                f"{shown(out)} returned by `{name_of(function)}`"
+            )
+        return out
+
+    avals = [plain(aval) for aval in avals]
+    for aval in avals:
+        if not isinstance(aval, ShapedArray):
+            raise TypeError(
+                f"the rule of a primitive takes types, such as typeof(x), found {shown(aval)} "
+                f"for an operand of `{name_of(function)}`"
+            )
+
+    with set_number_types(types_in_function().in_function):  # where nothing is the user's
+        return trace_to_jaxpr(of_arrays, avals, "staging", function)
+
+
+def type_on_device(aval: ShapedArray) -> Any:
+    """The type without the axes along which devices differ; in the program of one nothing varies.
+
+    Only the index of the device keeps them, for collectives.
+    """
+    return aval if getattr(aval, "axis", None) is not None else getattr(aval, "plain", aval)
+
+
+def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
+    """The abstract evaluation rule of a primitive that computes `function`.
+
+    >>> types_by(lambda x, *, times: [x * times])(minijax.typeof(jnp.ones(3)), times=2)
+    [ShapedArray(f32[3])]
+    """
+
+    def rule(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+        return _program(function, avals, params).jaxpr.out_avals
+
+    return rule
+
+
+def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
+    """The lowering rule of a primitive that computes `function`, a function of arrays.
+
+    Arguments:
+        function: takes the operands and parameters, and returns a list of results.
+
+    >>> from minijax import core
+    >>> cube_p = core.Primitive("cube")
+    >>> def cube(x):
+    ...     return [x * x * x]
+    >>> core.declare(cube_p, abstract_eval=core.types_by(cube), lower=core.lower_by(cube))
+    >>> core.bind(cube_p, jnp.array([1.0, 2.0]))
+    [Array([1., 8.], dtype=float32)]
+    """
+
+    def rule(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value, **params: Any
+    ) -> list[Value]:
+        closed = _program(function, [type_on_device(x.aval) for x in operands], params)
+        location = b.location
+        typed = zip(closed.consts, closed.jaxpr.constvars, strict=True)  # numpy's may have 64 bits
+        consts = [lower_array(b, np.asarray(const, var.aval.dtype)) for const, var in typed]
+        outs = b.lower_jaxpr(closed.jaxpr, [*consts, *operands])
+        b.location = location
+        return outs
+
+    decompositions[rule] = function
+    return rule
+
+
+def leading_batch(primitive: Primitive) -> Rule:
+    """The vmap rule of a primitive whose operands may share leading batch axes.
+
+    >>> import numpy as np
+    >>> from minijax import core
+    >>> inverse_p = core.Primitive("inverse")
+    >>> core.impl_rules[inverse_p] = lambda x: [np.linalg.inv(x)]
+    >>> matrices = np.ones((3, 3, 5)) + np.eye(3)[:, :, None]
+    >>> (out,), dims = core.leading_batch(inverse_p)(5, [matrices], [2])
+    >>> out.shape, dims
+    ((5, 3, 3), [0])
+    """
+
+    def rule(
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], /, **params: Any
+    ) -> tuple[list[Any], list[BatchDim]]:
+        moved = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
+        outs = bind(primitive, *moved, **params)
+        return outs, [0] * len(outs)
+
+    return rule
+
+
+# Declaration of a primitive, with all its rules at once.
+#
+# The stages own one table of rules for each interpreter, and fill it column by column. Here a
+# primitive is a row: `declare` enters it in every table, and the factories `unary`, `binary` and
+# `reduction` provide the rules that similar rows share. A factory returns the function that users
+# call.
+#
+# In a jvp formula `t` is the tangent of that operand and `out` the result; in a transpose formula
+# `ct` is the cotangent of the result.
+
+
+Formula = Callable[..., Any]
 
 # Primitives whose results have no tangents, whatever the tangents of the operands.
 piecewise_constant = {stop_gradient_p}

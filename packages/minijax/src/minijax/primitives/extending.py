@@ -8,22 +8,21 @@ from typing import Any
 import minijax_stage2 as stage2
 import minijax_stage3 as stage3
 import minijax_stage4 as stage4
-from minijax.errors.argument_errors import checking_arguments, require_flags
+from minijax.errors.arguments import checking_arguments, require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives import declare as declaring
-from minijax.primitives.declare_program import declare_program, key_rules, step_rules
-from minijax.primitives.decomposition import leading_batch, lower_by, types_by
-from minijax.primitives.dependence import dependence_rules
-from minijax.primitives.interpreters import Trace, transformation
+from minijax.primitives.custom_trace import Trace, transformation
+from minijax.primitives.declare import leading_batch, lower_by, types_by
+from minijax.primitives.higher_order import declare_program, dependence_rules, key_rules, step_rules
 from minijax.primitives.methods import set_methods
 from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
-from minijax.runtime.conversion import to_array
+from minijax.runtime.array import to_array
+from minijax.runtime.effects import order_rules
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.ordered_effects import order_rules
 from minijax.runtime.program_rules import ProgramRules
-from minijax.settings.counted import counted
+from minijax.settings.names import counted
 from minijax.settings.tracers import Tracer
-from minijax.shardings.shaped_array import ShapedArray
+from minijax.shardings.types import ShapedArray
 from minijax_stage2 import (
     Primitive,
     Zero,

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax.errors.classes import CarryTypeError
-from minijax.pytrees import structures
+from minijax.errors import CarryTypeError
 from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import PartitionedProgram, has_shardings, program_at
 from minijax.runtime.places import Places, Shardings, is_elsewhere, places_of
 from minijax.runtime.program import call, compile_text
 from minijax.runtime.templates import TemplateTrace
-from minijax.settings.promotion import result_type
+from minijax.settings.number_types import result_type
 from minijax.settings.tracers import interpreter_of_library
 from minijax.shardings.types import convert
+from minijax.xla import trees as structures
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten

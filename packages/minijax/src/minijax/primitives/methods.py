@@ -1,26 +1,121 @@
-"""Methods of primitives, jaxprs and types that programs for JAX call, `bind` for instance.
-
-By JAX's convention a rule returns one result, or a list of them if the primitive has
-`multiple_results`; in our tables it returns a list.
-"""
+"""Methods that primitives, jaxprs and types have in JAX, and their effects."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import minijax_stage2 as stage2
-from minijax.primitives.effects import Effect, effects_of
-from minijax.runtime.effects import declare_effects
+from minijax.runtime.effects import declare_effects, effectful
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.named_scope import NameStack
-from minijax.settings.printed_types import plain, type_text
+from minijax.settings.tracers import plain, type_text
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, impl_rules
 from minijax_stage2.source import Source
 from minijax_stage2.tangent import tangent_type
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, abstract_eval_rules
 from minijax_stage3.abstract_eval import abstract_eval
+from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage4 import UndefPrimal
+
+# Effects: what a program does beside returning results, under JAX's names of their classes.
+
+
+class Effect:
+    """A class of effects, for primitives that libraries define."""
+
+
+class DebugEffect(Effect):
+    """The effect of `debug.print` and `debug.callback`.
+
+    >>> from minijax import debug
+    >>> jaxpr = minijax.make_jaxpr(lambda x: debug.print("{}", x))(1.0)
+    >>> [type(effect) is debug.DebugEffect for effect in jaxpr.effects]
+    [True]
+    """
+
+    def __str__(self) -> str:
+        return "Debug"
+
+
+class OrderedDebugEffect(Effect):
+    """The effect of `debug.print` and `debug.callback` that are `ordered`.
+
+    >>> from minijax import debug
+    >>> str(debug.OrderedDebugEffect())
+    'OrderedDebug'
+    """
+
+    def __str__(self) -> str:
+        return "OrderedDebug"
+
+
+class IOEffect(Effect):
+    """The effect of `io_callback`."""
+
+    def __str__(self) -> str:
+        return "IO"
+
+
+class OrderedIOEffect(Effect):
+    """The effect of `io_callback` that is `ordered`."""
+
+    def __str__(self) -> str:
+        return "OrderedIO"
+
+
+class _EffectOf(Effect):
+    """The effect of a primitive that says nothing more of it."""
+
+    def __init__(self, primitive: Primitive):
+        self._name = primitive.name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+# By primitive, functions of the parameters that return the effect, the same object each time.
+effect_rules: dict[Primitive, Callable[[dict[str, Any]], Effect]] = {}
+
+
+def ordered_or_not(ordered: Effect, unordered: Effect) -> Callable[[dict[str, Any]], Effect]:
+    """A rule for a primitive with the parameter `ordered`."""
+    return lambda params: ordered if params["ordered"] else unordered
+
+
+def effects_of(program: Jaxpr | JaxprEqn) -> set[Effect]:
+    """The effects of running a program, or one equation."""
+    if isinstance(program, Jaxpr):
+        return {effect for eqn in program.eqns for effect in effects_of(eqn)}
+    primitive = program.primitive
+    found = {effect for jaxpr in inner_jaxprs(program) for effect in effects_of(jaxpr)}
+    if primitive in effectful:
+        if primitive not in effect_rules:
+            effect = _EffectOf(primitive)
+            effect_rules[primitive] = lambda params: effect
+        found.add(effect_rules[primitive](program.params))
+    return found
+
+
+def does_io(*programs: Jaxpr) -> bool:
+    """Return True if any of the programs calls `io_callback`."""
+    found = set[Effect]().union(*map(effects_of, programs))
+    return any(isinstance(effect, IOEffect | OrderedIOEffect) for effect in found)
+
+
+def refuse_io(where: str) -> NoReturn:
+    """Raise an error for callbacks that `vmap` would run for examples that do not call them."""
+    raise NotImplementedError(
+        f"{where}: io_callback in it would run for all of them. Use lax.map, or debug.callback, "
+        "which may run more often"
+    )
+
+
+# Methods of primitives, jaxprs and types that programs for JAX call, `bind` for instance.
+#
+# By JAX's convention a rule returns one result, or a list of them if the primitive has
+# `multiple_results`; in our tables it returns a list.
+
 
 Rule = Callable[..., Any]
 
@@ -205,3 +300,6 @@ def set_methods() -> None:
         method.__name__ = method.__name__.removeprefix("_")
         method.__qualname__ = f"Primitive.{method.__name__}"
         setattr(methods, method.__name__, method)
+
+
+__all__ = ["DebugEffect", "Effect", "IOEffect", "OrderedDebugEffect", "OrderedIOEffect"]

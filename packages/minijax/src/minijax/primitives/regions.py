@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax.primitives.decomposition import decompositions, results_of, type_on_device
-from minijax.settings.debugging import key_reuse_option
+from minijax.primitives.declare import decompositions, results_of, type_on_device
+from minijax.settings.options import key_reuse_option
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.shaped_array import Dialect, Shape, dialect
 from minijax_stage2.trace import Primitive

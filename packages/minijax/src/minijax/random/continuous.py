@@ -1,33 +1,431 @@
-"""Continuous distributions, by formulas of uniform and normal numbers."""
+"""Uniform and normal numbers, and the continuous distributions that follow from them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from minijax import numpy as jnp
+from minijax.dtypes import DTypeLike
 from minijax.lax import promoting as lax
-from minijax.lax.shapes.creation import sizes_of
-from minijax.random.arguments import (
-    Shape,
-    as_dtype,
-    finfo,
-    float_dtype,
-    int_dtype,
-    new_keys,
-    result_shape,
-    spread,
-)
-from minijax.random.keys import single_key
-from minijax.random.normal import normal_numbers
-from minijax.random.uniform import rademacher, uniform_numbers
+from minijax.lax.shapes import sizes_of
+from minijax.numpy.dtypes import default_float, default_int
+from minijax.random.keys import random_bits, random_split_p, single_key
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.dtypes import DTypeLike
 from minijax.runtime.operation import operation
-from minijax.settings.public_names import set_all
-from minijax_stage2 import typeof
-from minijax_stage2.shaped_array import is_inexact
+from minijax.settings.number_types import result_type
+from minijax_stage2 import bind1, broadcast_to, typeof
+from minijax_stage2.errors import shown
+from minijax_stage2.promotion import broadcast_shapes, cast, to_inexact
+from minijax_stage2.shaped_array import dialect, is_inexact
+
+# Arguments shared by the distributions: dtypes, and the shapes of results.
+
+
+Shape = int | Sequence[int]
+
+
+finfo: Callable[[Any], Any] = ml_dtypes.finfo
+
+
+def float_dtype(caller: str, dtype: Any) -> np.dtype[Any]:
+    """The dtype of a real result, the default one if not given."""
+    found: np.dtype[Any] = default_float() if dtype is None else dialect().dtype_of(caller, dtype)
+    if not is_inexact(found) or found.kind == "c":
+        raise ValueError(f"{caller}: expected a dtype of real numbers, found {found}")
+    return found
+
+
+def int_dtype(caller: str, dtype: Any, error: type[Exception] = ValueError) -> np.dtype[Any]:
+    """The dtype of an integer result, the default one if not given."""
+    found: np.dtype[Any] = default_int() if dtype is None else dialect().dtype_of(caller, dtype)
+    if found.kind not in "iu":
+        raise error(f"{caller}: expected a dtype of integers, found {found}")
+    return found
+
+
+def result_shape(caller: str, shape: Shape | None, *parameters: Any) -> tuple[int, ...]:
+    """`shape` as a tuple, to which the parameters must broadcast; theirs if it is None.
+
+    Raises:
+        ValueError: a parameter does not broadcast to `shape`.
+    """
+    return broadcast_sizes(caller, shape, *(typeof(parameter).shape for parameter in parameters))
+
+
+def broadcast_sizes(caller: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """`result_shape` of parameters of these shapes."""
+    meeting = broadcast_shapes((), *shapes)
+    if shape is None:
+        return meeting
+    sizes = sizes_of(caller, shape)
+    try:
+        fits = broadcast_shapes(sizes, meeting) == sizes
+    except ValueError:
+        fits = False
+    if not fits:
+        found = " and ".join(map(str, shapes))
+        raise ValueError(
+            f"{caller}: parameters of shape {found} do not broadcast to the shape {sizes}; a "
+            "shape is that of the whole result"
+        )
+    return sizes
+
+
+def is_exact(caller: str, method: str) -> bool:
+    """Return True if `method` is "exact", not "approximate".
+
+    Raises:
+        ValueError: there is no such method.
+    """
+    if method not in ("exact", "approximate"):
+        raise ValueError(f'{caller}: method is "exact" or "approximate", found {shown(method)}')
+    return method == "exact"
+
+
+def as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+    """The parameter `x` of a distribution in the dtype of its result."""
+    if isinstance(x, int | float):
+        return dtype.type(x)
+    if typeof(x).dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError(f"the parameters of a real distribution must be real, found {typeof(x)}")
+    return lax.convert_element_type(x, dtype)
+
+
+def spread(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """The parameter `x` in the dtype and shape of the result."""
+    return broadcast_to(as_dtype(x, dtype), shape)
+
+
+def new_keys(key: Any, count: int) -> list[Any]:
+    """The keys that `split` makes from a single typed key."""
+    keys = bind1(random_split_p, key, shape=(count,))
+    return [lax.index_in_dim(keys, at, keepdims=False) for at in range(count)]
+
+
+# Uniform distributions of real numbers and integers, and decisions made with them.
+
+
+@operation(static=("shape", "dtype", "out_sharding"))
+def uniform(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Real numbers from `minval` up to `maxval`, exclusive.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a real dtype; the default float dtype if not given.
+        minval: the lowest number, or an array that broadcasts to `shape`.
+        maxval: the limit, or an array that broadcasts to `shape`.
+
+    Raises:
+        TypeError: `key` is not a key.
+        ValueError: `key` is more than one, `dtype` not real, or a bound does not broadcast.
+
+    >>> from minijax import random
+    >>> random.uniform(random.key(0), (2,))
+    Array([0.947667 , 0.9785799], dtype=float32)
+    """
+    key, dtype = single_key("uniform", key), float_dtype("uniform", dtype)
+    sizes = result_shape("uniform", sizes_of("uniform", shape), minval, maxval)
+    return uniform_numbers(key, sizes, dtype, minval, maxval)
+
+
+def uniform_numbers(
+    key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], minval: Any = 0.0, maxval: Any = 1.0
+) -> Any:
+    """`uniform` of checked arguments.
+
+    Random bits become the fraction of a number from 1 to 2, since these are evenly spaced.
+    """
+    info = finfo(dtype)
+    width = info.bits if info.nmant >= 8 else 8
+    bits = random_bits(key, width, shape)
+    words = np.dtype(f"uint{info.bits}")
+    if width != info.bits:
+        bits = lax.convert_element_type(bits, words)
+    fraction = lax.shift_right_logical(bits, width - info.nmant)
+    one = dialect().scalar(int(np.ones((), dtype).view(words)), words)
+    numbers = lax.bitcast_convert_type(lax.bitwise_or(fraction, one), dtype)
+    numbers = lax.sub(numbers, 1)
+    minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
+    scaled = lax.add(lax.mul(numbers, lax.sub(maxval, minval)), minval)
+    return lax.max(minval, scaled)  # where rounding went below
+
+
+@operation(static=("shape", "dtype", "out_sharding"))
+def randint(
+    key: ArrayLike,
+    shape: Shape,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Integers from `minval` up to `maxval`, exclusive.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        minval: the lowest integer, or an array that broadcasts to `shape`.
+        maxval: the limit, or an array that broadcasts to `shape`. If it is not above `minval`, the
+            result is `minval`.
+        dtype: an integer dtype; the default int dtype if not given. Bounds outside its range are
+            clipped.
+
+    Raises:
+        TypeError: `key` is not a key, or `dtype` is not an integer dtype.
+        ValueError: `key` is more than one, or a bound does not broadcast.
+
+    >>> random.randint(random.key(0), (6,), 1, 7)
+    Array([2, 1, 3, 2, 6, 4], dtype=int32)
+    """
+    key, dtype = single_key("randint", key), int_dtype("randint", dtype, TypeError)
+    sizes = result_shape("randint", sizes_of("randint", shape), minval, maxval)
+    info = np.iinfo(dtype)
+    if info.bits >= 32:
+        return _randint(key, sizes, _integers(minval), _integers(maxval), dtype)
+    int32 = np.dtype(np.int32)  # in few bits numbers would not be equally likely
+    low = _clip(as_dtype(minval, int32), info.min, info.max)
+    limit = _clip(as_dtype(maxval, int32), info.min, info.max + 1)
+    return lax.convert_element_type(_randint(key, sizes, low, limit, int32), dtype)
+
+
+def _integers(x: Any) -> Any:
+    """A bound as integers, rounded towards zero."""
+    return x if typeof(x).dtype.kind in "iu" else as_dtype(x, default_int())
+
+
+def _randint(
+    key: Any, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: np.dtype[Any]
+) -> Any:
+    """A number of twice the bits, modulo the number of possible results."""
+    info, words = np.iinfo(dtype), np.dtype(f"uint{dtype.itemsize * 8}")
+    largest = min(np.iinfo(typeof(maxval).dtype).max, info.max)
+    is_beyond = lax.gt(maxval, typeof(maxval).dtype.type(largest))
+    minval, maxval = _clip_to(minval, dtype), _clip_to(maxval, dtype)
+    high, low = (random_bits(each, info.bits, shape) for each in new_keys(key, 2))
+    one = words.type(1)
+    is_empty = lax.le(maxval, minval)
+    span = lax.convert_element_type(lax.sub(maxval, minval), words)
+    span = jnp.where(is_empty, one, span)
+    # Where all numbers up to the largest are wanted, there is one more; 0 stands for all there are.
+    span = jnp.where(
+        lax.bitwise_and(is_beyond, lax.bitwise_not(is_empty)), lax.add(span, one), span
+    )
+    multiplier = lax.rem(words.type(2 ** (info.bits // 2)), span)
+    multiplier = lax.rem(lax.mul(multiplier, multiplier), span)
+    offset = lax.add(lax.mul(lax.rem(high, span), multiplier), lax.rem(low, span))
+    return lax.add(minval, lax.convert_element_type(lax.rem(offset, span), dtype))
+
+
+def _clip(x: Any, low: int, high: int) -> Any:
+    number = typeof(x).dtype.type
+    return lax.min(lax.max(x, number(low)), number(high))
+
+
+def _clip_to(x: Any, dtype: np.dtype[Any]) -> Any:
+    """Integers converted to another dtype, clipped to its range."""
+    of_x, info = np.iinfo(typeof(x).dtype), np.iinfo(dtype)
+    x = _clip(x, max(of_x.min, info.min), min(of_x.max, info.max))
+    return lax.convert_element_type(x, dtype)
+
+
+@operation(static=("shape", "mode", "out_sharding"))
+def bernoulli(
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: Shape | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Booleans that are true with probability `p`.
+
+    Arguments:
+        key: the key.
+        p: the probability, or an array of them.
+        shape: the shape of the result; that of `p` by default.
+        mode: "low" (by default), or "high", which draws twice as many bits, so that small
+            probabilities are exact.
+
+    Raises:
+        TypeError: `p` is not a real number.
+        ValueError: `mode` is something else, or `p` does not broadcast to `shape`.
+
+    >>> heads = random.bernoulli(random.key(0), 0.25, (1000,))
+    >>> heads.dtype, f"{jnp.mean(heads):.2f}"
+    (dtype('bool'), '0.24')
+    """
+    if mode not in ("low", "high"):
+        raise ValueError(f"bernoulli: mode must be 'low' or 'high', found {mode!r}")
+    key, dtype = single_key("bernoulli", key), typeof(p).dtype
+    if not is_inexact(dtype) or dtype.kind == "c":
+        raise TypeError(f"bernoulli: p must be a real number, found {typeof(p)}")
+    sizes = result_shape("bernoulli", shape, p)
+    if mode == "low":
+        return lax.lt(uniform_numbers(key, sizes, dtype), p)
+    pair = uniform_numbers(key, (2, *sizes), dtype)
+    coarse, fine = (
+        lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
+        for i in range(2)
+    )
+    fine = lax.mul(fine, dtype.type(finfo(dtype).eps))
+    return lax.lt(fine, lax.sub(p, coarse))
+
+
+@operation(static=("shape", "dtype", "out_sharding"))
+def rademacher(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
+    """-1 or 1 with equal probability; integers if no `dtype` is given.
+
+    >>> random.rademacher(random.key(0), (6,))
+    Array([-1, -1,  1,  1, -1,  1], dtype=int32)
+    """
+    dtype = (
+        int_dtype("rademacher", None) if dtype is None else dialect().dtype_of("rademacher", dtype)
+    )
+    signs = lax.convert_element_type(bernoulli(key, 0.5, sizes_of("rademacher", shape)), dtype)
+    return lax.sub(lax.mul(dtype.type(2), signs), dtype.type(1))
+
+
+# The normal distribution, whole and truncated, and the lognormal one.
+
+
+ONE = np.float32(1.0)
+
+
+@operation(static=("shape", "dtype", "out_sharding"))
+def normal(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
+    """Numbers of the normal distribution with mean 0 and variance 1.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: a dtype of real or complex numbers; the default float if not given. Real and
+            imaginary parts of complex numbers have variance 1/2 each.
+
+    Raises:
+        TypeError: `key` is not a key.
+        ValueError: `key` is more than one, or `dtype` neither real nor complex.
+
+    >>> from minijax import random
+    >>> random.normal(random.key(0), (2,))
+    Array([1.6226422, 2.0252647], dtype=float32)
+    """
+    key, sizes = single_key("normal", key), sizes_of("normal", shape)
+    if dtype is None or dialect().dtype_of("normal", dtype).kind != "c":
+        return normal_numbers(key, sizes, float_dtype("normal", dtype))
+    dtype = dialect().dtype_of("normal", dtype)
+    part = np.finfo(dtype).dtype
+    real, imaginary = (
+        lax.convert_element_type(normal_numbers(each, sizes, part), dtype)
+        for each in new_keys(key, 2)
+    )
+    return lax.div(lax.add(real, lax.mul(dtype.type(1j), imaginary)), dtype.type(np.sqrt(2)))
+
+
+def normal_numbers(
+    key: Any, shape: tuple[int, ...], dtype: np.dtype[Any], stddev: Any = None
+) -> Any:
+    """`normal` of checked arguments, times `stddev` if given.
+
+    The two factors are multiplied first, so that each number is rounded once.
+    """
+    above_minus_1 = np.nextafter(dtype.type(-1), dtype.type(0), dtype=dtype)
+    u = uniform_numbers(key, shape, dtype, above_minus_1, dtype.type(1))
+    sqrt2 = dtype.type(np.sqrt(2))
+    if stddev is None:
+        return lax.mul(sqrt2, lax.erf_inv(u))
+    return jnp.multiply(lax.mul(sqrt2, stddev), lax.erf_inv(u))
+
+
+@operation(static=("shape", "dtype", "out_sharding"))
+def truncated_normal(
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Numbers of the normal distribution truncated to `lower` and `upper`.
+
+    Arguments:
+        key: the key.
+        lower: the lower bound, or an array that broadcasts to `shape`.
+        upper: the upper bound, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the bounds.
+        dtype: a real dtype; the default float dtype if not given.
+
+    Raises:
+        ValueError: a bound does not broadcast to `shape`, or `dtype` is not real.
+
+    >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (1000,))
+    >>> bool(jnp.all((x >= -1) & (x <= 2)))
+    True
+    """
+    key, dtype = single_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
+    sizes = result_shape("truncated_normal", shape, lower, upper)
+    lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
+    sqrt2 = dtype.type(np.sqrt(2))
+    u = uniform_numbers(
+        key, sizes, dtype, lax.erf(lax.div(lower, sqrt2)), lax.erf(lax.div(upper, sqrt2))
+    )
+    out = lax.mul(sqrt2, lax.erf_inv(u))
+    infinity = dtype.type(np.inf)
+    above = lax.nextafter(lax.stop_gradient(lower), infinity)
+    below = lax.nextafter(lax.stop_gradient(upper), lax.neg(infinity))
+    return lax.min(lax.max(out, above), below)
+
+
+@operation(static=("shape", "dtype", "out_sharding"))
+def lognormal(
+    key: ArrayLike,
+    sigma: ArrayLike = ONE,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Numbers whose logarithm is normally distributed with standard deviation `sigma`.
+
+    Arguments:
+        key: the key.
+        sigma: the standard deviation, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of the parameters.
+        dtype: a real dtype; the default float dtype if not given.
+
+    Raises:
+        TypeError: `key` is not a key.
+        ValueError: `key` is more than one, a parameter does not broadcast to `shape`, or `dtype` is
+            not real.
+
+    >>> x = random.lognormal(random.key(0), 0.5, (1000,))
+    >>> f"{jnp.std(jnp.log(x)):.1f}"
+    '0.5'
+    """
+    sizes = result_shape("lognormal", shape, sigma)
+    numbers = normal(single_key("lognormal", key), sizes, dtype)
+    return lax.exp(lax.mul(numbers, spread(sigma, sizes, typeof(numbers).dtype)))
+
+
+# Continuous distributions, by formulas of uniform and normal numbers.
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -436,4 +834,130 @@ def _tiny(dtype: np.dtype[Any]) -> Any:
     return dtype.type(finfo(dtype).tiny)
 
 
-set_all(globals())
+# Random vectors and matrices, by linear algebra on normal numbers.
+
+
+METHODS = ("cholesky", "eigh", "svd")
+
+
+@operation(static=("shape", "dtype", "method", "out_sharding"))
+def multivariate_normal(
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Samples of the normal distribution with this mean and covariance.
+
+    Arguments:
+        key: the key.
+        mean: a vector of `n` numbers, or an array of vectors along its last axis.
+        cov: a matrix of `n` rows and columns, positive definite, or an array of matrices.
+        shape: the shape of the result without its last axis; by default the broadcast shape of the
+            leading axes of `mean` and `cov`.
+        dtype: a real dtype, in which to draw the normal numbers; by default that of `mean` and
+            `cov`.
+        method: "cholesky", "eigh" or "svd": the method for the root of `cov`. The last two accept
+            positive semidefinite matrices.
+
+    Raises:
+        ValueError: the shapes do not match, or `method` or `dtype` is invalid.
+
+    >>> cov = jnp.array([[1.0, 0.9], [0.9, 1.0]])
+    >>> x = random.multivariate_normal(random.key(0), jnp.zeros(2), cov, (1000,))
+    >>> x.shape, f"{jnp.corrcoef(x.T)[0, 1]:.1f}"
+    ((1000, 2), '0.9')
+    """
+    caller = "multivariate_normal"
+    key = single_key(caller, key)
+    meeting = result_type(typeof(mean), typeof(cov))
+    mean, cov = (to_inexact(cast(x, meeting)) for x in (mean, cov))
+    dtype = float_dtype(caller, typeof(mean).dtype if dtype is None else dtype)
+    if method not in METHODS:
+        raise ValueError(f"{caller}: method must be one of {METHODS}, found {method!r}")
+    of_mean, of_cov = typeof(mean).shape, typeof(cov).shape
+    if not of_mean or of_cov[-2:] != (of_mean[-1],) * 2:
+        raise ValueError(
+            f"{caller}: mean must have shape (..., n) and cov (..., n, n), found {of_mean} and "
+            f"{of_cov}"
+        )
+    lead = broadcast_sizes(caller, shape, of_mean[:-1], of_cov[:-2])
+    numbers = normal_numbers(key, (*lead, of_mean[-1]), dtype)
+    return jnp.add(mean, jnp.einsum("...ij,...j->...i", _root(cov, method), numbers))
+
+
+def _root(cov: Any, method: str) -> Any:
+    """A matrix that times its transpose is `cov`."""
+    if method == "cholesky":
+        return jnp.linalg.cholesky(cov)
+    if method == "eigh":
+        variances, directions = jnp.linalg.eigh(cov)
+    else:
+        directions, variances, _ = jnp.linalg.svd(cov)
+    return jnp.multiply(directions, jnp.expand_dims(jnp.sqrt(variances), -2))
+
+
+@operation(static=("n", "shape", "dtype", "m", "out_sharding"))
+def orthogonal(
+    key: ArrayLike,
+    n: int,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Orthogonal or unitary matrices of `n` rows and `m` columns, uniformly distributed.
+
+    (F. Mezzadri, "How to generate random matrices from the classical compact groups", 2007.)
+
+    Arguments:
+        key: the key.
+        n: the number of rows.
+        shape: the shape of the result without its last two axes.
+        dtype: a dtype of real or complex numbers; the default float if not given.
+        m: the number of columns; `n` by default. Rows or columns are orthonormal, whichever are
+            fewer.
+
+    >>> q = random.orthogonal(random.key(0), 3)
+    >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+    True
+    """
+    columns = n if m is None else m
+    longer, shorter = max(n, columns), min(n, columns)
+    numbers = normal(key, (*sizes_of("orthogonal", shape), longer, shorter), dtype)
+    q, r = jnp.linalg.qr(numbers)
+    # Which of the many decompositions this is must not depend on how it was computed.
+    signs = jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))
+    q = jnp.multiply(q, jnp.expand_dims(signs, -2))
+    return jnp.swapaxes(q, -1, -2) if n < columns else q
+
+
+__all__ = [
+    "bernoulli",
+    "cauchy",
+    "double_sided_maxwell",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "multivariate_normal",
+    "normal",
+    "orthogonal",
+    "pareto",
+    "rademacher",
+    "randint",
+    "rayleigh",
+    "triangular",
+    "truncated_normal",
+    "uniform",
+    "wald",
+    "weibull_min",
+]

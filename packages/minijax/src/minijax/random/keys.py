@@ -1,40 +1,306 @@
-"""Random keys: making, splitting and converting them.
-
-A key is an element of a dtype such as `key<fry>`, which says how bits are made from it; or, in the
-old style, an array of words of uint32, from which bits are made as `config.default_prng_impl` says.
-Every function takes both kinds, and returns keys of the same kind.
-"""
+"""Random keys: made, split, folded, wrapped, and the bits they yield."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NewType
 
 import numpy as np
 
+from minijax.errors import KeyReuseError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.key_arrays import random_unwrap, random_wrap
-from minijax.lax.shapes.creation import sizes_of
-from minijax.random.key_use import cloned, note_key_use
-from minijax.random.primitives import random_fold_in_p, random_seed_p, random_split_p
-from minijax.random.rbg import rbg, unsafe_rbg
-from minijax.random.threefry import threefry
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import is_value
+from minijax.lax.shapes import sizes_of
+from minijax.primitives.declare import declare, leading_batch, lower_by
+from minijax.primitives.higher_order import declare_program
+from minijax.primitives.sharding_rules import agreed, as_operands, by_batch
+from minijax.random.prng import rbg, threefry, unsafe_rbg
+from minijax.runtime.array import Array, ArrayLike, alias, is_value
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.key_types import (
+from minijax.settings.config import Switch
+from minijax.settings.number_types import (
     Implementation,
     implementation_of,
     is_key_type,
     named,
     register,
+    warn,
+    x64,
 )
-from minijax.settings.number_types import warn, x64
-from minijax.settings.prng import custom_prng, default_implementation, legacy_key, seed_offset
-from minijax_stage2 import Tracer, bind1, typeof
+from minijax.settings.options import (
+    custom_prng,
+    default_implementation,
+    key_reuse_option,
+    legacy_key,
+    seed_offset,
+)
+from minijax.shardings.types import Division, division_of
+from minijax.transforms.transformations import vmap
+from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, typeof
 from minijax_stage2.errors import shown
+from minijax_stage2.shaped_array import dialect
+from minijax_stage2.source import Source, user_source
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
+
+# The primitives of random keys, each of which applies a function of the keys' implementation.
+#
+# An array of keys is treated as if the function were mapped over it by `vmap`.
+
+
+Avals = Sequence[ShapedArray]
+Shape = tuple[int, ...]
+
+random_seed_p = Primitive("random_seed")
+random_split_p = Primitive("random_split")
+random_fold_in_p = Primitive("random_fold_in")
+random_bits_p = Primitive("random_bits")
+
+
+def _require_keys(primitive: Primitive, keys: ShapedArray) -> None:
+    if not is_key_type(keys.dtype):
+        raise TypeError(f"{primitive}: expected keys, found {keys}")
+
+
+def _for_each(function: Callable[[Any], Any], x: Any) -> Any:
+    for _ in range(typeof(x).ndim):
+        function = vmap(function)
+    return function(x)
+
+
+def _seeded(seeds: Any, *, impl: Implementation) -> list[Any]:
+    return [_for_each(lambda seed: random_wrap(impl.seed(seed), impl), seeds)]
+
+
+def _split(keys: Any, *, shape: Shape) -> list[Any]:
+    impl = implementation_of(typeof(keys).dtype)
+    return [_for_each(lambda key: random_wrap(impl.split(random_unwrap(key), shape), impl), keys)]
+
+
+def _bits(keys: Any, *, bit_width: int, shape: Shape) -> list[Any]:
+    impl = implementation_of(typeof(keys).dtype)
+    return [_for_each(lambda key: impl.random_bits(random_unwrap(key), bit_width, shape), keys)]
+
+
+def _types_of_split(keys: ShapedArray, *, shape: Shape) -> Avals:
+    _require_keys(random_split_p, keys)
+    return [ShapedArray((*keys.shape, *shape), keys.dtype)]
+
+
+def _types_of_bits(keys: ShapedArray, *, bit_width: int, shape: Shape) -> Avals:
+    _require_keys(random_bits_p, keys)
+    if bit_width not in (8, 16, 32, 64):
+        raise TypeError(f"random_bits: bit_width must be 8, 16, 32 or 64, found {bit_width}")
+    return [ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))]
+
+
+for primitive, types, function in (
+    (random_seed_p, lambda seeds, *, impl: [ShapedArray(seeds.shape, impl.dtype)], _seeded),
+    (random_split_p, _types_of_split, _split),
+    (random_bits_p, _types_of_bits, _bits),
+):
+    declare(
+        primitive,
+        abstract_eval=types,
+        lower=lower_by(function),
+        vmap=leading_batch(primitive),
+        sharding=by_batch(primitive, 0),
+    )
+
+
+def _types_of_fold_in(keys: ShapedArray, data: ShapedArray) -> Avals:
+    """Along each axis, one operand may have size 1 while the other has another."""
+    _require_keys(random_fold_in_p, keys)
+    shapes = [x.shape for x in (keys, data) if x.ndim]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        shape = None
+    if shape is None or len(set(map(len, shapes))) > 1:
+        raise TypeError(f"random_fold_in: the shapes do not fit, found {keys} and {data}")
+    return [ShapedArray(shape, keys.dtype)]
+
+
+def _folded(keys: Any, data: Any) -> list[Any]:
+    """`fold_in` mapped over both operands where these have an axis, over one where it does."""
+    operands, ndims = [keys, data], [typeof(x).ndim for x in (keys, data)]
+    if not any(ndims):
+        impl = implementation_of(typeof(keys).dtype)
+        return [random_wrap(impl.fold_in(random_unwrap(keys), data), impl)]
+    sizes = [typeof(x).shape[0] if typeof(x).ndim else 1 for x in operands]
+    size = 0 if 0 in sizes else max(sizes)
+    axes: list[int | None] = []
+    for at, ndim in enumerate(ndims):
+        is_mapped = ndim > 0 and sizes[at] == size
+        if ndim and not is_mapped:
+            operands[at] = lax.squeeze(operands[at], (0,))
+        axes.append(0 if is_mapped else None)
+    return [vmap(lambda *each: _folded(*each)[0], tuple(axes))(*operands)]
+
+
+def _vmap_fold_in(
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], list[BatchDim]]:
+    """Align the mapped axes; an operand that is not mapped gets an axis of size 1."""
+    example_ndim = max(
+        typeof(x).ndim - (dim is not None) for x, dim in zip(values, dims, strict=True)
+    )
+
+    def aligned(x: Any, dim: BatchDim) -> Any:
+        if dim is None:
+            return lax.expand_dims(x, (0,)) if typeof(x).ndim else x
+        x = move_batch_dim(x, axis, dim, 0)
+        return lax.expand_dims(x, range(1, 2 + example_ndim - typeof(x).ndim))
+
+    return [bind1(random_fold_in_p, *map(aligned, values, dims))], [0]
+
+
+def _division_of_folded(
+    in_avals: Avals, out_avals: Avals, params: dict[str, Any]
+) -> list[Division]:
+    of_shape = [aval for aval in in_avals if aval.shape == out_avals[0].shape]
+    divisions = zip(*map(division_of, of_shape), strict=True)
+    return [agreed(random_fold_in_p, in_avals, divisions)]
+
+
+declare(
+    random_fold_in_p,
+    abstract_eval=_types_of_fold_in,
+    lower=lower_by(_folded),
+    vmap=_vmap_fold_in,
+    sharding=_division_of_folded,
+)
+
+
+# Uses of random keys, for `debug_key_reuse`: a primitive that marks a key as drawn from.
+#
+# While the setting is on, each function of `minijax.random` that draws from a key applies
+# `key_use` to it. Its evaluation marks the key, an Array, as used. `checks.key_reuse` finds the
+# uses in programs.
+
+
+_step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", "running", or none
+
+
+def looks_for_key_reuse() -> bool:
+    return bool(key_reuse_option.value) and _step.get() != "running"
+
+
+def is_staging_for_keys() -> bool:
+    """Return True if a function is staged only to see which keys it uses."""
+    return _step.get() == "staging"
+
+
+@contextmanager
+def in_step(step: str) -> Iterator[None]:
+    token = _step.set(step)
+    try:
+        yield
+    finally:
+        _step.reset(token)
+
+
+class KeyUse:
+    """A place where a function draws from a key."""
+
+    def __init__(self, function: str):
+        self.function = function
+        self.source: Source | None = user_source()
+
+    def __str__(self) -> str:
+        return f"by `{self.function}` at {self.source or 'an unknown line'}"
+
+
+_REMEDY = (
+    "What is drawn from one key is not independent. Make a new key for each use, by "
+    "`key, new = random.split(key)`; or say that it is meant, by random.clone(key)."
+)
+
+
+def used_twice(first: KeyUse, second: KeyUse) -> KeyReuseError:
+    return KeyReuseError(f"a random key is used twice: {first}, and {second}. {_REMEDY}")
+
+
+def used_in_each_round(loop: str, use: KeyUse) -> KeyReuseError:
+    return KeyReuseError(
+        f"a random key is used in each round of a {loop}: {use}. {_REMEDY} A loop carries the key "
+        "from round to round, or takes one key a round from an array of them."
+    )
+
+
+key_use_p = Primitive("key_use", higher_order=True)  # `use` is None where a key is cloned
+
+
+def note_key_use(function: str, key: Any) -> Any:
+    """`key`, of dtype `key<fry>`, once it is known that `function` draws from it."""
+    if Switch.used and looks_for_key_reuse():
+        return bind1(key_use_p, key, use=KeyUse(function))
+    return key
+
+
+def cloned(key: Any) -> Any:
+    """A clone of `key`."""
+    return bind1(key_use_p, key, use=None) if Switch.used and looks_for_key_reuse() else key
+
+
+def _evaluate(key: Any, *, use: KeyUse | None) -> list[Any]:
+    if use is not None:
+        take(key, use)
+    return [alias(key)]  # another object, and so another key
+
+
+declare_program(
+    key_use_p,
+    evaluate=_evaluate,
+    abstract_eval=lambda key, *, use: [key],
+    lower=lambda b, out_avals, key, *, use: [key],
+    vmap=lambda size, keys, dims, *, use: ([bind1(key_use_p, *keys, use=use)], dims),
+    sharding=as_operands,
+    jvp=None,
+    transpose=None,
+    partial_eval=None,
+    dce=None,
+    dependence=None,
+    order=None,
+    keys=None,
+    steps=None,
+)
+
+
+_uses: dict[int, tuple[Any, KeyUse]] = {}  # of keys that live, by their identity
+
+
+def use_of(key: Any) -> KeyUse | None:
+    entry = _uses.get(id(key))
+    return entry[1] if entry is not None and entry[0]() is key else None
+
+
+def mark(key: Any, use: KeyUse) -> None:
+    def forget(_: Any, number: int = id(key)) -> None:
+        _uses.pop(number, None)
+
+    _uses[id(key)] = weakref.ref(key, forget), use
+
+
+def take(key: Any, use: KeyUse) -> None:
+    """Mark an Array as used; it must not be marked already."""
+    earlier = use_of(key)
+    if earlier is not None and earlier is not use:
+        raise used_twice(earlier, use)
+    mark(key, use)
+
+
+# Random keys: making, splitting and converting them.
+#
+# A key is an element of a dtype such as `key<fry>`, which says how bits are made from it; or, in
+# the old style, an array of words of uint32, from which bits are made as
+# `config.default_prng_impl` says. Every function takes both kinds, and returns keys of the same
+# kind.
+
 
 UINT32 = np.dtype(np.uint32)
 Key = NewType("Key", Array)
@@ -315,7 +581,50 @@ def clone(key: ArrayLike) -> Array:
     return cloned(key) if isinstance(key, Tracer | Array) else lax.full_like(key, key)
 
 
+# Random bits, from which everything else is made.
+
+
+ShapeOrSize = int | Sequence[int]
+
+
+@operation(static=("shape", "dtype", "out_sharding"))
+def bits(
+    key: ArrayLike, shape: ShapeOrSize = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Random bits.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: an unsigned integer; of 32 bits by default, or 64 with `enable_x64`.
+
+    Raises:
+        ValueError: `dtype` is not unsigned, or `key` more than one key.
+
+    >>> random.bits(random.key(0), (2,)), random.bits(random.key(0), (2,), "uint8")
+    (Array([4070199207, 4202968722], dtype=uint32), Array([167, 146], dtype=uint8))
+    """
+    dtype = dialect().dtype_of("bits", f"uint{dialect().bits}" if dtype is None else dtype)
+    if dtype.kind != "u":
+        raise ValueError(f"bits: expected a dtype of unsigned integers, found {dtype}")
+    return random_bits(single_key("bits", key), dtype.itemsize * 8, sizes_of("bits", shape))
+
+
+def random_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
+    """Unsigned integers of `width` random bits from a single typed key."""
+    return bind1(random_bits_p, key, bit_width=width, shape=tuple(shape))
+
+
 __all__ = [
-    "Key", "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
+    "Key",
+    "PRNGKey",
+    "bits",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "split",
     "wrap_key_data",
-]  # fmt: skip
+]

@@ -23,9 +23,9 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from minijax import xla
+from minijax.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, record_event
 from minijax.settings.config import config
-from minijax.settings.monitoring import CACHE_HIT, CACHE_MISS, CACHE_USED, record_event
-from minijax.xla.compile_options import Options
+from minijax.xla.clients import Options
 from minijax_stage3.backend import Device, Executable
 
 _FORMAT = b"minijax compiled program 1\n"

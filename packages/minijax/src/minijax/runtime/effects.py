@@ -1,11 +1,25 @@
-"""Effects: which programs do more than return results, and so must run in any case."""
+"""Effects, their order, and the tokens that say it."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from minijax_stage2 import Primitive
-from minijax_stage3 import Jaxpr, JaxprEqn
+import numpy as np
+
+from minijax.runtime.array import Array, Placed
+from minijax.runtime.program_rules import ProgramRules
+from minijax.settings.number_types import no_numbers
+from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage2.shaped_array import float0
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, abstract_eval_rules, backend
+from minijax_stage3.array import Array as Stage3Array
+from minijax_stage3.array import new_buffer
 from minijax_stage3.dce import dce_rules
-from minijax_stage3.jaxpr import inner_jaxprs
+from minijax_stage3.executable import cached_by_jaxpr
+from minijax_stage3.jaxpr import Atom, inner_jaxprs
+from minijax_stage3.lowering import type_text
+
+# Effects: which programs do more than return results, and so must run in any case.
+
 
 DCERule = Callable[[Sequence[bool], JaxprEqn], tuple[list[bool], JaxprEqn | None]]
 
@@ -39,3 +53,207 @@ def define_dce(primitive: Primitive, rule: DCERule | None) -> None:
         return ([True] * len(eqn.invars), eqn) if rule is None else rule(used_outs, eqn)
 
     dce_rules[primitive] = dce
+
+
+# Tokens: values that hold nothing, and order what XLA does.
+
+
+_TOKEN = np.dtype([("Tok", np.bool_)])  # on the device, a token is an empty array of booleans
+no_numbers.add(_TOKEN)
+
+takes_tokens: set[Primitive] = set()  # of those that hold no programs
+
+
+class AbstractToken(ShapedArray):
+    """The type of tokens, of which there is one object, `abstract_token`.
+
+    >>> from minijax.extend.core import AbstractToken
+    >>> AbstractToken(), str(AbstractToken())
+    (AbstractToken(), 'Tok')
+    """
+
+    __slots__ = ()
+
+    is_opaque = True
+    plain = ShapedArray((0,), _TOKEN)
+
+    def __new__(cls) -> "AbstractToken":
+        return abstract_token
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AbstractToken, ()
+
+    def __repr__(self) -> str:
+        return "AbstractToken()"
+
+    def __str__(self) -> str:
+        return "Tok"
+
+    @staticmethod
+    def abstract_eval(
+        primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> list[ShapedArray]:
+        """Return the types of the results of a primitive that is given tokens.
+
+        Raises:
+            TypeError: it takes arrays; or it is `cond`, in which XLA knows no tokens.
+        """
+        chooses = primitive.name == "cond"
+        if chooses or not (primitive.higher_order or primitive in takes_tokens):
+            raise TypeError(
+                f"{primitive}: expected arrays, found a token, which holds nothing; pass tokens to "
+                "after_all, to jitted functions and loops, and through vmap with out_axes=None"
+            )
+        found: list[ShapedArray] = abstract_eval_rules[primitive](*in_avals, **params)
+        return found
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """Return the type as jaxprs show it."""
+        return str(self)
+
+    def to_tangent_aval(self) -> "AbstractToken":
+        """Return the type of tangents, which is the same."""
+        return self
+
+    to_ct_aval = to_tangent_aval
+
+    def update(self, **changes: Any) -> ShapedArray:
+        """Return the type, if nothing changes, and that of zero tangents for dtype float0.
+
+        Raises:
+            TypeError: anything else changes.
+        """
+        fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": False}
+        if changes.get("dtype") == float0:
+            return ShapedArray(self.shape, float0)
+        if {**fields, **changes} != fields:
+            raise TypeError(
+                "a token holds nothing, so it has no other shape or dtype, and cannot be mapped, "
+                "stacked or converted; pass it as it is, with in_axes=None"
+            )
+        return self
+
+
+def _the_type() -> AbstractToken:
+    aval = object.__new__(AbstractToken)
+    aval.shape, aval.dtype, aval.weak_type = (0,), _TOKEN, False
+    return aval
+
+
+@type_text.register
+def _(aval: AbstractToken) -> str:
+    return "!stablehlo.token"
+
+
+abstract_token = _the_type()
+
+
+class Token(Stage3Array):
+    """A token: what a program returns that another one is to follow.
+
+    Arguments:
+        buf: an Array or a buffer; the token is ready when it is.
+
+    >>> from minijax import lax
+    >>> token = lax.create_token()
+    >>> minijax.typeof(token), token.block_until_ready()
+    (AbstractToken(), None)
+    """
+
+    __slots__ = ("_buf",)
+
+    def __init__(self, buf: Any):
+        self._buf = buf
+        # That of an Array may lie anywhere; a token is passed on as one of the default device.
+        super().__init__(_empty() if isinstance(buf, Array) else buf, abstract_token)
+
+    @property
+    def held(self) -> backend.Buffer:
+        """The buffer that is ready when the token is."""
+        return self._buf.buffer if isinstance(self._buf, Array) else self._buf
+
+    def block_until_ready(self) -> None:
+        """Wait until what made the token is done."""
+        self._buf.block_until_ready()
+
+    __repr__ = __str__ = object.__repr__
+
+
+def new_token() -> Token:
+    """Return a token that is ready."""
+    return Token(_empty())
+
+
+def _empty() -> backend.Buffer:
+    aval = ShapedArray(abstract_token.shape, np.bool_)
+    return new_buffer(np.zeros(aval.shape, np.bool_), aval)
+
+
+def result_of_type(buffer: backend.Buffer, call_key: ShapedArray | Placed) -> Any:
+    """Return a result of a program, an Array or a token."""
+    if call_key is abstract_token:
+        return Token(buffer)
+    if isinstance(call_key, Placed):
+        x = call_key.array(buffer)
+        return Token(x) if x.aval is abstract_token else x
+    return Array(buffer, call_key)
+
+
+# Ordered effects: a pass over jaxprs that makes the order of callbacks explicit.
+#
+# XLA orders operations by data dependence. So each callback takes a token, a boolean that the
+# previous callback returned, and returns one for the next. A program inside another takes and
+# returns a token; a loop carries it.
+
+
+TOKEN = ShapedArray((), np.bool_)  # the type of a token
+
+# `rule(with_token, eqn, token, following) -> eqns`: the equations that do what `eqn` does after
+# whatever returned `token`, and return `following`. `with_token` makes a program that takes and
+# returns a token, last. None: its effects are unordered.
+order_rules = ProgramRules("ordered effects", "order_rules")
+
+
+# --8<-- [start:order]
+def in_order(jaxpr: Jaxpr) -> Jaxpr:
+    """Return `jaxpr` with tokens that order its effects."""
+    if not has_effects(jaxpr):
+        return jaxpr
+    eqns, _ = _one_after_another(jaxpr.eqns, Literal(np.bool_(False), TOKEN))
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
+
+
+@cached_by_jaxpr
+def _with_token(jaxpr: Jaxpr) -> Jaxpr:
+    """`jaxpr` with a token as its last argument, and the next one as its last result."""
+    token = Var(TOKEN)
+    eqns, last = _one_after_another(jaxpr.eqns, token)
+    return Jaxpr([], [*jaxpr.invars, token], eqns, [*jaxpr.outvars, last])
+
+
+def _one_after_another(eqns: list[JaxprEqn], token: Atom) -> tuple[list[JaxprEqn], Atom]:
+    ordered = []
+    for eqn in eqns:
+        if has_effects(eqn):
+            following = Var(TOKEN)
+            ordered += _rule_of(eqn.primitive)(_with_token, eqn, token, following)
+            token = following
+        else:
+            ordered.append(eqn)
+    return ordered, token
+
+
+# --8<-- [end:order]
+
+
+def _rule_of(primitive: Primitive) -> Callable[..., list[JaxprEqn]]:
+    rule = order_rules.of(primitive)
+    if rule is None:
+        raise NotImplementedError(
+            f"{primitive}: a function inside of it calls Python, as debug.print does, "
+            "and nothing says in which order. Call Python before or after it"
+        )
+    return rule
+
+
+__all__ = ["AbstractToken", "Token", "abstract_token"]

@@ -1,9 +1,4 @@
-"""Evaluation in the full library: by XLA, into Arrays, with JAX's number types.
-
-The stages evaluate numpy arrays with numpy, in its 64 bits. While a function of this library runs,
-another evaluator is at the bottom of the tracer stack, and Python numbers have 32 bits, unless
-`enable_x64` is set. Users of a single stage see nothing of this.
-"""
+"""Evaluation outside of programs: by XLA, into Arrays, with JAX's number types."""
 
 from __future__ import annotations
 
@@ -11,15 +6,14 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from minijax.errors.argument_errors import blame_argument
+from minijax.errors.arguments import blame_argument
 from minijax.errors.tracebacks import hide_frames
-from minijax.runtime import switched_on
-from minijax.runtime.array import of_library, some_placed
+from minijax.runtime.array import is_evaluating, of_library, some_placed
 from minijax.runtime.partitioning import evaluate_jaxpr, evaluate_partitioned
 from minijax.runtime.places import places_of
 from minijax.runtime.program import call, compile_primitive
-from minijax.settings.config import Switch
-from minijax.settings.debugging import require_execution
+from minijax.settings.config import Switch, reusable_context
+from minijax.settings.later import later
 from minijax.settings.number_types import (
     dtype_promotion,
     library_number_types,
@@ -29,14 +23,73 @@ from minijax.settings.number_types import (
     types_in_function,
     x64,
 )
-from minijax.settings.reusable_contexts import reusable_context
+from minijax.settings.options import (
+    infs_option,
+    key_reuse_option,
+    nans_option,
+    require_execution,
+    tracer_leaks_option,
+)
 from minijax.settings.tracers import adopted, adopted_traces
 from minijax_stage1 import current_interpreter, interpreter
-from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import Primitive, impl_rules, shaped_array, tree_map, typeof
+from minijax_stage1.interpreter import evaluator, set_interpreter
+from minijax_stage2 import Primitive, Trace, Tracer, impl_rules, shaped_array, tree_map, typeof
 from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.jit import jit_p
+
+# The checks of evaluation and calls while their switches are on.
+#
+# Nothing here is called before some switch has been on (`Switch.used`), and a check is imported
+# once its own is, so that they cost nothing otherwise.
+
+
+_check_keys = later("minijax.checks", "check_keys")
+_call_with_keys_checked = later("minijax.checks", "call_with_checked_keys")
+_check_numbers = later("minijax.checks", "check_numbers")
+_call_with_numbers_checked = later("minijax.checks", "call_with_checked_numbers")
+_check_leaks = later("minijax.checks", "check_leaks")
+_check_trace = later("minijax.checks", "check_trace")
+
+
+def after_primitive(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
+) -> None:
+    """Check the evaluation of a primitive."""
+    if key_reuse_option.value:
+        _check_keys(primitive, args, params)
+    if nans_option.value or infs_option.value:
+        _check_numbers(primitive, args, params, outs)
+
+
+def after_function() -> None:
+    """Check what is left when a function of the library returns to code that nothing transforms."""
+    if tracer_leaks_option.value:
+        _check_leaks()
+
+
+def adds_equations() -> bool:
+    """Return True if a check has functions write more equations, of which each is another."""
+    return bool(key_reuse_option.value)
+
+
+def call_checked(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """The result of a jitted function, in a tuple, if a check makes the call; otherwise None."""
+    result: tuple[Any] | None = None
+    if key_reuse_option.value:
+        result = _call_with_keys_checked(function, args, kwargs)
+    if result is None and (nans_option.value or infs_option.value):
+        result = _call_with_numbers_checked(function, args, kwargs)
+    if result is None and tracer_leaks_option.value:
+        _check_trace(function, args, kwargs)
+    return result
+
+
+# Evaluation in the full library: by XLA, into Arrays, with JAX's number types.
+#
+# The stages evaluate numpy arrays with numpy, in its 64 bits. While a function of this library
+# runs, another evaluator is at the bottom of the tracer stack, and Python numbers have 32 bits,
+# unless `enable_x64` is set. Users of a single stage see nothing of this.
 
 
 @reusable_context
@@ -130,7 +183,7 @@ class DeviceTrace(EvalTrace):
             else:
                 outs = call(compile_primitive(primitive, in_avals, params), args)
         if Switch.used:
-            switched_on.after_primitive(primitive, args, params, outs)
+            after_primitive(primitive, args, params, outs)
         return outs
 
 
@@ -186,7 +239,7 @@ def evaluated_by_library(function: Function) -> Function:
             with library_evaluation():
                 result = function(*args, **kwargs)
             if Switch.used:
-                switched_on.after_function()
+                after_function()
             return result
         except Exception as error:
             try:
@@ -218,3 +271,59 @@ def made_of_operations(function: Function) -> Function:
             return function(*args, **kwargs)
 
     return evaluated_by_library(in_function)  # type: ignore[return-value]
+
+
+# Contexts in which operations on known values are computed at once instead of staged.
+
+
+class CompileTimeTrace(Trace):
+    """Evaluates operations without tracers, and leaves the rest to the enclosing traces."""
+
+    transformation = "evaluation at compile time"
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
+        if any(isinstance(x, Tracer) for x in args):
+            return self.leave_to_parent(primitive, args, params)
+        return device_trace.process(primitive, args, params)
+
+
+@reusable_context
+def ensure_compile_time_eval() -> Iterator[None]:
+    """A context in which operations on known values are computed during tracing.
+
+    So Python can branch on their values.
+
+    >>> import minijax
+    >>> import minijax.numpy as jnp
+    >>> @minijax.jit
+    ... def f(x):
+    ...     with ensure_compile_time_eval():
+    ...         steps = jnp.arange(3).sum()
+    ...         return x + 1 if steps > 2 else x
+    >>> f(1)
+    Array(2, dtype=int32, weak_type=True)
+    """
+    if is_evaluating():
+        yield
+        return
+    with CompileTimeTrace().run():
+        yield
+
+
+@reusable_context
+def eval_context() -> Iterator[None]:
+    """A context in which no transformation is at work: operations on tracers are errors.
+
+    >>> from minijax.core import eval_context
+    >>> @minijax.jit
+    ... def f(x):
+    ...     with eval_context():
+    ...         steps = int(jnp.arange(3).sum())
+    ...     return x * steps
+    >>> f(2)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    with set_interpreter(evaluator):
+        yield

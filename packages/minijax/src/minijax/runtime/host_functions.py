@@ -8,8 +8,7 @@ from weakref import WeakValueDictionary
 
 from minijax import xla
 from minijax.runtime.inspection import PartitionedModule
-from minijax.runtime.lowering import Module
-from minijax.runtime.sharding_text import everywhere, on_each_device, on_first_device
+from minijax.runtime.lowering import Module, everywhere, on_each_device, on_first_device
 from minijax_stage2 import ShapedArray
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 

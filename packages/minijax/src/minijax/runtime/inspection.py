@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax import xla
-from minijax.runtime.lowering import Function, Module
+from minijax.runtime.lowering import Function, Module, constrained
 from minijax.runtime.program import ADDRESS
-from minijax.runtime.sharding_text import constrained
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.types import of_types, sharded_type, sharding_of_type

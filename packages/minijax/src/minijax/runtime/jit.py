@@ -1,11 +1,9 @@
-"""`jit` with JAX's options, and little overhead per call.
-
-The rules of a jitted function are those of stage 3.
-"""
+"""`jit` with JAX's options, and little overhead per call."""
 
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from threading import RLock
 from types import FunctionType, MethodType
 from typing import Any, overload
@@ -13,17 +11,11 @@ from weakref import WeakSet
 
 from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
-from minijax.pytrees.fast_flatten import fast_flatten
-from minijax.runtime import ahead_of_time as stages
-from minijax.runtime import switched_on
-from minijax.runtime.array import Array
-from minijax.runtime.conversion import tree_to_arrays, type_of
-from minijax.runtime.current import is_evaluating
+from minijax.runtime import evaluation as switched_on
+from minijax.runtime import stages
+from minijax.runtime.array import Array, is_evaluating, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
-from minijax.runtime.inline import Inline, is_early
-from minijax.runtime.not_given import not_given
 from minijax.runtime.observers import RETRACED, observed
-from minijax.runtime.pickling import PickledByName
 from minijax.runtime.pipeline import (
     AnyProgram,
     Cache,
@@ -56,13 +48,12 @@ from minijax.runtime.signature import (
     types_of_leaves,
 )
 from minijax.settings.config import Switch
-from minijax.settings.debugging import (
-    disable_jit_option,
-    require_execution,
-)
 from minijax.settings.later import later
+from minijax.settings.names import PickledByName
+from minijax.settings.options import disable_jit_option, require_execution
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
+from minijax.xla.trees import fast_flatten
 from minijax_stage1.interpreter import current_interpreter, in_context
 from minijax_stage2 import ShapedArray, bind, typeof
 from minijax_stage2.arguments import argument_names, require_function
@@ -73,6 +64,61 @@ from minijax_stage2.tree import tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.jit import jit_p
 from minijax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify
+
+# The default of arguments for which None is a value.
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+not_given: Any = _NotGiven()
+
+
+# `Inline`: where the calls of a jitted function become part of the program around them.
+
+
+class Inline(Enum):
+    """The moment when a call of a jitted function in another program becomes its operations.
+
+    Attributes:
+        JAX_EARLY: as the program around it is traced, so that its jaxpr has no call.
+        JAX_LATE: the jaxpr has a call. This and the others are the same here, for XLA puts all
+            functions of a module together.
+        XLA_EARLY: as JAX_LATE.
+        XLA_LATE: as JAX_LATE.
+        AUTO: as JAX_LATE.
+
+    >>> double = minijax.jit(lambda x: 2.0 * x, inline=minijax.Inline.JAX_EARLY)
+    >>> minijax.make_jaxpr(lambda x: double(x))(1.0)
+    { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
+
+
+def is_early(inline: Any) -> bool:
+    """Return True if there is to be no call in jaxprs.
+
+    Raises:
+        TypeError: `inline` is neither a bool nor an `Inline`.
+    """
+    if type(inline) is bool:
+        return inline
+    if not isinstance(inline, Inline):
+        raise TypeError(f"jit: inline must be a bool or an Inline, found {shown(inline)}")
+    return inline is Inline.JAX_EARLY
+
+
+# `jit` with JAX's options, and little overhead per call.
+#
+# The rules of a jitted function are those of stage 3.
+
 
 _REMEDY = f"{CLOSE_OVER}, or made static by static_argnums or static_argnames"
 

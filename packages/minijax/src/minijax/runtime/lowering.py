@@ -1,37 +1,235 @@
-"""The library's lowering: stage 3's, with what its own programs need besides.
+"""The library's lowering: stage 3's, with what its own programs need besides."""
 
-That is the platform of a module, rules for keys and complex numbers, the order of effects, names of
-parts, frontend attributes, and attributes of arguments and results.
+from __future__ import annotations
 
-While a module is written, locations mark the operations that have frontend attributes. MLIR, which
-knows where each operation has them, then writes the text once more.
-"""
-
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+import minijax_stage3 as stage3
 from minijax import xla
-from minijax.runtime.frontend_attributes import Attributes
-from minijax.runtime.lowering_templates import (
-    FIRST,
-    SEPARATOR,
-    UNWRITTEN,
-    Templates,
-    TextTemplate,
-    known_templates,
-)
+from minijax.monitoring import LOWERED
+from minijax.runtime.effects import in_order
 from minijax.runtime.observers import observed
-from minijax.runtime.ordered_effects import in_order
-from minijax.settings.monitoring import LOWERED
-from minijax.xla.mlir import ir, parsed
+from minijax.settings.options import make_user_context
+from minijax.shardings.partition_spec import PartitionSpec
+from minijax.shardings.sharding import NamedSharding
+from minijax.xla.executables import ir, parsed
 from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage2.errors import shown
+from minijax_stage2.shaped_array import Dialect, dialect
 from minijax_stage2.source import Source
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, lowering_rules
-from minijax_stage3.lowering import FunctionBuilder, ModuleBuilder, Value, quoted, symbol
+from minijax_stage3.lowering import FunctionBuilder, ModuleBuilder, Value, mlir_type, symbol
+
+# Templates: the text of an operation, with placeholders for the names and the location.
+#
+# The text of most operations depends on types and parameters alone. So their lowering rule runs
+# once for these, and writes a template, which every equation like it fills in.
+
+
+SEPARATOR = "\0"  # of the lines of a template
+FIRST = 1_000_000_000  # placeholders are names with numbers that no program reaches
+_PLACEHOLDER = re.compile(r"%(1\d{9})")
+
+UNWRITTEN = object()
+Templates = dict[Any, Any]
+
+
+class TextTemplate:
+    """Lines of text that stand for any equation of some types and parameters.
+
+    The text is the concatenation of items of a list: the names of the operands, the location, new
+    names, and the parts of the text that are always the same.
+
+    Attributes:
+        new_names: how many new names there are.
+        parts: the parts that are always the same.
+        chosen: function from that list to the items in the order of the text.
+        outs: for each result the position of its name in that list, and a suffix: `#1`.
+        simple: `(begin, operation, comma, types)`, if the text is one operation with one result,
+            which takes the operands in order: `%2 = stablehlo.add %0, %1 : tensor<f32>`.
+    """
+
+    __slots__ = ("chosen", "new_names", "outs", "parts", "simple")
+
+    def __init__(self, operands: int, lines: Sequence[str], outs: Sequence[Value], new_names: int):
+        found = _PLACEHOLDER.split(SEPARATOR.join(lines))
+        places = [int(number) - FIRST for number in found[1::2]]
+        self.new_names = new_names
+        self.parts = found[::2]
+        chosen = [operands + 1 + new_names + number // 2 for number in range(len(found))]
+        chosen[1::2] = places
+        self.chosen = itemgetter(*chosen)
+        named = [_PLACEHOLDER.split(x.name) for x in outs]
+        self.outs = [(int(number) - FIRST, suffix) for _, number, suffix in named]
+        self.simple: tuple[str, str, str, str] | None = None
+        in_order = [operands + 1, *range(operands + 1)]
+        if (places, self.outs, new_names) == (in_order, [(operands + 1, "")], 1):
+            begin, operation, *between, _ = self.parts
+            types = between.pop() if between else ""
+            comma = between[0] if between else ""
+            if between == [comma] * len(between):
+                self.simple = begin, operation, comma, types
+
+
+_known: dict[tuple[Any, str, Dialect], Templates] = {}
+_MOST = 16_384
+
+
+def known_templates(platform: str, indent: str) -> Templates:
+    """The templates for a platform, at an indentation, under the current types of numbers.
+
+    None stands for operations that have none: their text depends on the module, too.
+    """
+    templates = _known.setdefault((platform, indent, dialect()), {})
+    if len(templates) > _MOST:
+        templates.clear()
+    return templates
+
+
+# Shardings in the text of a module, in Shardy's notation.
+
+
+UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
+
+# True while the text of what each device runs by itself is written.
+on_each_device: ContextVar[bool] = ContextVar("on_each_device", default=False)
+
+# The mesh of that, where its axes are not `Manual` all.
+mesh_of_devices: ContextVar[Any] = ContextVar("mesh_of_devices", default=None)
+
+
+def declared_mesh(module: ModuleBuilder, mesh: Any) -> str:
+    """The name of a mesh in a module, which declares it on first use."""
+    key = "mesh", mesh.shape_tuple
+    if key not in module.names:
+        count = sum(isinstance(each, tuple) and each[0] == "mesh" for each in module.names)
+        name = module.names[key] = f"mesh_{count}" if count else "mesh"
+        axes = ", ".join(f"{quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
+        module.functions.append(f"  sdy.mesh @{name} = <[{axes}]>")
+    return module.names[key]
+
+
+def division_text(
+    module: ModuleBuilder, mesh: Any, spec: PartitionSpec, ndim: int, is_open: bool = False
+) -> str:
+    """A spec in Shardy's notation: `<@mesh, [{"x"}, {}]>`; if it is open, axes may be added."""
+    entries = [*spec, *[None] * (ndim - len(spec))]
+    axes = [
+        "{" + ", ".join([*map(quoted, names), *["?"] * (is_open or entry is UNCONSTRAINED)]) + "}"
+        for entry, names in zip(entries, PartitionSpec(*entries).names(), strict=True)
+    ]
+    return f"<@{declared_mesh(module, mesh)}, [{', '.join(axes)}]>"
+
+
+def constrained(
+    b: FunctionBuilder, x: Value, sharding: NamedSharding, is_open: bool = False
+) -> Value:
+    """`x`, divided as a sharding says; if that is open, further, as the compiler likes."""
+    division = division_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim, is_open)
+    return _constrained(b, x, division)
+
+
+def _constrained(b: FunctionBuilder, x: Value, division: str) -> Value:
+    operation = f"sdy.sharding_constraint {x.name} {division} : {mlir_type(x.aval)}"
+    (out,) = b.emit(operation, x.aval)
+    return out
+
+
+def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
+    """The MLIR attribute for the sharding of an argument or a result."""
+    division = division_text(module, sharding.mesh, sharding.spec, ndim)
+    return f"{{sdy.sharding = #sdy.sharding{division}}}"
+
+
+def undivided_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
+    """`x`, replicated if the devices do not divide these sizes evenly."""
+    devices = math.prod([size for _, size in _first_mesh(b.module) or ()])
+    return x if all(count % devices == 0 for count in counts) else undivided(b, x)
+
+
+def undivided(b: FunctionBuilder, x: Value) -> Value:
+    """`x`, replicated, if the program is a partitioned one."""
+    return x if _first_mesh(b.module) is None or on_each_device.get() else everywhere(b, x)
+
+
+def everywhere(b: FunctionBuilder, x: Value) -> Value:
+    """`x`, replicated, in a module that declares a mesh."""
+    division = ", ".join(["{}"] * x.aval.ndim)
+    name = b.module.names["mesh", _first_mesh(b.module)]
+    return _constrained(b, x, f"<@{name}, [{division}]>")
+
+
+def _first_mesh(module: ModuleBuilder) -> Any:
+    meshes = [key[1] for key in module.names if isinstance(key, tuple) and key[0] == "mesh"]
+    return meshes[0] if meshes else None
+
+
+def on_first_device(module: ModuleBuilder, count: int) -> str:
+    """The sharding of an operation of `count` results that only the first device does."""
+    key = "the first device"
+    if key not in module.names:
+        module.names[key] = "first_device"
+        module.functions.append("  sdy.mesh @first_device = <[], device_ids=[0]>")
+    return f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * max(count, 1))}]>"
+
+
+def quoted(axis: Any) -> str:
+    """The name of an axis of a mesh in MLIR."""
+    return f'"{symbol(str(axis))}"'
+
+
+def joined(given: str | None, more: str) -> str:
+    """Merge two attribute dictionaries in MLIR notation."""
+    return more if not given else f"{given[:-1]}, {more[1:]}"
+
+
+# Frontend attributes: names and texts that operations bring along for the passes of XLA.
+
+
+Attributes = tuple[tuple[str, str], ...]
+
+# The attributes of the operations that are staged now, a part of the keys of all programs.
+attributes_in_context = make_user_context(())
+
+
+def as_attributes(given: Mapping[str, Any]) -> Attributes:
+    """Attributes in the order of their names, with values as texts."""
+    return tuple(
+        sorted(
+            (name, str(x).lower() if isinstance(x, bool) else str(x)) for name, x in given.items()
+        )
+    )
+
+
+def checked_attributes(caller: str, given: Any) -> Attributes:
+    """`as_attributes` of a mapping from names to str, bool, int or float; else TypeError."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{caller}: expected a dict of metadata, found {shown(given)}")
+    for name, x in given.items():
+        if not isinstance(x, str | int | float):
+            raise TypeError(
+                f"{caller}: {name} must be a str, bool, int or float, found {shown(x)} of type "
+                f"{type(x).__name__}"
+            )
+    return as_attributes(given)
+
+
+# The library's lowering: stage 3's, with what its own programs need besides.
+#
+# That is the platform of a module, rules for keys and complex numbers, the order of effects,
+# names of parts, frontend attributes, and attributes of arguments and results.
+#
+# While a module is written, locations mark the operations that have frontend attributes. MLIR,
+# which knows where each operation has them, then writes the text once more.
+
 
 Avals = Sequence[ShapedArray]
 Rule = Callable[..., Sequence[Value]]
@@ -61,14 +259,14 @@ class Module(ModuleBuilder):
         self.result_attributes = result_attributes
         self.attributed: list[Attributes] = []
 
-    def function(self) -> "Function":
+    def function(self) -> Function:
         return Function(self)
 
     def location(self, eqn: JaxprEqn) -> str:
         """The place in the user's program, with the name of the part that the equation is in."""
         place = super().location(eqn)
         scope = getattr(eqn.source, "scope", "")
-        return f"loc({quoted(f'{scope}/{eqn.primitive}')}({place[4:]})" if scope else place
+        return f"loc({stage3.quoted(f'{scope}/{eqn.primitive}')}({place[4:]})" if scope else place
 
     def text(self, name: str) -> str:
         return self._with_attributes(super().text(name))

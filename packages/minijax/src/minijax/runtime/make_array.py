@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
-from minijax.runtime.array import Array, array, placed, put, read
-from minijax.runtime.conversion import check_shape
-from minijax.runtime.dtypes import DTypeLike
+from minijax.dtypes import DTypeLike
+from minijax.runtime.array import Array, array, check_shape, placed, put, read
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.counted import counted
+from minijax.settings.names import counted
 from minijax.shardings.mesh import Mesh
-from minijax.shardings.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
-from minijax.shardings.trees import shardings_for
+from minijax.shardings.sharding import (
+    Index,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    shardings_for,
+)
 from minijax.shardings.types import type_at, unsharded
 from minijax_stage2 import ShapedArray, Tracer, tree_flatten, typeof
 from minijax_stage2.errors import shown

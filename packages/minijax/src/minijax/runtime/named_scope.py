@@ -10,11 +10,11 @@ from functools import cache
 from types import CodeType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from minijax.errors.argument_errors import require_fit
+from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
-from minijax.runtime.frontend_attributes import attributes_in_context
-from minijax.runtime.wrapping import wraps
-from minijax.settings.reusable_contexts import reusable_context
+from minijax.runtime.lowering import attributes_in_context
+from minijax.settings.config import reusable_context
+from minijax.settings.names import wraps
 from minijax.settings.tracers import interpreter_of_library
 from minijax_stage1 import current_interpreter
 from minijax_stage2.arguments import require_function

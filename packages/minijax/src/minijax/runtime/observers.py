@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 
+from minijax.monitoring import COMPILED, LOWERED, TRACED, has_listeners, recorded
 from minijax.settings.config import Switch, config
-from minijax.settings.debugging import logged, logs_compiles, no_tracing_option, refused
 from minijax.settings.later import later
-from minijax.settings.monitoring import COMPILED, LOWERED, TRACED, has_listeners, recorded
+from minijax.settings.options import logged, logs_compiles, no_tracing_option, refused
 
 RETRACED = "retraced"  # no program is known for a call: the function, and what it looks up
 BY_XLA = "by XLA"  # a text is compiled, as it is not in the cache

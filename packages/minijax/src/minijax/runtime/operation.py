@@ -10,20 +10,18 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from minijax.errors.argument_errors import blame_argument, hints_of, is_of_numbers, require_fit
-from minijax.runtime.array import Array, place
-from minijax.runtime.conversion import given_type, with_own_conversions
-from minijax.runtime.copied_functions import Templates, not_copied
+from minijax.errors.arguments import blame_argument, hints_of, is_of_numbers, require_fit
+from minijax.runtime.array import Array, given_type, place, with_own_conversions
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.pipeline import CompileOptions
 from minijax.runtime.places import DefaultPlacement, Places
 from minijax.runtime.signature import StaticArguments
+from minijax.runtime.templates import Templates, not_copied
 from minijax.settings.number_types import set_number_types, types_in_function
 from minijax.settings.tracers import adopted, adopted_traces
-from minijax.shardings.resharding import dividing
-from minijax.shardings.sharding import Sharding
-from minijax.shardings.trees import chosen_sharding
+from minijax.shardings.sharding import Sharding, chosen_sharding
+from minijax.shardings.types import dividing
 from minijax_stage2 import tree_map, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import dialect, numpys_dialect

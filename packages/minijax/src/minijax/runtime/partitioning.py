@@ -12,10 +12,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from minijax import xla
-from minijax.errors.classes import CompileError
+from minijax.errors import CompileError
 from minijax.runtime.array import Array, Placed, placed, put
+from minijax.runtime.effects import abstract_token, result_of_type
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
-from minijax.runtime.lowering import Module, lower, recorded_lower
+from minijax.runtime.lowering import Module, argument, joined, lower, recorded_lower
 from minijax.runtime.places import DefaultPlacement, Places, Shardings, is_elsewhere, places_of
 from minijax.runtime.program import (
     call,
@@ -24,9 +25,7 @@ from minijax.runtime.program import (
     compile_text,
     once_for_jaxpr,
 )
-from minijax.runtime.sharding_text import argument, joined
-from minijax.runtime.tokens import abstract_token, result_of_type
-from minijax.settings.counted import counted
+from minijax.settings.names import counted
 from minijax.shardings.division import plain_mesh, sharding_of_division
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec

@@ -1,26 +1,19 @@
-"""The way of a function, in order: it is traced, goes through passes, is lowered and compiled.
-
-1. `trace`: Python runs the function once, which leaves a jaxpr and its constants.
-2. `PASSES`: each takes a jaxpr and gives an equivalent one, which needs less.
-3. `Compilation.text`: the jaxpr is lowered to StableHLO, its effects in order (`lowering`).
-4. `Compilation.compiled`: XLA compiles that, or the cache on disk has the result (`program`).
-5. `Compilation.program`: what calls run.
-
-A function on several devices is lowered and compiled by `partitioning`. `observers` has those who
-look on at the steps: the log, listeners, notices, explanations.
-"""
+"""The way of a function, in order: it is traced, goes through passes, is lowered and compiled."""
 
 from __future__ import annotations
 
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax import xla
-from minijax.errors.classes import CompileError, JaxRuntimeError
+from minijax.errors import CompileError, JaxRuntimeError
+from minijax.monitoring import TRACED
 from minijax.runtime.array import Array, buffer_here
 from minijax.runtime.lowering import Module, recorded_lower
 from minijax.runtime.observers import observed
@@ -35,23 +28,177 @@ from minijax.runtime.program import (
     executor,
     once_for_jaxpr,
 )
-from minijax.runtime.recursion import refusing_recursion
 from minijax.runtime.signature import StaticArguments, resolve_arguments
-from minijax.runtime.uniform_constants import without_uniform
-from minijax.settings.effort_levels import with_levels, with_settings
-from minijax.settings.monitoring import TRACED
+from minijax.settings.options import with_levels, with_settings
 from minijax_stage2 import ShapedArray, Tracer, tree_leaves
 from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.errors import shown
-from minijax_stage2.source import name_of, user_source
+from minijax_stage2.primitives import (
+    ARITHMETIC,
+    COMPARISONS,
+    UNARY,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    transpose_p,
+)
+from minijax_stage2.source import is_machinery, name_of, user_source
 from minijax_stage2.tree import PyTreeDef
-from minijax_stage3 import Jaxpr
+from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import new_buffer
-from minijax_stage3.executable import CompiledJaxpr, device_type
-from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.executable import CompiledJaxpr, cached_by_jaxpr, device_type
+from minijax_stage3.jaxpr import Literal, consts_as_invars
 from minijax_stage3.jit_rules import smaller_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
+
+# Unbounded recursion of functions while they are traced.
+
+
+_being_traced: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("being_traced", default=())
+
+
+class refusing_recursion:
+    """A context in which a RecursionError names the function that calls itself.
+
+    Arguments:
+        caller: the transformation that traces.
+        function: the function that is traced in the block. If it is being traced already, it is the
+            cause of the full stack.
+    """
+
+    __slots__ = ("caller", "function", "previous")
+
+    def __init__(self, caller: str, function: Callable[..., Any]):
+        self.caller, self.function = caller, function
+
+    def __enter__(self) -> None:
+        self.previous = _being_traced.get()
+        _being_traced.set((*self.previous, self.function))
+
+    def __exit__(self, cls: Any, error: Any, traceback: Any) -> None:
+        _being_traced.set(self.previous)
+        if cls is RecursionError and any(each is self.function for each in self.previous):
+            raise RecursionError(
+                f"{self.caller}: {name_and_place_of(self.function)} calls itself, and is traced "
+                "anew at each call, without end: for conditions are not known while it is traced. "
+                "Use while_loop or scan for what is repeated, or do not jit the function that "
+                "calls itself."
+            ) from None
+
+
+def name_and_place_of(f: Any) -> str:
+    """Return the name of `f` for a message, with the file and line where it is written."""
+    named = f"`{name_of(f)}`"
+    while isinstance(f, partial):
+        f = f.func
+    code = getattr(_unwrapped(f), "__code__", None)
+    if code is None or is_machinery[code.co_filename]:
+        return named
+    return f"{named} at {code.co_filename}:{code.co_firstlineno}"
+
+
+def _unwrapped(f: Any) -> Any:
+    while hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
+    return f
+
+
+# Closed-over arrays of one repeated number, such as `np.zeros((1000, 1000))`.
+#
+# Such an array is not copied to the device: the program holds the number, and broadcasts it if
+# XLA fuses that with its uses. A product, for example, would need the array in memory, and XLA
+# would fill it at every call.
+
+
+_SMALLEST = 2**20  # bytes; smaller ones are not worth looking through
+_CHUNK = 2**20  # elements that are compared at once
+
+_FUSED = {*ARITHMETIC, *COMPARISONS, *UNARY, select_n_p, reduce_sum_p}
+_VIEWS = {broadcast_in_dim_p, convert_element_type_p, reshape_p, transpose_p}
+
+_Number = tuple[int, bytes]  # the position of a constant, and the number in its own dtype
+
+
+def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[bool]]:
+    """Write large uniform constants into a program.
+
+    Arguments:
+        jaxpr: the program, whose first arguments are the constants.
+        consts: their values.
+
+    Returns:
+        The program, `jaxpr` itself if no constant is uniform; and whether each argument is still
+        one.
+    """
+    numbers = [
+        (position, number)
+        for position, x in enumerate(consts)
+        if (number := _uniform_number(x, jaxpr.invars[position].aval)) is not None
+        and _is_fused(jaxpr, jaxpr.invars[position])
+    ]
+    written = {position for position, _ in numbers}
+    kept = [position not in written for position in range(len(jaxpr.invars))]
+    return (_with_literals(jaxpr, tuple(numbers)) if numbers else jaxpr), kept
+
+
+def _is_fused(jaxpr: Jaxpr, var: Var) -> bool:
+    """Return True if a program nowhere needs an argument, or a view of it, in memory."""
+    views = {var}
+    for eqn in jaxpr.eqns:
+        if views.isdisjoint(eqn.invars):
+            continue
+        if eqn.primitive in _VIEWS:
+            views.update(eqn.outvars)
+        elif eqn.primitive not in _FUSED:
+            return False
+    return views.isdisjoint(jaxpr.outvars)
+
+
+@cached_by_jaxpr
+def _with_literals(jaxpr: Jaxpr, numbers: tuple[_Number, ...]) -> Jaxpr:
+    eqns = []
+    for position, number in numbers:
+        var = jaxpr.invars[position]
+        literal = Literal(np.frombuffer(number, var.aval.dtype)[0], ShapedArray((), var.aval.dtype))
+        params = {"shape": var.aval.shape, "broadcast_dimensions": ()}
+        eqns.append(JaxprEqn(broadcast_in_dim_p, [literal], [var], params))
+    written = {position for position, _ in numbers}
+    invars = [var for position, var in enumerate(jaxpr.invars) if position not in written]
+    return Jaxpr([], invars, [*eqns, *jaxpr.eqns], jaxpr.outvars)
+
+
+def _uniform_number(x: Any, aval: ShapedArray) -> bytes | None:
+    """The number of which a large numpy array consists, bit by bit; None for other arrays."""
+    if not isinstance(x, np.ndarray) or x.nbytes < _SMALLEST or x.dtype.kind not in "biuf":
+        return None
+    flat = x.reshape(-1, order="A")
+    if not np.may_share_memory(flat, x):  # strides that no flat array has: a copy was made
+        return None
+    words = flat.view(f"u{x.dtype.itemsize}")  # zeros of both signs differ, and NaN is itself
+    first = words[0]
+    if any((words[start : start + _CHUNK] != first).any() for start in _starts(words.size)):
+        return None
+    return np.asarray(flat[0], aval.dtype).tobytes()
+
+
+def _starts(size: int) -> range:
+    return range(0, size, _CHUNK)
+
+
+# The way of a function, in order: it is traced, goes through passes, is lowered and compiled.
+#
+# 1. `trace`: Python runs the function once, which leaves a jaxpr and its constants. 2. `PASSES`:
+# each takes a jaxpr and gives an equivalent one, which needs less. 3. `Compilation.text`: the
+# jaxpr is lowered to StableHLO, its effects in order (`lowering`). 4. `Compilation.compiled`: XLA
+# compiles that, or the cache on disk has the result (`program`). 5. `Compilation.program`: what
+# calls run.
+#
+# A function on several devices is lowered and compiled by `partitioning`. `observers` has those
+# who look on at the steps: the log, listeners, notices, explanations.
+
 
 # 1. Trace
 

@@ -5,13 +5,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from minijax import xla
-from minijax.runtime.array import Array, some_placed
-from minijax.runtime.conversion import type_of
+from minijax.runtime.array import Array, some_placed, type_of
 from minijax.settings.config import Option, Switch, config
 from minijax.shardings.mesh import Device, Mesh, mesh_of_programs
 from minijax.shardings.partition_spec import PartitionSpec
-from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
-from minijax.shardings.trees import entries_for, require_shardings, shardings_for
+from minijax.shardings.sharding import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    entries_for,
+    require_shardings,
+    shardings_for,
+)
 from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef
 

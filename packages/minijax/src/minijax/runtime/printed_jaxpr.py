@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 import minijax_watch
-from minijax.settings.printed_types import printed_type
+from minijax.settings.tracers import printed_type
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax_stage3.jaxpr import Atom

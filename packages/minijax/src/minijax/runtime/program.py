@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from minijax import xla
-from minijax.pytrees import structures
-from minijax.pytrees.fast_flatten import fast_unflatten
+from minijax.monitoring import COMPILED
 from minijax.runtime import compiled_calls
 from minijax.runtime.array import Array, Placed, buffer_here, some_placed
+from minijax.runtime.effects import abstract_token, result_of_type
 from minijax.runtime.lowering import lower
 from minijax.runtime.observers import BY_XLA, observed
 from minijax.runtime.signature import Rules, leaf_types, types_in_key
-from minijax.runtime.tokens import abstract_token, result_of_type
 from minijax.settings.config import Switch, config
 from minijax.settings.later import later
-from minijax.settings.monitoring import COMPILED
 from minijax.settings.number_types import settings_in_force
-from minijax.xla.compile_options import Options
+from minijax.xla import trees as structures
+from minijax.xla.clients import Options
+from minijax.xla.trees import fast_unflatten
 from minijax_stage1.interpreter import in_context
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shaped_array import dialect_in_force, numpys_dialect

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from minijax.settings.config import Switch
-from minijax.settings.counted import counted
-from minijax.settings.printed_types import type_text
+from minijax.settings.names import counted
+from minijax.settings.tracers import type_text
 from minijax_stage1.interpreter import Interpreter, current_interpreter
 from minijax_stage2 import ShapedArray, Tracer, typeof
 from minijax_stage2.source import name_of, user_source

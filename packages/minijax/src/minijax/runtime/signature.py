@@ -13,8 +13,8 @@ import numpy as np
 
 from minijax.runtime.array import Array, Placed
 from minijax.runtime.places import default_placement
-from minijax.runtime.wrapping import wraps
 from minijax.settings.config import Switch
+from minijax.settings.names import wraps
 from minijax.settings.number_types import settings_in_force
 from minijax.shardings.mesh import mesh_in_context
 from minijax_stage2 import ShapedArray

@@ -5,8 +5,8 @@ from functools import partial
 from types import MethodType
 from typing import Any, Literal, NoReturn, overload
 
-from minijax.errors.argument_errors import require_flags
-from minijax.runtime.conversion import check_shape, type_of
+from minijax.errors.arguments import require_flags
+from minijax.runtime.array import check_shape, type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.printed_jaxpr import as_printed
 from minijax.runtime.refs import (
@@ -18,11 +18,10 @@ from minijax.runtime.refs import (
     with_outer_refs,
 )
 from minijax.runtime.signature import StaticArguments
-from minijax.runtime.wrapping import wraps
-from minijax.settings.printed_types import dtype_name
+from minijax.settings.names import wraps
+from minijax.settings.tracers import dtype_name
 from minijax.shardings.partition_spec import PartitionSpec
-from minijax.shardings.sharding import Sharding
-from minijax.shardings.trees import as_sharding
+from minijax.shardings.sharding import Sharding, as_sharding
 from minijax.shardings.types import ShardedArray, sharding_of_type, type_at
 from minijax_stage2 import ShapedArray, Tracer, tree_map, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function

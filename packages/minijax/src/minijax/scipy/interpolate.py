@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import inexact_arrays
+from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 
 _METHODS = ("linear", "nearest")

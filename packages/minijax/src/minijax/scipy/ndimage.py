@@ -11,8 +11,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import to_array
+from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 

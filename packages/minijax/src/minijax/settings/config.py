@@ -1,20 +1,78 @@
-"""The settings of the library, each declared once with its type, default and meaning.
+"""Settings: their kinds, and how they are changed."""
 
-A setting is read from the environment when minijax is imported: `compilation_cache_dir` from
-`MINIJAX_COMPILATION_CACHE_DIR`. Later, `config.update` changes it for the whole process, and
-`config.override` for a block in one thread.
-"""
+from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager
 from contextvars import ContextVar
-from types import UnionType
-from typing import Any
+from threading import get_ident
+from types import TracebackType, UnionType
+from typing import Any, ParamSpec
 
-from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2.errors import shown
+
+# Context managers that can be entered more than once, one block after another or nested.
+
+
+P = ParamSpec("P")
+
+
+class ReusableContext(AbstractContextManager[None], ContextDecorator):
+    """A context manager and decorator that opens a new block each time."""
+
+    def __init__(self, open_block: Callable[[], AbstractContextManager[None]]):
+        self._open_block = open_block
+        self._open: list[tuple[int, AbstractContextManager[None]]] = []  # and the thread of each
+
+    def __enter__(self) -> None:
+        block = self._open_block()
+        block.__enter__()
+        self._open.append((get_ident(), block))
+
+    def __exit__(
+        self,
+        cls: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        here = get_ident()
+        # One of this thread; of another only where a generator is ended by that.
+        last = max(self._open, key=lambda entry: (entry[0] == here, self._open.index(entry)))
+        self._open.remove(last)
+        return last[1].__exit__(cls, error, traceback)
+
+
+def reusable_context(function: Callable[P, Iterator[None]]) -> Callable[P, ReusableContext]:
+    """Decorator: as `contextlib.contextmanager`, for context managers that can be entered again.
+
+    >>> @reusable_context
+    ... def greeting():
+    ...     print("hello")
+    ...     yield
+    >>> greet = greeting()
+    >>> with greet, greet:
+    ...     pass
+    hello
+    hello
+    """
+    open_block = contextmanager(function)
+
+    @functools.wraps(function)
+    def make(*args: P.args, **kwargs: P.kwargs) -> ReusableContext:
+        return ReusableContext(functools.partial(open_block, *args, **kwargs))
+
+    return make
+
+
+# The settings of the library, each declared once with its type, default and meaning.
+#
+# A setting is read from the environment when minijax is imported: `compilation_cache_dir` from
+# `MINIJAX_COMPILATION_CACHE_DIR`. Later, `config.update` changes it for the whole process, and
+# `config.override` for a block in one thread.
+
 
 _ENVIRONMENT_PREFIX = "MINIJAX_"
 _JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted

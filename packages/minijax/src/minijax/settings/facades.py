@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from minijax.settings.facade_names import FACADES
-from minijax.settings.public_names import Namespace, is_special
+from minijax.settings.later import named
+from minijax.settings.names import Namespace, is_special
 
 
 class _Facade(ModuleType):
@@ -64,6 +65,22 @@ def lazy_facade(
 
     namespace.update(__getattr__=__getattr__, __dir__=__dir__, __places__=places)
     sys.modules[facade].__class__ = _Facade
+
+
+def primitives_by(function: str) -> Callable[[str, str], Any]:
+    """The `otherwise` of a facade whose other names are those of primitives, in `_p`.
+
+    Arguments:
+        function: the name of a function of `lax.primitive_names`, from the names of the facade and
+            of an attribute to a primitive. It is imported for these alone.
+    """
+
+    def otherwise(facade: str, name: str) -> Any:
+        if name.endswith("_p"):
+            return named("minijax.lax.primitive_names", function)(facade, name)
+        raise AttributeError(f"module {facade!r} has no attribute {name!r}")
+
+    return otherwise
 
 
 def _places(table: dict[str, str]) -> Any:

@@ -1,30 +1,30 @@
-"""The number types of this library: their width, and their promotion.
+"""The types of numbers and keys, and their promotion."""
 
-Settings decide both. Everything that depends on them is cached by the object that represents their
-values, including traced and compiled programs.
-"""
+from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
 from functools import cache, lru_cache, wraps
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from minijax.settings.config import Option, config
-from minijax.settings.key_types import no_numbers
 from minijax.settings.tracers import Tracer, interpreter_of_library
-from minijax_stage2 import ShapedArray, typeof
+from minijax_stage2 import ShapedArray, astype, bind1, promotion, typeof
 from minijax_stage2.errors import shown
+from minijax_stage2.primitives import convert_element_type_p
 from minijax_stage2.shaped_array import (
     Dialect,
     Shape,
     dialect,
     dialect_in_force,
+    float0,
     has_type,
     kind_of,
     numpys_dialect,
@@ -32,6 +32,143 @@ from minijax_stage2.shaped_array import (
     python_scalars,
 )
 from minijax_stage2.source import user_source
+
+if TYPE_CHECKING:
+    from minijax.runtime.array import Array
+
+
+# The dtypes of random keys, one for each implementation of random numbers.
+#
+# The elements are not numbers. XLA stores a key as a single one: of 32 or 64 bits, or, for want
+# of wider integers, as a complex number of 128. So operations that only move elements (reshape,
+# indexing, select, loops that carry keys) treat keys like any other array, and operations that
+# compute with numbers reject them.
+
+
+_ELEMENTS = {1: np.uint32, 2: np.uint64, 3: np.complex128, 4: np.complex128}  # by words
+
+# The dtypes of arrays whose elements are not numbers: structured, with one field of that name.
+no_numbers: set[np.dtype[Any]] = {float0}
+
+
+class Implementation(NamedTuple):
+    """Functions that make random keys and bits: keys are arrays of uint32, their words, here.
+
+    Attributes:
+        key_shape: the shape of the words of a key.
+        seed: function from an integer to a key.
+        split: function from a key and a shape to that many keys.
+        random_bits: function from a key, 8, 16, 32 or 64, and a shape to integers of that width.
+        fold_in: function from a key and an integer to another key.
+        name: for `key(seed, impl=name)`.
+        tag: for the name of the dtype, `key<tag>`.
+    """
+
+    key_shape: tuple[int, ...]
+    seed: Callable[[Any], Any]
+    split: Callable[[Any, tuple[int, ...]], Any]
+    random_bits: Callable[[Any, int, tuple[int, ...]], Any]
+    fold_in: Callable[[Any, Any], Any]
+    name: str = "<unnamed>"
+    tag: str = "?"
+
+    def __str__(self) -> str:
+        return self.tag
+
+    def __repr__(self) -> str:
+        return f"Implementation({self.name!r})"
+
+    def __reduce__(self) -> Any:
+        if named.get(self.name) is self:
+            return implementation_named, (self.name,)
+        return Implementation, tuple(self)
+
+    @property
+    def words(self) -> int:
+        """The number of words of a key."""
+        return math.prod(self.key_shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of these keys.
+
+        Raises:
+            NotImplementedError: a key has more than four words, or none.
+        """
+        found = _dtypes.get(self)
+        return _new_dtype(self) if found is None else found
+
+
+named: dict[str, Implementation] = {}  # those that have a name for users
+_dtypes: dict[Implementation, np.dtype[Any]] = {}
+_implementations: dict[np.dtype[Any], Implementation] = {}
+
+
+def _new_dtype(implementation: Implementation) -> np.dtype[Any]:
+    element = _ELEMENTS.get(implementation.words)
+    if element is None:
+        raise NotImplementedError(
+            f"a random key has 1 to 4 words here, found key_shape {implementation.key_shape}"
+        )
+    name = f"key<{implementation.tag}>"
+    dtype = np.dtype([(name, element)])
+    if dtype in _implementations:  # of the same tag; numpy compares titles, too
+        dtype = np.dtype([((str(len(_implementations)), name), element)])
+    no_numbers.add(dtype)
+    _implementations[dtype] = implementation
+    _dtypes[implementation] = dtype
+    return dtype
+
+
+def register(implementation: Implementation) -> Implementation:
+    """Let users choose the implementation by its name."""
+    named[implementation.name] = implementation
+    _ = implementation.dtype
+    return implementation
+
+
+def implementation_named(name: str) -> Implementation:
+    return named[name]
+
+
+def is_key_type(dtype: np.dtype[Any]) -> bool:
+    return dtype.names is not None and dtype in _implementations
+
+
+def implementation_of(dtype: np.dtype[Any]) -> Implementation:
+    """The implementation of keys of a dtype."""
+    return _implementations[dtype]
+
+
+def host_words(numbers: np.ndarray[Any, Any], aval: ShapedArray) -> np.ndarray[Any, Any]:
+    """The words of keys that the device stores as `numbers`: the last word comes first."""
+    implementation = implementation_of(aval.dtype)
+    words = np.ascontiguousarray(numbers).view(np.uint32)
+    words = words.reshape(*aval.shape, -1)[..., : implementation.words][..., ::-1]
+    return words.reshape(*aval.shape, *implementation.key_shape)
+
+
+class extended(np.generic):
+    """The scalar type of all dtypes that numpy lacks: for `issubdtype`, not to be called.
+
+    >>> minijax.dtypes.issubdtype(random.key(0).dtype, minijax.dtypes.extended)
+    True
+    """
+
+
+class prng_key(extended):
+    """The scalar type of random keys: for `issubdtype`, not to be called.
+
+    >>> import minijax
+    >>> minijax.dtypes.issubdtype(minijax.random.key(0).dtype, prng_key)
+    True
+    """
+
+
+# The number types of this library: their width, and their promotion.
+#
+# Settings decide both. Everything that depends on them is cached by the object that represents
+# their values, including traced and compiled programs.
 
 
 class TypePromotionError(ValueError):
@@ -99,7 +236,7 @@ class LibraryDialect(Dialect):
 
     checks_operators = checks_arguments = False
     interpreter: Any = staticmethod(interpreter_of_library)
-    in_function: "LibraryDialect"
+    in_function: LibraryDialect
 
     def __init__(self, settings: Settings):
         super().__init__(64 if settings.enable_x64 else 32)
@@ -495,3 +632,83 @@ def bits_of(dtype: np.dtype[Any]) -> int:
     """The number of bits of a number of this dtype: for int4, 4, though it takes a byte."""
     digits = "".join(filter(str.isdigit, dtype.name.partition("_")[0]))
     return int(digits) if dtype.isbuiltin == 2 else 8 * dtype.itemsize
+
+
+# Promotion of the arguments of a function, which settings may forbid.
+#
+# `numpy_dtype_promotion` and `numpy_rank_promotion` apply to the arguments that the user passes.
+# A function of the library calls these on its arguments; values that it computes from them
+# promote freely.
+
+
+def promote(*operands: Any, inexact: bool = False) -> list[Array]:
+    """Arguments converted to one dtype, and to one shape or scalar, as primitives require.
+
+    With `inexact`, that dtype is real or complex.
+
+    Raises:
+        TypePromotionError: their dtypes differ, and `numpy_dtype_promotion` is "strict".
+        ValueError: their ranks differ, and `numpy_rank_promotion` is "raise".
+    """
+    if getattr(dialect(), "checks_arguments", False):
+        require_meeting(*operands)
+    return promotion.promote(*operands, inexact=inexact)
+
+
+def result_type(*avals: ShapedArray) -> ShapedArray:
+    """The promoted dtype of arguments of these types, as a scalar type, weak if all are.
+
+    Raises:
+        TypePromotionError: they differ, and `numpy_dtype_promotion` is "strict".
+    """
+    if numbers := _checking():
+        numbers.check_dtypes(avals)
+    return promotion.result_type(*avals)
+
+
+def as_weak_as(aval: ShapedArray, x: Any) -> Any:
+    """`x`, of the dtype of `aval`, weak if that is."""
+    if not aval.weak_type or typeof(x).weak_type:
+        return x
+    return bind1(convert_element_type_p, x, new_dtype=aval.dtype, weak_type=True)
+
+
+def weak_if_all_are(out: Any, *operands: Any) -> Any:
+    """`out`, weak only if all operands that it was computed from are."""
+    aval = typeof(out)
+    if not aval.weak_type or all(typeof(x).weak_type for x in operands):
+        return out
+    return astype(out, aval.dtype)
+
+
+def require_meeting(*operands: Any) -> None:
+    """Raise an error if settings forbid promoting these arguments."""
+    numbers = dialect()
+    if getattr(numbers, "checks_arguments", False):
+        numbers.check_meeting(*map(typeof, operands))  # type: ignore[attr-defined]
+
+
+def require_one_dtype(*operands: Any) -> None:
+    """Raise an error if settings forbid promoting arguments of these dtypes."""
+    if numbers := _checking():
+        numbers.check_dtypes([typeof(x) for x in operands])
+
+
+def require_one_rank(*operands: Any) -> None:
+    """Raise an error if settings forbid broadcasting arguments of these ranks."""
+    if numbers := _checking():
+        numbers.check_ranks([typeof(x) for x in operands])
+
+
+def require_one_count(caller: str, leading: Iterable[int]) -> None:
+    """Raise an error if settings forbid broadcasting these numbers of leading axes."""
+    if numbers := _checking():
+        numbers.check_counts(caller, list(leading))
+
+
+def _checking() -> LibraryDialect | None:
+    """The number types, if they restrict the promotion of arguments."""
+    numbers = dialect()
+    if isinstance(numbers, LibraryDialect) and numbers.checks_arguments:
+        return numbers
+    return None

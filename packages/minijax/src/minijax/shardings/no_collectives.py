@@ -2,8 +2,8 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 
+from minijax.settings.config import reusable_context
 from minijax.settings.number_types import NumbersOption
-from minijax.settings.reusable_contexts import reusable_context
 from minijax_stage2.errors import shown
 
 _forbidden = NumbersOption(

@@ -1,27 +1,44 @@
-"""Types that say how arrays are divided among the devices of a mesh.
+"""Types that carry a sharding."""
 
-Along the axes of a mesh that are of type `Explicit`, the division of an array belongs to its type,
-as its shape does. So it is known as a program is traced: each primitive says by a rule how its
-results are divided, and where operands do not agree that is an error at the user's line. An array
-whose type says nothing is divided as the compiler likes.
-"""
-
+import functools
+import inspect
 import math
+import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from minijax.errors.classes import ShardingTypeError
-from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
-from minijax.shardings.no_collectives import require_kept
-from minijax.shardings.partition_spec import PartitionSpec
-from minijax.shardings.sharding import NamedSharding, Sharding
-from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.shaped_array import short_dtype
+import minijax_stage2 as stage2
+from minijax.errors import ShardingTypeError
+from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
+from minijax.shardings.no_collectives import require_in_place, require_kept
+from minijax.shardings.partition_spec import PartitionSpec, UnreducedKind
+from minijax.shardings.sharding import NamedSharding, Sharding, explicit_sharding
+from minijax_stage2 import (
+    Primitive,
+    bind1,
+    float0,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+    typeof,
+)
+from minijax_stage2.shaped_array import short_dtype, typeof_named
+from minijax_stage2.source import name_of
 from minijax_stage2.tangent import zeros
 from minijax_stage3 import Jaxpr, abstract_eval_rules
+
+# Types that say how arrays are divided among the devices of a mesh.
+#
+# Along the axes of a mesh that are of type `Explicit`, the division of an array belongs to its
+# type, as its shape does. So it is known as a program is traced: each primitive says by a rule
+# how its results are divided, and where operands do not agree that is an error at the user's
+# line. An array whose type says nothing is divided as the compiler likes.
+
 
 # The axes of a mesh that divide one axis of an array, and those for each of its axes.
 Axes = tuple[Hashable, ...]
@@ -31,7 +48,7 @@ reshard_p = Primitive("reshard")
 to_auto_p = Primitive("to_auto")
 
 
-class ShardedArray(ShapedArray):
+class ShardedArray(stage2.ShapedArray):
     """The type of arrays that are divided in a given way along axes of type `Explicit`.
 
     There is only one object per type.
@@ -49,13 +66,13 @@ class ShardedArray(ShapedArray):
 
     __slots__ = ("division", "mesh", "plain")
 
-    plain: ShapedArray
+    plain: stage2.ShapedArray
     mesh: AbstractMesh
     division: Division
 
     def __new__(  # type: ignore[misc]
-        cls, plain: ShapedArray, mesh: AbstractMesh, division: Division
-    ) -> ShapedArray:
+        cls, plain: stage2.ShapedArray, mesh: AbstractMesh, division: Division
+    ) -> stage2.ShapedArray:
         if not any(division):
             return plain
         key = plain, mesh, division
@@ -76,20 +93,20 @@ class ShardedArray(ShapedArray):
         sizes = [f"{n}{_suffix(axes)}" for n, axes in zip(self.shape, self.division, strict=True)]
         return f"{short_dtype(self.dtype)}[{','.join(sizes)}]"
 
-    def update(self, **changes: Any) -> ShapedArray:
+    def update(self, **changes: Any) -> stage2.ShapedArray:
         plain = self.plain.update(**changes)
         keeps = plain.ndim == self.ndim
         return ShardedArray(plain, self.mesh, self.division) if keeps else plain
 
-    def without_axis(self, axis: int) -> ShapedArray:
+    def without_axis(self, axis: int) -> stage2.ShapedArray:
         plain = self.plain.without_axis(axis)
         return ShardedArray(plain, self.mesh, self.division[:axis] + self.division[axis + 1 :])
 
-    def with_axis(self, axis: int, size: int) -> ShapedArray:
+    def with_axis(self, axis: int, size: int) -> stage2.ShapedArray:
         division = (*self.division[:axis], (), *self.division[axis:])
         return ShardedArray(self.plain.with_axis(axis, size), self.mesh, division)
 
-    def accepts(self, other: ShapedArray) -> bool:
+    def accepts(self, other: stage2.ShapedArray) -> bool:
         """Return True if `other` is the same type, or one that does not say how it is divided."""
         if not self.plain.accepts(unsharded(other)):
             return False
@@ -105,11 +122,11 @@ class ShardedArray(ShapedArray):
 
     @staticmethod
     def abstract_eval(
-        primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[ShapedArray]:
+        primitive: Primitive, in_avals: Sequence[stage2.ShapedArray], params: dict[str, Any]
+    ) -> list[stage2.ShapedArray]:
         """The types of the results of a primitive of which the type of an operand says more."""
         for aval in in_avals:
-            if type(aval) not in (ShapedArray, ShardedArray):
+            if type(aval) not in (stage2.ShapedArray, ShardedArray):
                 return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[attr-defined]
         if calls_programs(primitive, params):
             return abstract_eval_rules[primitive](*in_avals, **params)
@@ -132,10 +149,10 @@ class ShardedArray(ShapedArray):
 
 _interned: "dict[Any, ShardedArray]" = {}
 # What has rules for primitives of such types, and is imported with the first of these.
-_RULES = "minijax.primitives.sharding_rules_of_stages", "minijax.lax.resharding"
+_RULES = "minijax.primitives.sharding_rules", "minijax.lax.resharding"
 
 
-def convert(x: Any, aval: ShapedArray) -> Any:
+def convert(x: Any, aval: stage2.ShapedArray) -> Any:
     """`x`, a value of a type that `aval` accepts, as one of type `aval`."""
     return aval.convert(x) if hasattr(aval, "convert") else x
 
@@ -150,7 +167,7 @@ zeros.register(ShardedArray, zeros_of_type)
 
 # `rule(in_avals, out_avals, params)`: the division of each result. The types of results are plain.
 ShardingRule = Callable[
-    [Sequence[ShapedArray], Sequence[ShapedArray], dict[str, Any]], Sequence[Division]
+    [Sequence[stage2.ShapedArray], Sequence[stage2.ShapedArray], dict[str, Any]], Sequence[Division]
 ]
 sharding_rules: dict[Primitive, ShardingRule] = {}
 
@@ -161,39 +178,41 @@ def _suffix(axes: Axes) -> str:
     return f"@({','.join(map(str, axes))})"
 
 
-def listed(avals: Iterable[ShapedArray]) -> str:
+def listed(avals: Iterable[stage2.ShapedArray]) -> str:
     """Types in words: `f32[2@x] and f32[2]`."""
     return " and ".join(map(str, avals))
 
 
-def unsharded(aval: ShapedArray) -> ShapedArray:
+def unsharded(aval: stage2.ShapedArray) -> stage2.ShapedArray:
     """The type without what it says about the division of the array."""
     return aval.plain if isinstance(aval, ShardedArray) else aval
 
 
-def sharded_type(aval: ShapedArray) -> "ShardedArray | None":
+def sharded_type(aval: stage2.ShapedArray) -> "ShardedArray | None":
     """The type, or the one that a type of another class says more of; None if it says nothing."""
     while not isinstance(aval, ShardedArray):
-        if type(aval) is ShapedArray:
+        if type(aval) is stage2.ShapedArray:
             return None
         aval = aval.plain  # type: ignore[attr-defined]
     return aval
 
 
-def with_division(aval: ShapedArray, mesh: AbstractMesh, division: Division) -> ShapedArray:
+def with_division(
+    aval: stage2.ShapedArray, mesh: AbstractMesh, division: Division
+) -> stage2.ShapedArray:
     """The type with another division, also where a type of another class says more of it."""
-    if type(aval) in (ShapedArray, ShardedArray):
+    if type(aval) in (stage2.ShapedArray, ShardedArray):
         return ShardedArray(unsharded(aval), mesh, division)
     return aval.with_plain(with_division(aval.plain, mesh, division))  # type: ignore[attr-defined]
 
 
-def division_of(aval: ShapedArray) -> Division:
+def division_of(aval: stage2.ShapedArray) -> Division:
     """For each axis of arrays of a type, the axes of the mesh that its type says to divide it."""
     said = sharded_type(aval)
     return said.division if said else ((),) * aval.ndim
 
 
-def sharding_of_type(aval: ShapedArray) -> NamedSharding:
+def sharding_of_type(aval: stage2.ShapedArray) -> NamedSharding:
     """The sharding that a type says, on a mesh without devices."""
     entries = [axes[0] if len(axes) == 1 else axes or None for axes in division_of(aval)]
     said = sharded_type(aval)
@@ -201,7 +220,7 @@ def sharding_of_type(aval: ShapedArray) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*entries))
 
 
-_type: Any = ShapedArray
+_type: Any = stage2.ShapedArray
 _type.sharding = property(lambda aval: sharding_of_type(aval))  # without a docstring
 
 
@@ -223,7 +242,7 @@ def on_known_devices(sharding: Sharding) -> Sharding:
     return NamedSharding(next(iter(known)), sharding.spec) if len(known) == 1 else sharding
 
 
-def type_at(aval: ShapedArray, sharding: Sharding | None) -> ShapedArray:
+def type_at(aval: stage2.ShapedArray, sharding: Sharding | None) -> stage2.ShapedArray:
     """The type of arrays of a plain type that lie as a sharding says."""
     if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
         return aval
@@ -253,7 +272,7 @@ combining_elements: set[Primitive] = set()
 of_types: set[Primitive] = set()
 
 
-def _common_mesh(primitive: Primitive, in_avals: Sequence[ShapedArray]) -> AbstractMesh:
+def _common_mesh(primitive: Primitive, in_avals: Sequence[stage2.ShapedArray]) -> AbstractMesh:
     meshes = [aval.mesh for aval in in_avals if isinstance(aval, ShardedArray)]
     if any(mesh != meshes[0] for mesh in meshes):
         raise ShardingTypeError(
@@ -265,11 +284,11 @@ def _common_mesh(primitive: Primitive, in_avals: Sequence[ShapedArray]) -> Abstr
 
 def _checked(
     primitive: Primitive,
-    in_avals: Sequence[ShapedArray],
-    aval: ShapedArray,
+    in_avals: Sequence[stage2.ShapedArray],
+    aval: stage2.ShapedArray,
     mesh: AbstractMesh,
     division: Division,
-) -> ShapedArray:
+) -> stage2.ShapedArray:
     """The type of a result, which its division has to fit."""
     found = ShardedArray(aval, mesh, division)
     names = [name for axes in division for name in axes]
@@ -293,3 +312,184 @@ def _checked(
 def said(axes: Axes) -> str:
     """Names of axes in words."""
     return ", ".join(map(repr, axes))
+
+
+# Changing what the type of an array says about its division.
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> Any:
+    """`x`, of that name in errors, divided as a sharding says along axes of type `Explicit`.
+
+    Errors call the sharding by the name of the argument that gave it, `role`.
+    """
+    typeof_named(name, x)
+    sharding = explicit_sharding(name, sharding, role)
+    if sharding is None:
+        raise ValueError(f"{name}: {role} must be given, found None")
+    try:
+        sharding.shard_shape(typeof(x).shape)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    after = division_of(type_at(unsharded(typeof(x)), sharding))
+    require_in_place(name, division_of(typeof(x)), after)
+    return bind1(reshard_p, x, sharding=sharding)
+
+
+def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
+    """`x` with a type that does not say how it is divided along axes of type `Auto` of `mesh`.
+
+    Without a mesh, it says nothing at all.
+    """
+    aval = getattr(x, "aval", None)
+    if not isinstance(aval, ShardedArray):
+        return x
+    mesh = mesh or aval.mesh.update_axis_types(dict.fromkeys(aval.mesh.axis_names, AxisType.Auto))
+    if mesh == aval.mesh:
+        return x
+    return bind1(to_auto_p, x, mesh=mesh)
+
+
+def divided_like(x: Any, aval: stage2.ShapedArray) -> Any:
+    """`x`, of the shape of a type, divided as that says."""
+    said = sharded_type(aval)
+    return x if said is None else bind1(reshard_p, x, sharding=sharding_of_type(said))
+
+
+def cast_cotangent(ct: Any, aval: stage2.ShapedArray) -> Any:
+    """A cotangent, or a tangent, divided as values of a type are."""
+    division, found = division_of(aval), typeof(ct)
+    if division == division_of(found) or found.dtype == float0:
+        return ct
+    said = sharded_type(aval) or sharded_type(found)
+    assert said is not None  # or neither would say anything
+    spec = PartitionSpec(*division)
+    return bind1(reshard_p, ct, sharding=NamedSharding(said.mesh, spec))
+
+
+def divided_as(tangents: Any, primals: Any) -> Any:
+    """Tangents, divided as the values that they belong to, if types say how these are divided."""
+    leaves, treedef = tree_flatten(tangents)
+    values, tree_of_values = tree_flatten(primals)
+    if treedef != tree_of_values or not any(
+        isinstance(getattr(x, "aval", None), ShardedArray) for x in (*leaves, *values)
+    ):
+        return tangents  # nothing is said; what does not fit is an error elsewhere
+    pairs = zip(leaves, map(typeof, values), strict=True)
+    return tree_unflatten(treedef, [cast_cotangent(t, aval) for t, aval in pairs])
+
+
+def dividing(function: Function) -> Function:
+    """Decorator: the results of a function of arrays are divided as its `out_sharding` says.
+
+    If that is given, the types of the arguments need not agree, and do not say how the result is
+    divided: the compiler brings together what has to be.
+    """
+
+    caller = name_of(function)
+    parameters = inspect.signature(function).parameters
+    position = sys.maxsize  # where it may be given without its name
+    if "out_sharding" in parameters:
+        parameter = parameters["out_sharding"]
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            position = [*parameters].index("out_sharding")
+
+    @functools.wraps(function)
+    def divided(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        if len(args) > position:
+            out_sharding = args[position]
+            args = (*args[:position], None, *args[position + 1 :])
+        sharding = explicit_sharding(caller, out_sharding)
+        if sharding is None:
+            return function(*args, **kwargs)
+        said = [sharded_type(x.aval) for x in tree_leaves((args, kwargs)) if hasattr(x, "aval")]
+        args, kwargs = tree_map(leave_to_compiler, (args, kwargs))
+        outs = tree_map(lambda x: resharded(caller, x, sharding), function(*args, **kwargs))
+        before = [aval.division for aval in said if aval is not None]
+        require_kept(caller, before, [division_of(typeof(x)) for x in tree_leaves(outs)])
+        return outs
+
+    return divided  # type: ignore[return-value]
+
+
+# `ShapedArray` as users call it, which may also say how arrays are sharded.
+
+
+class _AnyType(type):
+    """A class whose instances are all types, those of the stages and their subclasses."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, stage2.ShapedArray)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, stage2.ShapedArray)
+
+
+class ShapedArray(metaclass=_AnyType):
+    """The set of all arrays of one shape and dtype, and of one sharding along `Explicit` axes.
+
+    `weak_type` marks a Python number, which takes the dtype of the operands that it is combined
+    with. There is only one object per type, so types compare by identity.
+
+    Raises:
+        TypeError: `shape` is not a tuple, `dtype` not a dtype of numbers, or what only primitives
+            say of a type is given.
+
+    >>> from minijax import core
+    >>> aval = core.ShapedArray((2, 3), "float32")
+    >>> aval, aval.update(shape=(3,)), isinstance(aval, core.ShapedArray)
+    (ShapedArray(f32[2,3]), ShapedArray(f32[3]), True)
+    """
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        shape: tuple[int, ...],
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        sharding: Sharding | None = None,
+        **others: Any,
+    ) -> stage2.ShapedArray:
+        given = [name for name, value in others.items() if value]
+        if given:
+            raise TypeError(f"ShapedArray: only primitives set {given[0]}: leave it out")
+        return type_at(stage2.ShapedArray(shape, dtype, weak_type), sharding)
+
+
+# `ManualAxisType`: how values differ along the axes of a mesh in the body of `shard_map`.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManualAxisType:
+    """The differences of a value between devices, part of its type in the body of `shard_map`.
+
+    Attributes:
+        varying: the axes of the mesh along which each device may hold another value.
+        unreduced, reduced: the axes of values that are not reduced yet. No value here has any.
+        unreduced_kind: what combines these.
+
+    >>> minijax.typeof(jnp.ones(2)).manual_axis_type.varying
+    frozenset()
+    """
+
+    varying: Iterable[Hashable] = frozenset()
+    unreduced: Iterable[Hashable] = frozenset()
+    reduced: Iterable[Hashable] = frozenset()
+    unreduced_kind: UnreducedKind | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("varying", "unreduced", "reduced"):
+            object.__setattr__(self, name, frozenset(getattr(self, name)))
+        if self.unreduced and self.unreduced_kind is None:
+            object.__setattr__(self, "unreduced_kind", UnreducedKind.sum)
+
+    @property
+    def empty(self) -> bool:
+        """True if all devices hold the same value."""
+        return not (self.varying or self.unreduced or self.reduced)
+
+    def update(self, **changes: Any) -> "ManualAxisType":
+        """The same with other attributes."""
+        return replace(self, **changes)

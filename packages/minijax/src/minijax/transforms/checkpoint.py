@@ -1,16 +1,19 @@
-"""`checkpoint`: reverse mode that keeps few residuals and recomputes the rest."""
+"""Residuals: which are kept, and which are computed again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from minijax.errors.argument_errors import checking_arguments, require_flags
-from minijax.primitives.calls import (
+from minijax.errors.arguments import checking_arguments, require_flags
+from minijax.primitives.declare import calls, declare
+from minijax.primitives.higher_order import (
     dce_program,
+    declare_program,
     dependence_of_program,
     evaluate_program,
     jvp_program,
@@ -21,10 +24,10 @@ from minijax.primitives.calls import (
     type_of_program,
     vmap_program,
 )
-from minijax.primitives.declare_program import declare_program
-from minijax.primitives.decomposition import calls
 from minijax.primitives.loops import call_text, region, stage_body
-from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.primitives.sharding_rules import by_elements
+from minijax.runtime.array import to_array, tree_to_arrays
+from minijax.runtime.effects import has_effects
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.refs import (
     Ref,
@@ -35,21 +38,328 @@ from minijax.runtime.refs import (
     with_outer_refs,
     write_all,
 )
-from minijax.runtime.wrapping import wraps
-from minijax.transforms.checkpoint_policies import Policy, checkpoint_policies, name_p
-from minijax.transforms.custom_derivatives.logs import log_from_program
-from minijax.transforms.saved_values import save_eqns, save_in_call, saving_rules
+from minijax.settings.names import wraps
+from minijax.transforms.backward_logs import log_from_program
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_map
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.functions import ints
+from minijax_stage2.primitives import dot_general_p
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage3 import Jaxpr, JaxprEqn, Var
+from minijax_stage2.vmap_rules import elementwise
+from minijax_stage3 import Jaxpr, JaxprEqn, Var, jit_p
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage3.staging import abstractify
 from minijax_stage4.jit_rules import split_jaxpr
-from minijax_stage4.partial_eval import PartialEqns, partition, without_dead_code
+from minijax_stage4.partial_eval import PartialEqns, PartialJaxprs, partition, without_dead_code
+
+# Policies of `checkpoint`: the results of primitives to keep instead of recomputing.
+
+
+class _Decision:
+    """A result of policies, in the place of True or False."""
+
+    def __init__(self, name: str, keeps: bool):
+        self._name = name
+        self._keeps = keeps
+
+    def __bool__(self) -> bool:
+        return self._keeps
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+Saveable = _Decision("Saveable", True)
+Recompute = _Decision("Recompute", False)
+
+
+class Offloadable(NamedTuple):
+    """A result of policies, in the place of True: results are kept, where they are.
+
+    Attributes:
+        src, dst: the kinds of memory; of no effect.
+
+    >>> policy = lambda prim, *avals, **params: Offloadable("device", "pinned_host")
+    >>> minijax.grad(minijax.checkpoint(jnp.sin, policy=policy))(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+
+    src: str
+    dst: str
+
+
+# Of a primitive, the types of its operands, and its parameters: whether to keep its results.
+Policy = Callable[..., bool | _Decision | Offloadable]
+
+name_p = Primitive("name")
+declare(
+    name_p,
+    abstract_eval=lambda x, *, name: [x],
+    lower=lambda b, out_avals, x, *, name: [x],
+    vmap=elementwise(name_p),
+    sharding=by_elements(name_p),
+    jvp=[lambda t, out, x, *, name: bind1(name_p, t, name=name)],
+    transpose=[lambda ct, x, *, name: ct],
+)
+
+
+def everything_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
+    """Keep everything, as without `checkpoint`.
+
+    The numbers of products and sines in the program of a gradient:
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
+    >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.everything_saveable)
+    >>> program = str(minijax.make_jaxpr(minijax.grad(g))(jnp.ones((2, 2)), jnp.ones(2)))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (2, 1)
+    """
+    return True
+
+
+def nothing_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
+    """Keep only the arguments, as without a policy.
+
+    The numbers of products and sines in the program of a gradient:
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
+    >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.nothing_saveable)
+    >>> program = str(minijax.make_jaxpr(minijax.grad(g))(jnp.ones((2, 2)), jnp.ones(2)))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (3, 2)
+    """
+    return False
+
+
+def dots_saveable(prim: Primitive, *in_avals: ShapedArray, **params: Any) -> bool:
+    """Keep matrix products, which take most of the time and little of the memory.
+
+    The numbers of products and sines in the program of a gradient:
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(w @ x) ** 2)
+    >>> g = minijax.checkpoint(f, policy=minijax.checkpoint_policies.dots_saveable)
+    >>> program = str(minijax.make_jaxpr(minijax.grad(g))(jnp.ones((2, 2)), jnp.ones(2)))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (2, 2)
+    """
+    return prim is dot_general_p
+
+
+def dots_with_no_batch_dims_saveable(
+    prim: Primitive, *in_avals: ShapedArray, **params: Any
+) -> bool:
+    """Keep matrix products without batch axes.
+
+    The numbers of products and sines in the program of a gradient:
+
+    >>> f = lambda w, x: jnp.sum(jnp.sin(minijax.vmap(jnp.dot)(w, x)) ** 2)
+    >>> policy = minijax.checkpoint_policies.dots_with_no_batch_dims_saveable
+    >>> gradient = minijax.grad(minijax.checkpoint(f, policy=policy))
+    >>> program = str(minijax.make_jaxpr(gradient)(jnp.ones((5, 2, 2)), jnp.ones((5, 2))))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (3, 2)
+    """
+    if prim is not dot_general_p:
+        return False
+    _, (x_batch, y_batch) = params["dimension_numbers"]
+    return not x_batch and not y_batch
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
+    """Keep the values that `checkpoint_name` gave one of these names.
+
+    The numbers of both logarithms in the program of a gradient:
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
+    >>> policy = minijax.checkpoint_policies.save_only_these_names("b")
+    >>> program = str(minijax.make_jaxpr(minijax.grad(minijax.checkpoint(f, policy=policy)))(3.0))
+    >>> program.count("= log "), program.count("= log1p ")
+    (2, 1)
+    """
+    names = frozenset(names_which_can_be_saved)
+    return lambda prim, *in_avals, **params: prim is name_p and params["name"] in names
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> Policy:
+    """Keep the values with a name other than these.
+
+    The numbers of both logarithms in the program of a gradient:
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
+    >>> policy = minijax.checkpoint_policies.save_any_names_but_these("b")
+    >>> program = str(minijax.make_jaxpr(minijax.grad(minijax.checkpoint(f, policy=policy)))(3.0))
+    >>> program.count("= log "), program.count("= log1p ")
+    (1, 2)
+    """
+    names = frozenset(names_not_to_save)
+    return lambda prim, *in_avals, **params: prim is name_p and params["name"] not in names
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
+    """Keep all values except those with one of these names.
+
+    The numbers of both logarithms in the program of a gradient:
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> f = lambda x: jnp.exp(checkpoint_name(jnp.log1p(checkpoint_name(jnp.log(x), "a")), "b"))
+    >>> policy = minijax.checkpoint_policies.save_anything_except_these_names("b")
+    >>> program = str(minijax.make_jaxpr(minijax.grad(minijax.checkpoint(f, policy=policy)))(3.0))
+    >>> program.count("= log "), program.count("= log1p ")
+    (1, 1)
+    """
+    names = frozenset(names_not_to_save)
+    return lambda prim, *in_avals, **params: not (prim is name_p and params["name"] in names)
+
+
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+    """Keep the values that either policy keeps.
+
+    The numbers of products and sines in the program of a gradient:
+
+    >>> from minijax.ad_checkpoint import checkpoint_name
+    >>> policies = minijax.checkpoint_policies
+    >>> policy = policies.save_from_both_policies(
+    ...     policies.dots_saveable, policies.save_only_these_names("waves")
+    ... )
+    >>> f = lambda w, x: jnp.sum(checkpoint_name(jnp.sin(w @ x), "waves") ** 2)
+    >>> gradient = minijax.grad(minijax.checkpoint(f, policy=policy))
+    >>> program = str(minijax.make_jaxpr(gradient)(jnp.ones((2, 2)), jnp.ones(2)))
+    >>> program.count("dot_general"), program.count("= sin ")
+    (2, 1)
+    """
+    return lambda prim, *in_avals, **params: (
+        policy_1(prim, *in_avals, **params) or policy_2(prim, *in_avals, **params)
+    )
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """`dots_with_no_batch_dims_saveable`: values are kept in place instead of offloaded.
+
+    Arguments:
+        offload_src, offload_dst: the kinds of memory; of no effect.
+    """
+    return dots_with_no_batch_dims_saveable
+
+
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Iterable[str],
+    names_which_can_be_offloaded: Iterable[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Policy:
+    """Keep the values with one of these names, including those that would be offloaded.
+
+    Arguments:
+        names_which_can_be_saved, names_which_can_be_offloaded: the names.
+        offload_src, offload_dst: the kinds of memory; of no effect.
+    """
+    return save_only_these_names(*names_which_can_be_saved, *names_which_can_be_offloaded)
+
+
+checkpoint_policies = SimpleNamespace(
+    everything_saveable=everything_saveable,
+    nothing_saveable=nothing_saveable,
+    dots_saveable=dots_saveable,
+    checkpoint_dots=dots_saveable,
+    dots_with_no_batch_dims_saveable=dots_with_no_batch_dims_saveable,
+    checkpoint_dots_with_no_batch_dims=dots_with_no_batch_dims_saveable,
+    save_only_these_names=save_only_these_names,
+    save_any_names_but_these=save_any_names_but_these,
+    save_anything_except_these_names=save_anything_except_these_names,
+    save_from_both_policies=save_from_both_policies,
+    offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
+    save_and_offload_only_these_names=save_and_offload_only_these_names,
+)
+
+
+# Values that `checkpoint` saves, also in the inner programs of a program.
+#
+# A policy decides about one equation at a time. An equation that holds programs (a branch, the
+# body of a loop) is split into one that also returns what its programs save, and one that
+# computes its results again from that.
+
+
+MaySave = Callable[[JaxprEqn], bool]
+
+
+class SavedEqns(NamedTuple):
+    """Equations that compute values and save some; and those that compute the others again."""
+
+    first: list[JaxprEqn]
+    saved: list[Var]
+    again: list[JaxprEqn]
+
+
+Call = tuple[dict[str, Any], Sequence[Any]]  # parameters and operands
+
+
+def split_eqn(eqn: JaxprEqn, saved: list[Var], first: Call, again: Call) -> SavedEqns:
+    """One equation that also returns `saved`, and one that computes the results from that."""
+
+    def call(params: dict[str, Any], operands: Sequence[Any], outvars: Sequence[Var]) -> JaxprEqn:
+        return JaxprEqn(eqn.primitive, operands, outvars, params, eqn.source)
+
+    return SavedEqns([call(*first, [*eqn.outvars, *saved])], saved, [call(*again, eqn.outvars)])
+
+
+# How a primitive that holds programs saves values in them; None where nothing is saved.
+saving_rules: dict[Primitive, Callable[[JaxprEqn, MaySave], SavedEqns | None]] = {}
+
+
+def save_eqns(eqns: Iterable[JaxprEqn], may_save: MaySave) -> SavedEqns:
+    """Save the results of those equations that `may_save` selects, in inner programs too.
+
+    An equation with effects runs once: all of its results are saved.
+    """
+    found = SavedEqns([], [], [])
+    for eqn in eqns:
+        if has_effects(eqn) or may_save(eqn):
+            found.first.append(eqn)
+            found.saved.extend(eqn.outvars)
+            continue
+        rule = saving_rules.get(eqn.primitive)
+        inner = rule and rule(eqn, may_save)
+        first, saved, again = inner or ([eqn], [], [eqn])
+        found.first.extend(first)
+        found.saved.extend(saved)
+        found.again.extend(again)
+    return found
+
+
+def save_in_program(jaxpr: Jaxpr, may_save: MaySave) -> PartialJaxprs | None:
+    """Split a program: `known` returns its results, then what is saved; `unknown` takes that
+    before its arguments, and returns the results."""
+    first, saved, again = save_eqns(jaxpr.eqns, may_save)
+    if not saved:
+        return None
+    return PartialJaxprs(
+        Jaxpr([], jaxpr.invars, first, [*jaxpr.outvars, *saved]),
+        Jaxpr([], [*saved, *jaxpr.invars], again, jaxpr.outvars),
+        [True] * len(jaxpr.outvars),
+        len(saved),
+    )
+
+
+def save_in_call(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
+    """The rule of a primitive that applies the program `jaxpr` to its operands."""
+    parts = save_in_program(eqn.params["jaxpr"], may_save)
+    if parts is None:
+        return None
+    saved = [Var(aval) for aval in parts.residuals]
+    first, again = ({**eqn.params, "jaxpr": half} for half in (parts.known, parts.unknown))
+    return split_eqn(eqn, saved, (first, eqn.invars), (again, [*saved, *eqn.invars]))
+
+
+saving_rules[jit_p] = save_in_call
+
+
+# `checkpoint`: reverse mode that keeps few residuals and recomputes the rest.
+
 
 # Parameters: the program; the policy; whether XLA must not notice that it computes something
 # again; and whether it does, which the part of a split program that waited may do.
@@ -307,5 +617,6 @@ declare_program(
 )
 saving_rules[checkpoint_p] = save_in_call
 log_from_program(checkpoint_p)
+
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies"]

@@ -1,65 +1,585 @@
-"""The transformations of stages 2 and 4, made to take and return Arrays.
-
-A stage evaluates numpy arrays with numpy. Here arguments to differentiate or map are moved to the
-device first, and results are Arrays, as in JAX.
-"""
+"""`jvp`, `linearize`, `vjp`, `grad`, `vmap` and what is built on them."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import nullcontext
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
-from minijax.errors.argument_errors import require_flags, require_hashable
-from minijax.primitives.axis_names import axes_of_examples, axis_of_arrays, named_axis
-from minijax.pytrees.tree_util import Partial
-from minijax.runtime.conversion import to_array, tree_to_arrays, type_of
+from minijax.errors import ComplexGradientError, IntegerGradientError
+from minijax.errors.arguments import require_flags, require_hashable
+from minijax.errors.tracebacks import hiding_frames
+from minijax.primitives.axes import axes_of_examples, axis_of_arrays, named_axis
+from minijax.runtime.array import to_array, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
-from minijax.runtime.refs import Ref, passing, require_no_refs, split_refs, values_of, write_all
-from minijax.runtime.templates import expanded
-from minijax.runtime.wrapping import wraps
-from minijax.settings.config import Switch
-from minijax.settings.counted import counted
-from minijax.settings.printed_types import printed_type
-from minijax.settings.promotion import as_weak_as
-from minijax.shardings.resharding import divided_as
-from minijax.transforms.differentiable import (
-    one_like,
-    require_differentiable,
-    require_kind,
-    require_results,
+from minijax.runtime.printed_jaxpr import as_printed
+from minijax.runtime.refs import (
+    Places,
+    Ref,
+    passing,
+    require_no_refs,
+    split_refs,
+    values_of,
+    write_all,
 )
-from minijax.transforms.has_aux import WithAux
-from minijax.transforms.nonzero_tangents import NonzeroTangents
-from minijax.transforms.vjp_function import VJP, RefArguments, vjp_function
-from minijax.transforms.vmappables import map_vmappables, vmappables
-from minijax_stage1.interpreter import set_interpreter
-from minijax_stage2 import ShapedArray, current_trace, tree_map
+from minijax.runtime.templates import expanded
+from minijax.settings.config import Switch
+from minijax.settings.names import counted, wraps
+from minijax.settings.number_types import as_weak_as
+from minijax.settings.tracers import printed_type
+from minijax.shardings.types import divided_as
+from minijax.transforms.backward_logs import with_logs
+from minijax.transforms.custom_vmap import map_vmappables, vmappables
+from minijax.tree_util import Partial, register_pytree_node
+from minijax.xla import trees as structures
+from minijax_stage1.interpreter import leaked_value_error, set_interpreter
+from minijax_stage2 import (
+    ShapedArray,
+    Tracer,
+    Zero,
+    add,
+    current_trace,
+    full_like,
+    tree_leaves,
+    tree_map,
+)
 from minijax_stage2.arguments import (
     FlatFunction,
     argument_names,
+    check_inexact,
     require_function,
     split_arguments,
 )
-from minijax_stage2.errors import MappedAxisError, TangentTypeError
+from minijax_stage2.errors import MappedAxisError, TangentTypeError, shown
 from minijax_stage2.functions import ints
-from minijax_stage2.jvp import check_tangents
-from minijax_stage2.shaped_array import float0, is_inexact
+from minijax_stage2.jvp import JVPTracer, check_tangents
+from minijax_stage2.shaped_array import float0, is_inexact, typeof_named
 from minijax_stage2.source import name_of
-from minijax_stage2.tangent import instantiate
-from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
+from minijax_stage2.tangent import instantiate, tangent_type
+from minijax_stage2.tracer import PrimalTracer
+from minijax_stage2.tree import (
+    PyTreeDef,
+    broadcast_prefix,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
 from minijax_stage2.vmap import BatchTrace, mapped_axes, vmap_call
+from minijax_stage3 import ClosedJaxpr, Jaxpr
+from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
-from minijax_stage4.grad import pull_back
+from minijax_stage4.grad import pull_back, require_scalar
 from minijax_stage4.jacobian import jacobian_by_rows
 from minijax_stage4.linearize import linearize_flat
 from minijax_stage4.transpose import transpose_linear
+
+# Checks of differentiated values: real numbers, and others if options allow them.
+
+
+def require_differentiable(
+    caller: str,
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    inputs: Any,
+    holomorphic: bool,
+    allow_int: bool,
+) -> None:
+    """Raise an error if the chosen arguments are not differentiable.
+
+    With `holomorphic` all of them must be complex; with `allow_int` they may be integers.
+    """
+    for path, leaf in tree_flatten_with_path(inputs)[0]:
+        what = f"{caller}: argument {argnums}{keystr(path)} of `{name_of(fun)}`"
+        aval = typeof_named(what, leaf)
+        if holomorphic:
+            _require_complex(what, aval)
+    if not allow_int:
+        check_inexact(caller, f"argument {argnums}", fun, inputs)
+
+
+def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:
+    """The cotangent 1 of a real scalar result, or with `holomorphic` a complex one."""
+    kind = "complex number, where holomorphic=True" if holomorphic else "real number"
+    expected = f"{caller}: the result of `{name_of(fun)}` must be one {kind}"
+    aval = require_scalar(
+        expected,
+        out,
+        "To return more than what is differentiated return (out, aux) and give has_aux=True.",
+    )
+    if not is_inexact(aval.dtype):
+        raise IntegerGradientError(f"{expected}, found {aval}. Convert it, or use vjp.")
+    if holomorphic and aval.dtype.kind != "c":
+        raise ComplexGradientError(f"{expected}, found {aval}. Convert it, or use vjp.")
+    if aval.dtype.kind == "c" and not holomorphic:
+        raise ComplexGradientError(
+            f"{expected}, found {aval}. Return its real part; for a complex derivative give "
+            "holomorphic=True to grad."
+        )
+    return full_like(out, 1)
+
+
+def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> None:
+    """Raise an error if a leaf of the result of `fun` has no derivative by reverse mode.
+
+    Unless the function is holomorphic, a cotangent 1 gives only half of a complex derivative.
+    """
+    check_inexact(caller, "result", fun, result)
+    for path, leaf in tree_flatten_with_path(result)[0]:
+        what, aval = f"{caller}: result{keystr(path)} of `{name_of(fun)}`", stage2.typeof(leaf)
+        if holomorphic:
+            _require_complex(what, aval)
+        elif aval.dtype.kind == "c":
+            raise ComplexGradientError(
+                f"{what} is complex, {aval}. Use jacfwd, or return its real and imaginary parts, "
+                "or give holomorphic=True."
+            )
+
+
+def require_kind(
+    caller: str,
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    args: Sequence[Any],
+    holomorphic: bool,
+) -> None:
+    """Forward mode asks whether complex arguments have a complex derivative."""
+    for i in ints("argnums", argnums):
+        for x in tree_leaves(args[i]) if -len(args) <= i < len(args) else ():
+            what = f"{caller}: argument {i} of `{name_of(fun)}`"
+            aval = typeof_named(what, x)
+            if holomorphic:
+                _require_complex(what, aval)
+            elif aval.dtype.kind == "c":
+                raise ComplexGradientError(
+                    f"{what} is complex, {aval}. Give holomorphic=True where the function has a "
+                    "complex derivative, or differentiate with respect to real and imaginary parts."
+                )
+
+
+def _require_complex(what: str, aval: ShapedArray) -> None:
+    if aval.dtype.kind != "c":
+        raise ComplexGradientError(
+            f"{what} must be complex where holomorphic=True, found {aval}. Convert it, or leave "
+            "out holomorphic."
+        )
+
+
+# Functions with auxiliary results, which are not differentiated: `has_aux=True`.
+
+
+class WithAux:
+    """A function that returns `(out, aux)`, wrapped to return `out` and store `aux`."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+        self.__name__ = name_of(fun)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.fun(*args, **kwargs)
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise TypeError(
+                f"`{self.__name__}` with has_aux=True must return a pair (out, aux), found "
+                f"{shown(result)} of type {type(result).__name__}"
+            )
+        out, self.kept = result
+        for leaf in tree_leaves(self.kept):
+            if isinstance(leaf, Tracer) and leaf.interpreter.ended:
+                raise leaked_value_error(leaf, leaf.interpreter, leaf.source)
+        return out
+
+    def aux(self) -> Any:
+        """Return the auxiliary results after the transformation, without its tracers."""
+        return tree_map(_opened, self.kept)
+
+
+def _opened(x: Any) -> Any:
+    while isinstance(x, PrimalTracer) and x.interpreter.ended:
+        x = x.primal
+    return x
+
+
+# Arguments of a function that have tangents, and results: `in_nzs` and `out_nzs`.
+
+
+class NonzeroTangents:
+    """A function that is to be differentiated once, of which it notes what has a tangent.
+
+    Arguments:
+        caller: the transformation, for messages.
+        fun: the function.
+        in_nzs: for each argument True or False, or a tree of these that is a prefix of it but for
+            the classes of its nodes: whether it has a tangent; None: all have.
+        primals: the arguments.
+
+    Attributes:
+        out_nzs: for each result whether it has a tangent, in a tree; nodes that are neither tuples,
+            lists nor dicts are tuples there. None before the call.
+
+    Raises:
+        TypeError: `in_nzs` holds something else than bools.
+        ValueError: it is no such prefix.
+    """
+
+    def __init__(self, caller: str, fun: Callable[..., Any], in_nzs: Any, primals: tuple[Any, ...]):
+        self.fun = fun
+        self.out_nzs: Any = None
+        self._have = None
+        if in_nzs is not None:
+            self._have = flags_of(f"{caller}: in_nzs", in_nzs, tree_structure(primals))
+        self.__name__, self.__wrapped__ = name_of(fun), fun  # for messages
+
+    def __call__(self, *args: Any) -> Any:
+        if self._have is not None:
+            leaves, tree = tree_flatten(args)
+            pairs = zip(leaves, self._have, strict=True)
+            args = tree_unflatten(tree, [x if has else _primal(x) for x, has in pairs])
+        out = self.fun(*args)
+        results, tree = tree_flatten(out)
+        self.out_nzs = _in_plain_tree(tree, list(map(_has_tangent, results)))
+        return out
+
+
+def flags_of(role: str, given: Any, tree: PyTreeDef) -> list[bool]:
+    """A bool for each leaf of a tree, of a prefix whose nodes have as many children.
+
+    Raises:
+        TypeError: `given` holds something else than bools.
+        ValueError: a node of it has another number of children.
+    """
+    if type(given) is bool:
+        return [given] * tree.num_leaves
+    parts, structure = tree_flatten(given, is_leaf=lambda x: x is not given)
+    if structures.is_one_leaf(structure):
+        raise TypeError(f"{role} must be True, False or a tree of them, found {shown(given)}")
+    below = structures.children(tree)
+    if len(parts) != len(below):
+        raise ValueError(
+            f"{role} must be a prefix of the primals: {shown(given)} has "
+            f"{counted(len(parts), 'part')}, and what it is for, {tree}, has {len(below)}"
+        )
+    pairs = zip(parts, below, strict=True)
+    return [flag for part, child in pairs for flag in flags_of(role, part, child)]
+
+
+def _primal(x: Any) -> Any:
+    return x.primal if isinstance(x, JVPTracer) and x.interpreter is current_trace() else x
+
+
+def _has_tangent(x: Any) -> bool:
+    is_own = isinstance(x, JVPTracer) and x.interpreter is current_trace()
+    return is_own and type(x.tangent) is not Zero
+
+
+def _in_plain_tree(tree: PyTreeDef, flags: Sequence[bool]) -> Any:
+    node = structures.node_data(tree)
+    if node is None:
+        return flags[0]
+    parts, begin = [], 0
+    for child in structures.children(tree):
+        parts.append(_in_plain_tree(child, flags[begin : begin + child.num_leaves]))
+        begin += child.num_leaves
+    if node[0] is dict:
+        return dict(zip(node[1], parts, strict=True))
+    return parts if node[0] is list else None if node[0] is type(None) else tuple(parts)
+
+
+# The function that `vjp` returns: a pytree of its residuals, of which some are the arguments.
+
+
+class NotNeeded(NamedTuple):
+    """In the place of an argument that the function does not need."""
+
+    def __repr__(self) -> str:
+        return "NotNeeded()"
+
+
+class NotSaveable(NamedTuple):
+    """In the place of an argument that it needs, and that the caller of `vjp` puts back."""
+
+    def __repr__(self) -> str:
+        return "NotSaveable()"
+
+
+class GradValue(NamedTuple):
+    """Asks `with_refs` for the cotangent of an argument as a value."""
+
+    def __repr__(self) -> str:
+        return "GradValue()"
+
+
+class GradRef(NamedTuple):
+    """In the place of a cotangent that was added to a reference."""
+
+    def __repr__(self) -> str:
+        return "GradRef()"
+
+
+class DontWant(NamedTuple):
+    """Marker for `with_refs`: the cotangent of this argument is not needed."""
+
+    def __repr__(self) -> str:
+        return "DontWant()"
+
+
+class DidntWant(NamedTuple):
+    """Placeholder for a cotangent that was not requested."""
+
+    def __repr__(self) -> str:
+        return "DidntWant()"
+
+
+class RefArguments(NamedTuple):
+    """The references among the arguments of a function that is differentiated.
+
+    Attributes:
+        places: where they are.
+        avals: the types of what they hold.
+    """
+
+    places: Places
+    avals: tuple[ShapedArray, ...]
+
+
+class Residual(NamedTuple):
+    """The place of a residual, among the leaves of the arguments or among the others."""
+
+    is_argument: bool
+    number: int
+
+
+@dataclass(eq=False)
+class VJP:
+    """A function from cotangents of results to cotangents of arguments.
+
+    Attributes:
+        function: the same, of a list of residuals and the cotangents.
+        residuals: where each residual is.
+        args_res: for each argument, the residuals that are leaves of it; `NotNeeded()` in the
+            place of other leaves, and `NotSaveable()` of those that were not to be kept.
+        opaque_residuals: the residuals that are no arguments.
+        out_nzs: for each result whether it has a tangent, in a tree.
+        in_tree: the structure of the tuple of arguments.
+        linear_jaxpr: the derivative that is transposed, with residuals as its constants.
+        refs: the references among the arguments.
+
+    >>> out, f_vjp = minijax.vjp(lambda x, y: jnp.sin(x) * y, 0.0, 2.0)
+    >>> f_vjp.args_res
+    [NotNeeded(), Array(2., dtype=float32, weak_type=True)]
+    """
+
+    function: Callable[..., Any]
+    residuals: tuple[Residual, ...]
+    args_res: list[Any]
+    opaque_residuals: list[Any]
+    out_nzs: Any = None
+    in_tree: PyTreeDef | None = None
+    linear_jaxpr: Jaxpr | None = None
+    refs: RefArguments | None = None
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The derivative that is transposed, from residuals and tangents to tangents."""
+        assert self.linear_jaxpr is not None
+        return as_printed(ClosedJaxpr(consts_as_invars(self.linear_jaxpr), [])).jaxpr
+
+    @hiding_frames
+    def __call__(self, *cotangents: Any) -> Any:
+        if self.refs is not None:
+            raise ValueError(
+                "vjp: an argument is a reference, whose cotangent is added to another one: bind it "
+                "by f_vjp.with_refs(grad_ref, ...)(cotangent). minijax.ad.GradValue() is for other "
+                "arguments, DontWant() where the cotangent is not needed"
+            )
+        return self._pull_back(*cotangents)
+
+    @hiding_frames
+    def with_refs(self, *targets: Any) -> Partial:
+        """The same function, which adds cotangents to references.
+
+        Arguments:
+            targets: for each leaf of the arguments, in the same structure, a reference to which its
+                cotangent is added, `minijax.ad.GradValue()` to have it as a result, or
+                `minijax.ad.DontWant()`. For an argument that is a reference itself, the reference
+                holds the cotangent of what it held after the call, and then of what it held before.
+
+        Returns:
+            A function of the cotangent of the result. In the place of what it does not return, it
+            has `GradRef()` or `DidntWant()`.
+
+        Raises:
+            ValueError: the structure is another one; or a reference holds an array of another type.
+
+        >>> from minijax import ad
+        >>> out, f_vjp = minijax.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> total = minijax.new_ref(jnp.float32(10))
+        >>> f_vjp.with_refs(total, ad.GradValue())(1.0)
+        (GradRef(), Array(2., dtype=float32, weak_type=True))
+        >>> total[...]
+        Array(13., dtype=float32)
+        """
+        found = tree_structure(targets, is_leaf=_is_target)
+        if self.in_tree is not None and found != self.in_tree:
+            raise ValueError(
+                "with_refs: expected a reference, GradValue() or DontWant() for each leaf of the "
+                f"arguments, {self.in_tree}, found {found}"
+            )
+        return Partial(_pulled_into, self, targets)
+
+    def _pull_back(self, *cotangents: Any) -> Any:
+        given = tree_leaves(self.args_res, is_leaf=_is_no_residual)
+        found = [
+            given[number] if is_argument else self.opaque_residuals[number]
+            for is_argument, number in self.residuals
+        ]
+        if any(isinstance(each, NotSaveable) for each in found):
+            paths, _ = tree_flatten_with_path(self.args_res, is_leaf=_is_no_residual)
+            lacking = [keystr(path) for path, x in paths if isinstance(x, NotSaveable)]
+            raise ValueError(
+                "vjp: arguments that saveable_args let nobody keep are needed now: put them into "
+                f"args_res of the function that vjp returned, at {', '.join(lacking)}"
+            )
+        return self.function(found, *cotangents)
+
+    @hiding_frames
+    def with_logs(self, *cotangents: Any) -> tuple[Any, dict[Any, Any]]:
+        """The result of a call, and what backward rules logged in it, a dict by name.
+
+        Logs of rules in jitted functions and in the steps of a `scan`, where they are stacked, are
+        among them. See `custom_vjp.defvjp_with_logs`.
+
+        Raises:
+            NotImplementedError: a rule in a branch of `cond`, or in another program inside, logs.
+            ValueError: a name is logged twice.
+
+        >>> @minijax.custom_gradient(with_logs=True)
+        ... def square(x):
+        ...     return x * x, lambda ct: ((2 * x * ct,), {"cotangent": ct})
+        >>> minijax.vjp(lambda x: 5.0 * square(x), 3.0)[1].with_logs(1.0)[1]
+        {'cotangent': Array(5., dtype=float32, weak_type=True)}
+        """
+        return with_logs(self, *cotangents)
+
+    def replace(self, **changes: Any) -> VJP:
+        """The same function with other attributes."""
+        return replace(self, **changes)
+
+
+def _is_no_residual(x: Any) -> bool:
+    return isinstance(x, NotNeeded | NotSaveable)
+
+
+def _is_target(x: Any) -> bool:
+    return isinstance(x, GradValue | DontWant)
+
+
+@evaluated_by_library
+def _pulled_into(vjp: VJP, targets: Any, cotangent: Any) -> Any:
+    """The cotangents of arguments, of which some are added to references."""
+    leaves, tree = tree_flatten(targets, is_leaf=_is_target)
+    if vjp.refs is None:
+        cts = tree_leaves(vjp(cotangent))
+    else:
+        places, avals = vjp.refs
+        of_refs = [x for x, is_ref in zip(leaves, places.are_refs, strict=True) if is_ref]
+        after = [_after(*each) for each in zip(of_refs, avals, strict=True)]
+        before, *rest = vjp._pull_back((after, cotangent))
+        cts = tree_leaves(places.join(before, tree_leaves(rest)))
+    are_refs = [False] * len(leaves) if vjp.refs is None else vjp.refs.places.are_refs
+    return tree_unflatten(tree, list(map(_put, leaves, cts, are_refs)))
+
+
+def _after(target: Any, aval: ShapedArray) -> Any:
+    """The cotangent of what a reference holds after the call."""
+    if isinstance(target, DontWant):
+        return instantiate(Zero(tangent_type(aval)))
+    if not isinstance(target, Ref):
+        raise ValueError(
+            "with_refs: the cotangent of an argument that is a reference is no value: give a "
+            f"reference that gets it, or minijax.ad.DontWant(); found {shown(target)}"
+        )
+    return target.read()
+
+
+def _put(target: Any, ct: Any, is_of_ref: bool) -> Any:
+    if isinstance(target, DontWant):
+        return DidntWant()
+    if isinstance(target, GradValue) or not isinstance(target, Ref):
+        return ct
+    aval = stage2.typeof(ct)
+    if target.shape != aval.shape or target.dtype != aval.dtype:
+        raise ValueError(f"with_refs: {target} cannot hold a cotangent of type {aval}")
+    target.write(ct if is_of_ref else add(target.read(), ct))
+    return GradRef()
+
+
+class _Known:
+    """The parts of a VJP that are not arrays; equal if the function is the same."""
+
+    def __init__(self, vjp: VJP):
+        self.vjp = vjp.replace(args_res=[], opaque_residuals=[])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.vjp.function is other.vjp.function
+
+    def __hash__(self) -> int:
+        return hash(self.vjp.function)
+
+
+register_pytree_node(
+    VJP,
+    lambda vjp: ((vjp.args_res, vjp.opaque_residuals), _Known(vjp)),
+    lambda known, children: known.vjp.replace(args_res=children[0], opaque_residuals=children[1]),
+)
+
+
+def vjp_function(
+    function: Callable[..., Any],
+    residuals: Sequence[Any],
+    primals: Sequence[Any],
+    saveable_args: Any,
+    out_nzs: Any,
+    linear_jaxpr: Jaxpr,
+) -> VJP:
+    """The VJP of a function of residuals, of which those that are leaves of `primals` are found.
+
+    Raises:
+        TypeError: `saveable_args` holds something else than bools.
+        ValueError: it is no prefix of the primals.
+    """
+    leaves, tree = tree_flatten([*primals])
+    places = {id(leaf): number for number, leaf in enumerate(leaves)}
+    opaque: list[Any] = []
+    found: list[Residual] = []
+    for each in residuals:
+        number = places.get(id(each))
+        found.append(Residual(number is not None, len(opaque) if number is None else number))
+        if number is None:
+            opaque.append(each)
+    needed = {number for is_argument, number in found if is_argument}
+    flags = flags_of("vjp: saveable_args", saveable_args, tree_structure(tuple(primals)))
+    kept = [
+        NotNeeded() if number not in needed else leaf if flag else NotSaveable()
+        for number, (leaf, flag) in enumerate(zip(leaves, flags, strict=True))
+    ]
+    args_res = tree_unflatten(tree, kept)
+    in_tree = tree_structure(tuple(primals))
+    return VJP(function, tuple(found), args_res, opaque, out_nzs, in_tree, linear_jaxpr)
+
+
+# The transformations of stages 2 and 4, made to take and return Arrays.
+#
+# A stage evaluates numpy arrays with numpy. Here arguments to differentiate or map are moved to
+# the device first, and results are Arrays, as in JAX.
+
 
 Function = Callable[..., Any]
 P = ParamSpec("P")

@@ -1,8 +1,4 @@
-"""Coordination of processes: jaxlib's service in the first process, and a client of it in each.
-
-Through it the processes find each other, exchange short texts under keys, and wait for each other.
-A process that stops sending heartbeats is taken for dead, and jaxlib ends all others.
-"""
+"""Processes that find each other through jaxlib; its profiler."""
 
 import ctypes
 import os
@@ -13,9 +9,15 @@ from contextlib import suppress
 from math import ceil
 from typing import Any, NamedTuple
 
-from minijax.xla.client_options import set_client_option
+from minijax.xla.clients import set_client_option
 from minijax.xla.importing import import_module
 from minijax_stage3.backend import has_client
+
+# Coordination of processes: jaxlib's service in the first process, and a client of it in each.
+#
+# Through it the processes find each other, exchange short texts under keys, and wait for each
+# other. A process that stops sending heartbeats is taken for dead, and jaxlib ends all others.
+
 
 # How long a client waits for the service beyond the service's own timeout, which names the
 # processes that are missing.
@@ -244,3 +246,16 @@ if hasattr(os, "register_at_fork"):
 def coordination() -> Coordination | None:
     """The membership of this process, or None if it computes alone."""
     return _joined
+
+
+# jaxlib's profiler.
+
+
+def recorder() -> Any:
+    """The module of sessions, annotations and servers."""
+    return import_module("jaxlib._profiler")
+
+
+def profile_data() -> Any:
+    """The module of the classes of profiles."""
+    return import_module("jaxlib._profile_data")

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from minijax import config
-from minijax.xla.guards import explicit_transfers
+from minijax.xla.placement import explicit_transfers
 
 explicit_device_put_scope = functools.partial(explicit_transfers, "explicit_device_put")
 explicit_device_get_scope = functools.partial(explicit_transfers, "explicit_device_get")

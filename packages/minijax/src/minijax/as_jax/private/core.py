@@ -6,9 +6,9 @@ import numpy as np
 
 from minijax.core import ShapedArray, Trace, Tracer, eval_jaxpr, typeof
 from minijax.extend.core import *  # noqa: F403
-from minijax.extend.core.trace_state import trace_state_clean
-from minijax.settings.key_types import implementation_of, is_key_type
-from minijax.settings.printed_types import printed_type
+from minijax.extend.core import trace_state_clean
+from minijax.settings.number_types import implementation_of, is_key_type
+from minijax.settings.tracers import printed_type
 
 get_aval = typeof
 AbstractValue = ShapedArray

@@ -5,11 +5,11 @@ from typing import Any
 from minijax import Array
 from minijax import numpy as jnp
 from minijax.as_jax.private.dtypes import to_complex_dtype, to_inexact_dtype
+from minijax.dtypes import result_type
 from minijax.numpy.shapes import ndim as ndim
 from minijax.numpy.shapes import shape as shape
 from minijax.numpy.shapes import size as size
-from minijax.runtime.conversion import to_array
-from minijax.runtime.dtypes import result_type
+from minijax.runtime.array import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax_stage2 import ShapedArray
 from minijax_stage2.promotion import cast

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax.api_util import safe_map
-from minijax.runtime.wrapping import wraps
+from minijax.settings.names import wraps
 from minijax_stage2.functions import canonical_axis
 
 cache = functools.lru_cache

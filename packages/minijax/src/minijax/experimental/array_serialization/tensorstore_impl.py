@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from minijax.dtypes import canonicalize_dtype
 from minijax.lax.sharding import device_put
 from minijax.runtime.array import Array
 from minijax.runtime.devices import process_count, process_index
-from minijax.runtime.dtypes import canonicalize_dtype
 from minijax.runtime.make_array import make_array_from_single_device_arrays
 from minijax.runtime.staging import ShapeDtypeStruct
-from minijax.shardings.layout import Format
-from minijax.shardings.sharding import Sharding, SingleDeviceSharding
+from minijax.shardings.sharding import Format, Sharding, SingleDeviceSharding
 from minijax_stage2.errors import shown
 
 Spec = dict[str, Any]  # TensorStore's description of an array: driver, key-value store, metadata

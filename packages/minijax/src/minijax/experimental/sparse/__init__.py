@@ -5,20 +5,15 @@ other derivatives here return sparse arrays.
 """
 
 # ruff: noqa: F401, F403
-import minijax.experimental.sparse.rules as _rules
-from minijax.experimental.sparse.ad import *
+import minijax.experimental.sparse.transform as _rules
 from minijax.experimental.sparse.api import *
 from minijax.experimental.sparse.base import *
 from minijax.experimental.sparse.bcoo import *
+from minijax.experimental.sparse.bcoo_products import *
+from minijax.experimental.sparse.bcoo_shapes import *
 from minijax.experimental.sparse.bcsr import *
-from minijax.experimental.sparse.conversion import *
 from minijax.experimental.sparse.coo import *
-from minijax.experimental.sparse.csr import *
-from minijax.experimental.sparse.layouts import *
-from minijax.experimental.sparse.products import *
-from minijax.experimental.sparse.random import *
-from minijax.experimental.sparse.shapes import *
 from minijax.experimental.sparse.transform import *
-from minijax.settings.public_names import set_all_of_facade as _set_all_of_facade
+from minijax.settings.names import set_all_of_facade as _set_all_of_facade
 
 _set_all_of_facade(globals())

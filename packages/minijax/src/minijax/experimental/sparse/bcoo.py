@@ -9,20 +9,17 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import JAXSparse
-from minijax.experimental.sparse.bcoo_array import BCOO, BCOOProperties
-from minijax.experimental.sparse.conversion import bcoo_extract, bcoo_fromdense, bcoo_todense
-from minijax.experimental.sparse.convolution import bcoo_conv_general_dilated
-from minijax.experimental.sparse.gather import bcoo_gather
-from minijax.experimental.sparse.layouts import (
-    bcoo_eliminate_zeros,
-    bcoo_eye,
-    bcoo_sort_indices,
-    bcoo_sum_duplicates,
-    bcoo_update_layout,
+from minijax.experimental.sparse.base import (
+    BCOO,
+    BCOOProperties,
+    JAXSparse,
+    bcoo_extract,
+    bcoo_fromdense,
+    bcoo_todense,
 )
-from minijax.experimental.sparse.products import (
+from minijax.experimental.sparse.bcoo_products import (
     add,
+    bcoo_conv_general_dilated,
     bcoo_dot_general,
     bcoo_dot_general_sampled,
     bcoo_multiply_dense,
@@ -31,15 +28,21 @@ from minijax.experimental.sparse.products import (
     matmul,
     multiply,
 )
-from minijax.experimental.sparse.shapes import (
+from minijax.experimental.sparse.bcoo_shapes import (
     bcoo_broadcast_in_dim,
     bcoo_concatenate,
     bcoo_dynamic_slice,
+    bcoo_eliminate_zeros,
+    bcoo_eye,
+    bcoo_gather,
     bcoo_reshape,
     bcoo_rev,
     bcoo_slice,
+    bcoo_sort_indices,
     bcoo_squeeze,
+    bcoo_sum_duplicates,
     bcoo_transpose,
+    bcoo_update_layout,
     element,
 )
 from minijax.runtime.array import Array

@@ -8,18 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.experimental.sparse.base import JAXSparse, sparse_primitive
-from minijax.experimental.sparse.bcoo_array import BCOO, SparseInfo
-from minijax.experimental.sparse.conversion import bcoo_fromdense, full_batches, nfold_vmap
-from minijax.experimental.sparse.layouts import (
+from minijax.experimental.sparse.base import (
+    BCOO,
+    JAXSparse,
+    SparseInfo,
+    bcoo_fromdense,
+    full_batches,
+    nfold_vmap,
+    sparse_primitive,
+)
+from minijax.experimental.sparse.bcoo_products import bcoo_dot_general, plain_numbers
+from minijax.experimental.sparse.bcoo_shapes import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
     bcoo_eliminate_zeros,
     bcoo_eye,
     bcoo_sort_indices,
     bcoo_sum_duplicates,
 )
-from minijax.experimental.sparse.products import bcoo_dot_general, plain_numbers
-from minijax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
-from minijax.lax.dot import DotDimensionNumbers
+from minijax.lax.products import DotDimensionNumbers
 from minijax.runtime.array import Array, ArrayLike
 
 

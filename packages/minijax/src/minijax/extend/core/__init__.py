@@ -1,9 +1,7 @@
-"""Jaxprs, primitives and types, under the names of `jax.extend.core`.
+"""Jaxprs and traces, under the names of `jax.extend.core`."""
 
-The classes are those of `minijax.core`; primitives have the methods that JAX's have.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,36 +18,124 @@ from minijax.core import (
     typecheck_jaxpr,
     typeof,
 )
-from minijax.errors.classes import (
-    ConcretizationTypeError,
-    InconclusiveDimensionOperation,
-    JaxprTypeError,
-)
-from minijax.extend.core import primitives
-from minijax.extend.core.call_primitives import (
-    create_call_primitive,
-    register_call_primitive_rules,
-)
-from minijax.extend.core.trace_state import (
-    TraceTag,
-    find_top_trace,
-    get_opaque_trace_state,
-    nonempty_axis_env_DO_NOT_USE,
-    set_current_trace,
-    take_current_trace,
-    unsafe_am_i_under_a_jit_DO_NOT_USE,
-    unsafe_am_i_under_a_vmap_DO_NOT_USE,
-    unsafe_get_axis_names_DO_NOT_USE,
-)
+from minijax.errors import ConcretizationTypeError, InconclusiveDimensionOperation, JaxprTypeError
+from minijax.extend.core.primitives import create_call_primitive, register_call_primitive_rules
 from minijax.extend.linear_util import DebugInfo
-from minijax.primitives.effects import Effect
-from minijax.runtime.conversion import is_value
-from minijax.runtime.tokens import AbstractToken, Token
+from minijax.primitives.axes import names_here
+from minijax.primitives.methods import Effect
+from minijax.runtime.array import is_value
+from minijax.runtime.effects import AbstractToken, Token
+from minijax.runtime.evaluation import library_evaluation
+from minijax.settings.names import list_public_names
 from minijax.settings.tracers import Tracer
-from minijax_stage2 import ShapedArray
+from minijax_stage1 import current_interpreter
+from minijax_stage1.interpreter import evaluator, set_interpreter
+from minijax_stage2 import ShapedArray, Trace, current_trace
 from minijax_stage2.source import user_source
 from minijax_stage2.tangent import tangent_type
-from minijax_stage2.vmap import BatchAxis
+from minijax_stage2.trace import EvalTrace
+from minijax_stage2.vmap import BatchAxis, BatchTrace
+from minijax_stage3.staging import JaxprTrace
+
+# The interpreter at work here, for libraries that keep state of their own.
+
+
+class OpaqueTraceState:
+    """The interpreters at work at some moment; states of the same ones are equal."""
+
+    def __init__(self) -> None:
+        self._trace = None if is_evaluating() else current_trace()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueTraceState) and self._trace is other._trace
+
+    def __hash__(self) -> int:
+        return id(self._trace)
+
+
+class TraceTag:
+    """A name for an interpreter that is about to begin, equal to itself only."""
+
+
+def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
+    """The interpreters that are at work.
+
+    A library compares the state of the moment in which it made a value with the present one, to
+    know whether both are within the same transformation.
+
+    Arguments:
+        convention: of no effect.
+    """
+    return OpaqueTraceState()
+
+
+def is_evaluating() -> bool:
+    """Return True if no transformation is at work."""
+    return bool(isinstance(current_trace(), EvalTrace))
+
+
+def find_top_trace(xs: Any) -> Trace:
+    """The trace at work, which handles the values `xs` with all others."""
+    return current_trace()
+
+
+@contextmanager
+def take_current_trace() -> Iterator[Trace]:
+    """Give the trace at work, and evaluate in the block; `set_current_trace` makes it current."""
+    trace = current_trace()
+    with library_evaluation(), set_interpreter(evaluator):
+        yield trace
+
+
+@contextmanager
+def set_current_trace(trace: Any, check_leaks: bool = False) -> Iterator[None]:
+    """Make a trace current in the block.
+
+    Arguments:
+        trace: a trace, or None for evaluation.
+        check_leaks: of no effect.
+    """
+    with set_interpreter(trace if isinstance(trace, Trace) else evaluator):
+        yield
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Return True if a function is being staged."""
+    return any(isinstance(trace, JaxprTrace) for trace in current_trace().stack())
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Return True if a function is being mapped."""
+    return any(isinstance(trace, BatchTrace) for trace in current_trace().stack())
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Hashable]:
+    """The names of the axes that are mapped over here.
+
+    >>> from minijax.extend.core import unsafe_get_axis_names_DO_NOT_USE
+    >>> def f(x):
+    ...     print(unsafe_get_axis_names_DO_NOT_USE())
+    ...     return x
+    >>> x = minijax.vmap(f, axis_name="batch")(jnp.ones(2))
+    ['batch']
+    """
+    return names_here()
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Return True if an axis that is mapped over here has a name."""
+    return bool(names_here())
+
+
+def trace_state_clean() -> bool:
+    """Return True if no transformation is at work."""
+    return current_interpreter() is evaluator or is_evaluating()
+
+
+# Jaxprs, primitives and types, under the names of `jax.extend.core`.
+#
+# The classes are those of `minijax.core`; primitives have the methods that JAX's have.
+
 
 array_types = {np.ndarray, np.generic}
 
@@ -154,15 +240,44 @@ def valid_jaxtype(x: Any) -> bool:
 
 
 __all__ = [
-    "AbstractToken", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects",
+    "AbstractToken",
+    "ClosedJaxpr",
+    "DebugInfo",
+    "DropVar",
+    "Effect",
+    "Effects",
     "InconclusiveDimensionOperation",
-    "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "Token", "TraceTag", "Var",
-    "array_types", "check_jaxpr", "concrete_or_error", "create_call_primitive",
-    "find_top_trace", "gensym", "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params",
-    "mapped_aval", "new_jaxpr_eqn", "no_effects", "nonempty_axis_env_DO_NOT_USE",
-    "primal_dtype_to_tangent_dtype", "primitives",
-    "register_call_primitive_rules", "set_current_trace", "subjaxprs", "take_current_trace",
+    "Jaxpr",
+    "JaxprEqn",
+    "JaxprTypeError",
+    "Literal",
+    "Primitive",
+    "Token",
+    "TraceTag",
+    "Var",
+    "array_types",
+    "check_jaxpr",
+    "concrete_or_error",
+    "create_call_primitive",
+    "find_top_trace",
+    "gensym",
+    "get_opaque_trace_state",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "mapped_aval",
+    "new_jaxpr_eqn",
+    "no_effects",
+    "nonempty_axis_env_DO_NOT_USE",
+    "primal_dtype_to_tangent_dtype",
+    "primitives",
+    "register_call_primitive_rules",
+    "set_current_trace",
+    "subjaxprs",
+    "take_current_trace",
     "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE",
-    "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
-]  # fmt: skip
+    "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE",
+    "valid_jaxtype",
+]
+list_public_names(globals())

@@ -1,34 +1,73 @@
-"""`scan`: a loop over the elements of arrays, and the loops built on it."""
+"""Loops over arrays: `scan`, `fori_loop`, `map`, under every transformation."""
 
+import builtins
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-import minijax.lax.control_flow.scan_rules as _rules  # noqa: F401
-from minijax.errors.argument_errors import require_fit
-from minijax.errors.classes import ConcretizationTypeError
-from minijax.lax.control_flow.disabled_jit import scan_in_python
-from minijax.lax.control_flow.program_cache import keeps_programs
-from minijax.lax.control_flow.scan_primitive import scan_p
+from minijax.errors import ConcretizationTypeError
+from minijax.errors.arguments import require_fit
+from minijax.lax.control_flow.program_cache import keeps_programs, scan_in_python
 from minijax.lax.control_flow.while_loop import repeat_while
-from minijax.lax.indexing.slice_pad_concatenate import concatenate, slice
-from minijax.primitives.loops import hoist_invariant, stage_body, stage_with_carry
-from minijax.pytrees import structures
-from minijax.pytrees.operations import treedef_tuple
-from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.lax.slicing import concatenate, slice
+from minijax.primitives.higher_order import (
+    Depends,
+    WithToken,
+    cotangent_ins,
+    declare_program,
+    tangent_outs,
+    unknown_outs,
+)
+from minijax.primitives.loops import (
+    Avals,
+    Flags,
+    call_text,
+    cut,
+    hoist_invariant,
+    stage_body,
+    stage_with_carry,
+    until_stable,
+    while_text,
+)
+from minijax.runtime.array import to_array, tree_to_arrays
+from minijax.runtime.effects import has_effects
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.refs import Ref, passing, values_of, with_outer_refs, write_all
-from minijax.settings.debugging import jit_is_disabled
-from minijax.settings.promotion import promote
+from minijax.settings.names import counted
+from minijax.settings.number_types import promote
+from minijax.settings.options import jit_is_disabled
+from minijax.transforms.backward_logs import log_from_program
+from minijax.transforms.checkpoint import (
+    MaySave,
+    SavedEqns,
+    save_in_program,
+    saving_rules,
+    split_eqn,
+)
 from minijax.transforms.transformations import vmap
-from minijax_stage2 import ShapedArray, Tracer, add, bind, lt, reshape, tree_map, typeof
+from minijax.tree_util import treedef_tuple
+from minijax.xla import trees as structures
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Tracer,
+    Zero,
+    add,
+    bind,
+    lt,
+    reshape,
+    tree_map,
+    typeof,
+)
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
+from minijax_stage2.primitives import add_p
 from minijax_stage2.shaped_array import kind_of, typeof_named
-from minijax_stage2.source import name_of
+from minijax_stage2.source import Source, name_of
+from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import (
     PyTreeDef,
     keystr,
@@ -36,9 +75,562 @@ from minijax_stage2.tree import (
     tree_flatten_with_path,
     tree_unflatten,
 )
-from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, eval_jaxpr
+from minijax_stage3.jaxpr import Atom, consts_as_invars, require_accepted
+from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import abstractify
-from minijax_stage4.partial_eval import merge, partition
+from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
+from minijax_stage4.partial_eval import (
+    PartialEqns,
+    PartialJaxprs,
+    merge,
+    partition,
+    without_dead_code,
+)
+from minijax_stage4.transpose import UndefPrimal
+
+# The primitive of `scan`: its operands, its type, and its dependence analysis.
+
+
+scan_p = Primitive("scan", higher_order=True)
+
+
+def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Constants, carry, elements."""
+    first, last = params["num_consts"], params["num_consts"] + params["num_carry"]
+    return items[:first], items[first:last], items[last:]
+
+
+def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    """Return the parts of the carry that depend on the chosen operands after any iteration."""
+    of_consts, of_carry, of_xs = split_operands(ins, params)
+
+    def after_a_round(flags: Flags) -> Flags:
+        return depends(params["jaxpr"], (*of_consts, *flags, *of_xs))[: len(flags)]
+
+    return until_stable(of_carry, after_a_round)
+
+
+def dependence_of_scan(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    of_consts, _, of_xs = split_operands(ins, params)
+    of_carry = carry_through(depends, ins, params)
+    outs = depends(params["jaxpr"], (*of_consts, *of_carry, *of_xs))
+    return (*of_carry, *outs[len(of_carry) :])
+
+
+def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+    jaxpr, length, num_carry = params["jaxpr"], params["length"], params["num_carry"]
+    consts, carry, xs = split_operands(in_avals, params)
+    for x in xs:
+        if x.shape[:1] != (length,):
+            raise TypeError(f"scan: expected {counted(length, 'element')}, found {x}")
+    elements = [x.without_axis(0) for x in xs]
+    require_accepted("scan: the body", jaxpr.in_avals, [*consts, *carry, *elements])
+    results = jaxpr.out_avals[num_carry:]
+    return [
+        *jaxpr.out_avals[:num_carry],
+        *(y.with_axis(0, length) for y in results),
+    ]
+
+
+# Reverse mode of `scan`: partial evaluation, and transposition to a scan in reverse.
+
+
+class _Halves(NamedTuple):
+    """A scan split into its known and unknown halves.
+
+    `known` takes the known operands, and returns the known results, then the residuals. The scan of
+    the other half has the parameters `unknown`.
+    """
+
+    known: Jaxpr
+    unknown: dict[str, Any]
+    unknown_ins: Flags
+    unknown_outs: Flags
+    sources: list[tuple[str, int]]  # of each residual: among "ins" or "outs" of `known`
+    constant: list[bool]  # whether a residual is the same in every round
+
+    def operands(
+        self, known_ins: Sequence[Any], known_outs: Sequence[Any], unknown_ins: Sequence[Any]
+    ) -> list[Any]:
+        """The operands of the unknown scan."""
+        residuals = [
+            known_ins[number] if where == "ins" else known_outs[number]
+            for where, number in self.sources
+        ]
+        stacked, constant = partition(self.constant, residuals)
+        num_carry = self.unknown["num_carry"]
+        num_consts = self.unknown["num_consts"] - len(constant)
+        consts, carry, xs = cut(unknown_ins, num_consts, num_carry)
+        return [*constant, *consts, *carry, *stacked, *xs]
+
+
+def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    of_consts, _, of_xs = split_operands(unknown_ins, params)
+    num_results = len(jaxpr.outvars) - num_carry
+
+    of_carry = carry_through(unknown_outs, unknown_ins, params)
+    must = (*of_carry, *[False] * num_results)
+    parts: PartialJaxprs = split_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
+    all_outs = parts.known.outvars
+    outs, residuals = cut(all_outs, len(all_outs) - parts.num_residuals)
+    consts, carry, elements = cut(parts.known.invars, of_consts.count(False), of_carry.count(False))
+    results = outs[len(carry) :]
+
+    # Only what differs from round to round is stacked. The rest is computed once, before the loop.
+    same: set[Any] = set(consts)
+    before_loop = []
+    for eqn in parts.known.eqns:
+        is_same = all(type(x) is not Var or x in same for x in eqn.invars)
+        if is_same and not has_effects(eqn):
+            same.update(eqn.outvars)
+            before_loop.append(eqn)
+    constant = [x in same for x in residuals]
+    there_already = {*same, *elements, *results}
+    stacked = [x for x in residuals if x not in there_already]
+    hoisted = [x for x in residuals if x in same and x not in consts]
+    body = without_dead_code(Jaxpr([], parts.known.invars, parts.known.eqns, [*outs, *stacked]))
+    known_params = {**params, "jaxpr": body, "num_consts": len(consts), "num_carry": len(carry)}
+    known = _known_program(known_params, consts, before_loop, hoisted)
+
+    places: dict[Any, tuple[str, int]] = {}
+    for number, var in enumerate([*results, *stacked, *hoisted], len(carry)):
+        places[var] = "outs", number
+    for number, var in enumerate(parts.known.invars):
+        if var in same or var in elements:
+            places[var] = "ins", number
+    in_residuals, in_consts, in_carry, in_xs = cut(
+        parts.unknown.invars, len(residuals), sum(of_consts), sum(of_carry)
+    )
+    in_stacked, in_constant = partition(constant, in_residuals)
+    invars = [*in_constant, *in_consts, *in_carry, *in_stacked, *in_xs]
+    eqns = parts.unknown.eqns
+    if params["length"] > params["unroll"]:
+        eqns = list(builtins.map(_in_a_loop_of_its_own, eqns))
+    unknown = {
+        **params,
+        "jaxpr": Jaxpr([], invars, eqns, parts.unknown.outvars),
+        "num_consts": len(in_constant) + len(in_consts),
+        "num_carry": len(in_carry),
+    }
+    return _Halves(
+        known,
+        unknown,
+        (*of_consts, *of_carry, *of_xs),
+        tuple(parts.unknown_outs),
+        [places[x] for x in residuals],
+        constant,
+    )
+
+
+def _in_a_loop_of_its_own(eqn: JaxprEqn) -> JaxprEqn:
+    """A deferred equation, which XLA does not merge with what the other loop computed."""
+    if "prevent_cse" not in eqn.params:
+        return eqn
+    params = {**eqn.params, "prevent_cse": False}
+    return JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source)
+
+
+def _known_program(
+    params: dict[str, Any],
+    consts: Sequence[Var],
+    before_loop: Sequence[JaxprEqn],
+    hoisted: Sequence[Var],
+) -> Jaxpr:
+    """Run the known scan, and compute its loop-invariant values outside of it."""
+    _, carry, elements = split_operands(params["jaxpr"].in_avals, params)
+    length = params["length"]
+    rest = [*builtins.map(Var, carry)]
+    rest += [Var(x.with_axis(0, length).strip_weak_type()) for x in elements]
+    in_avals = [var.aval for var in (*consts, *rest)]
+    outvars = list(builtins.map(Var, scan_type(*in_avals, **params)))
+    eqns = list(before_loop)
+    if outvars or has_effects(params["jaxpr"]):
+        eqns.append(JaxprEqn(scan_p, [*consts, *rest], outvars, params))
+    return without_dead_code(Jaxpr([], [*consts, *rest], eqns, [*outvars, *hoisted]))
+
+
+def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    halves = _halves(tuple(unknown_ins), eqn.params)
+    known_ins, unknown_ins = partition(halves.unknown_ins, eqn.invars)
+    known_outs, outs_unknown = partition(halves.unknown_outs, eqn.outvars)
+    known_outs += [Var(aval) for aval in halves.known.out_avals[len(known_outs) :]]
+    operands = halves.operands(known_ins, known_outs, unknown_ins)
+    return PartialEqns(
+        _equations(halves.known, known_ins, known_outs, eqn.source),
+        JaxprEqn(scan_p, operands, outs_unknown, halves.unknown, eqn.source),
+    )
+
+
+def _equations(
+    program: Jaxpr, invars: Sequence[Atom], outvars: Sequence[Var], source: Source | None
+) -> list[JaxprEqn]:
+    """The equations of a program, inlined between outer variables."""
+    outside: dict[Any, Any] = dict(zip(program.invars, invars, strict=True))
+    outside.update(zip(program.outvars, outvars, strict=True))
+    eqns = []
+    for eqn in program.eqns:
+        outside.update((x, Var(x.aval)) for x in eqn.outvars if x not in outside)
+        ins, outs = ([outside.get(x, x) for x in xs] for xs in (eqn.invars, eqn.outvars))
+        eqns.append(JaxprEqn(eqn.primitive, ins, outs, eqn.params, eqn.source or source))
+    return eqns
+
+
+def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    """A scan in the other direction, over the cotangents."""
+    linear = tuple(isinstance(x, UndefPrimal) for x in args)
+    if all(carry_through(unknown_outs, linear, params)):
+        return _transpose_linear(cts, args, params)
+    # Something is carried that is not linear, such as a counter. It runs ahead.
+    halves = _halves(linear, params)
+    known_ins, unknown_ins = partition(halves.unknown_ins, args)
+    known_outs = eval_jaxpr(halves.known, [], *known_ins)
+    operands = halves.operands(known_ins, known_outs, unknown_ins)
+    _, out_cts = partition(halves.unknown_outs, cts)
+    in_cts = _transpose_linear(out_cts, operands, halves.unknown)
+    num_stacked = halves.constant.count(False)
+    consts, carry, xs = split_operands(in_cts, halves.unknown)
+    unknown_cts = [*consts[halves.constant.count(True) :], *carry, *xs[num_stacked:]]
+    return merge(halves.unknown_ins, [None] * len(known_ins), unknown_cts)
+
+
+def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The transpose of a scan that is linear in its whole carry."""
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    consts, _, xs = split_operands(args, params)
+    of_consts, of_xs = (
+        tuple(isinstance(x, UndefPrimal) for x in operands) for operands in (consts, xs)
+    )
+    linear = (*of_consts, *[True] * num_carry, *of_xs)
+    carry_cts, ys_cts = cut(cts, num_carry)
+    of_ys = tuple(type(ct) is not Zero for ct in ys_cts)
+    of_carry = until_stable(
+        tuple(type(ct) is not Zero for ct in carry_cts),
+        lambda flags: split_operands(cotangent_ins(jaxpr, linear, (*flags, *of_ys)), params)[1],
+    )
+    must = (*[False] * len(consts), *of_carry, *[False] * len(xs))
+    program, more, nonzero_ins = transpose_jaxpr(jaxpr, linear, (*of_carry, *of_ys), must)
+    known_consts, known_xs = (
+        [x for x in operands if not isinstance(x, UndefPrimal)] for operands in (consts, xs)
+    )
+    carry_cts = [instantiate(ct) for ct, keep in zip(carry_cts, of_carry, strict=True) if keep]
+    ys_cts = [ct for ct in ys_cts if type(ct) is not Zero]
+
+    # The program takes constants, elements, cotangents. What it returns for constants adds up
+    # from round to round.
+    in_consts, in_xs, in_carry, in_ys = cut(
+        program.invars, len(more) + len(known_consts), len(known_xs), len(carry_cts)
+    )
+    sizes = [sum(part) for part in split_operands(nonzero_ins, params)]
+    to_consts, to_carry, to_xs = cut(program.outvars, *sizes[:2])
+    in_sums, out_sums = ([Var(x.aval) for x in to_consts] for _ in range(2))
+    additions = [
+        JaxprEqn(add_p, [total, x], [out], {})
+        for total, x, out in zip(in_sums, to_consts, out_sums, strict=True)
+    ]
+    body = Jaxpr(
+        [],
+        [*in_consts, *in_carry, *in_sums, *in_ys, *in_xs],
+        [*program.eqns, *additions],
+        [*to_carry, *out_sums, *to_xs],
+    )
+    sums = [instantiate(Zero(x.aval)) for x in in_sums]
+    outs = bind(
+        scan_p,
+        *(*more, *known_consts, *carry_cts, *sums, *ys_cts, *known_xs),
+        **{
+            **params,
+            "jaxpr": body,
+            "num_consts": len(in_consts),
+            "num_carry": len(carry_cts) + len(sums),
+            "reverse": not params["reverse"],
+        },
+    )
+    found_carry, found_sums, found_xs = cut(outs, len(carry_cts), len(sums))
+    found = iter([*found_sums, *found_carry, *found_xs])
+    return [next(found) if nonzero else None for nonzero in nonzero_ins]
+
+
+# The rules of `scan`: each interpreter transforms the program of the body.
+
+
+def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) -> list[Value]:
+    """A loop over a counter, the carry, and the results; each iteration writes one element."""
+    jaxpr, length, rounds = params["jaxpr"], params["length"], params["unroll"]
+    consts, init, xs = split_operands(args, params)
+    num_carry = len(init)
+    counter = ShapedArray((), np.int32)
+
+    def number(value: int) -> Value:
+        return b.constant(value, counter)
+
+    def binary(operation: str, x: Value, y: Value) -> Value:
+        return b.emit(f"stablehlo.{operation} {x.name}, {y.name} : tensor<i32>", counter)[0]
+
+    def one_round(i: Value, state: Sequence[Value]) -> list[Value]:
+        position = binary("subtract", number(length - 1), i) if params["reverse"] else i
+        zero = number(0)
+        elements = [_element(b, x, position, zero) for x in xs]
+        outs = call_text(b, jaxpr, "scan_body", [*consts, *state[:num_carry], *elements])
+        ys = [
+            _with_element(b, ys, y, position, zero)
+            for ys, y in zip(state[num_carry:], outs[num_carry:], strict=True)
+        ]
+        return [*outs[:num_carry], *ys]
+
+    def body(state: list[Value]) -> list[Value]:
+        i, *rest = state
+        for _ in range(rounds):
+            rest = one_round(i, rest)
+            i = binary("add", i, number(1))
+        return [i, *rest]
+
+    def condition(state: list[Value]) -> Value:
+        compared = f"stablehlo.compare LT, {state[0].name}, {number(in_loop).name}"
+        types = f"(tensor<i32>, tensor<i32>) -> {mlir_type(ShapedArray((), np.bool_))}"
+        return b.emit(f"{compared} : {types}", ShapedArray((), np.bool_))[0]
+
+    in_loop = length - length % rounds
+    # Results begin with what their type cannot tell from any other array: zeros.
+    state = [number(0), *init, *(b.constant(0, aval) for aval in out_avals[num_carry:])]
+    if in_loop > rounds:
+        state = while_text(b, state, condition, body)
+    elif in_loop:
+        state = body(state)
+    i, *rest = state
+    for _ in range(length % rounds):
+        rest = one_round(i, rest)
+        i = binary("add", i, number(1))
+    return rest
+
+
+def _element(b: FunctionBuilder, x: Value, position: Value, zero: Value) -> Value:
+    """The element of `x` at a position along its first axis."""
+    shape = x.aval.shape
+    starts = [position, *[zero] * (len(shape) - 1)]
+    names = ", ".join(start.name for start in starts)
+    part = ShapedArray((1, *shape[1:]), x.aval.dtype)
+    sizes = list(part.shape)
+    (piece,) = b.emit(
+        f"stablehlo.dynamic_slice {x.name}, {names}, sizes = {sizes} : "
+        f"{signature([x, *starts], [part])}",
+        part,
+    )
+    return b.reshape(piece, shape[1:])
+
+
+def _with_element(b: FunctionBuilder, ys: Value, y: Value, position: Value, zero: Value) -> Value:
+    """`ys` with `y` at a position along its first axis."""
+    piece = b.reshape(y, (1, *y.aval.shape))
+    operands = [ys, piece, position, *[zero] * y.aval.ndim]
+    names = ", ".join(x.name for x in operands)
+    return b.emit(
+        f"stablehlo.dynamic_update_slice {names} : {signature(operands, [ys.aval])}", ys.aval
+    )[0]
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    nonzero = tuple(type(t) is not Zero for t in tangents)
+    of_consts, _, of_xs = split_operands(nonzero, params)
+    num_results = len(jaxpr.outvars) - num_carry
+
+    of_carry = carry_through(tangent_outs, nonzero, params)
+    must = (*of_carry, *[False] * num_results)
+    program, more, out_nonzero = jvp_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
+    consts, init, xs = split_operands(primals, params)
+    const_dots, carry_dots, xs_dots = split_operands(tangents, params)
+    const_dots = [t for t in const_dots if type(t) is not Zero]
+    xs_dots = [t for t in xs_dots if type(t) is not Zero]
+    carry_dots = [instantiate(t) for t, keep in zip(carry_dots, of_carry, strict=True) if keep]
+
+    # The program takes constants, primals, tangents. Each tangent goes beside its primal.
+    num_dots = len(carry_dots)
+    in_more, in_consts, in_carry, in_xs, dot_consts, dot_carry, dot_xs = cut(
+        program.invars, len(more), len(consts), len(init), len(xs), len(const_dots), num_dots
+    )
+    out_carry, out_ys, out_dots, out_ys_dots = cut(
+        program.outvars, num_carry, num_results, num_dots
+    )
+    ordered = Jaxpr(
+        [],
+        [*in_more, *in_consts, *dot_consts, *in_carry, *dot_carry, *in_xs, *dot_xs],
+        program.eqns,
+        [*out_carry, *out_dots, *out_ys, *out_ys_dots],
+    )
+    outs = bind(
+        scan_p,
+        *(*more, *consts, *const_dots, *init, *carry_dots, *xs, *xs_dots),
+        **{
+            **params,
+            "jaxpr": ordered,
+            "num_consts": len(more) + len(consts) + len(const_dots),
+            "num_carry": num_carry + num_dots,
+        },
+    )
+    out_carry, out_dots, out_ys, out_ys_dots = cut(outs, num_carry, num_dots, num_results)
+    results = [*out_carry, *out_ys]
+    zero_outs, _ = partition(out_nonzero, results)
+    zeros = [Zero(tangent_type(typeof(x))) for x in zero_outs]
+    return results, merge(out_nonzero, zeros, [*out_dots, *out_ys_dots])
+
+
+# --8<-- [start:vmap]
+def _vmap(
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
+) -> tuple[list[Any], list[BatchDim]]:
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    consts, init, xs = split_operands(values, params)
+    const_dims, init_dims, xs_dims = split_operands(tuple(dims), params)
+    num_results = len(jaxpr.outvars) - num_carry
+    element_dims = tuple(None if dim is None else 0 for dim in xs_dims)
+
+    def program_for(batched: Flags) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
+        carry_dims = tuple(0 if b else None for b in batched)
+        must = (*batched, *[False] * num_results)
+        in_dims = (*const_dims, *carry_dims, *element_dims)
+        return vmap_jaxpr(jaxpr, axis, in_dims, must)
+
+    batched = until_stable(
+        tuple(dim is not None for dim in init_dims),
+        lambda flags: [dim is not None for dim in program_for(flags)[2][:num_carry]],
+    )
+    program, more, out_dims = program_for(batched)
+    init = [
+        move_batch_dim(x, axis, dim, 0) if b else x
+        for x, dim, b in zip(init, init_dims, batched, strict=True)
+    ]
+    xs = [
+        x if dim is None else move_batch_dim(x, axis, dim, 1)
+        for x, dim in zip(xs, xs_dims, strict=True)
+    ]
+    num_consts = len(more) + len(consts)
+    outs = bind(
+        scan_p, *more, *consts, *init, *xs, **{**params, "jaxpr": program, "num_consts": num_consts}
+    )
+    ys_dims = [None if dim is None else dim + 1 for dim in out_dims[num_carry:]]
+    return outs, [*out_dims[:num_carry], *ys_dims]
+
+
+# --8<-- [end:vmap]
+
+
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    """Drop unused results, and parts of the carry that only they themselves use."""
+    params = eqn.params
+    jaxpr, num_carry = params["jaxpr"], params["num_carry"]
+    used_carry, used_results = tuple(used_outs[:num_carry]), tuple(used_outs[num_carry:])
+    used_carry = until_stable(
+        used_carry,
+        lambda flags: split_operands(dce_jaxpr(jaxpr, [*flags, *used_results])[1], params)[1],
+    )
+    program, used = dce_jaxpr(jaxpr, [*used_carry, *used_results])
+    of_consts, _, of_xs = split_operands(used, params)
+    used_ins = [*of_consts, *used_carry, *of_xs]
+    if all(used_ins) and all(used_outs) and program is jaxpr:
+        return used_ins, eqn
+    smaller = {
+        **params,
+        "jaxpr": Jaxpr([], partition(used_ins, jaxpr.invars)[1], program.eqns, program.outvars),
+        "num_consts": sum(of_consts),
+        "num_carry": sum(used_carry),
+    }
+    _, invars = partition(used_ins, eqn.invars)
+    _, outvars = partition([*used_carry, *used_results], eqn.outvars)
+    return used_ins, JaxprEqn(scan_p, invars, outvars, smaller, eqn.source)
+
+
+def _order(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    """The token is carried, last."""
+
+    def put(items: Sequence[Any], position: int, item: Any) -> list[Any]:
+        return [*items[:position], item, *items[position:]]
+
+    num_carry = eqn.params["num_carry"]
+    num_before = eqn.params["num_consts"] + num_carry
+    jaxpr = with_token(eqn.params["jaxpr"])
+    *invars, given = jaxpr.invars
+    *outvars, last = jaxpr.outvars
+    body = Jaxpr([], put(invars, num_before, given), jaxpr.eqns, put(outvars, num_carry, last))
+    return [
+        JaxprEqn(
+            scan_p,
+            put(eqn.invars, num_before, token),
+            put(eqn.outvars, num_carry, following),
+            {**eqn.params, "jaxpr": body, "num_carry": num_carry + 1},
+            eqn.source,
+        )
+    ]
+
+
+def _keys(
+    keys_of: Callable[[Jaxpr], Any],
+    count: int,
+    *,
+    jaxpr: Jaxpr,
+    length: int,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
+) -> Any:
+    found = keys_of(jaxpr)
+    return found.each_round("scan", num_consts, num_carry) if length > 1 else found
+
+
+def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
+    """Save values of each iteration as stacked results, the elements of the second scan."""
+    parts = save_in_program(eqn.params["jaxpr"], may_save)
+    if parts is None:
+        return None
+    kept, invars = cut(parts.unknown.invars, parts.num_residuals)
+    saved = [Var(x.aval.with_axis(0, eqn.params["length"])) for x in kept]
+    body = Jaxpr([], [*invars, *kept], parts.unknown.eqns, parts.unknown.outvars)
+    return split_eqn(
+        eqn,
+        saved,
+        ({**eqn.params, "jaxpr": parts.known}, eqn.invars),
+        ({**eqn.params, "jaxpr": body}, [*eqn.invars, *saved]),
+    )
+
+
+saving_rules[scan_p] = _save
+
+
+def _steps(args: Sequence[Any], **params: Any) -> None:
+    consts, carry, xs = split_operands(args, params)
+    xs = list(builtins.map(np.asarray, xs))
+    rounds = range(params["length"])
+    for i in reversed(rounds) if params["reverse"] else rounds:
+        outs = eval_jaxpr(params["jaxpr"], [], *consts, *carry, *(x[i] for x in xs))
+        carry = outs[: params["num_carry"]]
+
+
+declare_program(
+    scan_p,
+    abstract_eval=scan_type,
+    lower=_lower,
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=transpose,
+    partial_eval=partial_eval,
+    dce=_dce,
+    dependence=dependence_of_scan,
+    order=_order,
+    keys=_keys,
+    steps=_steps,
+)
+log_from_program(scan_p)
+
+
+# `scan`: a loop over the elements of arrays, and the loops built on it.
+
 
 Carry = TypeVar("Carry")
 Y = TypeVar("Y")

@@ -1,28 +1,461 @@
-"""`while_loop`: a body that runs while a condition holds, decided at run time."""
+"""`while_loop`, under every transformation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-import minijax.lax.control_flow.while_rules as _rules  # noqa: F401
-from minijax.lax.control_flow.disabled_jit import while_in_python
-from minijax.lax.control_flow.program_cache import keeps_programs
-from minijax.lax.control_flow.while_primitive import while_p
-from minijax.primitives.loops import cut, hoist_invariant, stage_body, stage_with_carry
-from minijax.primitives.varying import plain_type
-from minijax.pytrees.operations import treedef_tuple
-from minijax.runtime.conversion import to_array, tree_to_arrays
+from minijax.lax.control_flow.program_cache import keeps_programs, while_in_python
+from minijax.lax.reductions import reduce_or
+from minijax.primitives.axes import plain_type, varying_program_rules, vma_of
+from minijax.primitives.higher_order import (
+    Depends,
+    WithToken,
+    declare_program,
+    tangent_outs,
+    unknown_outs,
+)
+from minijax.primitives.loops import (
+    Avals,
+    Flags,
+    call_text,
+    cut,
+    hoist_invariant,
+    stage_body,
+    stage_to_jaxpr,
+    stage_with_carry,
+    until_stable,
+    while_text,
+)
+from minijax.primitives.methods import does_io, refuse_io
+from minijax.runtime.array import to_array, tree_to_arrays
+from minijax.runtime.effects import has_effects
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.refs import Ref, passing, values_of, with_outer_refs, write_all
-from minijax.settings.debugging import jit_is_disabled
-from minijax_stage2 import ShapedArray, bind, typeof
+from minijax.settings.options import jit_is_disabled
+from minijax.transforms.checkpoint import name_p
+from minijax.tree_util import treedef_tuple
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    bind,
+    bind1,
+    broadcast_in_dim,
+    select_n,
+    typeof,
+)
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.source import name_of
+from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tree import tree_flatten, tree_unflatten
-from minijax_stage3.jaxpr import Jaxpr, consts_as_invars
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
+from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, eval_jaxpr, jit_p
+from minijax_stage3.jaxpr import consts_as_invars, inner_jaxprs, require_accepted
+from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage3.staging import abstractify
-from minijax_stage4.partial_eval import merge, partition
+from minijax_stage4.partial_eval import PartialEqns, merge, partition
+from minijax_stage4.transpose import UndefPrimal
+
+# The primitive of `while_loop`.
+#
+# Its operands are the constants of the condition, the constants of the body, the carry. Both
+# programs take their constants first.
+
+
+while_p = Primitive("while", higher_order=True)
+
+
+# The rules of `while_loop`: each interpreter transforms its two programs.
+
+
+def _split(items: Sequence[Any], cond_consts: int, body_consts: int) -> tuple[Any, Any, Any]:
+    """Constants of the condition, constants of the body, carry."""
+    begin = cond_consts + body_consts
+    return items[:cond_consts], items[cond_consts:begin], items[begin:]
+
+
+def _abstract_eval(
+    *in_avals: ShapedArray,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> list[ShapedArray]:
+    of_cond, of_body, carry = _split(in_avals, cond_consts, body_consts)
+    for jaxpr, found in ((cond_jaxpr, [*of_cond, *carry]), (body_jaxpr, [*of_body, *carry])):
+        require_accepted("while: a program", jaxpr.in_avals, found)
+    return body_jaxpr.out_avals
+
+
+def _lower(
+    b: FunctionBuilder,
+    out_avals: Avals,
+    *args: Value,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> list[Value]:
+    of_cond, of_body, init = _split(args, cond_consts, body_consts)
+
+    def condition(carry: list[Value]) -> Value:
+        return call_text(b, cond_jaxpr, "while_condition", [*of_cond, *carry])[0]
+
+    def body(carry: list[Value]) -> list[Value]:
+        return call_text(b, body_jaxpr, "while_body", [*of_body, *carry])
+
+    return while_text(b, init, condition, body)
+
+
+def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    """Return which parts of the carry depend on the chosen operands; all, if the condition does."""
+    of_cond, of_body, of_carry = _split(ins, params["cond_consts"], params["body_consts"])
+    of_carry = until_stable(
+        of_carry, lambda flags: depends(params["body_jaxpr"], (*of_body, *flags))
+    )
+    (of_condition,) = depends(params["cond_jaxpr"], (*of_cond, *of_carry))
+    return tuple([of_condition or flag for flag in of_carry])
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    """Jvp rule: a loop of the carry and its tangents that are nonzero in some iteration."""
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts = params["cond_consts"], params["body_consts"]
+    of_cond, of_body, init = _split(primals, cond_consts, body_consts)
+    _, body_dots, init_dots = _split(tangents, cond_consts, body_consts)
+    consts_nonzero = tuple(type(t) is not Zero for t in body_dots)
+    nonzero = _dependence(tangent_outs, tuple(type(t) is not Zero for t in tangents), params)
+    program, consts, _ = jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
+    dots = [instantiate(t) for t, keep in zip(init_dots, nonzero, strict=True) if keep]
+    const_dots = [t for t in body_dots if type(t) is not Zero]
+    # The program takes constants, primals, tangents; of both the constants of the body first.
+    size, count = len(init), len(consts) + body_consts
+    in_consts, in_carry, in_const_dots, in_dots = cut(program.invars, count, size, len(const_dots))
+    invars = [*in_consts, *in_const_dots, *in_carry, *in_dots]
+    ordered = Jaxpr([], invars, program.eqns, program.outvars)
+    condition = Jaxpr(
+        [],
+        [*cond_jaxpr.invars, *(Var(typeof(t)) for t in dots)],
+        cond_jaxpr.eqns,
+        cond_jaxpr.outvars,
+    )
+    outs = bind(
+        while_p,
+        *of_cond,
+        *consts,
+        *of_body,
+        *const_dots,
+        *init,
+        *dots,
+        cond_jaxpr=condition,
+        body_jaxpr=ordered,
+        cond_consts=cond_consts,
+        body_consts=count + len(const_dots),
+    )
+    zeros = [
+        Zero(tangent_type(typeof(x))) for x, keep in zip(init, nonzero, strict=True) if not keep
+    ]
+    return outs[:size], merge(nonzero, zeros, outs[size:])
+
+
+def _vmap(
+    axis: BatchAxis,
+    values: Sequence[Any],
+    dims: Sequence[BatchDim],
+    *,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> tuple[list[Any], list[BatchDim]]:
+    """Batching rule: iterate until the last example ends; ended ones keep their carry."""
+    of_cond, of_body, init = _split(values, cond_consts, body_consts)
+    cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
+
+    def programs_for(batched: Flags) -> tuple[Any, Any]:
+        carry_dims = tuple(0 if b else None for b in batched)
+        return (
+            vmap_jaxpr(cond_jaxpr, axis, (*cond_dims, *carry_dims)),
+            vmap_jaxpr(body_jaxpr, axis, (*body_dims, *carry_dims), batched),
+        )
+
+    def becomes_batched(batched: Flags) -> list[bool]:
+        (_, _, (cond_dim,)), (_, _, out_dims) = programs_for(batched)
+        return [cond_dim is not None or dim is not None for dim in out_dims]
+
+    batched = until_stable(tuple(dim is not None for dim in init_dims), becomes_batched)
+    init = [
+        move_batch_dim(x, axis, dim, 0) if b else x
+        for x, dim, b in zip(init, init_dims, batched, strict=True)
+    ]
+    condition, body = programs_for(batched)
+    (cond_program, more_cond, (cond_dim,)), (body_program, more_body, _) = condition, body
+    of_cond, of_body = [*more_cond, *of_cond], [*more_body, *of_body]
+    if cond_dim is not None:
+        if does_io(cond_jaxpr, body_jaxpr):
+            refuse_io(
+                "vmap of a while_loop whose examples end after different numbers of iterations"
+            )
+        (cond_program, cond_more), (body_program, body_more) = _until_all_end(
+            cond_program, body_program, len(of_cond), len(of_body)
+        )
+        of_cond, of_body = [*cond_more, *of_cond], [*body_more, *of_cond, *of_body]
+    outs = bind(
+        while_p,
+        *of_cond,
+        *of_body,
+        *init,
+        cond_jaxpr=cond_program,
+        body_jaxpr=body_program,
+        cond_consts=len(of_cond),
+        body_consts=len(of_body),
+    )
+    return outs, [0 if b else None for b in batched]
+
+
+# The name of the condition by which `vmap` chooses what counts among all that it computed.
+OF_SOME_EXAMPLES = "examples that go on"
+
+
+def _until_all_end(
+    condition: Jaxpr, body: Jaxpr, cond_consts: int, body_consts: int
+) -> tuple[tuple[Jaxpr, list[Any]], tuple[Jaxpr, list[Any]]]:
+    """The programs of a loop that runs while the condition holds for any example, and constants.
+
+    The programs take these first; then the body the constants of the condition, and its own.
+    """
+
+    def any_holds(*args: Any) -> list[Any]:
+        return [reduce_or(eval_jaxpr(condition, [], *args)[0], (0,))]
+
+    def step(*args: Any) -> list[Any]:
+        of_cond, of_body, carry = _split(args, cond_consts, body_consts)
+        (holds,) = eval_jaxpr(condition, [], *of_cond, *carry)
+        outs = eval_jaxpr(body, [], *of_body, *carry)
+        holds = bind1(name_p, holds, name=OF_SOME_EXAMPLES)
+        return [
+            select_n(broadcast_in_dim(holds, typeof(x).shape, (0,)), x, new)
+            for x, new in zip(carry, outs, strict=True)
+        ]
+
+    carry_avals = body.in_avals[body_consts:]
+    in_avals = [*condition.in_avals[:cond_consts], *body.in_avals[:body_consts], *carry_avals]
+    return (
+        stage_to_jaxpr(any_holds, condition.in_avals, "vmap"),
+        stage_to_jaxpr(step, in_avals, "vmap"),
+    )
+
+
+def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    """The loop of the known values, and the whole loop for the rest.
+
+    Residuals of the iterations cannot be kept: their number is not known in advance.
+    """
+    unknown = _dependence(unknown_outs, tuple(unknown_ins), eqn.params)
+    if all(unknown):
+        return PartialEqns([], eqn)
+    known_params, used = _smaller_loop(eqn.params, [not u for u in unknown])
+    _, operands = partition(used, eqn.invars)
+    known_outs, _ = partition(unknown, eqn.outvars)
+    known = [JaxprEqn(while_p, operands, known_outs, known_params, eqn.source)]
+    if not any(unknown):
+        return PartialEqns(known, None)
+    # The whole loop computes what is known once more; nothing reads that.
+    outvars = [var if u else Var(var.aval) for var, u in zip(eqn.outvars, unknown, strict=True)]
+    return PartialEqns(
+        known,
+        JaxprEqn(while_p, eqn.invars, outvars, _quiet_loop(eqn.params), eqn.source),
+    )
+
+
+def _quiet_loop(params: dict[str, Any]) -> dict[str, Any]:
+    """The loop that runs again, without the effects that have run already."""
+    return {name: _quiet(x) if isinstance(x, Jaxpr) else x for name, x in params.items()}
+
+
+def _quiet(jaxpr: Jaxpr) -> Jaxpr:
+    if not has_effects(jaxpr):
+        return jaxpr
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if not has_effects(eqn):
+            eqns.append(eqn)
+        elif inner_jaxprs(eqn):
+            params = {
+                name: tuple(map(_quiet, x)) if name == "branches" else x
+                for name, x in _quiet_loop(eqn.params).items()
+            }
+            eqns.append(JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.source))
+        elif eqn.outvars:
+            raise NotImplementedError(
+                f"while_loop: to linearize it, it would have to run twice, and with it "
+                f"`{eqn.primitive}` in its body. Use scan, or forward mode (jvp, jacfwd)."
+            )
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
+
+
+def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    if all(type(ct) is Zero for ct in cts) or not any(isinstance(x, UndefPrimal) for x in args):
+        return [None] * len(args)
+    raise ValueError(
+        "reverse-mode differentiation of while_loop, or of fori_loop with bounds that are traced, "
+        "would have to keep something of every round, and nobody knows how many there will be. "
+        "Use scan, fori_loop with bounds that are Python ints, or experimental.while_loop, which "
+        "takes a bound; forward mode (jvp, jacfwd) works."
+    )
+
+
+def _smaller_loop(
+    params: dict[str, Any], used_outs: Sequence[bool]
+) -> tuple[dict[str, Any], list[bool]]:
+    """The loop without values that neither the condition nor a used result needs."""
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts = params["cond_consts"], params["body_consts"]
+    cond_program, cond_used = dce_jaxpr(cond_jaxpr)
+    used = until_stable(
+        tuple([a or b for a, b in zip(used_outs, cond_used[cond_consts:], strict=True)]),
+        lambda flags: dce_jaxpr(body_jaxpr, flags)[1][body_consts:],
+    )
+    body_program, ins = dce_jaxpr(body_jaxpr, used)
+    cond_ins = [*cond_used[:cond_consts], *used]
+    body_ins = [*ins[:body_consts], *used]
+    smaller = {
+        "cond_jaxpr": Jaxpr(
+            [], partition(cond_ins, cond_jaxpr.invars)[1], cond_program.eqns, cond_program.outvars
+        ),
+        "body_jaxpr": Jaxpr(
+            [], partition(body_ins, body_jaxpr.invars)[1], body_program.eqns, body_program.outvars
+        ),
+        "cond_consts": sum(cond_used[:cond_consts]),
+        "body_consts": sum(ins[:body_consts]),
+    }
+    return smaller, [*cond_ins[:cond_consts], *body_ins]
+
+
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    params, used_ins = _smaller_loop(eqn.params, used_outs)
+    if all(used_ins):
+        return used_ins, eqn
+    used_carry = used_ins[len(used_ins) - len(used_outs) :]
+    _, invars = partition(used_ins, eqn.invars)
+    _, outvars = partition(used_carry, eqn.outvars)
+    return used_ins, JaxprEqn(while_p, invars, outvars, params, eqn.source)
+
+
+def _order(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    """Carry the token, last; and before it the condition's value, if the condition has effects.
+
+    Then the condition is evaluated before the loop, and at the end of each iteration.
+    """
+
+    def fresh(variables: Sequence[Any]) -> list[Var]:
+        return [Var(x.aval) for x in variables]
+
+    def loop(invars: Sequence[Any], outvars: Sequence[Var], **params: Any) -> JaxprEqn:
+        return JaxprEqn(while_p, invars, outvars, {**eqn.params, **params}, eqn.source)
+
+    condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    if not has_effects(condition):
+        condition = Jaxpr(
+            [], [*condition.invars, *fresh([token])], condition.eqns, condition.outvars
+        )
+        invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]
+        return [loop(invars, outvars, cond_jaxpr=condition, body_jaxpr=with_token(body))]
+    cond_consts, body_consts = eqn.params["cond_consts"], eqn.params["body_consts"]
+    of_cond, of_body, init = _split(eqn.invars, cond_consts, body_consts)
+
+    def asks(operands: list[Any], holds: Var, after: Var) -> JaxprEqn:
+        held = {"jaxpr": with_token(condition), "name": "while_condition"}
+        return JaxprEqn(jit_p, operands, [holds, after], held, eqn.source)
+
+    first, asked = fresh([following] * 2)
+    before = asks([*of_cond, *init, token], first, asked)
+    in_cond, in_body, carry, out_carry = map(fresh, (of_cond, of_body, init, body.outvars))
+    was, given, done, holds, after = fresh([following] * 5)
+    round_params = {"jaxpr": with_token(body), "name": "while_body"}
+    one_round = Jaxpr(
+        [],
+        [*in_body, *in_cond, *carry, was, given],
+        [
+            JaxprEqn(
+                jit_p, [*in_body, *carry, given], [*out_carry, done], round_params, eqn.source
+            ),
+            asks([*in_cond, *out_carry, done], holds, after),
+        ],
+        [*out_carry, holds, after],
+    )
+    carried = fresh([*init, following, following])
+    rounds = loop(
+        [*of_body, *of_cond, *init, first, asked],
+        [*eqn.outvars, *fresh([following]), following],
+        cond_jaxpr=Jaxpr([], carried, [], [carried[-2]]),
+        body_jaxpr=one_round,
+        cond_consts=0,
+        body_consts=body_consts + cond_consts,
+    )
+    return [before, rounds]
+
+
+def _keys(
+    keys_of: Callable[[Jaxpr], Any],
+    count: int,
+    *,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> Any:
+    keys_of(cond_jaxpr).each_round("while_loop", len(cond_jaxpr.invars))
+    found = keys_of(body_jaxpr).each_round("while_loop", body_consts, len(body_jaxpr.outvars))
+    return found.at(range(cond_consts, count), count)
+
+
+def _steps(
+    args: Sequence[Any],
+    *,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_consts: int,
+    body_consts: int,
+) -> None:
+    of_cond, of_body, carry = _split(args, cond_consts, body_consts)
+    while eval_jaxpr(cond_jaxpr, [], *of_cond, *carry)[0]:
+        carry = eval_jaxpr(body_jaxpr, [], *of_body, *carry)
+
+
+def _axes_of_condition(
+    in_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[frozenset[Hashable]]:
+    """If devices differ in the number of iterations, they differ in the results."""
+    return [vma_of(params["cond_jaxpr"].out_avals[0])] * len(params["body_jaxpr"].outvars)
+
+
+varying_program_rules[while_p] = _axes_of_condition
+
+declare_program(
+    while_p,
+    abstract_eval=_abstract_eval,
+    lower=_lower,
+    vmap=_vmap,
+    jvp=_jvp,
+    transpose=_transpose,
+    partial_eval=_partial_eval,
+    dce=_dce,
+    dependence=_dependence,
+    order=_order,
+    keys=_keys,
+    steps=_steps,
+)
+
+
+# `while_loop`: a body that runs while a condition holds, decided at run time.
+
 
 Carry = TypeVar("Carry")
 

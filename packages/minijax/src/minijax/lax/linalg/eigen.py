@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of symmetric and general matrices; the Schur decomposition."""
+"""Eigenvalues, the Schur form, singular values, polar factors."""
 
 from __future__ import annotations
 
@@ -8,35 +8,47 @@ from typing import Any
 
 import numpy as np
 
-import minijax.primitives.lapack as lapack
+import minijax.primitives.routines as lapack
 import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
-from minijax.lax.indexing.slice_pad_concatenate import slice
-from minijax.lax.linalg.cholesky import symmetrized
-from minijax.lax.linalg.lu import solve
+from minijax.lax.control_flow.while_loop import while_loop
+from minijax.lax.conversion import convert_element_type
+from minijax.lax.elementwise import abs as absolute
+from minijax.lax.elementwise import div, eq, mul, where
+from minijax.lax.linalg.factorizations import cholesky, qr, solve, symmetrized
 from minijax.lax.linalg.matrices import (
     check_matrices,
     diagonal,
+    eye,
     eye_like,
+    is_complex,
     matmul,
     matrices_of,
     mH,
     real_dtype,
     real_part,
     times_columns,
+    times_rows,
     weak_together,
 )
-from minijax.lax.shapes.broadcasting import broadcast_in_dim
-from minijax.primitives.declare import declare
-from minijax.primitives.decomposition import leading_batch
+from minijax.lax.linalg.solve import triangular_solve
+from minijax.lax.reductions import reduce_max, reduce_sum
+from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full, full_like
+from minijax.lax.slicing import concatenate, slice
+from minijax.lax.transcendental import rsqrt, sqrt
+from minijax.primitives.declare import declare, leading_batch
 from minijax.primitives.routines import Letter, Routine
 from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, bind, typeof
+from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
 from minijax_stage2.errors import shown
+from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tangent import instantiate
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
+
+# Eigenvalues and eigenvectors of symmetric and general matrices; the Schur decomposition.
 
 
 class EighImplementation(Enum):
@@ -386,4 +398,426 @@ declare(
     jvp=_jvp_schur,
 )
 
-__all__ = ["EigImplementation", "EighImplementation", "eig", "eigh", "schur"]
+
+# The singular value decomposition.
+
+
+svd_p = Primitive("svd")
+
+
+class SvdAlgorithm(Enum):
+    """Algorithms for singular values.
+
+    `DEFAULT` is `DIVIDE_AND_CONQUER` on a CPU; `QR` is slower there, and takes less memory. A CPU
+    has no routine for `JACOBI` and `POLAR`.
+
+    >>> x = jnp.array([[3.0, 0.0], [0.0, -2.0]])
+    >>> qr = lax.linalg.SvdAlgorithm.QR
+    >>> [f"{s:.2f}" for s in lax.linalg.svd(x, compute_uv=False, algorithm=qr)]
+    ['3.00', '2.00']
+    """
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+_ROUTINES = {
+    SvdAlgorithm.DEFAULT: "gesdd",
+    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
+    SvdAlgorithm.QR: "gesvd",
+}
+
+
+@operation(static=("full_matrices", "compute_uv", "subset_by_index", "algorithm"))
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """The decomposition of matrices `x` into `u @ diag(s) @ vh`, with orthonormal `u` and `vh`.
+
+    Arguments:
+        x: the matrices.
+        full_matrices: whether `u` and `vh` are square, instead of minimal.
+        compute_uv: whether to return them.
+        subset_by_index: the first and the last singular value, the latter exclusive; all by
+            default. Needs `full_matrices` to be False.
+        algorithm: how to compute them, a `SvdAlgorithm`.
+
+    Returns:
+        `u`, `s`, `vh`, or `s` alone. The singular values `s` descend. NaN where LAPACK fails.
+
+    Raises:
+        TypeError: `algorithm` is not a `SvdAlgorithm`.
+        NotImplementedError: it is `JACOBI` or `POLAR`.
+        ValueError: `subset_by_index` is out of bounds, or given with `full_matrices`.
+
+    >>> u, s, vt = lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]))
+    >>> [f"{x:.2f}" for x in s]
+    ['3.00', '2.00']
+    """
+    how = _how(algorithm)
+    x = matrices_of("svd", x)
+    *lead, m, n = typeof(x).shape
+    if min(m, n):
+        outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv, **how)
+    else:
+        outs = _of_nothing(x, full_matrices, compute_uv)
+    s, u, vh = outs if compute_uv else (*outs, None, None)
+    if subset_by_index is not None:
+        start, stop = subset_by_index
+        zeros = [0] * len(lead)
+        if compute_uv and full_matrices and (start, stop) != (0, min(m, n)):
+            raise ValueError("svd: subset_by_index needs full_matrices=False")
+        if not 0 <= start <= stop <= min(m, n):
+            raise ValueError(f"svd: subset_by_index {subset_by_index} is not within the values")
+        s = slice(s, [*zeros, start], [*lead, stop])
+        if compute_uv:
+            u = slice(u, [*zeros, 0, start], [*lead, m, stop])
+            vh = slice(vh, [*zeros, start, 0], [*lead, stop, n])
+    return (u, s, vh) if compute_uv else s
+
+
+def _how(algorithm: Any) -> dict[str, Any]:
+    """The parameters that choose an algorithm, none for the default.
+
+    Raises:
+        TypeError, NotImplementedError: there is no such algorithm, or not here.
+    """
+    if not isinstance(algorithm, SvdAlgorithm | None):
+        raise TypeError(f"svd: algorithm must be a SvdAlgorithm, found {algorithm!r}")
+    if algorithm is None or algorithm is SvdAlgorithm.DEFAULT:
+        return {}
+    if algorithm not in _ROUTINES:
+        raise NotImplementedError(
+            f"svd: {algorithm} is not available; SvdAlgorithm.DIVIDE_AND_CONQUER and QR are"
+        )
+    return {"algorithm": algorithm}
+
+
+def _types_of_svd(
+    x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **how: Any
+) -> list[ShapedArray]:
+    check_matrices("svd", x)
+    *lead, m, n = x.shape
+    k = min(m, n)
+    s = ShapedArray((*lead, k), real_dtype(x.dtype))
+    if not compute_uv:
+        return [s]
+    u = ShapedArray((*lead, m, m if full_matrices else k), x.dtype)
+    return [s, u, ShapedArray((*lead, n if full_matrices else k, n), x.dtype)]
+
+
+def _of_nothing(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
+    """The decomposition of matrices without rows or columns, which LAPACK does not support."""
+    types = _types_of_svd(typeof(x), full_matrices=full_matrices, compute_uv=compute_uv)
+    return [full(types[0].shape, 0, types[0].dtype), *[eye(t.shape, t.dtype) for t in types[1:]]]
+
+
+def _lower_svd(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    algorithm: SvdAlgorithm = SvdAlgorithm.DEFAULT,
+) -> list[Value]:
+    if platform_of(b) == "cuda":
+        return _lower_on_cuda(b, out_avals, x, full_matrices, compute_uv)
+    *lead, m, n = x.aval.shape
+    square = [ShapedArray((*lead, size, size), x.aval.dtype) for size in (m, n)]
+    u, vh = out_avals[1:] if compute_uv else square
+    outs = [x.aval, out_avals[0], u, vh, routines.info_type(lead)]
+    mode = ("A" if full_matrices else "S") if compute_uv else "N"
+    routine = lapack.routine(_ROUTINES[algorithm], x, mode=mode)
+    found = routines.call(b, "svd", [x], outs, len(lead), in_place={0: 0}, cpu=routine)
+    _, *factors, failed = found
+    return routines.nan_unless_done(b, failed, factors[: len(out_avals)])
+
+
+def _lower_on_cuda(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    full_matrices: bool,
+    compute_uv: bool,
+) -> list[Value]:
+    """By Jacobi's rotations, which are faster for matrices that are not large; else by QR's.
+
+    The former have full matrices only, and return `v` in place of its adjoint. The latter takes
+    matrices of at least as many rows as columns: others it reads transposed, and swaps `u` and
+    `vh`.
+    """
+    *lead, m, n = x.aval.shape
+    batch, dtype, info = len(lead), x.aval.dtype, routines.info_type(lead)
+    flags = {"compute_uv": compute_uv, "full_matrices": full_matrices}
+    if max(m, n) <= _LARGEST_FOR_JACOBI:
+        square = [ShapedArray((*lead, size, size), dtype) for size in (m, n)]
+        gesvdj = Routine("cusolver_gesvdj_ffi", {**flags, "full_matrices": True})
+        outs = [x.aval, out_avals[0], *square, info]
+        _, s, u, v, failed = routines.call(b, "svd", [x], outs, batch, in_place={0: 0}, cuda=gesvdj)
+        factors = [s]
+        if compute_uv:
+            factors += [_part(b, u, out_avals[1]), _part(b, _adjoint(b, v), out_avals[2])]
+        return routines.nan_unless_done(b, failed, factors)
+    none = ShapedArray((), dtype)
+    u_and_vh = list(out_avals[1:]) if compute_uv else [none, none]
+    transposed = m < n
+    outs = [x.aval, out_avals[0], *(u_and_vh[::-1] if transposed else u_and_vh), info]
+    _, s, *factors, failed = routines.call(
+        b,
+        "svd",
+        [x],
+        outs,
+        batch,
+        in_place={0: 0},
+        by_rows=transposed,
+        cuda=Routine("cusolver_gesvd_ffi", {**flags, "transposed": transposed}),
+    )
+    factors = [s, *(factors[::-1] if transposed else factors)]
+    return routines.nan_unless_done(b, failed, factors[: len(out_avals)])
+
+
+_LARGEST_FOR_JACOBI = 1024  # rows or columns
+
+
+def _adjoint(b: FunctionBuilder, x: Value) -> Value:
+    order = [*range(x.aval.ndim - 2), x.aval.ndim - 1, x.aval.ndim - 2]
+    operation = f"stablehlo.transpose {x.name}, dims = {order} : {signature([x], [x.aval])}"
+    (out,) = b.emit(operation, x.aval)
+    if x.aval.dtype.kind == "c":
+        (out,) = b.emit(f'"chlo.conj"({out.name}) : {signature([out], [out.aval])}', out.aval)
+    return out
+
+
+def _part(b: FunctionBuilder, x: Value, out: ShapedArray) -> Value:
+    """The upper left corner of each matrix."""
+    if x.aval.shape == out.shape:
+        return x
+    limits = ", ".join(f"0:{size}" for size in out.shape)
+    (part,) = b.emit(f"stablehlo.slice {x.name} [{limits}] : {signature([x], [out])}", out)
+    return part
+
+
+def _jvp_svd(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    **how: Any,
+) -> tuple[list[Any], list[Any]]:
+    """In the basis of singular vectors the diagonal of the tangent changes the singular values.
+
+    The rest rotates singular vectors into each other, the more so the closer their values are;
+    components outside of their span are divided by their values.
+    """
+    (x,) = primals
+    m, n = typeof(x).shape[-2:]
+    if compute_uv and full_matrices and m != n:
+        raise NotImplementedError(
+            f"svd: has no derivative with full_matrices=True for matrices that are not square, "
+            f"found {typeof(x)}; say full_matrices=False"
+        )
+    s, u, vh = bind(svd_p, x, full_matrices=False, compute_uv=True, **how)
+    t = instantiate(tangents[0])
+    v = mH(vh)
+    in_basis = matmul(mH(u), matmul(t, v))
+    s_dot = real_part(diagonal(in_basis))
+    if not compute_uv:
+        return [s], [s_dot]
+    gaps = stage2.astype(_gaps(s, in_basis), typeof(in_basis).dtype)
+    by_columns, by_rows = times_columns(in_basis, s), times_rows(in_basis, s)
+    turn_u = mul(gaps, add(by_columns, mH(by_columns)))
+    turn_v = mul(gaps, add(by_rows, mH(by_rows)))
+    inverse = where(eq(s, 0), s, div(stage2.full_like(s, 1), where(eq(s, 0), 1, s)))
+    if is_complex(x):  # the phases: only that of `u` is changed
+        half = times_columns(sub(in_basis, mH(in_basis)), mul(inverse, 0.5))
+        turn_u = add(turn_u, mul(eye_like(in_basis), half))
+    u_dot, v_dot = matmul(u, turn_u), matmul(v, turn_v)
+    if m > n:
+        rest = matmul(t, v)
+        u_dot = add(u_dot, times_columns(sub(rest, matmul(u, in_basis)), inverse))
+    if n > m:
+        rest = matmul(mH(t), u)
+        v_dot = add(v_dot, times_columns(sub(rest, matmul(v, mH(in_basis))), inverse))
+    return [s, u, vh], [s_dot, u_dot, mH(v_dot)]
+
+
+def _gaps(s: Any, like: Any) -> Any:
+    """`1 / (s[j]**2 - s[i]**2)` in row i and column j, and 0 on the diagonal."""
+    ndim, shape = typeof(like).ndim, typeof(like).shape
+    rows = broadcast_in_dim(s, shape, list(range(ndim - 1)))
+    columns = broadcast_in_dim(s, shape, [*range(ndim - 2), ndim - 1])
+    unit = eye_like(rows)
+    squares = mul(sub(columns, rows), add(columns, rows))
+    return sub(stage2.reciprocal(add(squares, unit)), unit)
+
+
+declare(
+    svd_p,
+    abstract_eval=weak_together(_types_of_svd),
+    lower=_lower_svd,
+    vmap=leading_batch(svd_p),
+    sharding=by_batch(svd_p, 2),
+    jvp=_jvp_svd,
+)
+
+
+# The polar decomposition by a dynamically weighted iteration of Halley's.
+
+
+_ILL_CONDITIONED = 100  # weights from which on `1 + c u^H u` may lose too many digits
+
+
+@operation(static=("is_hermitian", "max_iterations", "eps"))
+def qdwh(
+    x: ArrayLike,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
+    dynamic_shape: tuple[ArrayLike, ArrayLike] | ArrayLike | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """The polar decomposition of a matrix, `x = u @ h`, by products and decompositions alone.
+
+    Source: Nakatsukasa, Bai, Gygi, "Optimizing Halley's iteration for computing the matrix polar
+    decomposition", 2010.
+
+    Arguments:
+        x: a matrix with at least as many rows as columns, and of full rank.
+        is_hermitian: makes no difference.
+        max_iterations: the number of iterations at most; 10 by default.
+        eps: the relative precision of `u`; by default that of the dtype.
+        dynamic_shape: the numbers of the rows and columns that count, also traced; the others
+            are taken as zero.
+
+    Returns:
+        `u` with orthonormal columns; `h`, Hermitian and positive semidefinite; the number of
+        iterations; and whether `u` converged.
+
+    Raises:
+        TypeError: `x` is not of real or complex numbers, `eps` is not a number, or `dynamic_shape`
+            is not of integers.
+        ValueError: it is not a matrix, or has fewer rows than columns; `eps` is not positive, or
+            `dynamic_shape` is not two sizes.
+
+    >>> u, h, count, converged = lax.linalg.qdwh(jnp.array([[0.0, -2.0], [3.0, 0.0]]))
+    >>> print(u.round(3) + 0, bool(converged))
+    [[ 0. -1.]
+     [ 1.  0.]] True
+    """
+    check_matrices("qdwh", typeof_named("qdwh: x", x))
+    aval = typeof(x)
+    if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
+        raise ValueError(
+            f"qdwh: x must be a matrix with at least as many rows as columns, found {aval}; "
+            "decompose the transposed one"
+        )
+    if dynamic_shape is not None:
+        for axis, size in enumerate(_two_sizes(dynamic_shape)):
+            x = where(broadcasted_iota("int32", aval.shape, axis) < size, x, full_like(x, 0))
+    if eps is None:
+        eps = float(np.finfo(aval.dtype).eps)
+    if not isinstance(eps, int | float | np.float32):
+        raise TypeError(f"qdwh: eps must be a float, found {shown(eps)}")
+    if not eps > 0:
+        raise ValueError(f"qdwh: eps must be positive, found {eps}")
+    limit = 10 if max_iterations is None else max_iterations
+    magnitudes = absolute(x)
+    columns, rows = (reduce_max(reduce_sum(magnitudes, (axis,)), (0,)) for axis in (0, 1))
+    scale = where(eq(columns, 0), full_like(columns, 1), rsqrt(columns) * rsqrt(rows))
+    u = x * convert_element_type(scale, aval.dtype)
+    tolerance = float(np.cbrt(5 * eps))
+
+    def step(u: Any, weights: tuple[float, float, float]) -> tuple[Any, Any]:
+        moved = _step_by_cholesky(u, *weights)
+        distance = sqrt(reduce_sum(absolute(moved - u) ** 2, (0, 1)))
+        return moved, distance > tolerance
+
+    weights = _weights(eps, limit)
+    moving: Any = np.True_
+    for each in weights:
+        if each[2] > _ILL_CONDITIONED:
+            u = _step_by_qr(u, *each)
+        else:
+            u, moving = step(u, each)
+
+    def again(state: Any) -> Any:
+        k, _, moving = state
+        return moving & (k < limit)
+
+    halley = (3.0, 1.0, 3.0)
+    state: Any = (len(weights), u, moving)
+    count, u, moving = while_loop(again, lambda s: (s[0] + 1, *step(s[1], halley)), state)
+    u = 1.5 * u - 0.5 * matmul(u, matmul(mH(u), u))  # one of Newton and Schulz, for the last digits
+    h = matmul(mH(u), x)
+    return u, (h + mH(h)) / 2, count, ~moving
+
+
+def _two_sizes(dynamic_shape: Any) -> list[Any]:
+    """The two sizes, which may be traced."""
+    sizes = list(dynamic_shape) if isinstance(dynamic_shape, list | tuple) else [dynamic_shape]
+    avals = [typeof_named("qdwh: dynamic_shape", size) for size in sizes]
+    if len(sizes) == 1 and avals[0].shape == (2,):
+        sizes, avals = list(sizes[0]), [avals[0].update(shape=())] * 2
+    if len(sizes) != 2 or any(aval.shape for aval in avals):
+        raise ValueError(f"qdwh: dynamic_shape must be two sizes, found {shown(dynamic_shape)}")
+    if not all(np.issubdtype(aval.dtype, np.integer) for aval in avals):
+        raise TypeError(f"qdwh: dynamic_shape must be integers, found {shown(dynamic_shape)}")
+    return sizes
+
+
+def _weights(eps: float, limit: int) -> list[tuple[float, float, float]]:
+    """The weights (a, b, c) of iterations until singular values that were at least `eps` are 1."""
+    least = eps
+    weights: list[tuple[float, float, float]] = []
+    while least + 5 * eps < 1 and len(weights) < limit:
+        square = least * least
+        d = (4 * (1 / square - 1) / square) ** (1 / 3)
+        root = (1 + d) ** 0.5
+        a = root + (2 - d + 2 * (2 - square) / (square * root)) ** 0.5
+        b = (a - 1) ** 2 / 4
+        c = a + b - 1
+        least *= (a + b * square) / (1 + c * square)
+        weights.append((a, b, c))
+    return weights
+
+
+def _step_by_qr(u: Any, a: float, b: float, c: float) -> Any:
+    """`(b/c) u + (a - b/c) u (1 + c u^H u)^-1`, where that is ill-conditioned."""
+    rows, columns = typeof(u).shape
+    unit = eye((columns, columns), typeof(u).dtype)
+    q, _ = qr(concatenate([c**0.5 * u, unit], 0), full_matrices=False)
+    return b / c * u + (a - b / c) / c**0.5 * matmul(q[:rows], mH(q[rows:]))
+
+
+def _step_by_cholesky(u: Any, a: float, b: float, c: float) -> Any:
+    """The same by solving with a positive definite matrix."""
+    columns = typeof(u).shape[1]
+    gram = c * matmul(mH(u), u) + eye((columns, columns), typeof(u).dtype)
+    factor = cholesky(gram, symmetrize_input=False)
+    half = triangular_solve(factor, mH(u), left_side=True, lower=True)
+    solved = triangular_solve(
+        factor, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True
+    )
+    return b / c * u + (a - b / c) * mH(solved)
+
+
+__all__ = [
+    "EigImplementation",
+    "EighImplementation",
+    "SvdAlgorithm",
+    "eig",
+    "eigh",
+    "qdwh",
+    "schur",
+    "svd",
+]

@@ -8,17 +8,11 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise.arithmetic import mul
-from minijax.lax.elementwise.comparisons import ge
-from minijax.lax.elementwise.complex_numbers import conj, real
-from minijax.lax.elementwise.conversion import convert_element_type
-from minijax.lax.elementwise.selection import select
-from minijax.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
-from minijax.lax.indexing.gather import gather
-from minijax.lax.reductions.standard import reduce_sum
-from minijax.lax.shapes.broadcasting import broadcast_in_dim
-from minijax.lax.shapes.creation import broadcasted_iota, full_like
-from minijax.lax.shapes.reshaping import expand_dims
+from minijax.lax.conversion import convert_element_type
+from minijax.lax.elementwise import conj, ge, mul, real, select
+from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from minijax.lax.reductions import reduce_sum
+from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, expand_dims, full_like
 from minijax.primitives.declare import Rule
 from minijax.runtime.array import Array
 from minijax_stage2 import ShapedArray, typeof

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from minijax.settings.facades import lazy_facade as _lazy_facade
 
 if _TYPE_CHECKING:
-    from minijax.lax.linalg.cholesky import *
     from minijax.lax.linalg.eigen import *
-    from minijax.lax.linalg.householder import *
-    from minijax.lax.linalg.lu import *
-    from minijax.lax.linalg.qdwh import *
-    from minijax.lax.linalg.qr import *
-    from minijax.lax.linalg.svd import *
-    from minijax.lax.linalg.triangular_solve import *
-    from minijax.lax.linalg.tridiagonal_solve import *
+    from minijax.lax.linalg.factorizations import *
+    from minijax.lax.linalg.solve import *
 
 _lazy_facade(globals())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import inexact_arrays
 from minijax.numpy.products import meet
+from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof

@@ -11,9 +11,6 @@ from minijax.settings.facades import lazy_facade as _lazy_facade
 
 if _TYPE_CHECKING:
     from minijax.scipy.linalg.decompositions import *
-    from minijax.scipy.linalg.matrix_functions import *
-    from minijax.scipy.linalg.solve import *
-    from minijax.scipy.linalg.special_matrices import *
-    from minijax.scipy.linalg.sylvester import *
+    from minijax.scipy.linalg.matrices import *
 
 _lazy_facade(globals())

@@ -1,4 +1,4 @@
-"""The hypergeometric functions 1F1 and 2F1 of real numbers, by their series (DLMF, 13 and 15)."""
+"""Hypergeometric and Bessel functions, and spherical harmonics."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from minijax import numpy as jnp
+from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
-from minijax.lax.elementwise.selection import where
-from minijax.lax.elementwise.widening import in_64_bits
-from minijax.lax.special.series import converge
-from minijax.numpy.math.operands import strong_floats
+from minijax.lax.elementwise import where
+from minijax.lax.formulas import converge, in_64_bits
+from minijax.lax.shapes import steps_of
+from minijax.numpy.dtypes import computation_dtype, default_float
+from minijax.numpy.transcendental import real_arrays, real_floats, strong_floats
 from minijax.primitives.declare import declare, no_derivative, require_kind
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax.scipy.special.gamma_functions import gammasgn
-from minijax_stage2 import Primitive, ShapedArray, bind1, jvp, typeof
+from minijax.scipy.special.gamma_and_beta import gammasgn
+from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, jvp, typeof
+from minijax_stage2.errors import ConcretizationTypeError
 from minijax_stage2.vmap_rules import elementwise
+
+# The hypergeometric functions 1F1 and 2F1 of real numbers, by their series (DLMF, 13 and 15).
+
 
 Formula = Callable[..., Any]
 
@@ -219,4 +226,178 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     return _2f1(*strong_floats("hyp2f1", a, b, c, x))
 
 
-__all__ = ["hyp1f1", "hyp2f1"]
+# Bessel functions.
+
+
+@operation
+def i0e(x: ArrayLike) -> Array:
+    """The modified Bessel function of order 0, times `exp(-abs(x))`.
+
+    >>> f"{minijax.scipy.special.i0e(1.0):.3f}", minijax.scipy.special.i0(1e3).item()
+    ('0.466', inf)
+    """
+    return lax.bessel_i0e(*real_floats("i0e", x))
+
+
+@operation
+def i1e(x: ArrayLike) -> Array:
+    """The modified Bessel function of order 1, times `exp(-abs(x))`.
+
+    >>> f"{minijax.scipy.special.i1e(1.0):.3f}", minijax.scipy.special.i1(1e3).item()
+    ('0.208', inf)
+    """
+    return lax.bessel_i1e(*real_floats("i1e", x))
+
+
+@operation
+def i1(x: ArrayLike) -> Array:
+    """The modified Bessel function of order 1.
+
+    >>> f"{minijax.scipy.special.i1(1.0):.3f}"
+    '0.565'
+    """
+    (x,) = real_floats("i1", x)
+    return lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))
+
+
+@operation(static=("v", "n_iter"))
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
+    """The Bessel functions of the first kind, of all orders from 0 to `v`.
+
+    Arguments:
+        z: real numbers.
+        v: the largest order.
+        n_iter: the order from which to recur downwards: larger than `v`, and at least a quarter
+            larger than the absolute values of `z`.
+
+    Returns:
+        An array with a leading axis of orders, before the axes of `z`.
+
+    Raises:
+        ValueError: `z` is complex.
+
+    >>> print(bessel_jn(jnp.array([0.0, 2.0]), v=1).round(3))
+    [[1.    0.224]
+     [0.    0.577]]
+    """
+    (z,) = real_arrays("bessel_jn", z)
+    dtype = typeof(z).dtype
+    z = jnp.astype(z, computation_dtype(dtype))
+    last, first = steps_of("bessel_jn: v", v), steps_of("bessel_jn: n_iter", n_iter)
+    if last < 0 or first < 0:
+        raise ValueError(f"bessel_jn: v and n_iter must not be negative, found {last} and {first}")
+    is_zero = z == 0
+    x = jnp.where(is_zero, 1, z)
+    largest = float(np.finfo(typeof(z).dtype).max) ** 0.25
+    orders = jnp.arange(first, 0, -1)
+
+    def down(carry: Any, order: Any) -> Any:
+        """A step from two orders to the next lower one, rescaled to avoid overflow."""
+        above, here, total, wanted = carry
+        below = 2 * order.astype(z.dtype) / x * here - above
+        # All of them, once added up in pairs, are 1: by that they are scaled in the end.
+        total = total + jnp.where(order % 2 == 1, jnp.where(order == 1, 1, 2), 0) * below
+        numbers = jnp.arange(last + 1).reshape(-1, *[1] * typeof(z).ndim)
+        wanted = jnp.where(numbers == order - 1, below, wanted)
+        scale = jnp.where(jnp.abs(below) > largest, 1 / largest, 1)
+        return (here * scale, below * scale, total * scale, wanted * scale), None
+
+    start = jnp.zeros_like(z), jnp.full_like(z, 1 / largest), jnp.zeros_like(z)
+    wanted = jnp.zeros((last + 1, *typeof(z).shape), z.dtype)
+    (_, _, total, wanted), _ = lax.scan(down, (*start, wanted), orders)
+    # There, as many terms of their series as have derivatives up to the second.
+    terms = jnp.stack([1 - z * z / 4, z / 2, z * z / 8])[: last + 1]
+    at_zero = jnp.zeros_like(wanted).at[:3].set(terms)
+    return jnp.where(is_zero, at_zero, wanted / total).astype(dtype)
+
+
+# Spherical harmonics: the waves that a sphere has.
+
+
+@hiding_frames
+def sph_harm_y(
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: int | None = None,
+    n_max: int | None = None,
+) -> Array:
+    """The spherical harmonics of degree `n` and order `m`, with the phase of Condon and Shortley.
+
+    Arguments:
+        n: integers, the degrees, at least 0.
+        m: integers, the orders, from `-n` to `n`; beyond these the result is 0.
+        theta: polar angles, from 0 to pi; of others what counts is the cosine.
+        phi: azimuths.
+        diff_n: must be None.
+        n_max: the largest degree, required if `n` is traced; for a larger degree the result is NaN.
+
+    Returns:
+        Complex numbers, of the broadcast shape of all arguments.
+
+    Raises:
+        ConcretizationTypeError: `n` is traced, and there is no `n_max`.
+        NotImplementedError: `diff_n` is given.
+        TypeError: `n` or `m` are not integers.
+
+    >>> print(sph_harm_y(1, 0, jnp.array([0.0]), jnp.array([0.5])).real)
+    [0.48860252]
+    """
+    if diff_n is not None:
+        raise NotImplementedError("sph_harm_y: diff_n must be None; use grad, jvp or jacfwd")
+    for name, given in (("n", n), ("m", m)):
+        if typeof(given).dtype.kind not in "iu":
+            raise TypeError(f"sph_harm_y: {name} must be integers, found {typeof(given)}")
+    if n_max is not None:
+        largest = steps_of("sph_harm_y: n_max", n_max)
+    elif isinstance(n, Tracer):
+        raise ConcretizationTypeError(
+            f"sph_harm_y: n is traced, {typeof(n)}, so that its largest number is not known; give "
+            "it as n_max, an int"
+        )
+    else:
+        largest = int(np.max(np.asarray(n), initial=0))
+    return _harmonics(n, m, theta, phi, largest)
+
+
+@operation(static="n_max")
+def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
+    theta, phi = real_arrays("sph_harm_y", theta, phi)
+    if not typeof(m).weak_type:  # as of the phase, `1j * m`
+        wide = jnp.promote_types(theta.dtype, default_float())
+        theta, phi = theta.astype(wide), phi.astype(wide)
+    shape = jnp.broadcast_shapes(*[typeof(x).shape for x in (n, m, theta, phi)])
+    cos, sin = (jnp.broadcast_to(f(theta), shape) for f in (jnp.cos, jnp.sin))
+    sin = jnp.where(sin < 0, -sin, sin)  # the root of 1 - cos**2, with the slope of sin at 0
+    degree, order = jnp.broadcast_to(n, shape), jnp.broadcast_to(m, shape)
+    wanted = jnp.abs(order)
+    squared = jnp.square(wanted.astype(theta.dtype))
+
+    def next_degree(d: Any, carry: Any) -> Any:
+        """From degree d - 1 to d: until the order is as large, both grow; then only the degree."""
+        before, last, found = carry
+        x = d.astype(theta.dtype)
+        both = -jnp.sqrt((2 * x + 1) / (2 * x)) * sin * last
+        is_both = d <= wanted
+        gap = jnp.where(is_both, 1, x * x - squared)
+        part = jnp.where(is_both, 0, ((x - 1) ** 2 - squared) / (4 * (x - 1) ** 2 - 1))
+        one = jnp.sqrt((4 * x * x - 1) / gap) * (cos * last - _root(part) * before)
+        new = jnp.where(is_both, both, one)
+        return jnp.where(is_both, 0, last), new, jnp.where(degree == d, new, found)
+
+    first = jnp.full(shape, 1 / math.sqrt(4 * math.pi), theta.dtype)
+    found = jnp.where(degree == 0, first, jnp.nan)
+    _, _, found = lax.fori_loop(1, n_max + 1, next_degree, (jnp.zeros_like(first), first, found))
+    sign = jnp.where((order < 0) & (wanted % 2 == 1), -1, 1)
+    found = jnp.where(wanted > degree, 0, found) * sign
+    angle = order.astype(theta.dtype) * phi
+    return lax.complex(found * jnp.cos(angle), found * jnp.sin(angle))
+
+
+def _root(x: Any) -> Any:
+    """The square root; its derivative at 0 never matters, since `x` depends on integers only."""
+    return lax.stop_gradient(jnp.sqrt(jnp.maximum(x, 0)))
+
+
+__all__ = ["bessel_jn", "hyp1f1", "hyp2f1", "i0e", "i1", "i1e", "sph_harm_y"]

@@ -28,8 +28,7 @@ from minijax.scipy.stats import (
     vonmises,
     wrapcauchy,
 )
-from minijax.scipy.stats.kernel_density import gaussian_kde
-from minijax.scipy.stats.ranks import mode, rankdata, sem
+from minijax.scipy.stats.statistics import gaussian_kde, mode, rankdata, sem
 
 __all__ = [
     "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma",

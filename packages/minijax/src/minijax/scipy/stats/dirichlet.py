@@ -6,11 +6,10 @@ import math
 
 from minijax import numpy as jnp
 from minijax.numpy.products import meet
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import to_array
+from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
-from minijax.settings.promotion import require_one_dtype
+from minijax.settings.number_types import require_one_dtype
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 

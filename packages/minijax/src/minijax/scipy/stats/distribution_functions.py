@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import real_arrays
+from minijax.numpy.transcendental import real_arrays
 from minijax.runtime.operation import operation
-from minijax.settings.promotion import require_meeting
-from minijax.transforms.custom_derivatives.custom_jvp import custom_jvp
+from minijax.settings.number_types import require_meeting
+from minijax.transforms.custom_derivatives import custom_jvp
 
 Function = Callable[..., Any]
 

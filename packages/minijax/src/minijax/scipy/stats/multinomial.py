@@ -6,12 +6,11 @@ import math
 
 from minijax import numpy as jnp
 from minijax.numpy.dtypes import of_one_dtype
-from minijax.numpy.math.operands import real_arrays
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import to_array
+from minijax.numpy.transcendental import real_arrays
+from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaln, xlogy
-from minijax.settings.promotion import require_meeting
+from minijax.settings.number_types import require_meeting
 from minijax_stage2 import typeof
 
 

@@ -7,8 +7,7 @@ import math
 from minijax import numpy as jnp
 from minijax.lax.linalg import promoting as decompositions
 from minijax.numpy.products import meet
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.conversion import to_array
+from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact

@@ -14,7 +14,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, ndtr, ndtri
 from minijax.scipy.stats.distribution_functions import exp_of
-from minijax.settings.promotion import promote
+from minijax.settings.number_types import promote
 from minijax_stage2 import typeof
 
 

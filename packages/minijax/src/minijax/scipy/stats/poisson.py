@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minijax import numpy as jnp
-from minijax.numpy.math.operands import inexact_arrays
+from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.special import gammaincc, gammaln, xlogy

@@ -1,1 +1,0 @@
-"""Python functions called from compiled programs."""

@@ -1,1 +1,0 @@
-"""Debugging checks: NaN, reused keys, leaked tracers; numerical derivatives; clearing caches."""

@@ -1,1 +1,0 @@
-"""Exported programs: writing, reading and calling them."""

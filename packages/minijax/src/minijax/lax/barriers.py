@@ -1,0 +1,261 @@
+"""Barriers for the compiler, derivatives and pruning; tokens; composites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+
+import minijax_stage4 as stage4
+from minijax.errors.tracebacks import hiding_frames
+from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_operands, whole
+from minijax.runtime.array import Array, ArrayLike, to_array, tree_to_arrays
+from minijax.runtime.effects import Token, abstract_token, new_token, takes_tokens
+from minijax.runtime.evaluation import evaluated_by_library, evaluators
+from minijax.runtime.named_scope import named_scope
+from minijax.runtime.operation import operation
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind, tree_map, typeof
+from minijax_stage2.arguments import require_function
+from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.tree import tree_flatten, tree_unflatten
+from minijax_stage2.vmap import BatchAxis, BatchDim
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
+from minijax_stage4.partial_eval import merge, partition
+
+# The optimization barrier: XLA moves no operation across it.
+
+
+optimization_barrier_p = Primitive("optimization_barrier")
+
+Tree = TypeVar("Tree")
+
+
+@evaluated_by_library
+def optimization_barrier(operand: Tree, /) -> Tree:
+    """`operand`, a pytree of arrays that are all computed before any of them is used.
+
+    XLA does not move operations across this barrier, fuse across it, or eliminate common
+    subexpressions across it. So it orders computations, and protects recomputation.
+
+    >>> optimization_barrier((1.0, 2))
+    (Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True))
+    """
+    leaves, tree = tree_flatten(tree_to_arrays(operand))
+    outs = [
+        Token(out.buffer) if type(out) is Array and out.aval is abstract_token else out
+        for out in bind(optimization_barrier_p, *leaves)
+    ]
+    return tree_to_arrays(tree_unflatten(tree, outs))
+
+
+def _lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+    if not operands:
+        return []
+    names = ", ".join(x.name for x in operands)
+    types = ", ".join(map(mlir_type, out_avals))
+    return b.emit(f"stablehlo.optimization_barrier {names} : {types}", *out_avals)
+
+
+def _vmap(
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
+) -> tuple[list[Any], Sequence[BatchDim]]:
+    return bind(optimization_barrier_p, *values), dims
+
+
+def _of_nonzero(tangents: Sequence[Any]) -> list[Any]:
+    """A barrier for the nonzero tangents or cotangents."""
+    nonzero = [type(t) is not Zero for t in tangents]
+    zeros, given = partition(nonzero, tangents)
+    return merge(nonzero, zeros, bind(optimization_barrier_p, *given) if given else [])
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    return bind(optimization_barrier_p, *primals), _of_nonzero(tangents)
+
+
+declare(
+    optimization_barrier_p,
+    abstract_eval=lambda *avals: list(avals),
+    lower=_lower,
+    vmap=_vmap,
+    sharding=as_operands,
+    jvp=_jvp,
+    transpose=lambda cts, *operands: _of_nonzero(cts),
+)
+
+takes_tokens.add(optimization_barrier_p)
+
+
+# Tokens in programs: XLA does what takes a token after what returned it.
+
+
+create_token_p = Primitive("create_token")
+after_all_p = Primitive("after_all")
+
+
+@evaluated_by_library
+def create_token(_: Any = None) -> Token:
+    """A new token, which follows nothing.
+
+    Arguments:
+        _: of no effect.
+
+    >>> minijax.typeof(lax.create_token())
+    AbstractToken()
+    """
+    token: Token = bind(create_token_p)[0]
+    return token
+
+
+@evaluated_by_library
+def after_all(*operands: Token) -> Token:
+    """A token that follows all of the given ones.
+
+    Raises:
+        TypeError: an operand is not a token.
+
+    >>> minijax.make_jaxpr(lambda a: lax.after_all(a, a))(lax.create_token())
+    { lambda ; a:Tok. let b:Tok = after_all a a in (b,) }
+    """
+    token: Token = bind(after_all_p, *operands)[0]
+    return token
+
+
+def _type_after_all(*avals: ShapedArray) -> list[ShapedArray]:
+    for number, aval in enumerate(avals):
+        if aval is not abstract_token:
+            raise TypeError(
+                f"after_all: arguments must be tokens, as create_token() returns; found {aval} as "
+                f"number {number}"
+            )
+    return [abstract_token]
+
+
+def _evaluate_after_all(*tokens: Any) -> list[Token]:
+    _type_after_all(*map(typeof, tokens))
+    for token in tokens:
+        token.block_until_ready()
+    return [new_token()]
+
+
+def _lower_create(b: FunctionBuilder, out_avals: Sequence[ShapedArray]) -> list[Value]:
+    return b.emit("stablehlo.create_token : !stablehlo.token", *out_avals)
+
+
+def _lower_after_all(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
+) -> list[Value]:
+    names = "".join(f" {x.name}," for x in operands).removesuffix(",")
+    return b.emit(f"stablehlo.after_all{names} : !stablehlo.token", *out_avals)
+
+
+def _after_all_vmap(primitive: Primitive) -> Any:
+    def rule(
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
+    ) -> tuple[list[Any], list[BatchDim]]:
+        return bind(primitive, *values), [None]
+
+    return rule
+
+
+for _primitive, _type, _after_all_lower, _evaluate in (
+    (create_token_p, lambda: [abstract_token], _lower_create, lambda: [new_token()]),
+    (after_all_p, _type_after_all, _lower_after_all, _evaluate_after_all),
+):
+    declare(
+        _primitive,
+        abstract_eval=_type,
+        lower=_after_all_lower,
+        vmap=_after_all_vmap(_primitive),
+        sharding=whole,
+    )
+    evaluators[_primitive] = _evaluate
+    takes_tokens.add(_primitive)
+
+
+# `stop_gradient`: a barrier to derivatives.
+
+
+@operation
+def stop_gradient(x: Tree) -> Tree:
+    """`x`, a pytree of arrays, as a constant: no derivative passes through it.
+
+    >>> f = lambda x: x * lax.stop_gradient(x)
+    >>> f(3.0), minijax.grad(f)(3.0)
+    (Array(9., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
+    """
+    return tree_map(stage4.stop_gradient, x)
+
+
+# Functions about what is traced and what is computed, not about numbers.
+
+
+@operation
+def stage(x: ArrayLike, /) -> Array:
+    """`x` as an array, which is traced where a function is.
+
+    Raises:
+        TypeError: `x` is not an array or a number.
+
+    >>> minijax.make_jaxpr(lambda: lax.stage(1.0) * 2)().jaxpr.outvars[0].aval.shape
+    ()
+    """
+    typeof_named("stage: x", x)
+    return to_array(x)
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Accept a value that nothing else uses. It is computed where it would be without this.
+
+    >>> lax.dce_sink(jnp.ones(3))
+    """
+
+
+# `composite`: named functions that a compiler can recognize.
+
+
+@hiding_frames
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """A named function that computes what `decomposition` does.
+
+    XLA for CPUs does not recognize any name, so it compiles the decomposition. That can be
+    differentiated and mapped, too, which JAX rejects.
+
+    Arguments:
+        decomposition: a function whose positional arguments are arrays, and pytrees of these; its
+            keyword arguments are its attributes.
+        name: its name, which marks the operations in the program.
+        version: a number that changes with what it computes.
+
+    Raises:
+        TypeError: `decomposition` is not a function, `name` not a string, or `version` not an int.
+
+    >>> import minijax.numpy as jnp
+    >>> from minijax import lax
+    >>> tangent = composite(lambda x: lax.sin(x) / lax.cos(x), name="my.tangent")
+    >>> print(tangent(0.0))
+    0.0
+    """
+    for role, given, kind in (("name", name, str), ("version", version, int)):
+        if not isinstance(given, kind):
+            raise TypeError(f"composite: {role} must be of type {kind.__name__}, found {given!r}")
+    require_function("composite", decomposition)
+
+    @evaluated_by_library
+    def composed(*args: Any, **attributes: Any) -> Any:
+        with named_scope(name):
+            return tree_to_arrays(decomposition(*tree_to_arrays(args), **attributes))
+
+    return wraps(decomposition)(composed)
+
+
+__all__ = [
+    "after_all",
+    "composite",
+    "create_token",
+    "dce_sink",
+    "optimization_barrier",
+    "stage",
+    "stop_gradient",
+]

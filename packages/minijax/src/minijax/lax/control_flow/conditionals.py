@@ -1,0 +1,619 @@
+"""`cond`, `switch` and `platform_dependent`: a program chooses among programs."""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from minijax import xla
+from minijax.errors import BranchTypeError
+from minijax.errors.tracebacks import hiding_frames
+from minijax.lax.control_flow.program_cache import keeps_programs, known_number, known_truth
+from minijax.lax.elementwise import clamp
+from minijax.lax.gathering import as_index
+from minijax.lax.shapes import expand_dims, squeeze
+from minijax.primitives.axes import (
+    NONE,
+    AxisData,
+    AxisNames,
+    VaryingArray,
+    mesh_axes_of,
+    pvary,
+    vary,
+    varying_program_rules,
+    vma_of,
+)
+from minijax.primitives.declare import declare
+from minijax.primitives.higher_order import Depends, WithToken, complete, declare_program
+from minijax.primitives.loops import Flags, call_text, stage_body, stage_to_jaxpr
+from minijax.primitives.methods import does_io, refuse_io
+from minijax.primitives.sharding_rules import agreed
+from minijax.runtime.array import is_evaluating, tree_to_arrays
+from minijax.runtime.effects import define_dce
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.jit import jit, not_given
+from minijax.runtime.lowering import Function, platform_of
+from minijax.runtime.pipeline import name_and_place_of
+from minijax.runtime.places import default_placement
+from minijax.runtime.refs import (
+    Ref,
+    closing_over_refs,
+    passing,
+    values_of,
+    with_outer_refs,
+    write_all,
+)
+from minijax.settings.number_types import result_type
+from minijax.settings.options import infs_option, jit_is_disabled, nans_option
+from minijax.shardings.types import convert, division_of, sharded_type, with_division
+from minijax.transforms.checkpoint import (
+    MaySave,
+    SavedEqns,
+    save_in_program,
+    saving_rules,
+    split_eqn,
+)
+from minijax.transforms.custom_vmap import custom_vmap
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Tracer,
+    astype,
+    bind,
+    bind1,
+    explain_mismatch,
+    impl_rules,
+    ne,
+    typeof,
+)
+from minijax_stage2.arguments import FlatFunction, argument_names, require_function
+from minijax_stage2.errors import shown
+from minijax_stage2.shaped_array import typeof_named
+from minijax_stage2.source import name_of
+from minijax_stage2.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from minijax_stage3 import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, eval_jaxpr
+from minijax_stage3.jaxpr import consts_as_invars
+from minijax_stage3.jit_rules import vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+from minijax_stage3.staging import abstractify
+from minijax_stage4 import cond_rules as stage4
+from minijax_stage4.cond import cond_p as cond_of_two
+from minijax_stage4.cond import join_consts
+from minijax_stage4.cond_rules import Branches
+from minijax_stage4.partial_eval import PartialJaxprs, merge, partition
+
+# The primitive of `cond` and `switch`, which chooses between any number of programs.
+#
+# The rules are those of stage 4's `cond_p`, whose programs are two. A boolean chooses between two
+# branches here as well; an int32 is the number of a branch.
+
+
+cond_p = Primitive("cond", higher_order=True)
+
+
+def _abstract_eval(
+    which: ShapedArray, *operands: ShapedArray, branches: Branches
+) -> list[ShapedArray]:
+    is_boolean = which.dtype == np.bool_ and len(branches) == 2
+    if which.shape or not (which.dtype == np.int32 or is_boolean):
+        raise TypeError(
+            "cond: the first operand must be the number of a branch, an int32 scalar, or a boolean "
+            f"where there are two; found {which} for {len(branches)} branches"
+        )
+    return stage4.types_of_branches(which, *operands, branches=branches)
+
+
+def _cond_lower(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    which: Value,
+    *operands: Value,
+    branches: Branches,
+) -> list[Value]:
+    """Lower to `if` or `case`; if the choice is known, to a call of that branch alone."""
+    if isinstance(b, Function) and which.name in b.known:
+        return call_text(b, branches[b.known[which.name]], "branch", operands)
+    regions = [stage4.branch_region(b, branch, operands, out_avals) for branch in branches]
+    operation = "case"
+    if which.aval.dtype == np.bool_:
+        operation, regions = "if", regions[::-1]
+    types = signature([which], out_avals)
+    text = f'"stablehlo.{operation}"({which.name}) ({", ".join(regions)}) : {types}'
+    return b.emit(text, *out_avals)
+
+
+def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    which, *operands = ins
+    outs = [depends(branch, tuple(operands)) for branch in params["branches"]]
+    return tuple([which or any(flags) for flags in zip(*outs, strict=True)])
+
+
+def _order(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    params = {"branches": tuple(map(with_token, eqn.params["branches"]))}
+    invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]
+    return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
+
+
+def _keys(keys_of: Callable[[Jaxpr], Any], count: int, *, branches: Branches) -> Any:
+    """After a choice a key is used if a branch uses it."""
+    first, *others = map(keys_of, branches)
+    return first.either(others).at(range(1, count), count)
+
+
+def _varying(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> list[frozenset[Hashable]]:
+    """The axes of the result of any branch, and of the choice of a branch."""
+    columns = zip(*[branch.out_avals for branch in params["branches"]], strict=True)
+    return [vma_of(in_avals[0]).union(*map(vma_of, column)) for column in columns]
+
+
+def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
+    branches = eqn.params["branches"]
+    parts = [save_in_program(branch, may_save) for branch in branches]
+    if not any(parts):
+        return None
+    whole = [PartialJaxprs(b, b, [True] * len(b.outvars), 0) for b in branches]
+    first, again, residuals = stage4.with_common_residuals(
+        [part or unsplit for part, unsplit in zip(parts, whole, strict=True)]
+    )
+    saved = [Var(aval) for aval in residuals]
+    which, *operands = eqn.invars
+    return split_eqn(
+        eqn,
+        saved,
+        ({"branches": first}, eqn.invars),
+        ({"branches": again}, [which, *saved, *operands]),
+    )
+
+
+def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+    smaller = [dce_jaxpr(branch, used_outs) for branch in eqn.params["branches"]]
+    used = [True, *map(any, zip(*[used for _, used in smaller], strict=True))]
+    branches = tuple(
+        Jaxpr([], partition(used[1:], branch.invars)[1], small.eqns, small.outvars)
+        for branch, (small, _) in zip(eqn.params["branches"], smaller, strict=True)
+    )
+    _, invars = partition(used, eqn.invars)
+    _, outvars = partition(used_outs, eqn.outvars)
+    return used, JaxprEqn(eqn.primitive, invars, outvars, {"branches": branches}, eqn.source)
+
+
+COLUMNS: dict[str, Any] = {
+    "dependence": _dependence,
+    "order": _order,
+    "keys": _keys,
+    "steps": None,  # evaluation takes them one by one
+}
+declare_program(
+    cond_p,
+    evaluate=stage4.evaluate_branches,
+    abstract_eval=_abstract_eval,
+    lower=_cond_lower,
+    vmap=partial(stage4.vmap_branches, cond_p),
+    jvp=partial(stage4.jvp_branches, cond_p),
+    transpose=partial(stage4.transpose_branches, cond_p),
+    partial_eval=stage4.partial_eval_branches,
+    dce=_dce,
+    **COLUMNS,
+)
+complete(cond_of_two, **COLUMNS)
+define_dce(cond_of_two, None)
+for _primitive in (cond_p, cond_of_two):  # a stage's `cond` may stand in a library's function
+    varying_program_rules[_primitive] = _varying
+    saving_rules[_primitive] = _save
+
+
+# `cond` and `switch`: one of several functions, chosen at run time.
+
+
+@evaluated_by_library
+@keeps_programs("true_fun", "false_fun")
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = not_given,
+) -> Any:
+    """Call `true_fun` or `false_fun` on the operands, chosen by `pred` at run time.
+
+    Arguments:
+        pred: a boolean scalar; a number counts as true unless it is zero.
+        true_fun: function of the operands.
+        false_fun: function of the operands whose result has the same structure and types.
+        operands: arrays and pytrees of arrays.
+        operand: the only operand, instead of `operands`.
+
+    Returns:
+        The result of the chosen function. Under `vmap` over `pred` both run.
+
+    Raises:
+        BranchTypeError: the results differ in structure or types.
+        TypeError: `pred` is not a scalar.
+
+    As in JAX, `cond(pred, x, true_fun, y, false_fun)` gives each function its own operand.
+
+    >>> @minijax.jit
+    ... def safe_root(x):
+    ...     return lax.cond(x > 0, jnp.sqrt, lambda x: 0.0 * x, x)
+    >>> safe_root(4.0).item(), safe_root(-4.0).item(), minijax.grad(safe_root)(-4.0).item()
+    (2.0, -0.0, 0.0)
+    """
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        on_true, apply_true, (on_false, apply_false) = true_fun, false_fun, operands
+        if not callable(on_true):
+            return cond(
+                pred, lambda x, y: apply_true(x), lambda x, y: apply_false(y), on_true, on_false
+            )
+    operands = _operands("cond", operands, operand)
+    if without := closing_over_refs("cond", (true_fun, false_fun), operands):
+        return cond(pred, *without[0], *without[1])
+    operands = tree_to_arrays(operands)
+    aval = typeof_named("cond: pred", pred)
+    if aval.shape or aval.dtype.kind == "c":
+        raise TypeError(
+            f"cond: pred must be a boolean or a real number, a scalar, found {aval}. To choose "
+            "element by element use where(pred, x, y); to choose for each example of a batch use "
+            "vmap."
+        )
+    for branch in (true_fun, false_fun):
+        require_function("cond", branch)
+    if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
+        return (true_fun if chosen else false_fun)(*operands)
+    which = pred if aval.dtype == np.bool_ else ne(pred, 0)
+    return _passing_outer_refs(partial(choose, "cond", which), (false_fun, true_fun), operands)
+
+
+def _passing_outer_refs(
+    stage: Callable[..., Any], branches: Sequence[Callable[..., Any]], operands: Sequence[Any]
+) -> Any:
+    """`stage(branches, operands)`, in which all branches pass on the references that any uses."""
+
+    def with_refs(refs: Sequence[Ref]) -> Any:
+        if not refs:
+            return stage(branches, operands)
+        values, out = stage([passing(refs, f) for f in branches], (values_of(refs), *operands))
+        write_all(refs, values)
+        return out
+
+    return with_outer_refs(with_refs)
+
+
+def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> list[Any]:
+    """The results of the branch of that number.
+
+    If devices choose differently, all that a branch takes varies like the choice: no branch may
+    have to sum a cotangent over devices of which some are in another branch. All branches return
+    what varies if one does. An operand that all of them return need not pass through them.
+    """
+    branches = _divided_alike(operands, branches)
+    if does_io(*branches):
+        which = _same_for_all(which)
+    axes = vma_of(typeof(which))
+    targets = [vary(typeof(x), axes) for x in operands]
+    if any(isinstance(aval, VaryingArray) for branch in branches for aval in branch.out_avals) or (
+        axes or any(isinstance(aval, VaryingArray) for aval in targets)
+    ):
+        operands = [pvary(x, mesh_axes_of(axes)) for x in operands]
+        branches = [_converted(branch, targets, axes) for branch in branches]
+        columns = zip(*[branch.out_avals for branch in branches], strict=True)
+        out_axes = [NONE.union(*map(vma_of, column)) for column in columns]
+        branches = [_converted(branch, targets, axes, out_axes) for branch in branches]
+    columns = zip(*map(_operands_returned, branches), strict=True)
+    common = [set(column) for column in columns]
+    returned = [found.pop() if len(found) == 1 else None for found in common]
+    is_operand = [number is not None for number in returned]
+    if any(is_operand):
+        smaller = {
+            branch: Jaxpr([], branch.invars, branch.eqns, partition(is_operand, branch.outvars)[0])
+            for branch in branches
+        }
+        branches = [smaller[branch] for branch in branches]
+    chosen: Callable[..., list[Any]] = partial(bind, cond_p, branches=tuple(branches))
+    if (nans_option.value or infs_option.value) and not is_evaluating():
+        # Under `vmap` all branches run: in one program, so that only the results are checked.
+        chosen = jit(chosen)
+    outs = chosen(which, *operands)
+    return merge(is_operand, outs, [operands[i] for i in returned if i is not None])
+
+
+@custom_vmap
+def _same_for_all(which: Any) -> Any:
+    """The number of a branch, which examples of `vmap` have in common."""
+    return which
+
+
+@_same_for_all.def_vmap
+def _refuse_different(axis_size: int, in_batched: Any, which: Any) -> NoReturn:
+    refuse_io("vmap of a cond or switch whose examples choose different branches")
+
+
+def _operands_returned(branch: Jaxpr) -> list[int | None]:
+    """For each result the number of the operand that it is; None if it is computed."""
+    numbers = {var: number for number, var in enumerate(branch.invars)}
+    return [numbers.get(out) if isinstance(out, Var) else None for out in branch.outvars]
+
+
+def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequence[Jaxpr]:
+    """The branches, whose results are divided alike if the types of any say how.
+
+    Raises:
+        ShardingTypeError: the types of two say different things.
+    """
+    columns = [*zip(*[branch.out_avals for branch in branches], strict=True)]
+    said = [next(filter(None, map(sharded_type, column)), None) for column in columns]
+    if not any(said):
+        return branches
+    wanted = [
+        None
+        if like is None
+        else (like.mesh, agreed("cond", column, zip(*map(division_of, column), strict=True)))
+        for like, column in zip(said, columns, strict=True)
+    ]
+
+    def divided(branch: Jaxpr) -> Jaxpr:
+        def program(*args: Any) -> list[Any]:
+            return [
+                convert(x, with_division(typeof(x), *division)) if division else x
+                for x, division in zip(eval_jaxpr(branch, [], *args), wanted, strict=True)
+            ]
+
+        return stage_to_jaxpr(program, branch.in_avals, "cond")[0]
+
+    return [divided(branch) for branch in branches]
+
+
+def _converted(
+    branch: Jaxpr,
+    in_avals: Sequence[ShapedArray],
+    axes: AxisNames,
+    out_axes: Sequence[AxisNames] | None = None,
+) -> Jaxpr:
+    """A branch for operands that vary along more axes, whose results vary along the given ones."""
+
+    def program(*args: Any) -> list[Any]:
+        outs = _of_each_device(branch, axes, args)
+        if out_axes is None:
+            return outs
+        return [pvary(x, mesh_axes_of(axes)) for x, axes in zip(outs, out_axes, strict=True)]
+
+    return stage_to_jaxpr(program, in_avals, "cond")[0]
+
+
+def _of_each_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> list[Any]:
+    """The results of a branch, of which the types, and those of programs in it, vary like `args`.
+
+    Devices that differ are examples of `vmap`, one on each device.
+    """
+    in_avals = list(map(typeof, args))
+    dims = [
+        None if aval == found else 0 for aval, found in zip(branch.in_avals, in_avals, strict=True)
+    ]
+    if dims.count(None) == len(dims):
+        return eval_jaxpr(branch, [], *args)
+    axis = AxisData(None, 1, manual=tuple(mesh_axes_of(axes)))
+    program, consts, out_dims = vmap_jaxpr(branch, axis, tuple(dims))
+    batches = [
+        x if dim is None else expand_dims(x, (0,)) for x, dim in zip(args, dims, strict=True)
+    ]
+    outs = eval_jaxpr(program, [], *consts, *batches)
+    return [x if dim is None else squeeze(x, (dim,)) for x, dim in zip(outs, out_dims, strict=True)]
+
+
+def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is not_given:
+        return operands
+    if operands:
+        raise TypeError(
+            f"{caller}: operands are given by position, or one as `operand`; found "
+            f"{len(operands)} by position besides `operand`"
+        )
+    return (operand,)
+
+
+@evaluated_by_library
+@keeps_programs("branches")
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = not_given,
+) -> Any:
+    """Call one of several functions on the operands, chosen by `index` at run time.
+
+    Arguments:
+        index: an integer scalar, clamped to the valid range.
+        branches: functions of the operands whose results have the same structure and types.
+        operands: arrays and pytrees of arrays.
+        operand: the only operand, instead of `operands`.
+
+    Returns:
+        The result of the chosen function. Under `vmap` over `index` all of them run.
+
+    Raises:
+        ValueError: there are no functions.
+        BranchTypeError: the results differ in structure or types.
+        TypeError: `index` is not an integer scalar.
+
+    >>> switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 10)
+    Array(30, dtype=int32, weak_type=True)
+    """
+    for branch in branches:
+        require_function("switch", branch)
+    if not branches:
+        raise ValueError("switch: there must be at least one branch")
+    aval = typeof_named("switch: index", index)
+    if aval.shape or aval.dtype.kind not in "iu":
+        raise TypeError(
+            f"switch: index must be an integer scalar, found {aval}. To choose element by element "
+            "use select or where; to choose for each example of a batch use vmap."
+        )
+    operands = _operands("switch", operands, operand)
+    if without := closing_over_refs("switch", branches, operands):
+        return switch(index, without[0], *without[1])
+    operands = tree_to_arrays(operands)
+    if jit_is_disabled() and (known := known_number(index)) is not None:
+        return branches[min(max(known, 0), len(branches) - 1)](*operands)
+    if len(branches) == 1:
+        return branches[0](*operands)
+    index, last = as_index(index), len(branches) - 1
+    index = astype(clamp(0, index, last), np.int32)
+    return _passing_outer_refs(partial(choose, "switch", index), branches, operands)
+
+
+def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any) -> Any:
+    """`switch`, for arrays as operands and a boolean index, or an int32 that is in range."""
+    leaves, in_tree = tree_flatten(operands)
+
+    def names() -> list[str]:
+        return argument_names(branches[0], operands, {})
+
+    in_avals = abstractify(f"{caller} of `{name_of(branches[0])}`", names, leaves)
+    distinct = [*{id(f): f for f in branches}.values()]
+    functions = [FlatFunction(f, in_tree) for f in distinct]
+    closed = [stage_body(f, in_avals, caller, f.fun, names) for f in functions]
+    target = _common_types(caller, functions, closed)
+    if any(c.out_avals != target for c in closed):
+        closed = [
+            stage_body(_casting(f, target), in_avals, caller, f.fun, names) for f in functions
+        ]
+    programs, consts = join_consts([(consts_as_invars(c.jaxpr), c.consts) for c in closed])
+    program_of = dict(zip(map(id, distinct), programs, strict=True))
+    outs = _choose(index, [*consts, *leaves], [program_of[id(f)] for f in branches])
+    return tree_to_arrays(tree_unflatten(functions[0].out_tree, outs))
+
+
+def _common_types(
+    caller: str, functions: Sequence[FlatFunction], closed: Sequence[ClosedJaxpr]
+) -> list[ShapedArray]:
+    """The types that the results of all branches can have; Python numbers adapt."""
+    first = functions[0]
+    for other in functions[1:]:
+        if other.out_tree != first.out_tree:
+            raise BranchTypeError(
+                f"{caller}: {name_and_place_of(first.fun)} and {name_and_place_of(other.fun)} must "
+                "return the same tree structure: "
+                f"{explain_mismatch(first.out_tree, other.out_tree)}. Return the "
+                "same tree from all, with zeros where one has nothing."
+            )
+    columns = list(zip(*(c.out_avals for c in closed), strict=True))
+    target = [_meeting_type(avals) for avals in columns]
+    if None in target:
+        numbered = tree_unflatten(first.out_tree, range(len(columns)))
+        rows = [
+            f"    {'result' + keystr(path):<24} {', '.join(map(str, columns[i]))}"
+            for path, i in tree_flatten_with_path(numbered)[0]
+            if target[i] is None
+        ]
+        table = "\n".join(rows)
+        raise BranchTypeError(
+            f"{caller}: all branches, {', '.join(name_and_place_of(f.fun) for f in functions)}, "
+            f"must return the same types\n{table}\n"
+            "Convert what differs, by astype or reshape."
+        )
+    return [aval for aval in target if aval is not None]
+
+
+def _meeting_type(avals: Sequence[ShapedArray]) -> ShapedArray | None:
+    if len(set(avals)) == 1:
+        return avals[0]
+    meeting = result_type(*avals)
+    fits = all(
+        aval.shape == avals[0].shape and (aval.weak_type or aval.dtype == meeting.dtype)
+        for aval in avals
+    )
+    return ShapedArray(avals[0].shape, meeting.dtype) if fits else None
+
+
+def _casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., list[Any]]:
+    """`f` with results of the types `target`."""
+
+    def casting(*args: Any) -> list[Any]:
+        return [
+            out if typeof(out) == aval else astype(out, aval.dtype)
+            for out, aval in zip(f(*args), target, strict=True)
+        ]
+
+    return casting
+
+
+# `platform_dependent`: one of several functions, chosen by platform.
+
+
+platform_index_p = Primitive("platform_index")
+
+_INDEX = ShapedArray((), np.int32)
+
+
+@hiding_frames
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Call the function for the platform that runs the program.
+
+    All of them are traced, and return results of the same structure and types; only the one chosen
+    is compiled. Outside of `jit` it alone is called.
+
+    Arguments:
+        args: the arguments of the function.
+        default: the function for all other platforms.
+        per_platform: functions by platform: "cpu", "cuda", "rocm", "tpu".
+
+    Raises:
+        TypeError: one of them is not a function.
+        ValueError: a platform is "gpu", which may mean "cuda" or "rocm".
+        NotImplementedError: there is no function for this platform, and no default.
+
+    >>> platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x)
+    4
+    """
+    named = {**per_platform, **({} if default is None else {"default": default})}
+    for name, function in named.items():
+        if not callable(function):
+            raise TypeError(
+                f"platform_dependent: {name} must be a function, found {shown(function)}"
+            )
+    if "gpu" in per_platform:
+        raise ValueError("platform_dependent: say 'cuda' or 'rocm' in place of 'gpu'")
+    index = bind1(platform_index_p, platforms=tuple(per_platform), others=default is not None)
+    functions = list(named.values())
+    if not isinstance(index, Tracer):
+        return functions[int(index)](*args)
+    return choose("platform_dependent", index, functions, tree_to_arrays(args))
+
+
+def _number(platform: str, platforms: Sequence[str], others: bool) -> int:
+    """The number of the function for a platform."""
+    if platform in platforms:
+        return platforms.index(platform)
+    if others:
+        return len(platforms)
+    raise NotImplementedError(
+        f"platform_dependent: there is no function for {platform!r} among "
+        f"{', '.join(map(repr, platforms)) or 'none'}, and no default"
+    )
+
+
+def _evaluate(*, platforms: Sequence[str], others: bool) -> list[Any]:
+    default = default_placement()
+    devices = () if default is None else default.sharding.device_tuple
+    return [np.int32(_number(xla.platform_of(devices), platforms, others))]
+
+
+def _platform_lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, platforms: Sequence[str], others: bool
+) -> list[Value]:
+    number = _number(platform_of(b), platforms, others)
+    index = b.constant(number, _INDEX)
+    if isinstance(b, Function):
+        b.known[index.name] = number
+    return [index]
+
+
+declare(platform_index_p, abstract_eval=lambda **params: [_INDEX], lower=_platform_lower)
+impl_rules[platform_index_p] = _evaluate
+
+
+__all__ = ["cond", "platform_dependent", "switch"]

@@ -1,0 +1,131 @@
+"""Elements converted to another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.dtypes import DTypeLike
+from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import require_whole
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.operation import operation
+from minijax.settings.number_types import bits_of, warn_of_lost_part
+from minijax.shardings.types import Division, division_of
+from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
+from minijax_stage2.shaped_array import dialect
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value, signature
+
+
+@operation(static="new_dtype")
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """`operand` with another dtype.
+
+    Warns:
+        numpy.exceptions.ComplexWarning: `operand` is complex, and `new_dtype` real.
+
+    >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
+    Array([ 1, -1], dtype=int32)
+    """
+    warn_of_lost_part("conversion", operand, new_dtype, np.exceptions.ComplexWarning)
+    return stage2.astype(operand, new_dtype)
+
+
+@operation(static="new_dtype")
+def convert_silently(operand: Any, new_dtype: Any) -> Any:
+    """`convert_element_type` for callers that mean to drop imaginary parts, or have warned."""
+    return stage2.astype(operand, new_dtype)
+
+
+bitcast_convert_type_p = Primitive("bitcast_convert_type")
+
+
+@operation(static="new_dtype")
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+    """The bits of `operand`, read as another dtype.
+
+    If the new dtype is narrower, the parts of each number form a new last axis, lowest bits first;
+    if it is wider, the last axis holds the parts, and is removed.
+
+    Raises:
+        TypeError: a dtype is boolean or complex.
+        ValueError: the last axis does not hold the parts.
+
+    >>> lax.bitcast_convert_type(jnp.float32(1), jnp.uint32) == 0x3F800000
+    Array(True, dtype=bool)
+    >>> lax.bitcast_convert_type(jnp.uint32(0x01020304), jnp.uint8)
+    Array([4, 3, 2, 1], dtype=uint8)
+    """
+    if new_dtype is None:
+        raise ValueError("bitcast_convert_type: new_dtype must not be None")
+    if typeof(operand).dtype.names:
+        raise TypeError(f"bitcast_convert_type: expected numbers, found {typeof(operand)}")
+    dtype = dialect().dtype_of("bitcast_convert_type", new_dtype)
+    if typeof(operand).dtype == dtype:
+        return convert_element_type(operand, dtype)  # no longer of a weak type
+    return bind1(bitcast_convert_type_p, operand, new_dtype=dtype)
+
+
+def _type_of_bitcast(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> list[ShapedArray]:
+    if x.dtype.kind in "bc" or new_dtype.kind in "bc":
+        raise TypeError(
+            f"bitcast_convert_type: expected dtypes that are neither boolean nor complex, found "
+            f"{x.dtype} and {new_dtype}"
+        )
+    old, new = bits_of(x.dtype), bits_of(new_dtype)
+    if old == new:
+        shape = x.shape
+    elif old > new:
+        shape = (*x.shape, old // new)
+    elif x.shape and x.shape[-1] * old == new:
+        shape = x.shape[:-1]
+    else:
+        raise ValueError(
+            f"bitcast_convert_type: a {new_dtype} is made of {new // old} {x.dtype}, which must "
+            f"stand along the last axis, found {x}"
+        )
+    return [ShapedArray(shape, new_dtype)]
+
+
+def _vmap_bitcast(
+    axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, new_dtype: np.dtype[Any]
+) -> tuple[list[Any], list[BatchDim]]:
+    x = move_batch_dim(values[0], axis, dims[0], 0)
+    return [bind1(bitcast_convert_type_p, x, new_dtype=new_dtype)], [0]
+
+
+def _lower_bitcast(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    x: Value,
+    *,
+    new_dtype: np.dtype[Any],
+) -> list[Value]:
+    (out,) = out_avals
+    return b.emit(f"stablehlo.bitcast_convert {x.name} : {signature([x], out_avals)}", out)
+
+
+def _division_of_bitcast(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Division]:
+    """The parts of a wider number, along the last axis, stay together."""
+    (x,), (out,) = in_avals, out_avals
+    if out.ndim < x.ndim:
+        require_whole(bitcast_convert_type_p, x, [x.ndim - 1], "it holds the parts of a number")
+    return [(*division_of(x), ())[: out.ndim]]
+
+
+declare(
+    bitcast_convert_type_p,
+    abstract_eval=_type_of_bitcast,
+    lower=_lower_bitcast,
+    vmap=_vmap_bitcast,
+    sharding=_division_of_bitcast,
+)
+
+
+__all__ = ["bitcast_convert_type", "convert_element_type"]

@@ -1,1 +1,0 @@
-"""Slices, gathers and scatters."""

@@ -1,0 +1,655 @@
+"""`scatter` and its variants, under every transformation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from minijax.lax.elementwise import div, eq, ge, mul, neg, select
+from minijax.lax.gathering import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    after,
+    bounds_of_indices,
+    check_indices,
+    gather,
+    is_increasing,
+    wide_indices,
+)
+from minijax.lax.key_arrays import by_halves
+from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full, full_like, reshape
+from minijax.primitives.declare import declare
+from minijax.primitives.regions import calls_host, host_call_error
+from minijax.primitives.sharding_rules import agreed, require_whole
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.devices import default_backend
+from minijax.runtime.lowering import undivided_if_uneven
+from minijax.runtime.operation import operation
+from minijax.settings.number_types import result_type
+from minijax.shardings.types import Division, division_of
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
+from minijax_stage2.promotion import cast
+from minijax_stage2.shaped_array import Shape
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
+from minijax_stage3.jaxpr import Jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
+from minijax_stage3.staging import trace_to_jaxpr
+from minijax_stage4 import UndefPrimal
+
+STATIC = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
+
+
+def fitting(name: str, updates: Any, operand: Any) -> Any:
+    """Updates converted to the dtype of the array.
+
+    Raises:
+        TypeError: it cannot hold all their values.
+    """
+    aval, target = typeof(updates), typeof(operand)
+    if aval.dtype != target.dtype and result_type(aval, target).dtype != target.dtype:
+        raise TypeError(
+            f"{name}: the updates of {target} must have a dtype that promotes to its own, found "
+            f"{aval}; convert them by convert_element_type, or the array"
+        )
+    return cast(updates, target)
+
+
+def window_sizes(x: ShapedArray, updates: Shape, numbers: ScatterDimensionNumbers) -> list[int]:
+    """The size of one update along each axis of the operand."""
+    gone = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    sizes = iter([updates[axis] for axis in numbers.update_window_dims])
+    return [min(1, x.shape[axis]) if axis in gone else next(sizes) for axis in range(x.ndim)]
+
+
+def scatter_type(
+    x: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    **options: Any,
+) -> list[ShapedArray]:
+    window, inserted, start_map, batching, indices_batching = dimension_numbers
+    check_indices("scatter", x, indices, start_map, inserted, batching, indices_batching)
+    if x.dtype != updates.dtype:
+        raise TypeError(f"scatter: the updates of {x} must have its dtype, found {updates}")
+    batch = tuple(n for axis, n in enumerate(updates.shape) if axis not in window)
+    if (
+        not is_increasing(window, updates.ndim)
+        or len(window) + len(inserted) + len(batching) != x.ndim
+        or batch != indices.shape[:-1]
+        or any(
+            size > bound
+            for size, bound in zip(
+                window_sizes(x, updates.shape, dimension_numbers), x.shape, strict=True
+            )
+        )
+    ):
+        raise TypeError(
+            f"scatter: updates {updates} at indices {indices} of {x} do not fit "
+            f"{dimension_numbers}: the axes update_window_dims of the updates are, in order, the "
+            "axes of the operand that are neither inserted nor batched, and the others those of "
+            "the indices, but for their last"
+        )
+    return [x]
+
+
+def _division_of_scattered(
+    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> list[Division]:
+    """The result is divided as the operand is, which is so along axes updated whole only.
+
+    Raises:
+        ShardingTypeError: an axis is divided along which elements are chosen, or the updates are
+            among devices that have all of the operand.
+    """
+    x, indices, updates = in_avals
+    numbers: ScatterDimensionNumbers = params["dimension_numbers"]
+    sizes = window_sizes(x, updates.shape, numbers)
+    batching, indices_batching = (
+        numbers.operand_batching_dims,
+        numbers.scatter_indices_batching_dims,
+    )
+    why = "elements are chosen along it"
+    chosen = [
+        axis for axis in range(x.ndim) if sizes[axis] < x.shape[axis] and axis not in batching
+    ]
+    require_whole("an indexed update", x, chosen, why, _BY_OUT_SHARDING)
+    free = [axis for axis in range(indices.ndim) if axis not in indices_batching]
+    require_whole(
+        "an indexed update", indices, free, "all devices need all indices", _BY_OUT_SHARDING
+    )
+    window = iter([division_of(updates)[axis] for axis in numbers.update_window_dims])
+    of_batch = [axis for axis in range(updates.ndim) if axis not in numbers.update_window_dims]
+    for position, axis in enumerate(of_batch):
+        if position not in indices_batching:
+            why = "all devices need all updates"
+            require_whole("an indexed update", updates, [axis], why, _BY_OUT_SHARDING)
+    columns = []
+    for axis, axes in enumerate(division_of(x)):
+        if axis in numbers.inserted_window_dims:
+            columns.append([axes])
+        elif axis in batching:
+            position = indices_batching[batching.index(axis)]
+            columns.append(
+                [axes, division_of(indices)[position], division_of(updates)[of_batch[position]]]
+            )
+        else:
+            columns.append([axes, next(window)])
+    return [agreed("an indexed update", in_avals, columns)]
+
+
+_BY_OUT_SHARDING = "Give the update out_sharding, as in x.at[...].add(y, out_sharding=P(...))"
+
+
+def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
+    """Batching rule: the batch axis is paired with that of the indices, or updated whole."""
+
+    def rule(
+        axis: BatchAxis,
+        values: Sequence[Any],
+        dims: Sequence[BatchDim],
+        *,
+        dimension_numbers: ScatterDimensionNumbers,
+        indices_are_sorted: bool,
+        **options: Any,
+    ) -> tuple[list[Any], list[BatchDim]]:
+        (x, indices, updates), (x_dim, indices_dim, updates_dim) = values, dims
+        x = move_batch_dim(x, axis, x_dim, 0)
+        updates = move_batch_dim(updates, axis, updates_dim, 0)
+        window, inserted, start_map, batching, indices_batching = map(after, dimension_numbers)
+        if indices_dim is None:
+            window, indices_batching = (0, *window), dimension_numbers[4]
+        else:
+            indices = move_batch_dim(indices, axis, indices_dim, 0)
+            batching, indices_batching = (0, *batching), (0, *indices_batching)
+            indices_are_sorted = False
+        numbers = ScatterDimensionNumbers(window, inserted, start_map, batching, indices_batching)
+        out = bind1(
+            primitive,
+            x,
+            indices,
+            updates,
+            dimension_numbers=numbers,
+            indices_are_sorted=indices_are_sorted,
+            **options,
+        )
+        return [out], [0]
+
+    return rule
+
+
+def lower_scatter(combine: str) -> Callable[..., list[Value]]:
+    """The rule of a scatter that combines with this StableHLO operation; "" replaces."""
+
+    def lower(
+        b: FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        x: Value,
+        indices: Value,
+        updates: Value,
+        *,
+        dimension_numbers: ScatterDimensionNumbers,
+        indices_are_sorted: bool,
+        unique_indices: bool,
+        mode: GatherScatterMode,
+        jaxpr: Jaxpr | None = None,
+    ) -> list[Value]:
+        window, inserted, start_map, batching, indices_batching = dimension_numbers
+        indices = wide_indices(b, indices)
+        if (
+            not x.aval.ndim and indices.aval.ndim > 1
+        ):  # XLA does not lower several updates of a scalar
+            row = b.reshape(x, (1,))
+            first = b.constant(0, ShapedArray((*indices.aval.shape[:-1], 1), indices.aval.dtype))
+            (out,) = lower(
+                b, [row.aval], row, first, updates,
+                dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)),
+                indices_are_sorted=True, unique_indices=False, mode=mode, jaxpr=jaxpr,
+            )  # fmt: skip
+            return [b.reshape(out, ())]
+        # What fills up updates that are divided unevenly, XLA's partitioner would scatter, too.
+        counts = indices.aval.shape[:-1]
+        indices, updates = (undivided_if_uneven(b, each, counts) for each in (indices, updates))
+        if mode is GatherScatterMode.CLIP and start_map:
+            sizes = window_sizes(x.aval, updates.aval.shape, dimension_numbers)
+            bounds = [x.aval.shape[axis] - sizes[axis] for axis in start_map]
+            indices = _clamped(b, indices, bounds)
+        numbers = (
+            f"update_window_dims = {list(window)}, inserted_window_dims = {list(inserted)}, "
+            f"input_batching_dims = {list(batching)}, "
+            f"scatter_indices_batching_dims = {list(indices_batching)}, "
+            f"scatter_dims_to_operand_dims = {list(start_map)}, "
+            f"index_vector_dim = {indices.aval.ndim - 1}"
+        )
+        old, new, combined = b.fresh_name(), b.fresh_name(), b.fresh_name()
+        scalar = mlir_type(ShapedArray((), x.aval.dtype))
+        if jaxpr is not None:
+            function = b.module.private_function(jaxpr, "apply")
+            line = f"{combined} = func.call @{function}({old}) : ({scalar}) -> {scalar}"
+        elif combine:
+            line = f"{combined} = stablehlo.{combine} {old}, {new} : {scalar}"
+        else:
+            line, combined = "", new
+        return b.emit(
+            f'"stablehlo.scatter"({x.name}, {indices.name}, {updates.name}) <{{'
+            f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
+            f"indices_are_sorted = {str(indices_are_sorted).lower()}, "
+            f"unique_indices = {str(unique_indices).lower()}}}> ({{\n"
+            f"    ^bb0({old}: {scalar}, {new}: {scalar}):\n"
+            f"      {line}\n"
+            f"      stablehlo.return {combined} : {scalar}\n"
+            f"    }}) : {signature([x, indices, updates], out_avals)}",
+            *out_avals,
+        )
+
+    return lower
+
+
+def _clamped(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value:
+    zero = b.constant(0, indices.aval)
+    largest = bounds_of_indices(b, indices, bounds)
+    (out,) = b.emit(
+        f"stablehlo.clamp {zero.name}, {indices.name}, {largest.name} : {mlir_type(indices.aval)}",
+        indices.aval,
+    )
+    return out
+
+
+def bind_scatter(
+    primitive: Primitive,
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: str | GatherScatterMode | None,
+    **params: Any,
+) -> Any:
+    """A scatter with the parameters as users give them."""
+    return bind1(
+        primitive,
+        operand,
+        indices,
+        updates,
+        dimension_numbers=ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+        **params,
+    )
+
+
+def _scatter(primitive: Primitive, doc: str, combine: str, **rules: Any) -> Any:
+    """Declare a scatter, and return the function that users call."""
+    declare(
+        primitive,
+        abstract_eval=scatter_type,
+        lower=by_halves(lower_scatter(combine)),
+        vmap=vmap_scatter(primitive),
+        sharding=_division_of_scattered,
+        **rules,
+    )
+    return _function(primitive.name, doc, primitive)
+
+
+def _function(
+    name: str,
+    doc: str,
+    primitive: Primitive,
+    prepare: Callable[[Any], Any] = lambda updates: updates,
+) -> Any:
+    """The function `name`, which scatters the updates after `prepare`."""
+
+    def function(
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+    ) -> Array:
+        return bind_scatter(
+            primitive,
+            operand,
+            scatter_indices,
+            prepare(fitting(name, updates, operand)),
+            dimension_numbers,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return operation(static=STATIC)(function)
+
+
+def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
+    """Gather from `x` at the positions of updates of that shape; 0 where they are dropped."""
+    options = dict(params)
+    numbers = options.pop("dimension_numbers")
+    sizes = window_sizes(typeof(x), updates, numbers)
+    numbers = GatherDimensionNumbers(*numbers)
+    return gather(x, indices, numbers, sizes, fill_value=0, **options)
+
+
+def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
+    """A mask of the updates that remain where several go to one position, and one of the positions.
+
+    Every index scatters its own number, and then gathers to see whose number remains.
+    """
+    window = params["dimension_numbers"].update_window_dims
+    batch = [axis for axis in range(len(updates)) if axis not in window]
+    sizes = [updates[axis] for axis in batch]
+    count = int(np.prod(sizes, dtype=np.int64))
+    dtype = np.dtype(np.int32)
+    numbers = broadcasted_iota(dtype, (count,), 0)
+    number = broadcast_in_dim(reshape(numbers, sizes), updates, batch)
+    numbered = bind1(scatter_p, full(x.shape, -1, dtype), indices, number, **params)
+    return eq(gathered_like(numbered, indices, updates, params), number), ge(numbered, 0)
+
+
+def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+    (ct,) = cts
+    if type(ct) is Zero:
+        return [None, None, None]
+    x, indices, updates = operands
+    x_ct = updates_ct = None
+    aval = updates.aval if isinstance(updates, UndefPrimal) else typeof(updates)
+    if isinstance(x, UndefPrimal):
+        x_ct = bind1(scatter_p, ct, indices, full(aval.shape, 0, aval.dtype), **params)
+    if isinstance(updates, UndefPrimal):
+        updates_ct = gathered_like(ct, indices, aval.shape, params)
+        if not params["unique_indices"]:
+            stays, _ = _winners(typeof(ct), indices, aval.shape, params)
+            updates_ct = select(stays, updates_ct, full_like(updates_ct, 0))
+    return [x_ct, None, updates_ct]
+
+
+def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
+    """The rule of a scatter that is linear in array and updates together: itself, of tangents."""
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
+        scatter: Callable[..., Any] = partial(bind1, primitive, **params)
+        if type(x_dot) is Zero and type(updates_dot) is Zero:
+            out = scatter(x, indices, updates)
+            return [out], [Zero.like(out)]
+        x_dot = full_like(x, 0) if type(x_dot) is Zero else x_dot
+        updates_dot = full_like(updates, 0) if type(updates_dot) is Zero else updates_dot
+        is_one = math.prod(typeof(indices).shape[:-1]) == 1 or params["unique_indices"]
+        if primitive is scatter_p and not is_one and winners_vary():
+            scatter = _scatter_of_winners(typeof(x), indices, typeof(updates).shape, params)
+        return [scatter(x, indices, updates)], [scatter(x_dot, indices, updates_dot)]
+
+    return rule
+
+
+def winners_vary() -> bool:
+    """Return True if scatters to the same indices may keep different updates, as on a GPU."""
+    return default_backend() != "cpu"
+
+
+def _scatter_of_winners(
+    x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any]
+) -> Callable[..., Any]:
+    """A scatter that keeps the same updates each time: it adds them, and nothing for the others."""
+    stays, is_reached = _winners(x, indices, updates, params)
+
+    def scatter(x: Any, indices: Any, updates: Any) -> Any:
+        nothing = neg(full_like(x, 0))  # plus 0 is 0, and plus -0 it is -0
+        kept = select(stays, updates, neg(full_like(updates, 0)))
+        return select(is_reached, bind1(scatter_add_p, nothing, indices, kept, **params), x)
+
+    return scatter
+
+
+scatter_p = Primitive("scatter")
+scatter_add_p = Primitive("scatter_add")
+scatter = _scatter(
+    scatter_p,
+    """`operand` with updates put in. Where several meet, one of them stays.
+
+    Arguments:
+        operand: the array.
+        scatter_indices: integers; along their last axis stands where one update begins.
+        updates: the updates, of a dtype that promotes to that of `operand`.
+        dimension_numbers: a `ScatterDimensionNumbers`.
+        indices_are_sorted: a promise that the indices are in order.
+        unique_indices: a promise that no two updates overlap.
+        mode: a `GatherScatterMode` or its name; "drop" by default.
+
+    Raises:
+        TypeError: numbers, shapes and dtypes do not fit.
+        ValueError: indices are no integers.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([10.,  4.,  2.], dtype=float32)
+    """,
+    "",
+    jvp=_jvp_of_linear(scatter_p),
+    transpose=_transpose_scatter,
+)
+scatter_add = _scatter(
+    scatter_add_p,
+    """`operand` with updates added.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter_add(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([13.,  4.,  7.], dtype=float32)
+    """,
+    "add",
+    jvp=_jvp_of_linear(scatter_add_p),
+    transpose=[
+        lambda ct, x, indices, updates, **params: ct,
+        None,
+        lambda ct, x, indices, updates, **params: gathered_like(
+            ct, indices, updates.aval.shape, params
+        ),
+    ],
+    jointly=True,
+)
+
+
+def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    if not params["unique_indices"] and typeof(updates).size:
+        raise NotImplementedError(
+            "scatter_mul: there is a derivative with respect to the updates only where each meets "
+            "no other: say unique_indices=True if that is so"
+        )
+    return mul(x, bind1(scatter_add_p, full_like(x, 0), indices, t, **params))
+
+
+scatter_mul_p = Primitive("scatter_mul")
+scatter_mul = _scatter(
+    scatter_mul_p,
+    """`operand` multiplied by updates.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter_mul(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([30.,  4., 10.], dtype=float32)
+    """,
+    "multiply",
+    jvp=[
+        lambda t, out, x, indices, updates, **params: mul(
+            t, bind1(scatter_mul_p, full_like(x, 1), indices, updates, **params)
+        ),
+        None,
+        _factor_of_updates,
+    ],
+)
+
+
+def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+    """Return the shares of a tangent that reach the result from the array and from the updates, and
+    their divisor.
+
+    All elements that equal the result share it.
+    """
+    dtype = typeof(x).dtype
+    of_x = cast(eq(x, out), ShapedArray((), dtype))
+    there = gathered_like(out, indices, typeof(updates).shape, params)
+    of_updates = cast(eq(updates, there), ShapedArray((), dtype))
+    return of_x, of_updates, bind1(scatter_add_p, of_x, indices, of_updates, **params)
+
+
+def _extremal_of_array(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    if not typeof(updates).size:
+        return t  # also where an element is NaN, which is not equal to itself
+    of_x, _, count = _shares(out, x, indices, updates, params)
+    return div(mul(t, of_x), count)
+
+
+def _extremal_of_updates(
+    t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any
+) -> Any:
+    _, of_updates, count = _shares(out, x, indices, updates, params)
+    total = bind1(scatter_add_p, full_like(x, 0), indices, mul(t, of_updates), **params)
+    return div(total, count)
+
+
+scatter_min_p = Primitive("scatter_min")
+scatter_min = _scatter(
+    scatter_min_p,
+    """The smaller of each element of `operand` and the updates for it.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter_min(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([3., 4., 2.], dtype=float32)
+    """,
+    "minimum",
+    jvp=[_extremal_of_array, None, _extremal_of_updates],
+)
+scatter_max_p = Primitive("scatter_max")
+scatter_max = _scatter(
+    scatter_max_p,
+    """The larger of each element of `operand` and the updates for it.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
+    >>> lax.scatter_max(x, indices, jnp.array([10.0, 2.0]), numbers)
+    Array([10.,  4.,  5.], dtype=float32)
+    """,
+    "maximum",
+    jvp=[_extremal_of_array, None, _extremal_of_updates],
+)
+scatter_sub = _function(
+    "scatter_sub",
+    """`operand` with updates subtracted.
+
+    The arguments are those of `scatter`.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_sub(jnp.zeros(3), jnp.array([[0], [2], [2]]), jnp.ones(3), numbers)
+    Array([-1.,  0., -2.], dtype=float32)
+    """,
+    scatter_add_p,
+    neg,
+)
+
+
+scatter_apply_p = Primitive("scatter_apply")
+
+
+def _refuse_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    raise NotImplementedError(
+        "scatter_apply: there is no derivative, for a function that is applied as often as an "
+        "index occurs. Where each occurs once, say so, by unique_indices=True of `x.at[...].apply`"
+    )
+
+
+declare(
+    scatter_apply_p,
+    abstract_eval=scatter_type,
+    lower=lower_scatter("apply"),
+    vmap=vmap_scatter(scatter_apply_p),
+    sharding=_division_of_scattered,
+    jvp=_refuse_jvp,
+)
+
+
+@operation(static=("func", "update_shape", *STATIC))
+def scatter_apply(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """`operand` with `func` applied at `scatter_indices`, once for each occurrence of an index.
+
+    Arguments:
+        operand: the array.
+        scatter_indices: integers; their last axis holds the start of one window.
+        func: function of a scalar of the dtype of `operand` that closes over no arrays.
+        dimension_numbers: a `ScatterDimensionNumbers`.
+        update_shape: the shape that updates would have.
+        indices_are_sorted: a promise that the indices are in order.
+        unique_indices: a promise that no two windows overlap.
+        mode: a `GatherScatterMode` or its name; "drop" by default.
+
+    Raises:
+        NotImplementedError: `func` closes over arrays; or it is differentiated.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> indices = jnp.array([[0], [2]])
+    >>> lax.scatter_apply(jnp.arange(3), indices, lambda x: 10 * x, numbers, update_shape=(2,))
+    Array([ 0,  1, 20], dtype=int32)
+    """
+    scalar = ShapedArray((), typeof(operand).dtype)
+    closed = trace_to_jaxpr(lambda x: [cast(func(x), scalar)], [scalar], "scatter_apply", func)
+    if calls_host(closed.jaxpr):
+        raise host_call_error("scatter_apply", "function")
+    if closed.consts:
+        raise NotImplementedError(
+            "scatter_apply: the function may use its argument and numbers, but no arrays from "
+            f"outside; found {', '.join(str(typeof(const)) for const in closed.consts)}"
+        )
+    return bind_scatter(
+        scatter_apply_p,
+        operand,
+        scatter_indices,
+        full(update_shape, 0, scalar.dtype),
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        jaxpr=closed.jaxpr,
+    )
+
+
+__all__ = [
+    "scatter",
+    "scatter_add",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+]

@@ -1,0 +1,465 @@
+"""Arrays made, reshaped, joined and split."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.dtypes import DTypeLike
+from minijax.errors.tracebacks import hiding_frames
+from minijax.lax.conversion import convert_element_type
+from minijax.lax.key_arrays import random_wrap
+from minijax.lax.sharding import placed
+from minijax.primitives.declare import declare
+from minijax.primitives.sharding_rules import as_first
+from minijax.runtime.array import Array, ArrayLike, check_shape, type_of
+from minijax.runtime.operation import Creation, operation
+from minijax.settings.number_types import (
+    as_weak_as,
+    implementation_of,
+    is_key_type,
+    library_number_types,
+    set_number_types,
+)
+from minijax.shardings.sharding import Sharding
+from minijax.shardings.types import divided_like
+from minijax_stage2 import Primitive, ShapedArray, bind1, promotion, typeof
+from minijax_stage2.errors import shown
+from minijax_stage2.functions import canonical_axes, ints, one_int
+from minijax_stage2.shaped_array import Shape, dialect, python_scalars
+from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
+from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
+
+# Arrays made of a number, and of indices.
+
+
+class Filling(Creation):
+    """An operation that fills an array with a number, which keeps 64 bits if they are asked for."""
+
+    def _find(self, settings: Any, args: Any, kwargs: Any) -> Any:
+        numbers = library_number_types()
+        if numbers.settings.explicit_x64_dtypes == "allow":
+            given = inspect.signature(self._fun).bind(*args, **kwargs).arguments
+            value, dtype = given["fill_value"], given.get("dtype")
+            if dtype is not None and isinstance(value, python_scalars):
+                with set_number_types(numbers):
+                    given["fill_value"] = numbers.scalar(value, dialect().dtype_of("full", dtype))
+                args, kwargs = (), given
+        return super()._find(settings, args, kwargs)
+
+
+@partial(Filling, static=("shape", "dtype", "sharding"))
+def full(
+    shape: int | Sequence[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: Sharding | None = None,
+) -> Array:
+    """An array filled with the number `fill_value`, of its dtype unless another is given.
+
+    `sharding` says where it lies; by default on the default device.
+
+    >>> lax.full((2, 2), 7.0)
+    Array([[7., 7.],
+           [7., 7.]], dtype=float32, weak_type=True)
+    """
+    if dtype is not None:
+        dtype = dialect().dtype_of("full", dtype)
+        if is_key_type(dtype):
+            fill_value = _key_of(fill_value, dtype)
+        elif isinstance(fill_value, python_scalars):
+            fill_value = dialect().scalar(fill_value, dtype)  # which staging keeps as a literal
+        else:
+            aval = typeof(fill_value)
+            if aval.weak_type and aval.dtype.kind == "c" and dtype.kind not in "cb":
+                raise TypeError(f"full: fill_value is complex, and {dtype} is not")
+            fill_value = convert_element_type(fill_value, dtype)
+    return placed("full", broadcast_to("full", fill_value, shape), sharding)
+
+
+@operation(static=("dtype", "shape", "sharding"), types=True, creates=True)
+def full_like(
+    x: Any,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: int | Sequence[int] | None = None,
+    sharding: Sharding | None = None,
+) -> Array:
+    """An array of the shape and type of `x`, weak as that is, unless others are given.
+
+    `x` may be a `ShapeDtypeStruct`. `sharding` says where the result lies; by default where `x`
+    does, if it has the shape of `x`.
+
+    >>> lax.full_like(jnp.array([1, 2], jnp.int8), 7)
+    Array([7, 7], dtype=int8)
+    """
+    aval = type_of(x)
+    shape = aval.shape if shape is None else shape
+    if dtype is None:
+        out = as_weak_as(aval, full(shape, fill_value, aval.dtype))
+    else:
+        out = full(shape, fill_value, dtype)
+    if sharding is None and typeof(out).shape == aval.shape:
+        out = divided_like(out, aval)
+    return placed("full_like", out, sharding)
+
+
+def _key_of(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A key with all words equal to a number; a key is returned as it is."""
+    if is_key_type(typeof(value).dtype):
+        return value
+    implementation = implementation_of(dtype)
+    return random_wrap(full(implementation.key_shape, value, np.uint32), implementation)
+
+
+def broadcast_to(caller: str, x: Any, shape: int | Sequence[int]) -> Any:
+    """`x` repeated to `shape`, by numpy's rule."""
+    return stage2.broadcast_to(x, sizes_of(caller, shape))
+
+
+def sizes_of(caller: str, shape: int | Sequence[int]) -> Shape:
+    """A shape as a tuple of sizes.
+
+    Raises:
+        TypeError: it is neither an int nor a sequence of ints, or one is negative, or traced.
+    """
+    sizes = ints(f"{caller}: shape", shape)
+    check_shape(caller, sizes)
+    return sizes
+
+
+_MOST_STEPS = 100_000
+
+
+def steps_of(role: str, given: Any) -> int:
+    """Return the number of results or steps to write out one by one, small enough for a program
+    that compiles.
+
+    Raises:
+        TypeError: it is not an int.
+        ValueError: it is too large.
+    """
+    count = one_int(role, given)
+    if count > _MOST_STEPS:
+        raise ValueError(f"{role} must be {_MOST_STEPS:,} at most, found {shown(count)}")
+    return count
+
+
+iota_p = Primitive("iota")
+
+
+def _iota_type(*, dtype: np.dtype[Any], shape: Shape, dimension: int) -> list[ShapedArray]:
+    check_shape("iota", shape)
+    if not 0 <= dimension < len(shape):
+        raise ValueError(f"iota: an array of shape {shape} has no axis {dimension}")
+    if dtype == np.bool_:
+        raise TypeError(f"iota: expected a dtype of numbers, found {dtype}")
+    return [ShapedArray(shape, dtype)]
+
+
+def _lower_iota(
+    b: FunctionBuilder,
+    out_avals: Sequence[ShapedArray],
+    *,
+    dtype: np.dtype[Any],
+    shape: Shape,
+    dimension: int,
+) -> list[Value]:
+    (out,) = out_avals
+    return b.emit(f"stablehlo.iota dim = {dimension} : {mlir_type(out)}", out)
+
+
+declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
+
+
+@operation(static=("dtype", "shape", "dimension", "out_sharding"))
+def broadcasted_iota(
+    dtype: DTypeLike, shape: int | Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Array:
+    """The array of `shape` in which each element is its index along the axis `dimension`.
+
+    >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
+    sizes = sizes_of("broadcasted_iota", shape)
+    if dtype is None:
+        raise ValueError("iota: dtype must be given, such as jnp.int32, found None")
+    dtype = dialect().dtype_of("iota", dtype)
+    (dimension,) = ints("broadcasted_iota: dimension", dimension)
+    return bind1(iota_p, dtype=dtype, shape=sizes, dimension=dimension)
+
+
+@operation(static=("dtype", "size"))
+def iota(dtype: DTypeLike, size: int) -> Array:
+    """0, 1, 2, ... up to `size`, exclusive.
+
+    >>> lax.iota(jnp.int32, 4)
+    Array([0, 1, 2, 3], dtype=int32)
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+@operation(static=("shape", "dtype", "out_sharding"), creates=True)
+def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
+    """An array of zeros, for use when only shape and dtype matter.
+
+    `out_sharding` says where it lies, by axes of type `Explicit`.
+
+    >>> lax.empty((2, 3), jnp.float32).shape
+    (2, 3)
+    """
+    return placed("empty", full(sizes_of("empty", shape), 0, dtype), None, out_sharding)
+
+
+# Changing the shape of arrays, and the order of axes or elements.
+
+
+@operation(static=("new_sizes", "dimensions", "out_sharding"))
+def reshape(
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """`operand` with another shape of the same size; its axes first permuted by `dimensions`.
+
+    >>> lax.reshape(jnp.arange(6), (2, 3))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    """
+    if dimensions is not None:
+        operand = stage2.transpose(operand, dimensions)
+    return stage2.reshape(operand, new_sizes)
+
+
+@operation(static="permutation")
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
+    """`operand` with its axes permuted.
+
+    >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    return stage2.transpose(operand, permutation)
+
+
+@operation(static="dimensions")
+def expand_dims(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
+    """`array` with axes of size 1 inserted at the positions `dimensions` of the result.
+
+    >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 3)).shape
+    (1, 2, 3, 1)
+    """
+    shape = typeof(array).shape
+    given = ints("expand_dims: dimensions", dimensions)
+    ndim = len(shape) + len(given)
+    new = canonical_axes("expand_dims", given, ndim)
+    sizes = iter(shape)
+    return reshape(array, [1 if axis in new else next(sizes) for axis in range(ndim)])
+
+
+@operation(static="dimensions")
+def squeeze(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
+    """`array` without the axes `dimensions`, which must have size 1.
+
+    >>> lax.squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
+    (3, 1)
+    """
+    shape = typeof(array).shape
+    gone = canonical_axes("squeeze", dimensions, len(shape))
+    if any(shape[axis] != 1 for axis in gone):
+        raise ValueError(f"squeeze: axes {gone} of shape {shape} are not all of size 1")
+    return reshape(array, [size for axis, size in enumerate(shape) if axis not in gone])
+
+
+# --8<-- [start:rev]
+rev_p = Primitive("rev")
+
+
+def _rev_type(x: ShapedArray, *, dimensions: Shape) -> list[ShapedArray]:
+    if len(set(dimensions)) != len(dimensions) or not all(0 <= d < x.ndim for d in dimensions):
+        raise TypeError(f"rev: {dimensions} are not distinct axes of {x}")
+    return [x]
+
+
+def _lower_rev(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, dimensions: Shape
+) -> list[Value]:
+    (out,) = out_avals
+    return b.emit(f"stablehlo.reverse {x.name}, dims = {list(dimensions)} : {mlir_type(out)}", out)
+
+
+def _vmap_rev(
+    batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, dimensions: Shape
+) -> tuple[list[Any], list[BatchDim]]:
+    x = move_batch_dim(values[0], batch_axis, dims[0], 0)
+    return [rev(x, [axis + 1 for axis in dimensions])], [0]
+
+
+@operation(static="dimensions")
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """`operand` with its elements in reverse order along the axes `dimensions`.
+
+    >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
+    return bind1(rev_p, operand, dimensions=ints("rev: dimensions", dimensions))
+
+
+declare(
+    rev_p,
+    abstract_eval=_rev_type,
+    lower=_lower_rev,
+    vmap=_vmap_rev,
+    sharding=as_first,
+    jvp=[lambda t, out, x, *, dimensions: rev(t, dimensions)],
+    transpose=[lambda ct, x, *, dimensions: rev(ct, dimensions)],
+)
+# --8<-- [end:rev]
+
+
+@operation(static=("start_dimension", "stop_dimension"))
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """`operand` with the axes from `start_dimension` up to `stop_dimension`, exclusive, as one.
+
+    The bounds work as in Python's slices.
+
+    Raises:
+        ValueError: the second comes before the first.
+
+    >>> lax.collapse(jnp.zeros((2, 3, 4)), 1, 3).shape
+    (2, 12)
+    """
+    shape = typeof(operand).shape
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if stop < start:
+        raise ValueError(
+            f"collapse: there are no axes from {start_dimension} to {stop_dimension} of {shape}"
+        )
+    return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
+
+
+# Repeating arrays along new axes.
+
+
+@hiding_frames
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """The common shape of arrays of these shapes, by numpy's broadcasting rule.
+
+    Raises:
+        ValueError: two sizes of one axis differ and neither is 1.
+
+    >>> lax.broadcast_shapes((3, 1), (4,), (2, 1, 1))
+    (2, 3, 4)
+    """
+    return promotion.broadcast_shapes(*[ints("broadcast_shapes", given) for given in shapes])
+
+
+@operation(static=("sizes", "out_sharding"))
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """`operand` broadcast along new leading axes of these sizes.
+
+    >>> lax.broadcast(jnp.array([1, 2]), (3,))
+    Array([[1, 2],
+           [1, 2],
+           [1, 2]], dtype=int32)
+    """
+    new = ints("broadcast: sizes", sizes)
+    shape = typeof(operand).shape
+    own = range(len(new), len(new) + len(shape))
+    return broadcast_in_dim(operand, (*new, *shape), tuple(own))
+
+
+@operation
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
+    """`arr` broadcast to the shape of `like_arr`.
+
+    >>> lax.broadcast_like(1.0, jnp.zeros((2, 2), jnp.int8))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32, weak_type=True)
+    """
+    return stage2.broadcast_to(arr, typeof(like_arr).shape)
+
+
+@operation(static="rank")
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+    """`x` with axes of size 1 in front, so that it has `rank` axes.
+
+    >>> lax.broadcast_to_rank(jnp.zeros((2, 3)), 4).shape
+    (1, 1, 2, 3)
+    """
+    return broadcast(x, (1,) * (rank - typeof(x).ndim))
+
+
+@operation(static=("shape", "broadcast_dimensions", "out_sharding"))
+def broadcast_in_dim(
+    operand: ArrayLike,
+    shape: Shape,
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """`operand` broadcast to `shape`; its axes become the axes `broadcast_dimensions`.
+
+    >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
+    """
+    sizes = ints("broadcast_in_dim: shape", shape)
+    axes = ints("broadcast_in_dim: broadcast_dimensions", broadcast_dimensions)
+    if sizes == typeof(operand).shape and axes == tuple(range(len(sizes))):
+        return operand  # type: ignore[return-value]
+    return stage2.broadcast_in_dim(operand, sizes, axes)
+
+
+@operation(static="reps")
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
+    """`operand` repeated `reps` times along each axis.
+
+    Raises:
+        TypeError: `reps` does not have one number for each axis.
+        ValueError: one of them is negative.
+
+    >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
+    aval = typeof(operand)
+    reps = ints("tile: reps", reps)
+    if len(reps) != aval.ndim:
+        raise TypeError(f"tile: reps must have a number for each axis of {aval}, found {reps}")
+    if any(count < 0 for count in reps):
+        raise ValueError(f"tile: reps must not be negative, found {reps}")
+    pairs = [size for both in zip(reps, aval.shape, strict=True) for size in both]
+    spread = broadcast_in_dim(operand, tuple(pairs), tuple(range(1, len(pairs), 2)))
+    return reshape(spread, [n * size for n, size in zip(reps, aval.shape, strict=True)])
+
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "collapse",
+    "empty",
+    "expand_dims",
+    "full",
+    "full_like",
+    "iota",
+    "reshape",
+    "rev",
+    "squeeze",
+    "tile",
+    "transpose",
+]

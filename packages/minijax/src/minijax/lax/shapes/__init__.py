@@ -1,1 +1,0 @@
-"""Arrays made, reshaped, joined and split."""

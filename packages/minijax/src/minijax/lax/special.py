@@ -1,0 +1,427 @@
+"""Special functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.lax.conversion import bitcast_convert_type
+from minijax.lax.elementwise import (
+    RoundingMethod,
+    abs,
+    add,
+    bitwise_and,
+    bitwise_or,
+    div,
+    eq,
+    gt,
+    le,
+    lt,
+    mul,
+    neg,
+    round,
+    shift_right_logical,
+    sign,
+    square,
+    sub,
+    where,
+)
+from minijax.lax.formulas import horner as polynomial
+from minijax.lax.formulas import in_32_bits_at_least, to_64_bits
+from minijax.lax.transcendental import exp, log, sqrt
+from minijax.primitives.declare import (
+    Binary,
+    Unary,
+    binary,
+    lower_by_primitives,
+    no_derivative,
+    unary,
+)
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.jit import jit
+from minijax.runtime.operation import operation
+from minijax_stage2 import typeof
+
+# The error function, its complement and its inverse.
+
+
+def exp_of_square(x: Any, sign: float) -> Any:
+    """`exp(sign * x**2)`, without the rounding error of the square.
+
+    `x` is split in two, so that the square of the first part is exact (Moshier's Cephes, expx2).
+    """
+    x = where(lt(abs(x), 64.0), x, 64.0)  # whose square is as good as infinite
+    first = div(round(mul(x, 128.0)), 128.0)
+    rest = mul(sub(x, first), add(x, first))
+    return mul(exp(mul(sign, square(first))), exp(mul(sign, rest)))
+
+
+def _exp_of_negative_square(x: Any) -> Any:
+    return where(eq(x, x), exp_of_square(x, -1.0), math.nan)
+
+
+_bell: Unary = unary(
+    "bell",
+    "",
+    hlo=in_32_bits_at_least(_exp_of_negative_square),
+    kinds="f",
+    # Where nothing is left of the bell curve, nothing is left of this, however large x is.
+    jvp=lambda t, out, x: mul(t, where(eq(out, 0), 0, mul(mul(-2, out), x))),
+)
+
+
+erf = unary(
+    "erf",
+    """The error function of `x`: the integral of `2 / sqrt(pi) * exp(-t**2)` from 0 to `x`.
+
+    >>> f"{lax.erf(0.0):.3f}", f"{lax.erf(1.0):.3f}"
+    ('0.000', '0.843')
+    """,
+    hlo="chlo.erf",
+    kinds="f",
+    jvp=lambda t, out, x: mul(mul(t, 2 / math.sqrt(math.pi)), _bell(x)),
+)
+
+
+erfc = unary(
+    "erfc",
+    """`1 - erf(x)`, accurate even where that is nearly 0.
+
+    >>> f"{lax.erfc(5.0):.3e}", bool(lax.erfc(5.0) == 1 - lax.erf(5.0))
+    ('1.537e-12', False)
+    """,
+    hlo="chlo.erfc",
+    kinds="f",
+    jvp=lambda t, out, x: mul(mul(t, -2 / math.sqrt(math.pi)), _bell(x)),
+)
+
+
+erf_inv = unary(
+    "erf_inv",
+    """The number whose error function is `x`.
+
+    >>> f"{lax.erf_inv(lax.erf(0.5)):.3f}"
+    '0.500'
+    """,
+    hlo="chlo.erf_inv",
+    kinds="f",
+    jvp=lambda t, out, x: mul(mul(t, math.sqrt(math.pi) / 2), exp(square(out))),
+)
+
+
+# Modified Bessel functions of order 0 and 1, exponentially scaled.
+
+
+# Chebyshev series of Cephes, highest degree first: of exp(-x) I0(x) in x / 2 - 2, for x up to 8,
+# and of exp(-x) sqrt(x) I0(x) in 32 / x - 2, for x from 8 on.
+_I0E_NEAR = (
+    -4.41534164647933937950e-18, 3.33079451882223809783e-17, -2.43127984654795469359e-16,
+    1.71539128555513303061e-15, -1.16853328779934516808e-14, 7.67618549860493561688e-14,
+    -4.85644678311192946090e-13, 2.95505266312963983461e-12, -1.72682629144155570723e-11,
+    9.67580903537323691224e-11, -5.18979560163526290666e-10, 2.65982372468238665035e-9,
+    -1.30002500998624804212e-8, 6.04699502254191894932e-8, -2.67079385394061173391e-7,
+    1.11738753912010371815e-6, -4.41673835845875056359e-6, 1.64484480707288970893e-5,
+    -5.75419501008210370398e-5, 1.88502885095841655729e-4, -5.76375574538582365885e-4,
+    1.63947561694133579842e-3, -4.32430999505057594430e-3, 1.05464603945949983183e-2,
+    -2.37374148058994688156e-2, 4.93052842396707084878e-2, -9.49010970480476444210e-2,
+    1.71620901522208775349e-1, -3.04682672343198398683e-1, 6.76795274409476084995e-1,
+)  # fmt: skip
+
+
+_I0E_FAR = (
+    -7.23318048787475395456e-18, -4.83050448594418207126e-18, 4.46562142029675999901e-17,
+    3.46122286769746109310e-17, -2.82762398051658348494e-16, -3.42548561967721913462e-16,
+    1.77256013305652638360e-15, 3.81168066935262242075e-15, -9.55484669882830764870e-15,
+    -4.15056934728722208663e-14, 1.54008621752140982691e-14, 3.85277838274214270114e-13,
+    7.18012445138366623367e-13, -1.79417853150680611778e-12, -1.32158118404477131188e-11,
+    -3.14991652796324136454e-11, 1.18891471078464383424e-11, 4.94060238822496958910e-10,
+    3.39623202570838634515e-9, 2.26666899049817806459e-8, 2.04891858946906374183e-7,
+    2.89137052083475648297e-6, 6.88975834691682398426e-5, 3.36911647825569408990e-3,
+    8.04490411014108831608e-1,
+)  # fmt: skip
+
+
+def _chebyshev(coefficients: Sequence[float], x: Any) -> Any:
+    """The sum of `c[k] T[k](x / 2)`, the first one halved, by Clenshaw's recurrence."""
+    if typeof(x).dtype == np.float32:  # to which smaller terms add nothing
+        coefficients = [c for c in coefficients if np.abs(c) > 1e-9]
+    before_last: Any = 0.0
+    last: Any = 0.0
+    current: Any = coefficients[0]
+    for c in coefficients[1:]:
+        before_last, last, current = last, current, add(sub(mul(x, current), last), c)
+    return mul(0.5, sub(current, before_last))
+
+
+def _i0e(x: Any) -> Any:
+    x = abs(x)
+    near = _chebyshev(_I0E_NEAR, sub(mul(0.5, x), 2.0))
+    far = div(_chebyshev(_I0E_FAR, sub(div(32.0, x), 2.0)), sqrt(x))
+    return where(le(x, 8.0), near, far)
+
+
+def _i1e_tangent(t: Any, out: Any, x: Any) -> Any:
+    is_away = gt(abs(x), float(ml_dtypes.finfo(typeof(x).dtype).eps))
+    safe = where(is_away, x, 1.0)
+    slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), div(1.0, safe))))
+    return mul(t, where(is_away, slope, 0.5))
+
+
+bessel_i0e = unary(
+    "bessel_i0e",
+    """The modified Bessel function of order 0, times `exp(-abs(x))`.
+
+    >>> f"{lax.bessel_i0e(1.0):.3f}", f"{lax.exp(-1.0) * 1.2660659:.3f}"
+    ('0.466', '0.466')
+    """,
+    hlo=in_32_bits_at_least(_i0e),
+    kinds="f",
+    jvp=lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))),
+)
+
+
+bessel_i1e: Unary = unary(
+    "bessel_i1e",
+    """The modified Bessel function of order 1, times `exp(-abs(x))`.
+
+    >>> f"{lax.bessel_i1e(1.0):.3f}", f"{lax.exp(-1.0) * 0.5651591:.3f}"
+    ('0.208', '0.208')
+    """,
+    hlo="chlo.bessel_i1e",
+    kinds="f",
+    jvp=_i1e_tangent,
+)
+
+
+# The logarithm of the gamma function, for floats of up to 32 bits.
+#
+# It is evaluated in float64: near its zeros a small difference of large numbers remains. XLA's
+# own formula spends most of its time on logarithms and divisions, of which there are few here.
+
+
+# Lanczos' sum for g = 7 (Godfrey's coefficients), over the product of (z + 1) to (z + 8).
+LANCZOS_SHIFT = 7.5
+_ABOVE = (
+    0.9999999999998099, 60.45833333334203, 1599.0425347220457, 24165.510665029535,
+    228235.2154997145, 1379496.2658786706, 5210869.017760831, 11246929.484659927,
+    10619610.099075994,
+)  # fmt: skip
+_BELOW = (1.0, 36.0, 546.0, 4536.0, 22449.0, 67284.0, 118124.0, 109584.0, 40320.0)
+
+# sin(pi * x) / x in x**2, up to a half: the Taylor series, highest degree first.
+_SINE = tuple(
+    (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(12, -1, -1)
+)
+# The area tangent: 2 * artanh(s) / s in s**2.
+_LOGARITHM = tuple(2.0 / (2 * k + 1) for k in range(10, -1, -1))
+
+
+@jit
+def log_gamma(x: Any) -> Any:
+    """`log(abs(gamma(x)))` of a float32 converted to float64."""
+    is_left = lt(x, 0.5)
+    z = sub(where(is_left, sub(1.0, x), x), 1.0)
+    t = add(z, LANCZOS_SHIFT)
+    power = sub(mul(add(z, 0.5), log_of_normal(t)), t)
+    part = sub(x, round(x, RoundingMethod.TO_NEAREST_EVEN))
+    sine = abs(mul(part, polynomial(_SINE, mul(part, part))))
+    scaled = mul(div(*lanczos_sum(z)), math.sqrt(2 * math.pi))
+    rest = log_of_normal(where(is_left, div(math.pi, mul(sine, scaled)), scaled))
+    out = where(is_left, sub(rest, power), add(rest, power))
+    out = where(bitwise_or(eq(x, 1.0), eq(x, 2.0)), 0.0, out)
+    is_infinite = bitwise_or(bitwise_and(is_left, eq(part, 0.0)), eq(abs(x), math.inf))
+    return where(is_infinite, math.inf, out)
+
+
+@jit
+def lanczos_sum(z: Any) -> tuple[Any, Any]:
+    """Numerator and denominator of `gamma(z + 1) * exp(t) / t**(z + 0.5) / sqrt(2 * pi)`.
+
+    Here `t` is `z + LANCZOS_SHIFT`.
+    """
+    size = where(lt(z, 1e10), z, 1e10)  # beyond which the sum is its first term
+    return polynomial(_ABOVE, size), polynomial(_BELOW, size)
+
+
+@jit
+def log_of_normal(x: Any) -> Any:
+    """The logarithm of a positive normal float64: `x = 2**exponent * rest`, rest near 1."""
+    bits = bitcast_convert_type(x, np.int64)
+    # The exponent that leaves a rest between the square roots of 1/2 and 2.
+    shifted = add(bits, np.int64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD))
+    exponent = sub(shift_right_logical(shifted, np.int64(52)), np.int64(1023))
+    rest = bitcast_convert_type(sub(bits, mul(exponent, np.int64(1 << 52))), np.float64)
+    s = div(sub(rest, 1.0), add(rest, 1.0))
+    near_one = mul(s, polynomial(_LOGARITHM, mul(s, s)))
+    return add(mul(stage2.astype(exponent, np.float64), math.log(2)), near_one)
+
+
+# The logarithm of the gamma function, its derivatives, and the zeta function.
+
+
+_lgamma_of_64_bits = unary(
+    "lgamma_of_64_bits",
+    "",
+    hlo="chlo.lgamma",
+    kinds="f",
+    jvp=lambda t, out, x: mul(t, digamma(x)),
+)
+
+
+def _lgamma(x: Any) -> Any:
+    dtype = typeof(x).dtype
+    if dtype.itemsize < 8:
+        return stage2.astype(log_gamma(to_64_bits(x)), dtype)
+    is_root = bitwise_or(eq(x, 1.0), eq(x, 2.0))
+    return where(is_root, 0.0, _lgamma_of_64_bits(x))
+
+
+lgamma = unary(
+    "lgamma",
+    """The logarithm of the absolute value of the gamma function of `x`.
+
+    >>> f"{lax.exp(lax.lgamma(5.0)):.3f}"
+    '24.000'
+    """,
+    hlo=lower_by_primitives(_lgamma),
+    kinds="f",
+    jvp=lambda t, out, x: mul(t, digamma(x)),
+)
+digamma: Unary = unary(
+    "digamma",
+    """The derivative of `lgamma`.
+
+    >>> f"{lax.digamma(1.0):.3f}", f"{minijax.grad(lax.lgamma)(1.0):.3f}"
+    ('-0.577', '-0.577')
+    """,
+    hlo="chlo.digamma",
+    kinds="f",
+    jvp=lambda t, out, x: mul(t, _polygamma(1, x)),
+)
+_polygamma: Binary = binary(
+    "polygamma",
+    "",
+    hlo="chlo.polygamma",
+    kinds="f",
+    jvp=(
+        no_derivative("polygamma", "m"),
+        lambda t, out, m, x: mul(t, _polygamma(add(m, 1), x)),
+    ),
+)
+_FIRST_TERMS = 10
+# B(2k) / (2k)! of the Bernoulli numbers, from k = 1 on.
+_BERNOULLI = (
+    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
+    1 / 74724249600, -3617 / 10670622842880000,
+)  # fmt: skip
+
+
+def _series_of_slope(x: Any, q: Any) -> Any:
+    """The derivative of `zeta` in `x`: of the first terms, and of the rest by Euler-Maclaurin."""
+    total: Any = 0.0
+    for k in range(_FIRST_TERMS):
+        log_of_base = log(add(q, float(k)))
+        total = sub(total, mul(log_of_base, exp(neg(mul(x, log_of_base)))))
+    last = add(q, float(_FIRST_TERMS))
+    log_of_last = log(last)
+    power = exp(neg(mul(x, log_of_last)))
+    over = div(1.0, sub(x, 1.0))
+    total = sub(total, mul(mul(mul(power, last), over), add(log_of_last, over)))
+    total = sub(total, mul(mul(power, 0.5), log_of_last))
+    product, slope = mul(div(power, last), x), sub(div(1.0, x), log_of_last)
+    for k, coefficient in enumerate(_BERNOULLI, 1):
+        total = add(total, mul(mul(product, coefficient), slope))
+        for j in (2 * k - 1, 2 * k):
+            product = div(mul(product, add(x, float(j))), last)
+            slope = add(slope, div(1.0, add(x, float(j))))
+    return where(gt(q, 0.0), _beyond_the_pole(x, total, -math.inf), math.nan)
+
+
+def _beyond_the_pole(x: Any, value: Any, pole: float = math.nan) -> Any:
+    """`value` where the sum of `zeta` converges, which is above `x = 1`, and `pole` at it."""
+    return where(gt(x, 1.0), value, where(eq(x, 1.0), pole, math.nan))
+
+
+def _series_in_64_bits(x: Any, q: Any) -> Any:
+    return stage2.astype(_series_of_slope(to_64_bits(x), to_64_bits(q)), typeof(x).dtype)
+
+
+def _second_derivative_of_zeta(x: Any, q: Any) -> Any:
+    ones = stage2.full_like(x, 1.0)
+    slope = stage2.jvp(lambda x: _series_of_slope(x, q), (x,), (ones,))[1]
+    return _beyond_the_pole(x, slope, math.inf)
+
+
+def _slope_by_offset(x: Any, q: Any) -> Any:
+    """The derivative of `zeta` in `q`."""
+    return _beyond_the_pole(x, neg(mul(x, _zeta(add(x, 1), q))))
+
+
+def _slope_of_slope_by_offset(x: Any, q: Any) -> Any:
+    after = add(x, 1)
+    return _beyond_the_pole(x, neg(add(_zeta(after, q), mul(x, _slope_of_zeta(after, q)))))
+
+
+_slope_of_zeta: Binary = binary(
+    "slope_of_zeta",
+    "",
+    hlo=lower_by_primitives(_series_in_64_bits),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, q: mul(t, _second_derivative_of_zeta(x, q)),
+        lambda t, out, x, q: mul(t, _slope_of_slope_by_offset(x, q)),
+    ),
+)
+
+
+_zeta: Binary = binary(
+    "zeta",
+    "",
+    hlo="chlo.zeta",
+    kinds="f",
+    jvp=(
+        lambda t, out, x, q: mul(t, _slope_of_zeta(x, q)),
+        lambda t, out, x, q: mul(t, _slope_by_offset(x, q)),
+    ),
+)
+
+
+@operation
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
+    """The `m`-th derivative of `digamma` at `x`; not differentiable in `m`.
+
+    >>> f"{lax.polygamma(1.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
+    ('1.645', '1.645')
+    """
+    return _polygamma(m, x)
+
+
+@operation
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
+    """Hurwitz' zeta function, the sum of `1 / (q + k)**x` over k = 0, 1, 2, ... .
+
+    It is differentiable if `x` is above 1, and in `x` if `q` is positive, too; elsewhere its
+    derivatives are NaN.
+
+    >>> f"{lax.zeta(2.0, 1.0):.3f}", f"{jnp.pi**2 / 6:.3f}"
+    ('1.645', '1.645')
+    """
+    return _zeta(x, q)
+
+
+__all__ = [
+    "bessel_i0e",
+    "bessel_i1e",
+    "digamma",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "lgamma",
+    "polygamma",
+    "zeta",
+]

@@ -1,1 +1,0 @@
-"""Indexing: `x[...]`, `x.at[...]`, `take` and `where`."""

@@ -1,1 +1,0 @@
-"""Mathematical functions of each element."""

@@ -1,0 +1,476 @@
+"""Declaration of a primitive that holds programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.primitives.declare import calls, piecewise_constant
+from minijax.primitives.loops import Flags, call_text, evaluate_compiled, stage_body
+from minijax.primitives.regions import host_calls
+from minijax.runtime.array import to_array
+from minijax.runtime.effects import declare_effects, define_dce, order_rules
+from minijax.runtime.lowering import Attributes, Module
+from minijax.runtime.program_rules import ProgramRules
+from minijax.runtime.templates import note_declaration
+from minijax.shardings.types import sharding_rules
+from minijax_stage2 import (
+    Primitive,
+    ShapedArray,
+    Zero,
+    bind,
+    defzero,
+    impl_rules,
+    jvp_rules,
+    vmap_rules,
+)
+from minijax_stage2.arguments import FlatFunction, argument_names
+from minijax_stage2.primitives import reshape_p
+from minijax_stage2.shaped_array import is_inexact
+from minijax_stage2.source import name_of
+from minijax_stage2.tangent import tangent_type
+from minijax_stage2.tree import PyTreeDef, tree_flatten
+from minijax_stage2.vmap import BatchAxis, BatchDim
+from minijax_stage3 import (
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    abstract_eval_rules,
+    eval_jaxpr,
+    jit_p,
+    lowering_rules,
+)
+from minijax_stage3.dce import dce_rules
+from minijax_stage3.executable import cached_by_jaxpr
+from minijax_stage3.jaxpr import Atom, consts_as_invars
+from minijax_stage3.jit_rules import jvp_jaxpr, vmap_jaxpr
+from minijax_stage3.lowering import FunctionBuilder, Value
+from minijax_stage3.staging import abstractify
+from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
+from minijax_stage4.partial_eval import (
+    PartialEqns,
+    merge,
+    partial_eval_rules,
+    partition,
+    split_call,
+)
+from minijax_stage4.transpose import UndefPrimal, transpose_rules
+
+# Dependence analysis: which outputs of a jaxpr depend on which inputs.
+#
+# The results of one iteration of a loop are the operands of the next. So the rules of loops
+# iterate to a fixed point, and transforming the body each time, just to find dependences, would
+# cost more than everything else.
+
+
+# From the arguments of a program that are chosen to the results that depend on them.
+Depends = Callable[[Jaxpr, Flags], Flags]
+
+# `rule(depends, ins, params)`: which results depend on the operands that are chosen, by what
+# `depends` says of the programs. None: any result may depend on them.
+dependence_rules = ProgramRules("dependence analysis", "dependence_rules")
+
+
+# --8<-- [start:dependence]
+@cached_by_jaxpr
+def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
+    """Flags of the results that partial evaluation leaves unknown."""
+    unknown = _chosen(jaxpr.invars, unknown_ins)
+    for eqn in jaxpr.eqns:
+        if unknown.isdisjoint(eqn.invars):
+            continue
+        ins = _flags(eqn.invars, unknown)
+        if rule := dependence_rules.of(eqn.primitive):
+            unknown |= _chosen(eqn.outvars, rule(unknown_outs, ins, eqn.params))
+        elif split := partial_eval_rules.get(eqn.primitive):
+            parts: PartialEqns = split(ins, eqn)
+            unknown.update(parts.unknown.outvars if parts.unknown else ())
+        else:
+            unknown.update(eqn.outvars)
+    return _flags(jaxpr.outvars, unknown)
+
+
+@cached_by_jaxpr
+def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
+    """Flags of the results with a nonzero tangent."""
+    varying = _chosen(jaxpr.invars, tangent_ins)
+    for eqn in jaxpr.eqns:
+        if varying.isdisjoint(eqn.invars) or eqn.primitive in piecewise_constant:
+            continue
+        ins = _flags(eqn.invars, varying)
+        if rule := dependence_rules.of(eqn.primitive):
+            varying |= _chosen(eqn.outvars, rule(tangent_outs, ins, eqn.params))
+        elif eqn.primitive.higher_order:
+            operands = list({x: None for x in eqn.invars if type(x) is Var})
+            alone = Jaxpr([], operands, [eqn], eqn.outvars)
+            _, _, outs = jvp_jaxpr(alone, _flags(operands, varying))
+            varying |= _chosen(eqn.outvars, outs)
+        else:
+            varying.update(x for x in eqn.outvars if is_inexact(x.aval.dtype))
+    return _flags(jaxpr.outvars, varying)
+
+
+def cotangent_ins(jaxpr: Jaxpr, linear: Flags, cotangent_outs: Flags) -> Flags:
+    """Flags of the arguments to which transposition may give a cotangent."""
+    depending = _chosen(jaxpr.invars, linear)
+    linear_eqns = []
+    for eqn in jaxpr.eqns:
+        if not depending.isdisjoint(eqn.invars):
+            depending.update(eqn.outvars)
+            linear_eqns.append(eqn)
+    reached = depending & _chosen(jaxpr.outvars, cotangent_outs)
+    for eqn in reversed(linear_eqns):
+        if not reached.isdisjoint(eqn.outvars):
+            reached |= depending.intersection(eqn.invars)
+    return _flags(jaxpr.invars, reached)
+
+
+# --8<-- [end:dependence]
+
+
+def _chosen(atoms: Sequence[Atom], flags: Sequence[bool]) -> set[Atom]:
+    return {x for x, flag in zip(atoms, flags, strict=True) if flag}
+
+
+def _flags(atoms: Sequence[Atom], chosen: set[Atom]) -> Flags:
+    return tuple([x in chosen for x in atoms])
+
+
+# Declaration of a higher-order primitive, with all its rules at once.
+#
+# The interpreters of the stages each own a table, and so does dependence analysis. The tables of
+# the rooms above, which order effects, follow random keys and run a program step by step, are
+# here, so that a primitive can be declared in all of them at once.
+
+
+Rule = Callable[..., Any]
+
+# `rule(keys_of, count, **params)`: the uses of keys among `count` operands, as `keys_of` finds them
+# in a program. None: its programs use no keys.
+key_rules = ProgramRules("the uses of keys", "key_rules")
+
+# `rule(args, **params)`: runs the programs, primitive by primitive. None: it is one step.
+step_rules = ProgramRules("running step by step", "step_rules")
+
+
+def declare_program(
+    primitive: Primitive,
+    *,
+    abstract_eval: Rule,
+    lower: Rule,
+    vmap: Rule,
+    sharding: Rule | None = None,
+    jvp: Rule | None,
+    transpose: Rule | None,
+    partial_eval: Rule | None,
+    dce: Rule | None,
+    dependence: Rule | None,
+    order: Rule | None,
+    keys: Rule | None,
+    steps: Rule | None,
+    evaluate: Rule | None = None,
+    effects: bool = False,
+    calls_host: bool = False,
+) -> None:
+    """Enter a higher-order primitive in the table of every interpreter.
+
+    Arguments:
+        primitive: the primitive.
+        abstract_eval: function from the types of operands to the list of types of results.
+        lower: the lowering rule.
+        vmap: function `(axis, values, dims, **params)` from a `BatchAxis`, operands and the numbers
+            of their batch axes to results and theirs.
+        sharding: function from types to the division of results, as for `declare`. None: the
+            programs say it, which `abstract_eval` is given.
+        jvp: function from operands and tangents, which may be `Zero`, to results and theirs. None:
+            the results are piecewise constant.
+        transpose: function from cotangents of the results to those of the operands that are
+            `UndefPrimal`. None: it is not linear in any operand.
+        partial_eval: function from flags of the unknown operands, and an equation, to the equations
+            into which to split it. None: if an operand is unknown, so is every result.
+        dce: function from flags of the used results, and an equation, to the operands that it
+            needs, and the equation without the others. None: the equation does not change.
+        dependence: function from a dependence analysis of programs, and flags of operands, to the
+            results that depend on them. None: any may.
+        order: adds tokens to an equation whose programs have effects. None: they may not have any.
+        keys: the operands that its programs use as random keys. None: they use none.
+        steps: runs its programs, primitive by primitive. None: it is one step.
+        evaluate: function from operands to results. By default XLA compiles the primitive.
+        effects: whether it does more than return results.
+        calls_host: whether it calls Python.
+
+    This module has the rules of a primitive that calls one program on all of its operands. This one
+    calls it twice:
+
+    >>> from functools import partial
+    >>> from minijax import core
+    >>> twice_p = core.Primitive("twice", higher_order=True)
+    >>> def twice(x, *, jaxpr):
+    ...     return core.eval_jaxpr(jaxpr, [], *core.eval_jaxpr(jaxpr, [], x))
+    >>> def vmap_twice(axis, values, dims, *, jaxpr):
+    ...     return core.vmap_flat(partial(twice, jaxpr=jaxpr), values, dims, axis, "twice")
+    >>> def jvp_twice(primals, tangents, *, jaxpr):
+    ...     return core.jvp_flat(partial(twice, jaxpr=jaxpr), primals, tangents, "twice")
+    >>> core.declare_program(
+    ...     twice_p,
+    ...     abstract_eval=lambda x, *, jaxpr: [x],
+    ...     lower=core.lower_by(twice),
+    ...     vmap=vmap_twice,
+    ...     jvp=jvp_twice,
+    ...     transpose=None,
+    ...     partial_eval=None,
+    ...     dce=None,
+    ...     dependence=None,
+    ...     order=None,
+    ...     keys=None,
+    ...     steps=None,
+    ... )
+    >>> def f(x):
+    ...     jaxpr = core.trace_to_jaxpr(lambda x: [x * x], [core.typeof(x)], "twice", None).jaxpr
+    ...     return core.bind(twice_p, x, jaxpr=jaxpr)[0]
+    >>> minijax.jit(f)(3.0), minijax.grad(f)(3.0)
+    (Array(81., dtype=float32, weak_type=True), Array(108., dtype=float32, weak_type=True))
+    """
+    impl_rules[primitive] = evaluate or evaluate_compiled(primitive)
+    note_declaration(primitive)
+    abstract_eval_rules[primitive] = abstract_eval
+    lowering_rules[primitive] = lower
+    vmap_rules[primitive] = vmap
+    if sharding is not None:
+        sharding_rules[primitive] = sharding
+    if jvp is None:
+        defzero(primitive)
+        piecewise_constant.add(primitive)
+    else:
+        jvp_rules[primitive] = jvp
+    if transpose is not None:
+        transpose_rules[primitive] = transpose
+    partial_eval_rules[primitive] = partial_eval
+    define_dce(primitive, dce)
+    complete(primitive, dependence=dependence, order=order, keys=keys, steps=steps)
+    if effects:
+        declare_effects(primitive)
+    if calls_host:
+        host_calls.add(primitive)
+
+
+def complete(
+    primitive: Primitive,
+    *,
+    dependence: Rule | None,
+    order: Rule | None,
+    keys: Rule | None,
+    steps: Rule | None,
+) -> None:
+    """Enter a primitive in the tables that the stages lack; see `declare_program`."""
+    dependence_rules[primitive] = dependence
+    order_rules[primitive] = order
+    key_rules[primitive] = keys
+    step_rules[primitive] = steps
+
+
+# Rules of primitives that call their only program, `jaxpr`, on all of their operands.
+
+
+WithToken = Callable[[Jaxpr], Jaxpr]
+
+
+def evaluate_program(*args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    return eval_jaxpr(jaxpr, [], *args)
+
+
+def type_of_program(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
+    return jaxpr.out_avals
+
+
+def lower_program(name: str) -> Callable[..., list[Value]]:
+    """The lowering rule that calls the program as a function of that name."""
+
+    def rule(
+        b: FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *args: Value,
+        jaxpr: Jaxpr,
+        **params: Any,
+    ) -> list[Value]:
+        return call_text(b, jaxpr, name, args)
+
+    return rule
+
+
+def jvp_program(primitive: Primitive) -> Callable[..., Any]:
+    """The jvp rule that has `primitive` call the jvp of the program."""
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        nonzero = tuple(type(t) is not Zero for t in tangents)
+        program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+        given = [t for t in tangents if type(t) is not Zero]
+        results = bind(primitive, *consts, *primals, *given, jaxpr=program, **params)
+        outs, dots = results[: len(jaxpr.outvars)], results[len(jaxpr.outvars) :]
+        zeros = [Zero(tangent_type(aval)) for aval in partition(out_nonzero, jaxpr.out_avals)[0]]
+        return outs, merge(out_nonzero, zeros, dots)
+
+    return rule
+
+
+def vmap_program(primitive: Primitive) -> Callable[..., Any]:
+    """The vmap rule that has `primitive` call the program of whole batches."""
+
+    def rule(
+        axis: BatchAxis,
+        values: Sequence[Any],
+        dims: Sequence[BatchDim],
+        /,
+        *,
+        jaxpr: Jaxpr,
+        **params: Any,
+    ) -> tuple[list[Any], list[BatchDim]]:
+        program, consts, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
+        return bind(primitive, *consts, *values, jaxpr=program, **params), out_dims
+
+    return rule
+
+
+def transpose_call(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]:
+    """The transposition rule that calls the transposed program.
+
+    It does so by `bind_program(*operands, jaxpr=, **params)`.
+    """
+
+    def rule(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+        linear = tuple(isinstance(x, UndefPrimal) for x in args)
+        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
+        known = [x for x in args if not isinstance(x, UndefPrimal)]
+        given = [ct for ct in cts if type(ct) is not Zero]
+        outs = iter(bind_program(*consts, *known, *given, jaxpr=program, **params))
+        return [next(outs) if keep else None for keep in nonzero_ins]
+
+    return rule
+
+
+def partial_eval_call(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    """Two calls by the primitive of a call: of the known half of its program, and of the other."""
+    parts = split_jaxpr(eqn.params["jaxpr"], tuple(unknown_ins))
+    halves = ({**eqn.params, "jaxpr": half} for half in (parts.known, parts.unknown))
+    return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, *halves)
+
+
+transpose_program = transpose_call(evaluate_program)
+dce_program = dce_rules[jit_p]  # of any primitive
+
+
+def dependence_of_program(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    return depends(params["jaxpr"], ins)
+
+
+def pass_token(eqn: JaxprEqn, token: Var | Literal, following: Var) -> JaxprEqn:
+    """The equation that hands a token on, past one that happens at no time of its own."""
+    return JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)
+
+
+def order_program(
+    with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
+    params = {**eqn.params, "jaxpr": with_token(eqn.params["jaxpr"])}
+    invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]
+    return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
+
+
+def keys_of_program(
+    keys_of: Callable[[Jaxpr], Any], count: int, *, jaxpr: Jaxpr, **params: Any
+) -> Any:
+    return keys_of(jaxpr)
+
+
+def run_program(args: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> None:
+    eval_jaxpr(jaxpr, [], *args)
+
+
+complete(
+    jit_p,
+    dependence=dependence_of_program,
+    order=order_program,
+    keys=keys_of_program,
+    steps=run_program,
+)
+
+
+# Calls of programs as functions, with frontend attributes on the call.
+
+
+Finish = Callable[[FunctionBuilder, Sequence[Value]], list[Value]]
+
+
+def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
+    """Declare a primitive that calls its program with attributes.
+
+    `finish` writes what is done with its results.
+
+    Parameters: the program; the attributes; and those of calls that are linear, and so come from
+    differentiation.
+    """
+    primitive = Primitive(name, higher_order=True)
+    calls.add(primitive)
+
+    def lower(
+        b: FunctionBuilder,
+        out_avals: Sequence[ShapedArray],
+        *args: Value,
+        jaxpr: Jaxpr,
+        attributes: Attributes,
+        of_linear: Attributes,
+    ) -> list[Value]:
+        outs = call_text(b, jaxpr, name, args)
+        if isinstance(b.module, Module):
+            b.module.attribute(b, outs, attributes)
+        return outs if finish is None else finish(b, outs)
+
+    def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+        known, unknown = partial_eval_call(unknown_ins, eqn)
+        assert unknown is not None
+        params = {**unknown.params, "attributes": eqn.params["of_linear"]}
+        linear = JaxprEqn(primitive, unknown.invars, unknown.outvars, params, eqn.source)
+        return PartialEqns(known, linear)
+
+    def bind_linear(*args: Any, jaxpr: Jaxpr, attributes: Attributes, of_linear: Attributes) -> Any:
+        return bind(primitive, *args, jaxpr=jaxpr, attributes=of_linear, of_linear=of_linear)
+
+    declare_program(
+        primitive,
+        abstract_eval=type_of_program,
+        lower=lower,
+        vmap=vmap_program(primitive),
+        jvp=jvp_program(primitive),
+        transpose=transpose_call(bind_linear),
+        partial_eval=partial_eval,
+        dce=dce_program,
+        dependence=dependence_of_program,
+        order=order_program,
+        keys=keys_of_program,
+        steps=run_program,
+    )
+    return primitive
+
+
+def staged_call(
+    caller: str, fun: Callable[..., Any], args: Any, kwargs: Any
+) -> tuple[Jaxpr, list[Any], Callable[[Sequence[Any]], Any]]:
+    """A call of a function as a program, its operands, and what makes the result of its results."""
+    leaves, in_tree = tree_flatten((args, kwargs))
+
+    def names() -> list[str]:
+        return argument_names(fun, args, kwargs)
+
+    in_avals = abstractify(f"{caller} of `{name_of(fun)}`", names, leaves)
+    flat = FlatFunction(fun, in_tree, has_kwargs=True)
+    closed = stage_body(flat, in_avals, caller, fun, names)
+    out_tree: PyTreeDef = flat.out_tree
+
+    def finish(outs: Sequence[Any]) -> Any:
+        return out_tree.unflatten(map(to_array, outs))
+
+    return consts_as_invars(closed.jaxpr), [*closed.consts, *leaves], finish

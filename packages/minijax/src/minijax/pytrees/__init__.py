@@ -1,1 +1,0 @@
-"""Pytrees: nested containers of arrays."""

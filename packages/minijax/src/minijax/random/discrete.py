@@ -1,0 +1,537 @@
+"""Choices, permutations, and the binomial and Poisson distributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import numpy as jnp
+from minijax.dtypes import DTypeLike
+from minijax.lax import promoting as lax
+from minijax.lax.shapes import sizes_of
+from minijax.numpy.dtypes import default_float, default_int
+from minijax.random.continuous import (
+    Shape,
+    float_dtype,
+    gumbel,
+    int_dtype,
+    is_exact,
+    new_keys,
+    randint,
+    result_shape,
+    spread,
+    uniform_numbers,
+)
+from minijax.random.gamma_family import poisson_numbers
+from minijax.random.keys import random_bits, single_key, split
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import operation
+from minijax.settings.names import counted
+from minijax.settings.number_types import result_type
+from minijax.shardings.types import dividing
+from minijax_stage2 import typeof
+from minijax_stage2.errors import shown
+from minijax_stage2.functions import canonical_axis
+from minijax_stage2.promotion import cast, to_inexact
+from minijax_stage2.shaped_array import typeof_named
+
+# Random choices: permutations, samples, and categories by their probability.
+
+
+@evaluated_by_library
+@dividing
+def permutation(
+    key: ArrayLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """`x` in a random order.
+
+    Arguments:
+        key: the key.
+        x: an array; or an int `n`, which means 0, 1, 2, ... up to `n`, exclusive.
+        axis: the axis along which to permute elements.
+        independent: whether to permute each row along the axis independently.
+
+    Raises:
+        TypeError: `x` is a scalar, but not a known integer.
+
+    >>> from minijax import random
+    >>> random.permutation(random.key(0), 5)
+    Array([0, 1, 4, 3, 2], dtype=int32)
+    """
+    aval = typeof_named("permutation: x", x)
+    if not aval.shape:
+        canonical_axis("permutation", axis, 1)
+        return _shuffled_integers(key, max(0, _count("permutation: x", x)))
+    return _permutation(key, x, axis, independent)
+
+
+@operation(static="n")
+def _shuffled_integers(key: Any, n: int) -> Any:
+    return _shuffle(single_key("permutation", key), lax.iota(default_int(), n), 0)
+
+
+@operation(static=("axis", "independent"))
+def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
+    key, shape = single_key("permutation", key), typeof(x).shape
+    axis = canonical_axis("permutation", axis, len(shape))
+    if independent or len(shape) == 1:
+        return _shuffle(key, x, axis)
+    return _take(x, _shuffle(key, lax.iota(default_int(), shape[axis]), 0), axis)
+
+
+def _shuffle(key: Any, x: Any, axis: int) -> Any:
+    """Sort by random bits, often enough that ties are unlikely to matter."""
+    shape = typeof(x).shape
+    size = max(1, math.prod(shape))
+    for _ in range(math.ceil(3 * math.log(size) / math.log(2**32 - 1))):
+        key, key_of_bits = new_keys(key, 2)
+        _, x = lax.sort((random_bits(key_of_bits, 32, shape), x), dimension=axis, num_keys=1)
+    return x
+
+
+@evaluated_by_library
+def choice(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
+    """A random sample of the elements of `a`.
+
+    Arguments:
+        key: the key.
+        a: an array; or an int `n`, which means 0, 1, 2, ... up to `n`, exclusive.
+        shape: the shape of the sample, which replaces `axis` in the result.
+        replace: whether to sample with replacement.
+        p: the probability of each element; uniform by default.
+        axis: the axis along which to sample.
+        mode: as for `gumbel`, for samples with probabilities and without replacement.
+
+    Raises:
+        TypeError: `a` is a scalar, but not a known integer.
+        ValueError: there are too few elements, or `p` does not match them.
+
+    >>> random.choice(random.key(0), jnp.array([10, 20, 30, 40]), (3,), replace=False)
+    Array([10, 20, 40], dtype=int32)
+    >>> random.choice(random.key(0), 3, (6,), p=jnp.array([0.1, 0.2, 0.7]))
+    Array([0, 0, 2, 2, 2, 2], dtype=int32)
+    """
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"choice: shape must be a sequence of ints, found {shown(shape)}")
+    aval, sizes = typeof_named("choice: a", a), sizes_of("choice", shape)
+    if aval.shape:
+        axis = canonical_axis("choice", axis, aval.ndim)
+        count = aval.shape[axis]
+    else:
+        count = _count("choice: a", a)
+    draws = math.prod(sizes)
+    if draws and count < 1:
+        raise ValueError("choice: there is nothing in `a` to choose from")
+    if not replace and draws > count:
+        raise ValueError(
+            f"choice: cannot take {draws} of {counted(count, 'element')} without replacement"
+        )
+    if p is not None and typeof_named("choice: p", p).shape != (count,):
+        raise ValueError(f"choice: p must have shape {(count,)}, found {typeof(p).shape}")
+    if aval.shape:
+        return _choice(key, a, p, sizes, replace, axis, mode)
+    return _choice_of_integers(key, p, count, sizes, replace, mode)
+
+
+@operation(static=("count", "shape", "replace", "mode"))
+def _choice_of_integers(
+    key: Any, p: Any, count: int, shape: tuple[int, ...], replace: bool, mode: str | None
+) -> Any:
+    return lax.reshape(_chosen(key, count, shape, replace, p, mode), shape)
+
+
+@operation(static=("shape", "replace", "axis", "mode"))
+def _choice(
+    key: Any,
+    a: Any,
+    p: Any,
+    shape: tuple[int, ...],
+    replace: bool,
+    axis: int,
+    mode: str | None,
+) -> Any:
+    of_a = typeof(a).shape
+    if p is None and not replace:  # the first of them all in a random order
+        shuffled = _permutation(key, a, axis, False)
+        limits = [*of_a[:axis], math.prod(shape), *of_a[axis + 1 :]]
+        taken = lax.slice(shuffled, [0] * len(of_a), limits)
+    else:
+        taken = _take(a, _chosen(key, of_a[axis], shape, replace, p, mode), axis)
+    return lax.reshape(taken, (*of_a[:axis], *shape, *of_a[axis + 1 :]))
+
+
+def _chosen(
+    key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any, mode: str | None
+) -> Any:
+    """Return the indices of the elements to take, out of a given number."""
+    key, draws = single_key("choice", key), math.prod(shape)
+    if p is None:
+        if replace:
+            return randint(key, shape, 0, count)
+        return lax.slice(_shuffled_integers(key, count), (0,), (draws,))
+    p = to_inexact(p)
+    if not replace:
+        scores = lax.add(gumbel(key, (count,), typeof(p).dtype, mode), lax.log(p))
+        return lax.convert_element_type(lax.top_k(scores, draws)[1], default_int())
+    sums = jnp.cumsum(p)
+    total = lax.reshape(lax.slice(sums, (count - 1,), (count,)), ())
+    u = uniform_numbers(key, shape, typeof(sums).dtype)
+    drawn = lax.mul(total, lax.sub(typeof(sums).dtype.type(1), u))
+    return lax.convert_element_type(jnp.searchsorted(sums, drawn), default_int())
+
+
+@operation(static=("axis", "shape", "replace", "mode", "out_sharding"))
+def categorical(
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Random categories with the probabilities `softmax(logits, axis)`.
+
+    Arguments:
+        key: the key.
+        logits: logarithms of probabilities, up to a constant.
+        axis: the axis of the categories.
+        shape: the shape of the result, which must end with that of `logits` without `axis`, the
+            default.
+        replace: whether to draw with replacement along the additional leading axes.
+        mode: as for `gumbel`.
+
+    Returns:
+        Integers: the indices of the categories along `axis`.
+
+    Raises:
+        ValueError: `shape` does not match, or there are too few categories to draw without
+            replacement.
+
+    >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
+    >>> random.categorical(random.key(0), logits, shape=(8,))
+    Array([1, 2, 2, 1, 2, 2, 2, 2], dtype=int32)
+    """
+    key, of_logits = single_key("categorical", key), typeof(logits).shape
+    logits = to_inexact(logits)
+    axis = canonical_axis("categorical", axis, len(of_logits))
+    batch = (*of_logits[:axis], *of_logits[axis + 1 :])
+    sizes = batch if shape is None else sizes_of("categorical", shape)
+    lead = len(sizes) - len(batch)
+    if lead < 0 or sizes[lead:] != batch:
+        raise ValueError(f"categorical: shape must end with {batch}, found {sizes}")
+    dtype = typeof(logits).dtype
+    if replace:
+        noise = gumbel(key, (*sizes[:lead], *of_logits), dtype, mode)
+        return jnp.argmax(lax.add(noise, logits), axis=lead + axis)
+    draws = math.prod(sizes[:lead])
+    if draws > of_logits[axis]:
+        raise ValueError(
+            f"categorical: cannot draw {draws} of {of_logits[axis]} categories without replacement"
+        )
+    scores = lax.add(gumbel(key, of_logits, dtype, mode), logits)
+    _, places = lax.top_k(jnp.moveaxis(scores, axis, -1), draws)
+    return lax.reshape(jnp.moveaxis(places, -1, 0), sizes)
+
+
+def _take(a: Any, indices: Any, axis: int) -> Any:
+    """The elements of `a` at these indices of an axis."""
+    return jnp.asarray(a)[(slice(None),) * axis + (indices,)]
+
+
+def _count(role: str, x: Any) -> int:
+    """Return the number of elements denoted by a scalar."""
+    if typeof(x).dtype.kind not in "iu":
+        raise TypeError(f"{role} must be an array with an axis, or an integer, found {typeof(x)}")
+    return int(x)
+
+
+# The binomial distribution, by two rejection methods, and the multinomial one built on it.
+
+
+@operation(static=("shape", "dtype"))
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """The number of successes in `n` trials with probability `p` each, as real numbers.
+
+    Arguments:
+        key: the key.
+        n: the number of trials, or an array that broadcasts to `shape`.
+        p: the probability, from 0 to 1, or an array that broadcasts to `shape`.
+        shape: the shape of the result; by default the broadcast shape of `n` and `p`.
+        dtype: a real dtype; the default float dtype if not given.
+
+    Returns:
+        Whole numbers; NaN where `n` is negative or `p` outside 0 to 1, and infinity where `n` is.
+
+    Raises:
+        ValueError: `n` or `p` does not broadcast to `shape`, or `dtype` is not real.
+
+    >>> random.binomial(random.key(0), 10, 0.5, (4,))
+    Array([6., 7., 5., 6.], dtype=float32)
+    """
+    key, dtype = single_key("binomial", key), float_dtype("binomial", dtype)
+    sizes, p = result_shape("binomial", shape, n, p), to_inexact(p)
+    n, p = (jnp.asarray(spread(x, sizes, typeof(p).dtype)) for x in (n, p))
+    is_rare = p < 0.5
+    of_rarer = jnp.where(is_rare, p, 1 - p)  # a success, or else a failure
+    no_trials = jnp.isnan(n) | (n < 0)
+    no_probability = ~(of_rarer >= 0)
+    rarer = jnp.where(no_probability, 0.01, of_rarer)
+    is_few = no_trials | (n * rarer <= 10)
+    is_infinite = jnp.isinf(n)
+    n = jnp.floor(n)
+    is_many = ~is_few & ~is_infinite
+    few = _by_waiting(key, jnp.where(is_few, n, 0), rarer)
+    many = _binomial_by_rejection(key, jnp.where(is_many, n, 1e4), jnp.where(is_many, rarer, 0.5))
+    drawn = jnp.where(is_few, few, many).astype(dtype)
+    is_wrong = no_trials | no_probability
+    drawn = jnp.where(is_wrong, math.nan, jnp.where(is_infinite, math.inf, drawn))
+    return jnp.where(is_rare | is_infinite | is_wrong, drawn, n.astype(dtype) - drawn)
+
+
+def _by_waiting(key: Any, n: Any, p: Any) -> Any:
+    """Count successes by drawing the number of trials that each takes, up to `n` trials in all."""
+    log_of_failure = jnp.log1p(-p)
+
+    def step(state: Any) -> Any:
+        count, trials, key = state
+        key_of_u, key = new_keys(key, 2)
+        count = jnp.where(trials <= n, count + 1, count)
+        u = uniform_numbers(key_of_u, n.shape, n.dtype)
+        return count, trials + jnp.ceil(jnp.log(u) / log_of_failure), key
+
+    start = jnp.zeros_like(n), jnp.zeros_like(n), key
+    count, _, _ = lax.while_loop(lambda state: jnp.any(state[1] <= n), step, start)
+    return count - 1
+
+
+def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
+    """Algorithm BTRS of W. Hormann, "The generation of binomial random variates", 1993."""
+    deviation = jnp.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c = n * p + 0.5
+    v_r = 0.92 - 4.2 / b
+    r = p / (1 - p)
+    alpha = (2.83 + 5.1 / b) * deviation
+    m = jnp.floor((n + 1) * p)
+
+    def step(state: Any) -> Any:
+        drawn, was_accepted, key = state
+        key, key_of_u, key_of_v = new_keys(key, 3)
+        u = uniform_numbers(key_of_u, n.shape, n.dtype) - 0.5
+        v = uniform_numbers(key_of_v, n.shape, n.dtype)
+        rest = 0.5 - jnp.abs(u)
+        is_inside = (rest >= 0.07) & (v <= v_r)
+        k = jnp.floor((2 * a / rest + b) * u + c)
+        is_outside = (k < 0) | (k > n)
+        bound = (
+            (m + 0.5) * jnp.log((m + 1) / (r * (n - m + 1)))
+            + (n + 1) * jnp.log((n - m + 1) / (n - k + 1))
+            + (k + 0.5) * jnp.log(r * (n - k + 1) / (k + 1))
+            + _stirling_tail(m)
+            + _stirling_tail(n - m)
+            - _stirling_tail(k)
+            - _stirling_tail(n - k)
+        )
+        is_likely = jnp.log(v * alpha / (a / (rest * rest) + b)) <= bound
+        is_accepted = is_inside | (~is_outside & is_likely)
+        return jnp.where(is_accepted, k, drawn), was_accepted | is_accepted, key
+
+    start = jnp.full_like(n, -1), jnp.zeros_like(n, bool), key
+    return lax.while_loop(lambda state: jnp.any(~state[1]), step, start)[0]
+
+
+def _stirling_tail(k: Any) -> Any:
+    """The remainder of Stirling's formula for `log(k!)`: a table, and from 10 on a series."""
+    table = jnp.asarray(_TAILS, k.dtype)
+    near = jnp.clip(k, 0, 9)
+    square = (near + 1) * (near + 1)
+    series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (near + 1)
+    return jnp.where(k <= 9, table[jnp.floor(near).astype(np.int32)], series)
+
+
+_TAILS = np.array(
+    [
+        math.lgamma(k + 1) - (0.5 * math.log(2 * math.pi) + (k + 0.5) * math.log(k + 1) - k - 1)
+        for k in range(10)
+    ]
+)
+
+
+@operation(static=("shape", "dtype", "unroll"))
+def multinomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array:
+    """The counts of several outcomes in `n` trials, as real numbers.
+
+    Arguments:
+        key: the key.
+        n: the number of trials, or an array that broadcasts to the shape without its last axis.
+        p: the probabilities, along the last axis.
+        shape: the shape of the result, including its last axis; that of `p` by default.
+        dtype: the dtype of the result; the default float dtype if not given.
+        unroll: as for `lax.scan`.
+
+    >>> random.multinomial(random.key(0), 10, jnp.array([0.2, 0.3, 0.5]))
+    Array([1., 1., 8.], dtype=float32)
+    """
+    key = single_key("multinomial", key)
+    meeting = result_type(typeof(n), typeof(p))
+    n, p = (to_inexact(cast(x, meeting)) for x in (n, p))
+    sizes = result_shape("multinomial", typeof(p).shape if shape is None else shape, p)
+    of_each = jnp.moveaxis(jnp.broadcast_to(p, sizes), -1, 0)
+    # Of the trials in which nothing has happened yet, one after the other has its share.
+    left = lax.cumsum(of_each, 0, reverse=True)
+    shares = of_each / jnp.where(left == 0, 1, left)
+
+    def draw(trials: Any, share_and_key: tuple[Any, Any]) -> tuple[Any, Any]:
+        share, key = share_and_key
+        count = binomial(key, trials, jnp.clip(share, 0, 1), dtype=typeof(trials).dtype)
+        return trials - count, count
+
+    trials = jnp.broadcast_to(n, sizes[:-1])
+    keys = split(key, sizes[-1])
+    _, counts = lax.scan(draw, trials, (shares, keys), unroll=unroll)
+    return jnp.moveaxis(counts, 0, -1).astype(default_float() if dtype is None else dtype)
+
+
+# Poisson's distribution, by rejection.
+
+
+FLOAT = np.dtype(np.float32)
+real = FLOAT.type
+
+
+@operation(static=("shape", "dtype", "method", "out_sharding"))
+def poisson(
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: Any = None,
+) -> Array:
+    """Numbers of the Poisson distribution with mean `lam`.
+
+    Arguments:
+        key: the key.
+        lam: the nonnegative mean, or an array that broadcasts to `shape`.
+        shape: the shape of the result; that of `lam` if not given.
+        dtype: an integer dtype; the default int dtype if not given.
+        method: "exact", or "approximate", which is faster, for it needs no loops.
+
+    Returns:
+        Integers; -1 where `lam` is NaN.
+
+    >>> random.poisson(random.key(0), 3.0, (6,))
+    Array([0, 0, 4, 4, 1, 2], dtype=int32)
+    """
+    key, dtype = single_key("poisson", key), int_dtype("poisson", dtype)
+    sizes = result_shape("poisson", shape, lam)
+    if not is_exact("poisson", method):
+        return poisson_numbers(key, lam, sizes, dtype)
+    lam = spread(lam, sizes, FLOAT)
+    is_small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, real(10)))
+    small = _by_products(key, jnp.where(is_small, lam, real(0)), dtype)
+    large = _poisson_by_rejection(key, jnp.where(is_small, real(1e5), lam), dtype)
+    drawn = jnp.where(is_small, small, lax.convert_element_type(large, dtype))
+    return jnp.where(lax.eq(lam, real(0)), dtype.type(0), drawn)
+
+
+def _most(dtype: np.dtype[Any]) -> Any:
+    return np.int32(min(np.iinfo(dtype).max, np.iinfo(np.int32).max))
+
+
+def _by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
+    """Count uniform numbers until their product is below `exp(-lam)` (Knuth)."""
+    shape, least = typeof(lam).shape, lax.neg(lam)
+
+    def is_going(state: Any) -> Any:
+        i, _, _, log_product = state
+        return lax.bitwise_and(jnp.any(lax.gt(log_product, least)), lax.lt(i, _most(dtype)))
+
+    def step(state: Any) -> Any:
+        i, count, key, log_product = state
+        key, key_of_u = new_keys(key, 2)
+        more = lax.add(count, dtype.type(1))
+        count = jnp.where(lax.gt(log_product, least), more, count)
+        log_u = lax.log(uniform_numbers(key_of_u, shape, FLOAT))
+        return lax.add(i, np.int32(1)), count, key, lax.add(log_product, log_u)
+
+    start = np.int32(0), lax.full(shape, 0, dtype), key, lax.full(shape, 0, FLOAT)
+    _, count, _, _ = lax.while_loop(is_going, step, start)
+    return lax.sub(count, dtype.type(1))
+
+
+def _poisson_by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
+    """Rejection (W. Hormann, "The transformed rejection method for Poisson variables", 1993)."""
+    shape, log_lam = typeof(lam).shape, lax.log(lam)
+    b = lax.add(real(0.931), lax.mul(real(2.53), lax.sqrt(lam)))
+    a = lax.add(real(-0.059), lax.mul(real(0.02483), b))
+    inverse_alpha = lax.add(real(1.1239), lax.div(real(1.1328), lax.sub(b, real(3.4))))
+    v_r = lax.sub(real(0.9277), lax.div(real(3.6224), lax.sub(b, real(2))))
+
+    def is_going(state: Any) -> Any:
+        i, _, is_accepted, _ = state
+        return lax.bitwise_and(jnp.any(lax.bitwise_not(is_accepted)), lax.lt(i, _most(dtype)))
+
+    def step(state: Any) -> Any:
+        i, drawn, was_accepted, key = state
+        key, key_of_u, key_of_v = new_keys(key, 3)
+        u = lax.sub(uniform_numbers(key_of_u, shape, FLOAT), real(0.5))
+        v = uniform_numbers(key_of_v, shape, FLOAT)
+        rest = lax.sub(real(0.5), lax.abs(u))
+        slope = lax.add(lax.div(lax.mul(real(2), a), rest), b)
+        k = lax.floor(lax.add(lax.add(lax.mul(slope, u), lam), real(0.43)))
+        height = lax.add(lax.div(a, lax.mul(rest, rest)), b)
+        s = lax.log(lax.div(lax.mul(v, inverse_alpha), height))
+        likelihood = lax.sub(
+            lax.add(lax.neg(lam), lax.mul(k, log_lam)), lax.lgamma(lax.add(k, real(1)))
+        )
+        is_inside = lax.bitwise_and(lax.ge(rest, real(0.07)), lax.le(v, v_r))
+        is_outside = lax.bitwise_or(
+            lax.lt(k, real(0)),
+            lax.bitwise_and(lax.lt(rest, real(0.013)), lax.gt(v, rest)),
+        )
+        is_likely = lax.bitwise_and(lax.bitwise_not(is_outside), lax.le(s, likelihood))
+        is_accepted = lax.bitwise_or(is_inside, is_likely)
+        drawn = jnp.where(is_accepted, k, drawn)
+        return lax.add(i, np.int32(1)), drawn, lax.bitwise_or(was_accepted, is_accepted), key
+
+    start = np.int32(0), lax.full(shape, -1, FLOAT), lax.full(shape, False), key
+    return lax.while_loop(is_going, step, start)[1]
+
+
+__all__ = ["binomial", "categorical", "choice", "multinomial", "permutation", "poisson"]

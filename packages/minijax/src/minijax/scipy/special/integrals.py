@@ -1,0 +1,530 @@
+"""Functions that are integrals: expn, expi, sici, fresnel, spence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import minijax_stage2 as stage2
+from minijax.lax import promoting as lax
+from minijax.lax.elementwise import where
+from minijax.lax.formulas import converge, in_64_bits
+from minijax.lax.formulas import horner as polynomial
+from minijax.lax.incomplete_gamma import fraction
+from minijax.numpy.transcendental import strong_floats
+from minijax.primitives.declare import Unary, binary, no_derivative, unary
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.operation import operation
+from minijax_stage2 import typeof
+from minijax_stage2.functions import full_like
+
+# Exponential integrals.
+#
+# Near 0 they are power series (https://dlmf.nist.gov/6.6). Elsewhere those of any order are the
+# continued fraction of the incomplete gamma function, of which they are special cases
+# (https://dlmf.nist.gov/8.19). The one of first order is a factor times its Chebyshev series
+# (Clenshaw, Chebyshev series for mathematical functions, 1962), written in powers.
+
+
+MOST_TERMS = 500
+
+
+def _sum(next_term: Any, first: Any, is_active: Any) -> Any:
+    """The sum of a series.
+
+    Arguments:
+        next_term: function of the number of earlier terms, and of a factor that is passed from term
+            to term; it returns the next factor and the term.
+        first: the first factor. No term is larger than its factor, which decides convergence, since
+            a term may be 0.
+    """
+    epsilon = float(np.finfo(typeof(first).dtype).eps)
+
+    def step(n: Any, factor: Any, total: Any) -> list[Any]:
+        factor, term = next_term(n, factor)
+        return [factor, lax.add(total, term)]
+
+    def is_unconverged(old: Any, new: Any) -> Any:
+        return lax.gt(lax.abs(new[0]), lax.mul(lax.abs(new[1]), epsilon))
+
+    start = [first, full_like(first, 0.0)]
+    return converge(step, start, is_active, is_unconverged, MOST_TERMS)[1]
+
+
+def _expn(n: Any, x: Any) -> Any:
+    is_small = lax.bitwise_and(lax.le(x, 0.7), lax.gt(x, 0.0))
+    is_inside = lax.bitwise_and(lax.gt(x, 0.0), lax.gt(n, 0.0))
+    near, far = where(is_small, x, 0.5), where(is_small, 2.0, x)
+    last = lax.sub(n, 1.0)
+
+    def next_term(k: Any, power: Any) -> Any:
+        below = lax.sub(k, last)
+        term = where(lax.eq(below, 0.0), 0.0, lax.div(power, where(lax.eq(below, 0.0), 1.0, below)))
+        return lax.div(lax.mul(power, lax.neg(near)), lax.add(k, 1.0)), term
+
+    one = full_like(x, 1.0)
+    series = _sum(next_term, one, lax.bitwise_and(is_small, is_inside))
+    logs = lax.sub(lax.mul(last, lax.log(near)), lax.lgamma(n))
+    is_odd = lax.ne(lax.rem(last, 2.0), 0.0)
+    power = lax.mul(where(is_odd, -1.0, 1.0), lax.exp(logs))
+    lower = lax.sub(lax.mul(power, lax.sub(lax.digamma(n), lax.log(near))), series)
+
+    # Of what is larger the exponential is zero, and the fraction is not computed.
+    is_far = lax.bitwise_and(lax.bitwise_and(is_inside, lax.bitwise_not(is_small)), lax.lt(x, 1e3))
+    upper = lax.mul(lax.exp(lax.neg(far)), fraction(lax.sub(1.0, n), far, is_far))
+    out = where(is_small, lower, upper)
+    out = where(lax.eq(n, 0.0), lax.div(lax.exp(lax.neg(x)), x), out)
+    at_zero = where(lax.le(n, 1.0), math.inf, lax.div(1.0, where(lax.eq(n, 1.0), 1.0, last)))
+    out = where(lax.eq(x, 0.0), at_zero, out)
+    return where(lax.bitwise_or(lax.lt(n, 0.0), lax.lt(x, 0.0)), math.nan, out)
+
+
+def _expn_tangent(t: Any, out: Any, n: Any, x: Any) -> Any:
+    of_zero = lax.mul(out, lax.add(1.0, lax.div(1.0, x)))
+    slope = where(lax.eq(n, 0.0), of_zero, _expn_of(lax.sub(n, 1.0), x))
+    return lax.neg(lax.mul(t, slope))
+
+
+_expn_of = binary(
+    "expn",
+    "",
+    hlo=in_64_bits(_expn),
+    kinds="f",
+    jvp=(no_derivative("expn", "n"), _expn_tangent),
+)
+
+
+# E1(x) * x * exp(x) from 1 on, in 6 / (x + 2) - 1, highest degree first.
+_E1_BEYOND = (
+    1.6653605630210352e-09, -2.2833791588047637e-09, -8.884869602603872e-09,
+    1.1242555759612937e-08, 2.308454459271108e-08, -2.8530020944707464e-08, -3.563055711250494e-08,
+    3.866861189273486e-08, 3.59847775087085e-08, -4.927132707516047e-08, -3.401080059476726e-08,
+    -1.3562838183210082e-08, -3.3895594783596894e-08, -1.988326883196929e-07,
+    -2.757892838197972e-07, -9.093660485625875e-07, -1.5231163467442538e-06,
+    -4.759418936062513e-06, -8.721850614330528e-06, -2.653610548185957e-05, -5.219395827001712e-05,
+    -0.00016176761759105962, -0.00033798581482425506, -0.0011289560037625775,
+    -0.002507852571851941, -0.010133650725821937, -0.024300313654295764, -0.19036949703167486,
+    0.8253825996042233,
+)  # fmt: skip
+# Ei(x) * x * exp(-x) from 8 to 24, in 24 / x - 2.
+_EI_BETWEEN = (
+    7.295997498271392e-11, -1.2986684344394544e-09, 2.7972774696205398e-09, 3.75392960845311e-09,
+    -1.9173579130465075e-08, 2.135103303335394e-08, 1.1783504890075976e-08, -9.342202199094821e-08,
+    2.1442411002090458e-07, -1.958821152049133e-07, -4.291846892992687e-07, 1.9023240099659114e-06,
+    -2.5347046021936673e-06, -2.7610538146517924e-06, 1.6579946630548978e-05,
+    -1.7692294852930692e-05, -4.616656010674406e-05, 0.00013732291612991314, 9.334164293044166e-05,
+    -0.0006719540776297963, -0.0007168215029051482, 0.0022845381279430407, 0.01143817510780101,
+    0.0663599969871745, 1.1029745449067592,
+)  # fmt: skip
+# The same from 24 on, in 48 / x - 1.
+_EI_BEYOND = (
+    -7.958362416674816e-12, -4.3128144278422854e-11, 1.0585359469972874e-11,
+    2.6369414725278334e-10, 1.9271607413852916e-10, -5.758981872455477e-10, -9.45986420556208e-10,
+    -6.621219535716691e-11, 1.0652237994055923e-09, 1.648386298285285e-09, 2.4525109826562722e-09,
+    5.036596429762775e-09, 1.3569421721248852e-08, 4.6844841027596855e-08, 2.053127853729203e-07,
+    1.1430188598494646e-06, 8.211967484590294e-06, 7.863790798684312e-05, 0.001063768785547162,
+    0.022753072027360828, 1.0217607036601566,
+)  # fmt: skip
+# How many terms of the power series are seen below 1, and below 8.
+_E1_TERMS, _EI_TERMS = 19, 45
+
+
+def _exp1(x: Any) -> Any:
+    is_small = lax.le(x, 1.0)
+    near, far = where(lax.gt(x, 0.0), where(is_small, x, 1.0), 1.0), where(is_small, 1.0, x)
+    logs = lax.add(np.euler_gamma, lax.log(near))
+    lower = lax.neg(lax.add(logs, _exp1_series(lax.neg(near), _E1_TERMS)))
+    series = polynomial(_E1_BEYOND, lax.sub(lax.div(6.0, lax.add(far, 2.0)), 1.0))
+    upper = lax.div(lax.mul(lax.exp(lax.neg(far)), series), far)
+    out = where(is_small, lower, upper)
+    return where(lax.eq(x, 0.0), math.inf, where(lax.lt(x, 0.0), math.nan, out))
+
+
+def _exp1_series(x: Any, count: int) -> Any:
+    """The sum of x**k / (k * k!) over a number of k, from 1 on."""
+    coefficients = [1 / (k * math.factorial(k)) for k in range(count, 0, -1)]
+    return lax.mul(x, polynomial(coefficients, x))
+
+
+def _expi(x: Any) -> Any:
+    is_small, is_far = lax.le(x, 8.0), lax.gt(x, 24.0)
+    near, far = where(lax.gt(x, 0.0), where(is_small, x, 1.0), 1.0), where(is_small, 8.0, x)
+    logs = lax.add(np.euler_gamma, lax.log(near))
+    lower = lax.add(logs, _exp1_series(near, _EI_TERMS))
+    inverse = lax.div(1.0, far)
+    between = polynomial(_EI_BETWEEN, lax.sub(lax.mul(24.0, where(is_far, 1 / 24, inverse)), 2.0))
+    beyond = polynomial(_EI_BEYOND, lax.sub(lax.mul(48.0, where(is_far, inverse, 0.0)), 1.0))
+    upper = lax.mul(lax.mul(lax.exp(far), inverse), where(is_far, beyond, between))
+    out = where(is_small, lower, where(lax.eq(x, math.inf), math.inf, upper))
+    out = where(lax.eq(x, 0.0), -math.inf, out)
+    return where(lax.lt(x, 0.0), lax.neg(_exp1(lax.abs(x))), out)
+
+
+def _slope_of_exp1(x: Any) -> Any:
+    """Minus infinity at both zeros, and NaN below them, where `exp1` is."""
+    positive = where(lax.lt(x, 0.0), math.nan, where(lax.eq(x, 0.0), 0.0, x))
+    return lax.neg(lax.div(lax.exp(lax.neg(x)), positive))
+
+
+_exp1_of = unary(
+    "exp1",
+    "",
+    hlo=in_64_bits(_exp1),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, _slope_of_exp1(x)),
+)
+_expi_of = unary(
+    "expi",
+    "",
+    hlo=in_64_bits(_expi),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, lax.div(lax.exp(x), x)),
+)
+
+
+@operation
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
+    """The integral of `exp(-x * t) / t**n` over t from 1 on, for whole numbers `n`.
+
+    It is differentiable in `x` only.
+
+    >>> f"{minijax.scipy.special.expn(2, 1.0):.3f}"
+    '0.148'
+    """
+    return _expn_of(*strong_floats("expn", n, x))
+
+
+@operation
+def exp1(x: ArrayLike) -> Array:
+    """The integral of `exp(-t) / t` over t from `x` on.
+
+    >>> f"{minijax.scipy.special.exp1(1.0):.3f}"
+    '0.219'
+    """
+    return _exp1_of(*strong_floats("exp1", x))
+
+
+@operation
+def expi(x: ArrayLike) -> Array:
+    """The integral of `exp(t) / t` over t up to `x`, as a principal value at 0.
+
+    >>> f"{minijax.scipy.special.expi(1.0):.3f}"
+    '1.895'
+    """
+    return _expi_of(*strong_floats("expi", x))
+
+
+# Sine and cosine integrals.
+#
+# Near 0 they are power series (https://dlmf.nist.gov/6.6); elsewhere waves whose amplitudes are
+# Chebyshev series (Clenshaw, Chebyshev series for mathematical functions, 1962), written in
+# powers.
+
+
+# f(x) * x from 4 on, in 64 / (x**2 + 16) - 1, highest degree first.
+_F = (
+    2.546344575525734e-07, -2.3313902400363535e-07, -1.821496011303083e-06, 1.605402982240343e-06,
+    5.9578190184959345e-06, -5.045379268866871e-06, -1.1741124199046975e-05, 9.521281025042883e-06,
+    1.551794266254385e-05, -1.2000794097326917e-05, -1.44882929202573e-05, 1.0625891277058739e-05,
+    9.82512034718429e-06, -6.793182846001089e-06, -4.880579040546493e-06, 3.14489680649286e-06,
+    1.8056771674810734e-06, -1.0964545540283575e-06, -4.329324600185008e-07, 1.775532978400108e-07,
+    1.8888421384469817e-07, -3.394778770255392e-07, 9.726257501317788e-08, -1.6117695420127453e-06,
+    -1.6650534469528336e-06, -1.330337881255021e-05, -2.9640105363212635e-05,
+    -0.00014349117094824635, -0.0004196948437558114, -0.001909308746177727, -0.0064942337606289065,
+    -0.039546715483186834, 0.9653300868964378,
+)  # fmt: skip
+# g(x) * x**2, likewise.
+_G = (
+    8.181547719256631e-06, -7.1333133494201825e-06, -6.736548075537232e-05, 5.68626769323721e-05,
+    0.00025542116646028694, -0.0002083220429760774, -0.000590047901281633, 0.0004637760666199817,
+    0.0009268982480288045, -0.0006998404238816185, -0.0010468088207314951, 0.000756274809736584,
+    0.0008765667524936682, -0.0006031312320885273, -0.0005532535042905157, 0.00036045610706479566,
+    0.0002651240928837803, -0.00016248072148574816, -9.623249855796443e-05, 5.4877497276397106e-05,
+    2.6571187510316787e-05, -1.4214285505720697e-05, -4.828060481308619e-06,
+    1.7288546508375164e-06, 2.101356612738045e-06, -2.6531994748640844e-06, 3.5207185548914473e-06,
+    -7.837121209119437e-06, 9.744452131816983e-06, -3.749853868161989e-05, 1.1565714281867291e-05,
+    -0.0002883178411735829, -0.00031069499617770004, -0.0036611702949871615, -0.008301232896802754,
+    -0.0985761322482133, 0.9060100136716552,
+)  # fmt: skip
+_SINE_TERMS = 20  # of the power series, that are seen below 4
+
+
+def _sine_series(x: Any, first: int) -> Any:
+    """The sum of (-1)**k * x**n / (n * n!) for every second n, from `first` on."""
+    orders = range(first + 2 * _SINE_TERMS - 2, first - 2, -2)
+    signs = [(-1) ** (n // 2) for n in orders]
+    coefficients = [sign / (n * math.factorial(n)) for n, sign in zip(orders, signs, strict=True)]
+    square = lax.square(x)
+    return lax.mul(x if first == 1 else square, polynomial(coefficients, square))
+
+
+def _auxiliary(x: Any) -> tuple[Any, Any]:
+    """The functions f and g of https://dlmf.nist.gov/6.2#iii, from 4 on."""
+    inverse = lax.div(1.0, x)
+    place = lax.sub(lax.div(64.0, lax.add(lax.square(x), 16.0)), 1.0)
+    f, g = polynomial(_F, place), polynomial(_G, place)
+    return lax.mul(f, inverse), lax.mul(g, lax.square(inverse))
+
+
+def _si(x: Any) -> Any:
+    size = lax.abs(x)
+    is_near = lax.lt(size, 4.0)
+    near, far = where(is_near, size, 0.0), where(is_near, 4.0, size)
+    f, g = _auxiliary(far)
+    waves = lax.add(lax.mul(f, lax.cos(far)), lax.mul(g, lax.sin(far)))
+    upper = where(lax.eq(size, math.inf), math.pi / 2, lax.sub(math.pi / 2, waves))
+    return lax.mul(lax.sign(x), where(is_near, _sine_series(near, 1), upper))
+
+
+def _ci(x: Any) -> Any:
+    size = lax.abs(x)
+    is_near = lax.lt(size, 4.0)
+    near, far = where(is_near, size, 1.0), where(is_near, 4.0, size)
+    logs = lax.add(lax.log(near), np.euler_gamma)
+    lower = lax.add(logs, _sine_series(near, 2))
+    lower = where(lax.eq(x, 0.0), -math.inf, lower)
+    f, g = _auxiliary(far)
+    upper = lax.sub(lax.mul(f, lax.sin(far)), lax.mul(g, lax.cos(far)))
+    upper = where(lax.eq(x, math.inf), 0.0, where(lax.eq(x, -math.inf), math.nan, upper))
+    return where(is_near, lower, upper)
+
+
+def _sinc(x: Any) -> Any:
+    ratio = lax.div(lax.sin(x), where(lax.eq(x, 0.0), 1.0, x))
+    return where(lax.eq(x, 0.0), 1.0, where(lax.eq(lax.abs(x), math.inf), 0.0, ratio))
+
+
+_si_of = unary(
+    "sine_integral",
+    "",
+    hlo=in_64_bits(_si),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, _sinc(x)),
+)
+_ci_of = unary(
+    "cosine_integral",
+    "",
+    hlo=in_64_bits(_ci),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, lax.div(lax.cos(x), x)),
+)
+
+
+@operation
+def sici(x: ArrayLike) -> tuple[Array, Array]:
+    """The integrals of `sin(t) / t` over t up to `x`, and minus that of `cos(t) / t` from there.
+
+    >>> [f"{x:.3f}" for x in minijax.scipy.special.sici(1.0)]
+    ['0.946', '0.337']
+    """
+    (x,) = strong_floats("sici", x)
+    return _si_of(x), _ci_of(x)
+
+
+# `fresnel`: the integrals of the sine and the cosine of a square.
+
+
+_NEAR = 1.25  # up to here the series loses little; beyond, the sums below lose nothing
+_FRESNEL_TERMS = 16
+# Where the trapezoidal rule looks at a bell curve: half of it, for it is even.
+_STEP = 0.1875
+_NODES = _STEP * np.arange(35)
+_WEIGHTS = _STEP * np.exp(-(_NODES**2)) * np.where(_NODES == 0, 0.5, 1.0)
+
+
+@operation
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
+    """The integrals of `sin(pi t**2 / 2)` and of `cos(pi t**2 / 2)` from 0 to `x`.
+
+    Returns:
+        Both, first that of the sine.
+
+    Raises:
+        ValueError: `x` is complex.
+
+    >>> s, c = fresnel(1.0)
+    >>> print(f"{s:.4f} {c:.4f}")
+    0.4383 0.7799
+    """
+    (x,) = strong_floats("fresnel", x)
+    return _of_sine(x), _of_cosine(x)
+
+
+def _quarter_turns(x: Any) -> tuple[Any, Any]:
+    """`x**2` modulo 4, in quarter turns: a whole number, and the rest, accurate even near 0.
+
+    The square is the sum of three products without an error, of the upper and the lower half of
+    the digits of `x`. Floats too large to be odd have whole turns only.
+    """
+    x = where(lax.lt(lax.abs(x), 2.0**54), x, 0.0)
+    upper = lax.bitcast_convert_type(
+        lax.bitwise_and(lax.bitcast_convert_type(x, np.int64), -(2**27)), np.float64
+    )
+    lower = lax.sub(x, upper)
+    products = (
+        lax.square(upper), lax.mul(2.0, lax.mul(upper, lower)), lax.square(lower),
+    )  # fmt: skip
+    whole: ArrayLike = 0.0
+    rest: ArrayLike = 0.0
+    lost: ArrayLike = 0.0
+    for product in products:
+        turns = lax.rem(product, 4.0)
+        nearest = lax.round(turns, lax.RoundingMethod.TO_NEAREST_EVEN)
+        whole = lax.add(whole, nearest)
+        rest, error = _sum_and_error(rest, lax.sub(turns, nearest))
+        lost = lax.add(lost, error)
+    nearest = lax.round(rest, lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.add(whole, nearest), lax.add(lax.sub(rest, nearest), lost)
+
+
+def _sum_and_error(x: Any, y: Any) -> tuple[Any, Any]:
+    """A sum as it is rounded, and what it lacks (Knuth's two-sum)."""
+    total = lax.add(x, y)
+    of_y = lax.sub(total, x)
+    return total, lax.add(lax.sub(x, lax.sub(total, of_y)), lax.sub(y, of_y))
+
+
+def _wave(x: Any, phase: int) -> Any:
+    """`sin(pi / 2 * (x**2 + phase))`, from sines and cosines of at most an eighth of a turn."""
+    quarter, rest = _quarter_turns(x)
+    angle = lax.mul(math.pi / 2, rest)
+    which = lax.rem(lax.add(quarter, 8.0 + phase), 4.0)
+    is_odd = lax.eq(lax.rem(which, 2.0), 1.0)
+    out = where(is_odd, lax.cos(angle), lax.sin(angle))
+    return where(lax.eq(x, x), where(lax.ge(which, 2.0), lax.neg(out), out), math.nan)
+
+
+def _near(x: Any, which: int) -> Any:
+    """The series of the sine for `which` 0, of the cosine for 1."""
+    square = lax.mul(math.pi / 2, lax.square(x))
+    series: ArrayLike = 0.0
+    for k in reversed(range(_FRESNEL_TERMS)):
+        n = 2 * k + 1 - which
+        term = (-1) ** k / (math.factorial(n) * (2 * n + 1))
+        series = lax.add(term, lax.mul(lax.square(square), series))
+    return lax.mul(x, series if which else lax.mul(square, series))
+
+
+def _far(x: Any, which: int) -> Any:
+    """The difference from 1/2: waves with integrals of bell curves as amplitudes."""
+    scale = lax.mul(math.sqrt(math.pi / 2), x)
+    f: ArrayLike = 0.0
+    g: ArrayLike = 0.0
+    for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
+        square = lax.square(lax.div(node, scale))
+        part = lax.div(weight, lax.add(1.0, lax.square(square)))
+        f, g = lax.add(f, part), lax.add(g, lax.mul(square, part))
+    sin, cos = _wave(x, 0), _wave(x, 1)
+    first, second = (sin, lax.neg(cos)) if which else (lax.neg(cos), lax.neg(sin))
+    waves = lax.add(lax.mul(f, first), lax.mul(g, second))
+    factor = lax.div(math.sqrt(2) / math.pi, scale)
+    return lax.add(0.5, lax.mul(factor, waves))
+
+
+def _integral(x: Any, which: int) -> Any:
+    size = lax.abs(x)
+    is_near = lax.lt(size, _NEAR)
+    near = _near(where(is_near, x, 0.0), which)
+    far = lax.mul(lax.sign(x), _far(where(is_near, _NEAR, size), which))
+    return where(is_near, near, far)
+
+
+def _declare(name: str, which: int) -> Unary:
+    wave = unary(
+        f"{name}_of_square",
+        "",
+        hlo=in_64_bits(lambda x: where(lax.is_finite(x), _wave(x, which), math.nan)),
+        kinds="f",
+        jvp=lambda t, out, x: lax.mul(t, slope(x)),
+    )
+
+    def slope(x: Any) -> Any:
+        other = _WAVES[1 - which](x)
+        return lax.mul(lax.mul(math.pi, x), lax.neg(other) if which else other)
+
+    _WAVES.append(wave)
+    return unary(
+        f"fresnel_{name}",
+        "",
+        hlo=in_64_bits(lambda x: _integral(x, which)),
+        kinds="f",
+        jvp=lambda t, out, x: lax.mul(t, wave(x)),
+    )
+
+
+_WAVES: list[Unary] = []
+_of_sine = _declare("sin", 0)
+_of_cosine = _declare("cos", 1)
+
+
+# The dilogarithm, under scipy's name: Spence's function.
+
+
+# B(2k) / (2k + 1)! for the Bernoulli numbers B, highest k first.
+_BERNOULLI = (
+    4.518980029619918e-16, -1.9939295860721075e-14, 8.921691020456452e-13, -4.064761645144226e-11,
+    1.8978869988970999e-09, -9.185773074661964e-08, 4.72411186696901e-06, -0.0002777777777777778,
+    0.027777777777777776,
+)  # fmt: skip
+
+
+def _spence(x: Any) -> Any:
+    """By 't Hooft and Veltman (Nuclear Physics B153, 1979, appendix A).
+
+    In minus the logarithm of `x` it is a series of Bernoulli numbers, of which nine suffice between
+    1/2 and 2; larger `x` are mapped to `1 / x`, smaller ones to `1 - x`.
+    """
+    is_positive = lax.bitwise_and(lax.gt(x, 0.0), lax.lt(x, math.inf))
+    at = where(is_positive, x, 1.0)
+    is_large = lax.gt(at, 2.0)
+    y = where(is_large, lax.div(1.0, at), at)
+    is_reflected = lax.lt(y, 0.5)
+    log_x = lax.log(at)
+    log_rest = lax.log1p(lax.neg(where(is_reflected, y, 0.0)))
+    u = lax.neg(where(is_reflected, log_rest, log_x))
+    square = lax.square(u)
+    odd = lax.mul(u, lax.add(1.0, lax.mul(square, polynomial(_BERNOULLI, square))))
+    out = lax.sub(odd, lax.mul(0.25, square))
+    product = lax.mul(where(is_large, lax.neg(log_x), log_x), log_rest)
+    out = where(is_reflected, lax.sub(lax.sub(math.pi**2 / 6, product), out), out)
+    out = where(is_large, lax.sub(lax.mul(-0.5, lax.square(log_x)), out), out)
+    out = where(lax.eq(x, 0.0), math.pi**2 / 6, where(lax.eq(x, math.inf), -math.inf, out))
+    return where(lax.ge(x, 0.0), out, math.nan)
+
+
+def _log(x: Any) -> Any:
+    """The logarithm, even of subnormal numbers, which XLA flushes to zero: from their bits."""
+    limits = np.finfo(typeof(x).dtype)
+    bits = lax.bitcast_convert_type(lax.abs(x), np.dtype(f"int{limits.bits}"))
+    log_of_count = lax.log(stage2.astype(bits, limits.dtype))
+    subnormal = lax.add(log_of_count, math.log(2) * (limits.minexp - limits.nmant))
+    return where(lax.lt(lax.abs(x), limits.tiny.item()), subnormal, lax.log(x))
+
+
+def _spence_tangent(t: Any, out: Any, x: Any) -> Any:
+    is_one = lax.eq(x, 1.0)
+    slope = lax.div(_log(x), lax.sub(1.0, where(is_one, 0.0, x)))
+    return lax.mul(t, where(is_one, -1.0, slope))
+
+
+_spence_of = unary("spence", "", hlo=in_64_bits(_spence), kinds="f", jvp=_spence_tangent)
+
+
+@operation
+def spence(x: ArrayLike) -> Array:
+    """The integral of `log(t) / (1 - t)` over t from 1 to `x`.
+
+    Raises:
+        TypeError: `x` is not an array of 32-bit or 64-bit floats.
+
+    >>> f"{minijax.scipy.special.spence(2.0):.3f}", f"{-(jnp.pi**2) / 12:.3f}"
+    ('-0.822', '-0.822')
+    """
+    if typeof(x).dtype not in (np.float32, np.float64):
+        raise TypeError(f"spence: x must have dtype float32 or float64, found {typeof(x)}")
+    return _spence_of(*strong_floats("spence", x))
+
+
+__all__ = ["exp1", "expi", "expn", "fresnel", "sici", "spence"]

@@ -1,0 +1,351 @@
+"""Logarithms without cancellation: xlogy, entropies, the Box-Cox transformation, logit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minijax import nn
+from minijax.lax import promoting as lax
+from minijax.lax.elementwise import where
+from minijax.lax.formulas import in_32_bits_at_least, in_64_bits
+from minijax.numpy.transcendental import real_floats, strong_floats
+from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
+from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.operation import operation
+from minijax_stage2.promotion import to_inexact
+
+# Products of numbers and logarithms, as in entropies.
+
+
+def _is_zero_times_number(x: Any, y: Any) -> Any:
+    return lax.bitwise_and(lax.eq(x, 0), lax.eq(y, y))
+
+
+def _xlogy(x: Any, y: Any) -> Any:
+    return where(_is_zero_times_number(x, y), 0, lax.mul(x, lax.log(y)))
+
+
+def _xlog1py(x: Any, y: Any) -> Any:
+    return where(_is_zero_times_number(x, y), 0, lax.mul(x, lax.log1p(y)))
+
+
+# Primitives, for their derivatives by x are logarithms also where x is 0.
+_xlogy_of = binary(
+    "xlogy",
+    "",
+    hlo=lower_by_primitives(_xlogy),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, y: lax.mul(t, lax.log(y)),
+        lambda t, out, x, y: lax.div(lax.mul(t, x), y),
+    ),
+)
+_xlog1py_of = binary(
+    "xlog1py",
+    "",
+    hlo=lower_by_primitives(_xlog1py),
+    kinds="f",
+    jvp=(
+        lambda t, out, x, y: lax.mul(t, lax.log1p(y)),
+        lambda t, out, x, y: lax.div(lax.mul(t, x), lax.add(y, 1.0)),
+    ),
+)
+_xlogx_of = unary(
+    "xlogx",
+    "",
+    hlo=lower_by_primitives(lambda x: _xlogy(x, x)),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, lax.add(lax.log(x), 1.0)),
+)
+
+
+def _log_quotient(p: Any, q: Any) -> Any:
+    quotient = lax.div(p, q)
+    in_range = lax.bitwise_and(lax.gt(quotient, 0), lax.lt(quotient, math.inf))
+    far = where(in_range, lax.log(quotient), lax.sub(lax.log(p), lax.log(q)))
+    offset = lax.div(lax.sub(p, q), q)  # of numbers this near each other the difference is exact
+    return where(lax.le(lax.abs(offset), 0.5), lax.log1p(offset), far)
+
+
+# `log(p / q)` of positive numbers.
+_log_quotient_of = binary(
+    "log_quotient",
+    "",
+    hlo=in_32_bits_at_least(_log_quotient),
+    kinds="f",
+    jvp=(lambda t, out, p, q: lax.div(t, p), lambda t, out, p, q: lax.neg(lax.div(t, q))),
+)
+
+# `p * log(p / q)` of positive numbers.
+_relative_entropy_of = binary(
+    "relative_entropy",
+    "",
+    hlo=in_32_bits_at_least(lambda p, q: lax.mul(p, _log_quotient(p, q))),
+    kinds="f",
+    jvp=(
+        lambda t, out, p, q: lax.mul(t, lax.add(_log_quotient_of(p, q), 1.0)),
+        lambda t, out, p, q: lax.neg(lax.mul(t, lax.div(p, q))),
+    ),
+)
+
+_TERMS = 24
+
+
+def _divergence(p: Any, q: Any) -> Any:
+    """A series in x = (p - q) / (p + q): as log(p / q) = 2 atanh(x), cancelling terms drop out.
+
+    The remainder is (p - q) x (1 + x / 3 + x^2 / 3 + x^3 / 5 + x^4 / 5 + ...).
+    """
+    difference = lax.sub(p, q)
+    half = lax.div(lax.mul(difference, 0.5), q)
+    x = lax.div(half, lax.add(half, 1.0))  # the sum of p and q may overflow
+    series: Any = 0.0
+    for power in reversed(range(_TERMS)):
+        series = lax.add(lax.mul(series, x), 1 / (2 * ((power + 1) // 2) + 1))
+    near = lax.mul(lax.mul(difference, x), series)
+    far = lax.add(lax.sub(_relative_entropy_of(p, q), p), q)
+    return where(lax.le(lax.abs(half), 0.2), near, far)
+
+
+# `p * log(p / q) - p + q` of positive numbers.
+_divergence_of = binary(
+    "kullback_leibler",
+    "",
+    hlo=in_32_bits_at_least(_divergence),
+    kinds="f",
+    jvp=(
+        lambda t, out, p, q: lax.mul(t, _log_quotient_of(p, q)),
+        lambda t, out, p, q: lax.mul(t, lax.div(lax.sub(q, p), q)),
+    ),
+)
+
+
+@operation
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """`x * log(y)`; 0 where `x` is 0.
+
+    >>> minijax.scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 1.0]))
+    Array([0., 0.], dtype=float32)
+    """
+    return _xlogy_of(*real_floats("xlogy", x, y))
+
+
+@operation
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """`x * log(1 + y)`; 0 where `x` is 0.
+
+    >>> minijax.scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 0.0]))
+    Array([0., 0.], dtype=float32)
+    """
+    return _xlog1py_of(*real_floats("xlog1py", x, y))
+
+
+@operation
+def entr(x: ArrayLike) -> Array:
+    """`-x * log(x)`; minus infinity where `x` is negative.
+
+    >>> f"{minijax.scipy.special.entr(0.5):.3f}", minijax.scipy.special.entr(-1.0).item()
+    ('0.347', -inf)
+    """
+    (x,) = real_floats("entr", x)
+    return where(lax.lt(x, 0), -math.inf, lax.neg(_xlogx_of(x)))
+
+
+@operation
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """`p * log(p / q)`; infinite where either is negative, or `q` is 0 and `p` is not.
+
+    >>> minijax.scipy.special.rel_entr(jnp.array([0.0, 2.0]), jnp.array([3.0, 2.0]))
+    Array([0., 0.], dtype=float32)
+    """
+    p, q = real_floats("rel_entr", p, q)
+    return _of_positive(_relative_entropy_of, p, q, 0.0)
+
+
+def _of_positive(function: Any, p: Any, q: Any, of_zero: Any) -> Any:
+    """`function` where both are positive; `of_zero` where `p` is 0; NaN of NaN; else infinite."""
+    both_positive = lax.bitwise_and(lax.gt(p, 0), lax.gt(q, 0))
+    is_zero = lax.bitwise_and(lax.eq(p, 0), lax.ge(q, 0))
+    positive = function(where(both_positive, p, 1), where(both_positive, q, 1))
+    is_nan = lax.bitwise_or(lax.ne(p, p), lax.ne(q, q))
+    other = where(is_zero, of_zero, where(is_nan, math.nan, math.inf))
+    return where(both_positive, positive, other)
+
+
+@operation
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """`p * log(p / q) - p + q`.
+
+    >>> minijax.scipy.special.kl_div(jnp.array([0.0, 2.0]), jnp.array([3.0, 2.0]))
+    Array([3., 0.], dtype=float32)
+    """
+    p, q = real_floats("kl_div", p, q)
+    return _of_positive(_divergence_of, p, q, q)
+
+
+# The Box-Cox transformations, powers that continue to the logarithm.
+
+
+def _series(u: Any, first: int) -> Any:
+    """The sum of `(n + 1) ** first / (n + 1 + first)! * u**n`, for small `u`."""
+    total: Any = 0.0
+    for n in reversed(range(12)):
+        total = lax.add(lax.mul(total, u), (n + 1) ** first / math.factorial(n + 1 + first))
+    return total
+
+
+def _mean_exponential(u: Any) -> Any:
+    is_small = lax.lt(lax.abs(u), 0.1)
+    size = where(is_small, 1.0, u)
+    series = _series(where(is_small, u, 0.0), 0)
+    quotient = lax.div(lax.expm1(size), size)
+    return where(is_small, series, where(lax.eq(u, math.inf), math.inf, quotient))
+
+
+def _slope(u: Any) -> Any:
+    is_small = lax.lt(lax.abs(u), 0.1)
+    size = where(is_small, 1.0, u)
+    quotient = lax.div(lax.sub(lax.exp(size), lax.div(lax.expm1(size), size)), size)
+    return where(is_small, _series(where(is_small, u, 0.0), 1), quotient)
+
+
+def _curvature(out: Any, x: Any) -> Any:
+    """The slope of the slope; it equals 1/3 at 0."""
+    size = where(lax.eq(x, 0.0), 1.0, x)
+    quotient = lax.div(lax.sub(lax.exp(size), lax.mul(2.0, out)), size)
+    return where(lax.eq(x, 0.0), 1 / 3, quotient)
+
+
+_slope_of: Unary = unary(
+    "mean_exponential_slope",
+    "",
+    hlo=in_64_bits(_slope),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, _curvature(out, x)),
+)
+# expm1(x) / x, the mean of the exponential between 0 and x.
+_mean_exponential_of: Unary = unary(
+    "mean_exponential",
+    "",
+    hlo=in_64_bits(_mean_exponential),
+    kinds="f",
+    jvp=lambda t, out, x: lax.mul(t, _slope_of(x)),
+)
+
+
+def _power(log: Any, lmbda: Any) -> Any:
+    """`expm1(lmbda * log) / lmbda`, even where one of them is 0."""
+    is_infinite = lax.eq(lax.abs(log), math.inf)
+    finite = where(is_infinite, 0.0, log)
+    inner = lax.mul(finite, _mean_exponential_of(lax.mul(lmbda, finite)))
+    # At the ends of the line a power is 0 or infinite.
+    is_zero = lax.eq(lmbda, 0.0)
+    limit = lax.div(-1.0, where(is_zero, 1.0, lmbda))
+    grows = lax.eq(lax.gt(log, 0.0), lax.gt(lmbda, 0.0))
+    at_end = where(lax.bitwise_or(is_zero, grows), log, limit)
+    return where(is_infinite, at_end, inner)
+
+
+@operation
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """`(x**lmbda - 1) / lmbda`, or `log(x)` where `lmbda` is 0; NaN for negative `x`.
+
+    Raises:
+        ValueError: an argument is complex.
+
+    >>> print(boxcox(4.0, jnp.array([0.5, 0.0])))
+    [2.        1.3862944]
+    """
+    x, lmbda = strong_floats("boxcox", x, lmbda)
+    return _power(lax.log(x), lmbda)
+
+
+@operation
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """`boxcox(1 + x, lmbda)`, accurate also for small `x`.
+
+    Raises:
+        ValueError: an argument is complex.
+
+    >>> f"{minijax.scipy.special.boxcox1p(1e-10, 0.5):.3e}"
+    '1.000e-10'
+    """
+    x, lmbda = strong_floats("boxcox1p", x, lmbda)
+    return _power(lax.log1p(x), lmbda)
+
+
+# The logistic function, and exponentials in sums.
+
+
+Axes = int | tuple[int, ...] | None
+
+
+@operation
+def expit(x: ArrayLike) -> Array:
+    """`1 / (1 + exp(-x))`.
+
+    >>> minijax.scipy.special.expit(jnp.array([-1e3, 0.0, 1e3]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return lax.logistic(to_inexact(x))
+
+
+def _logit(x: Any) -> Any:
+    return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
+
+
+_logit_of = unary(
+    "logit",
+    "",
+    hlo=lower_by_primitives(_logit),
+    kinds="f",
+    jvp=lambda t, out, x: lax.div(t, lax.mul(x, lax.sub(1.0, x))),
+)
+
+
+@operation
+def logit(x: ArrayLike) -> Array:
+    """`log(x / (1 - x))`, which `expit` undoes.
+
+    >>> minijax.scipy.special.logit(jnp.array([0.0, 0.5, 1.0]))
+    Array([-inf,   0.,  inf], dtype=float32)
+    """
+    (x,) = real_floats("logit", x)
+    return _logit_of(x)
+
+
+@operation(static="axis")
+def softmax(x: ArrayLike, *, axis: Axes = None) -> Array:
+    """`exp(x)` scaled so that the sum over the axes, all if None, is 1.
+
+    >>> minijax.scipy.special.softmax(jnp.array([[0.0, 0.0], [0.0, -1e3]]), axis=1)
+    Array([[0.5, 0.5],
+           [1. , 0. ]], dtype=float32)
+    """
+    return nn.softmax(x, axis)
+
+
+@operation(static="axis")
+def log_softmax(x: ArrayLike, *, axis: Axes = None) -> Array:
+    """The logarithm of `softmax`, accurate even where that is nearly 0.
+
+    >>> minijax.scipy.special.log_softmax(jnp.array([0.0, -1e3, -2e3]))
+    Array([    0., -1000., -2000.], dtype=float32)
+    """
+    return nn.log_softmax(x, axis)
+
+
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "entr",
+    "expit",
+    "kl_div",
+    "log_softmax",
+    "logit",
+    "rel_entr",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+]

@@ -1,0 +1,227 @@
+"""Names listed, found and pickled; counts in messages."""
+
+import copyreg
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, MutableMapping
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
+
+from minijax_stage2 import Primitive, ShapedArray
+
+# Lists of public names, `__all__`, derived from the names of a module.
+#
+# Type checkers do not see these lists: to them all names without a leading underscore are public.
+
+
+Namespace = MutableMapping[str, Any]
+
+
+def set_all(namespace: Namespace) -> None:
+    """Set `__all__` of a module: the names of the functions and classes that it defines.
+
+    A module calls this in its last line if all of them are public, apart from those with a leading
+    underscore, and too many to list on one line.
+
+    Arguments:
+        namespace: `globals()` of the module.
+    """
+    namespace["__all__"] = sorted(
+        name
+        for name, value in namespace.items()
+        if callable(value)
+        and getattr(value, "__module__", None) == namespace["__name__"]
+        and not name.startswith("_")
+    )
+    list_public_names(namespace)
+
+
+def also_importable_as(namespace: Namespace, *names: str) -> None:
+    """Let a module be imported under names that are modules of their own in JAX.
+
+    Arguments:
+        namespace: `globals()` of the module.
+        names: the names, with those of their packages.
+    """
+    module = sys.modules[namespace["__name__"]]
+    for name in names:
+        package, _, attribute = name.rpartition(".")
+        sys.modules[name] = module
+        vars(sys.modules[package]).setdefault(attribute, module)
+
+
+def set_all_of_facade(namespace: Namespace, *modules: str) -> None:
+    """Set `__all__` of a facade that re-exports modules with `from ... import *`.
+
+    Arguments:
+        namespace: `globals()` of the facade.
+        modules: the names of modules that are public; other modules and private names are not.
+    """
+    namespace["__all__"] = sorted(
+        name
+        for name, value in namespace.items()
+        if not name.startswith("_") and (name in modules or not isinstance(value, ModuleType))
+    )
+    list_public_names(namespace)
+
+
+def list_public_names(namespace: Namespace) -> None:
+    """Make `dir` of a module, and so the completion of a prompt, list what is public."""
+
+    def __dir__() -> list[str]:
+        return sorted({*namespace["__all__"], *filter(is_special, namespace)})
+
+    namespace["__dir__"] = __dir__
+
+
+def is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+# Functions that a command line names: `FILE:FUNCTION` or `MODULE:FUNCTION`.
+
+
+def function_named(text: str, default: str | None = None) -> Callable[..., Any]:
+    """The function that a text such as `model.py:loss` names.
+
+    Arguments:
+        text: a Python file or the name of a module, a colon, and the name of a function in it.
+        default: the name of the function if the text has none.
+
+    Raises:
+        ValueError: there is no such file, module or function.
+
+    >>> function_named("math:sqrt")(9.0)
+    3.0
+    """
+    place, colon, name = text.rpartition(":")
+    if not colon:
+        place, name = text, default or ""
+    if place.endswith(".py") and not os.path.exists(place):
+        raise ValueError(f"there is no file {place!r}")
+    try:
+        module = _module(place)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
+            raise
+        raise ValueError(f"there is no module {place!r}; a file ends in .py") from None
+    if not name:
+        own = [key for key, value in vars(module).items() if _is_of(module, key, value)]
+        raise ValueError(f"{place} has functions {', '.join(own)}: write {place}:NAME")
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise ValueError(f"{place} has no function {name!r}")
+    return found
+
+
+def _is_of(module: ModuleType, name: str, value: Any) -> bool:
+    is_own = getattr(value, "__module__", None) == module.__name__
+    return callable(value) and is_own and not name.startswith("_")
+
+
+def _module(name: str) -> ModuleType:
+    """A module from a file, or by its name."""
+    if not name.endswith(".py"):
+        sys.path.insert(0, os.getcwd())
+        return importlib.import_module(name)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+    stem = os.path.basename(name).removesuffix(".py")
+    spec = importlib.util.spec_from_file_location(stem, name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# Counts of things in messages.
+
+
+_IRREGULAR = {"axis": "axes", "entry": "entries", "leaf": "leaves"}
+
+
+def counted(number: int, noun: str) -> str:
+    """A count of things, with the noun in the plural unless it is one.
+
+    >>> counted(1, "axis"), counted(2, "axis"), counted(0, "positional argument")
+    ('1 axis', '2 axes', '0 positional arguments')
+    """
+    head, _, last = noun.rpartition(" ")
+    plural = f"{head} {_IRREGULAR.get(last, last + 's')}".strip()
+    return f"{number} {noun if number == 1 else plural}"
+
+
+# Pickling by name: of functions that are objects, such as jitted ones, and of primitives.
+
+
+class PickledByName:
+    """Base of objects that stand for functions: a pickle has the name by which they are imported.
+
+    Others are in a pickle by their parts, as `__reduce__` gives them; and those of `__main__`,
+    which is another module in the process that reads the pickle.
+    """
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
+        home = getattr(self, "__module__", None)
+        name = getattr(self, "__qualname__", None)
+        if home != "__main__" and isinstance(name, str):
+            found: Any = sys.modules.get(home or "")
+            for part in name.split("."):
+                found = getattr(found, part, None)
+            if found is self:
+                return name
+        return _imported_by_name(self, "minijax") or super().__reduce_ex__(protocol)
+
+
+def _imported_by_name(value: Any, package: str = "") -> tuple[Any, ...] | None:
+    """The call that gives a value, a variable of a module of the package; None if it is none."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(package) and name != "__main__":
+            for variable, found in list(getattr(module, "__dict__", {}).items()):
+                if found is value:
+                    return _variable, (name, variable)
+    return None
+
+
+def _variable(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
+
+
+def _reduced(primitive: Primitive) -> Any:
+    """The rules of a primitive are found by its identity."""
+    return _imported_by_name(primitive) or object.__reduce_ex__(primitive, 2)
+
+
+copyreg.pickle(Primitive, _reduced)
+copyreg.pickle(ShapedArray, lambda aval: (ShapedArray, (aval.shape, aval.dtype, aval.weak_type)))
+
+
+# Functions around a function of the user, with its name and documentation.
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Decorator: `functools.wraps(fun)`, without attributes of types that no function may have."""
+    if isinstance(fun, FunctionType):
+        return functools.wraps(fun)  # type: ignore[return-value]
+    kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}
+    kept = [
+        name
+        for name in functools.WRAPPER_ASSIGNMENTS
+        if isinstance(getattr(fun, name, None), kinds.get(name, object))
+    ]
+
+    def decorate(wrapper: Function) -> Function:
+        functools.update_wrapper(wrapper, fun, kept)
+        return wrapper
+
+    return decorate

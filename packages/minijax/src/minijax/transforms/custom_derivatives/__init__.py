@@ -1,1 +1,0 @@
-"""Functions with derivatives of their own."""

@@ -1,0 +1,761 @@
+"""Clients, platforms and plugins: which there are, and how they are opened."""
+
+import ctypes
+import importlib.util
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.errors import PlatformError
+from minijax.settings.config import Option, config
+from minijax.xla.importing import import_module
+from minijax_stage2.errors import shown
+from minijax_stage3 import backend
+from minijax_stage3.backend import Client, Device, get_backend, has_client
+
+# The client of XLA: its kind, devices and registries.
+
+
+def jaxlib_version() -> str:
+    return str(import_module("jaxlib.version").__version__)
+
+
+def module_of_clients() -> Any:
+    """`jaxlib.xla_client`, for programs that ask for it."""
+    return import_module("jaxlib.xla_client")
+
+
+def client() -> Client:
+    return get_backend().client
+
+
+def platform_of(devices: Sequence[Device] = ()) -> str:
+    """The platform of the devices of a program, "cpu" or "cuda"; by default of the default device.
+
+    The devices of "cuda" and of "rocm" call themselves "gpu".
+    """
+    client = devices[0].client if devices else get_backend().client
+    return str(getattr(client, "_raw_platform", client.platform))
+
+
+def local_devices() -> list[Device]:
+    """The devices of this process."""
+    return list(get_backend().client.local_devices())
+
+
+def default_device() -> Device:
+    return get_backend().device
+
+
+def device_class() -> type:
+    """The class of all devices, available without making a client."""
+    return import_module("jaxlib._jax").Device
+
+
+def client_class() -> type:
+    """The class of all clients, available without making one."""
+    return import_module("jaxlib._jax").Client
+
+
+def pytree_registry() -> Any:
+    """A new registry of pytree nodes in C++, with None, tuples, lists, and dicts."""
+    return pytree_registry_of("none", "tuple", "namedtuple", "list", "dict")
+
+
+def pytree_registry_of(*kinds: str) -> Any:
+    """A new registry of pytree nodes in C++, with these kinds."""
+    make = import_module("jaxlib._jax").pytree.PyTreeRegistry
+    every = ("none", "tuple", "namedtuple", "list", "dict")
+    return make(**{f"enable_{kind}": kind in kinds for kind in every})
+
+
+def fingerprint(devices: Sequence[Device] = ()) -> tuple[str, ...]:
+    """Return jaxlib's description of itself and of devices, as it affects compiled programs.
+
+    If no devices are given, it is the default device.
+    """
+    devices = list(devices) or [get_backend().device]
+    topology = get_backend().jaxlib.get_topology_for_devices(devices)
+    version = str(devices[0].client.platform_version)
+    return (jaxlib_version(), version, str(topology.fingerprint()))
+
+
+@cache
+def xla_flags() -> str:
+    """Return the value of the environment variable XLA_FLAGS, which XLA reads only once."""
+    return os.environ.get("XLA_FLAGS", "")
+
+
+def process_index() -> int:
+    """Return the number of this process among those that compute together."""
+    return int(get_backend().client.process_index())
+
+
+def supports_processes() -> bool:
+    """Return True if this jaxlib can read arrays that are divided among processes."""
+    return hasattr(import_module("jaxlib._jax").ArrayImpl, "_to_np_array_did_copy")
+
+
+# Arguments of jaxlib's client for the CPU, chosen before it is opened.
+
+
+_options: dict[str, Any] = {"asynchronous": False}
+
+
+def client_options() -> dict[str, Any]:
+    """The arguments of the client."""
+    return dict(_options)
+
+
+def set_client_option(name: str, value: Any) -> None:
+    """Choose an argument of the client, such as `asynchronous`.
+
+    Raises:
+        RuntimeError: a client with another value exists already.
+    """
+    if has_client() and _options.get(name) != value:
+        raise RuntimeError(
+            f"computing has begun, with {name}={_options.get(name)!r}; choose before the first "
+            "array"
+        )
+    _options[name] = value
+
+
+# Options of a compilation, as jaxlib's clients take them.
+
+
+Options = Mapping[str, bool | int | float | str]  # XLA flags and their values
+
+# The flags of all programs for the platform of the default device.
+flags_of_platform: dict[str, bool | int | float | str] = {}
+
+
+def options_with(options: Options) -> Any:
+    """The options of a compilation for the default device, with flags of XLA."""
+    backend = get_backend()
+    compile_options = backend.jaxlib.CompileOptions()
+    numbers = np.array([[backend.device.id]], np.int32)
+    compile_options.device_assignment = backend.jaxlib.DeviceAssignment.create(numbers)
+    flags = {**flags_of_platform, **options}
+    for name in ("optimization_level", "memory_fitting_level"):  # which are not flags
+        if name in flags:
+            setattr(compile_options.executable_build_options, name, flags.pop(name))
+    compile_options.env_option_overrides = list(flags.items())
+    return compile_options
+
+
+def compile_options(
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Any = None,
+    options: Mapping[str, Any] | None = None,
+    profile: bytes | None = None,
+) -> Any:
+    """jaxlib's options for a program on some devices, with options of XLA by name.
+
+    Raises:
+        ValueError: `device_assignment` is not of shape `(num_replicas, num_partitions)`.
+    """
+    jaxlib = import_module("jaxlib._jax")
+    made = jaxlib.CompileOptions()
+    made.num_replicas, made.num_partitions = num_replicas, num_partitions
+    build = made.executable_build_options
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    if profile is not None:
+        build.fdo_profile = profile
+    if device_assignment is not None:
+        devices = np.array(device_assignment)
+        if devices.ndim == 1 and num_partitions == 1:
+            devices = devices[:, None]
+        if devices.shape != (num_replicas, num_partitions):
+            raise ValueError(
+                f"get_compile_options: device_assignment has to have a row of {num_partitions} "
+                f"devices for each of {num_replicas} replicas, found the shape {devices.shape}"
+            )
+        numbers = np.array([[getattr(x, "id", x) for x in row] for row in devices], int)
+        made.device_assignment = jaxlib.DeviceAssignment.create(numbers)
+    made.env_option_overrides = list((options or {}).items())
+    return made
+
+
+# PJRT plugins: libraries by which XLA computes on devices that jaxlib alone does not know.
+#
+# NVIDIA's is found where its wheels install it; others are named by the environment variable
+# PJRT_NAMES_AND_LIBRARY_PATHS, as in `name:path,name:path`. The Python modules of plugins import
+# jax, so they are only located here, and their libraries loaded.
+
+
+CUDA = "cuda"
+_CUDA_VERSIONS = ("13", "12")  # as wheels are named for them, the best first
+_PLUGIN_PATHS = "PJRT_NAMES_AND_LIBRARY_PATHS"
+
+# Any of these says that there may be a GPU of NVIDIA: on Linux, under WSL, on a Jetson.
+_DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-gpu")
+
+# What the plugin loads by name, each after those that it needs itself.
+_LIBRARIES = (
+    "cudart", "nvrtc", "nvJitLink", "cublasLt", "cublas", "nccl", "cupti", "cusparse", "cusolver",
+    "cufft", "nvshmem_host", "cudnn",
+)  # fmt: skip
+
+
+class UnavailableError(Exception):
+    """A platform has no client.
+
+    Attributes:
+        reason: what was looked for, and what was found.
+        remedy: what the user can do, as a sentence.
+        is_surprising: whether the platform's devices seem to be here.
+    """
+
+    def __init__(self, reason: str, remedy: str, is_surprising: bool = False):
+        super().__init__(reason)
+        self.reason, self.remedy, self.is_surprising = reason, remedy, is_surprising
+
+
+class Plugin(NamedTuple):
+    """A PJRT plugin, loaded.
+
+    Attributes:
+        name: the name under which jaxlib has it. It is not JAX's, so that both can load it.
+        api: the functions of the plugin, a capsule.
+        flags: XLA's flags for its programs.
+    """
+
+    name: str
+    api: Any
+    flags: Mapping[str, str] = {}
+
+
+def has_nvidia_device() -> bool:
+    """Return True if this machine seems to have a GPU of NVIDIA."""
+    return any(map(os.path.exists, _DEVICE_FILES))
+
+
+def nvidia_devices() -> str:
+    """The finding about devices of NVIDIA, as the beginning of a sentence."""
+    if has_nvidia_device():
+        return "a GPU of NVIDIA seems to be here"
+    return f"no GPU of NVIDIA is here (there is none of {', '.join(_DEVICE_FILES)})"
+
+
+def named_plugins() -> dict[str, str]:
+    """The library of each platform that the environment names."""
+    entries = os.environ.get(_PLUGIN_PATHS, "").split(",")
+    pairs = [entry.strip().partition(":")[::2] for entry in entries if entry.strip()]
+    return {name.lower(): path for name, path in pairs}
+
+
+def load_plugin(platform: str) -> Plugin:
+    """Load the plugin of a platform, once.
+
+    Raises:
+        UnavailableError: there is none, or it does not fit jaxlib or this machine.
+    """
+    named = named_plugins()
+    if platform in named:
+        return _load_named(platform, named[platform])
+    if platform == CUDA:
+        return _load_cuda()
+    known = ", ".join(map(repr, ["cpu", CUDA, *named]))
+    raise UnavailableError(
+        f"no platform of this name is known, only {known}, and {_PLUGIN_PATHS} names no plugin "
+        "for it",
+        f"Set {_PLUGIN_PATHS}={platform}:/path/to/plugin.so if you have one.",
+    )
+
+
+def client_of_plugin(
+    plugin: Plugin, options: Mapping[str, Any], distributed_client: Any = None
+) -> Client:
+    """A client for the devices of a plugin; RuntimeError: it finds none."""
+    make = import_module("jaxlib.xla_client").make_c_api_client
+    return make(plugin.name, dict(options), distributed_client)
+
+
+def _load_named(platform: str, path: str) -> Plugin:
+    if not os.path.exists(path):
+        raise UnavailableError(
+            f"{_PLUGIN_PATHS} names the plugin {path!r}, which is not there",
+            "Correct the path.",
+        )
+    return _load(platform, path)
+
+
+@cache
+def _load_cuda() -> Plugin:
+    place = _place_of_cuda()
+    if place is None:
+        packages = " or ".join(f"jax-cuda{version}-pjrt" for version in _CUDA_VERSIONS)
+        raise UnavailableError(
+            f"{nvidia_devices()}, and the plugin, of the package {packages}, is not installed",
+            "With a GPU, install the plugin by `pip install 'minijax[cuda13]'`.",
+            has_nvidia_device(),
+        )
+    version, directory = place
+    _require_version(version)
+    missing = _load_libraries()
+    flags = {} if (data := _toolkit()) is None else {"xla_gpu_cuda_data_dir": data}
+    try:
+        plugin = _load(CUDA, str(directory / "xla_cuda_plugin.so"))._replace(flags=flags)
+    except UnavailableError as error:
+        libraries = f"; not loaded: {', '.join(missing)}" if missing else ""
+        raise UnavailableError(
+            error.reason + libraries, error.remedy, has_nvidia_device()
+        ) from error
+    _register_calls(plugin.api, f"jax_cuda{version}_plugin")
+    return plugin
+
+
+def _place_of_cuda() -> tuple[str, Path] | None:
+    """The version of CUDA and the directory of the plugin, whose module is not imported."""
+    for version in _CUDA_VERSIONS:
+        with suppress(ModuleNotFoundError):
+            spec = importlib.util.find_spec(f"jax_plugins.xla_cuda{version}")
+            if spec is not None and spec.origin is not None:
+                return version, Path(spec.origin).parent
+    return None
+
+
+def _can_read_gpus() -> bool:
+    return hasattr(import_module("jaxlib._jax").ArrayImpl, "_to_np_array_did_copy")
+
+
+def _require_version(version: str) -> None:
+    """Raise UnavailableError unless the kernels of the plugin are of the version of jaxlib."""
+    ours = str(import_module("jaxlib.version").__version__)
+    package = f"jax-cuda{version}-plugin"
+    if not _can_read_gpus():
+        raise UnavailableError(
+            f"jaxlib {ours} is too old to read arrays of a GPU",
+            "Install jaxlib 0.11.2 or newer, on Python 3.12 or newer.",
+            has_nvidia_device(),
+        )
+    remedy = f"Install that of jaxlib, by `pip install '{package}[with-cuda]=={ours}'`."
+    try:
+        theirs = str(import_module(f"jax_cuda{version}_plugin.version").__version__)
+    except ModuleNotFoundError:
+        raise UnavailableError(
+            f"jax-cuda{version}-pjrt is installed, but not {package}, which has its kernels",
+            remedy,
+            has_nvidia_device(),
+        ) from None
+    if theirs != ours:
+        raise UnavailableError(
+            f"{package} is of version {theirs}, jaxlib of {ours}; they must be of the same",
+            remedy,
+            has_nvidia_device(),
+        )
+
+
+def _nvidia_directories() -> Iterator[Path]:
+    """The directories of NVIDIA's wheels."""
+    spec = importlib.util.find_spec("nvidia")
+    for root in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield from sorted(path for path in Path(root).iterdir() if path.is_dir())
+
+
+def _load_libraries() -> list[str]:
+    """Load NVIDIA's libraries from their wheels, so that the plugin finds them by their names.
+
+    Returns:
+        Those that are there and cannot be loaded, with the reasons.
+    """
+    directories = [directory / "lib" for directory in _nvidia_directories()]
+    failures = []
+    for name in _LIBRARIES:
+        for directory in directories:
+            for path in sorted(directory.glob(f"lib{name}.so.*")):
+                try:
+                    ctypes.CDLL(str(path))
+                except OSError as error:
+                    failures.append(f"{path.name} ({error})")
+    return failures
+
+
+def _toolkit() -> str | None:
+    """The directory in which XLA finds NVIDIA's assembler and its library of functions.
+
+    It is CUDA_ROOT of the environment, or that of NVIDIA's wheels; None: XLA looks for it.
+    """
+    if root := os.environ.get("CUDA_ROOT"):
+        return root
+    for directory in _nvidia_directories():
+        if (directory / "nvvm" / "libdevice").is_dir():
+            return str(directory)
+    return None
+
+
+def _load(platform: str, path: str) -> Plugin:
+    xla_client = import_module("jaxlib.xla_client")
+    name = f"minijax_{platform}"
+    try:
+        api = xla_client.load_pjrt_plugin_dynamically(name, path)
+        xla_client.initialize_pjrt_plugin(name)
+    except RuntimeError as error:
+        raise UnavailableError(
+            f"the plugin {path} cannot be loaded: {error}",
+            "Install one of the version of jaxlib.",
+        ) from error
+    return Plugin(name, api)
+
+
+def _register_calls(api: Any, package: str) -> None:
+    """Register with XLA what registers custom calls of the plugin, and its Python callbacks.
+
+    Whatever is registered for "CUDA" reaches the plugin through the handlers; JAX's are the same.
+    """
+    xla_client = import_module("jaxlib.xla_client")
+    extension = import_module(f"{package}.cuda_plugin_extension")
+    register_type = extension.register_custom_type
+    register_target = extension.register_custom_call_target
+    xla_client.register_custom_type_handler("CUDA", partial(register_type, api))
+    xla_client.register_custom_call_handler("CUDA", partial(register_target, api))
+    for name, value in extension.ffi_types().items():
+        xla_client.register_custom_type(name, value, platform="CUDA")
+    for name, value in extension.ffi_handlers().items():
+        xla_client.register_custom_call_target(name, value, platform="CUDA", api_version=1)
+
+
+# Platforms: kinds of devices, one client for each, and the one that computes by default.
+#
+# The default is a GPU where there is one, and else the CPU, unless `config.platforms` says
+# otherwise. A client is opened when its devices are first used.
+
+
+_CPU = "cpu"
+_GPU = "gpu"  # as devices of CUDA call themselves
+
+
+class _ForTheProcess(Option):
+    """A setting that clients read when they are opened."""
+
+    def _checked(self, value: Any) -> Any:
+        value = super()._checked(value)
+        if backend.has_client() and not self._agrees(value):
+            raise RuntimeError(
+                f"config: computing has begun, with {self.name}={self.value!r}; choose "
+                f"{shown(value)} before the first array, or by the environment variable "
+                f"MINIJAX_{self.name.upper()}"
+            )
+        return value
+
+    def _agrees(self, value: Any) -> bool:
+        """Return True if the clients that are open are those that the value would open."""
+        return bool(value == self.value)
+
+
+class _Platforms(_ForTheProcess):
+    """Names of platforms, separated by commas."""
+
+    def _checked(self, value: Any) -> Any:
+        for name in _split(value) if isinstance(value, str) else ():
+            known = (_CPU, CUDA, _GPU, *named_plugins())
+            if name not in known:
+                raise ValueError(
+                    f"config: {self.name} is of {', '.join(map(repr, known))}, found "
+                    f"{shown(name)}; PJRT_NAMES_AND_LIBRARY_PATHS=name:path names a plugin for "
+                    "another platform"
+                )
+        return super()._checked(value)
+
+    def _agrees(self, value: Any) -> bool:
+        names = list(map(_expanded, _split(value)))
+        return not names or names[0] == platform_of()
+
+
+def _split(names: str | None) -> list[str]:
+    return [name.strip().lower() for name in (names or "").split(",") if name.strip()]
+
+
+_settings: dict[str, Option] = {
+    option.name: option
+    for option in (
+        _Platforms(
+            "platforms",
+            str,
+            None,
+            "The platforms that may compute, the default first: cpu, cuda; None: all there are.",
+        ),
+        _Platforms("platform_name", str, "", "The platform that computes by default."),
+        _ForTheProcess(
+            "cuda_visible_devices",
+            str,
+            "all",
+            'The GPUs that this process uses: "all", or numbers separated by commas.',
+        ),
+        _ForTheProcess(
+            "python_client_mem_fraction",
+            float,
+            0.0,
+            "The part of a GPU's memory to allocate at once; 0.0: XLA's choice, three quarters.",
+        ),
+        _ForTheProcess(
+            "python_client_preallocate",
+            bool,
+            True,
+            "Whether to allocate that memory when the first array is made.",
+        ),
+        _ForTheProcess(
+            "python_client_allocator",
+            (
+                "default",
+                "platform",
+                "bfc",
+                "cuda_async",
+                "vmm",
+            ),
+            "default",
+            "What allocates a GPU's memory; platform: each array alone, slowly.",
+        ),
+    )
+}
+config.options.update(_settings)
+
+
+def _gpu_options() -> dict[str, Any]:
+    """The options of a client for GPUs: XLA's variables of the environment, then our settings."""
+    options = dict(import_module("jaxlib.xla_client").generate_pjrt_gpu_plugin_options())
+    chosen = {name: option.value for name, option in _settings.items()}
+    if chosen["python_client_mem_fraction"]:
+        options["memory_fraction"] = float(chosen["python_client_mem_fraction"])
+    if not chosen["python_client_preallocate"]:
+        options["preallocate"] = False
+    if chosen["python_client_allocator"] != "default":
+        options["allocator"] = chosen["python_client_allocator"]
+    if chosen["cuda_visible_devices"] != "all":
+        options["visible_devices"] = _numbers(chosen["cuda_visible_devices"])
+    return options
+
+
+def use_gpus(numbers: Sequence[int]) -> None:
+    """Let this process use only the GPUs of these numbers, unless the user's setting names some."""
+    option = _settings["cuda_visible_devices"]
+    if option.value == "all":
+        option.update(",".join(map(str, numbers)))
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(each) for each in _split(text)]
+    except ValueError:
+        raise ValueError(
+            'config: cuda_visible_devices is "all", or numbers separated by commas, found '
+            f"{shown(text)}"
+        ) from None
+
+
+# Clients by platform.
+_clients: dict[str, Client] = {}
+_opening = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    """Drop the clients: XLA's threads stay in the parent, and waiting for them would hang."""
+    is_open = backend.has_client()
+    clients = [*_clients.values(), *([get_backend().client] if is_open else [])]
+    for client in clients:  # never to be torn down
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
+    _clients.clear()
+    backend.forget_client()
+    backend.choose_client(_refuse if is_open else open_default_client)
+
+
+def _refuse() -> Client:
+    raise RuntimeError(
+        "XLA was in use when this process was forked, and does not work in the child: start "
+        "processes by `spawn` or `forkserver`, or fork before the first use"
+    )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def open_client(platform: str, options: Mapping[str, Any]) -> tuple[Client, Options]:
+    """Open the client of a platform.
+
+    Arguments:
+        platform: "cpu", "cuda", or the name of a plugin.
+        options: those of the CPU's client; those of distributed programs are for all clients.
+
+    Returns:
+        The client, and XLA's flags for its programs.
+
+    Raises:
+        UnavailableError: there are no such devices.
+    """
+    if platform == _CPU:
+        return import_module("jaxlib.xla_client").make_cpu_client(**options), {}
+    if platform == CUDA and not has_nvidia_device() and CUDA not in _asked_for():
+        raise UnavailableError(
+            nvidia_devices(), "MINIJAX_PLATFORMS=cuda looks for one in spite of that."
+        )
+    plugin = load_plugin(platform)
+    given = _gpu_options() if platform == CUDA else {}
+    given |= {name: options[name] for name in ("node_id", "num_nodes") if name in options}
+    try:
+        client = client_of_plugin(plugin, given, options.get("distributed_client"))
+    except RuntimeError as error:
+        what = f"{nvidia_devices()}, and " if platform == CUDA else ""
+        raise UnavailableError(
+            f"{what}the plugin is installed, but finds no device that it can use: "
+            f"{str(error).rstrip('.')}",
+            "Does `nvidia-smi` list the GPU? If not, its driver is missing or older than the "
+            "plugin, or the container has no access to it."
+            if platform == CUDA
+            else "Does its driver run?",
+            is_surprising=platform != CUDA or has_nvidia_device(),
+        ) from error
+    return client, plugin.flags
+
+
+def _expanded(name: str) -> str:
+    return CUDA if name == _GPU else name
+
+
+def _wanted() -> list[str]:
+    """The platforms to try, in order."""
+    chosen = _asked_for()
+    if not chosen:
+        gpu = [CUDA] if has_nvidia_device() else []
+        chosen = [*named_plugins(), *gpu, _CPU]
+    preferred = list(map(_expanded, _split(_settings["platform_name"].value)))
+    return list(dict.fromkeys([*preferred, *chosen]))
+
+
+def _asked_for() -> list[str]:
+    """The platforms that the user allows; none: all of them."""
+    return list(map(_expanded, _split(_settings["platforms"].value)))
+
+
+def open_default_client() -> Client:
+    """Open the client of the default platform.
+
+    Raises:
+        PlatformError: none of the platforms that `config.platforms` names has devices.
+    """
+    failures = {}
+    xla_flags()  # which are read now
+    for platform in _wanted():
+        try:
+            client, flags = open_client(platform, client_options())
+        except UnavailableError as error:
+            failures[platform] = error
+        else:
+            for name, failure in failures.items():
+                if failure.is_surprising:
+                    warnings.warn(
+                        f"{failure.reason}. minijax computes on {platform!r}. {failure.remedy} Set "
+                        f"MINIJAX_PLATFORMS={platform} to compute there without {name!r} and this "
+                        "warning.",
+                        stacklevel=2,
+                    )
+            _clients[platform] = client
+            flags_of_platform.update(flags)
+            return client
+    reasons = "".join(f"\n  {name}: {each.reason}" for name, each in failures.items())
+    remedies = " ".join(dict.fromkeys(each.remedy for each in failures.values()))
+    raise PlatformError(
+        f"config.platforms={_settings['platforms'].value!r} (MINIJAX_PLATFORMS) allows no platform "
+        f"that has devices here:{reasons}\n{remedies} Without MINIJAX_PLATFORMS, or with "
+        "MINIJAX_PLATFORMS=cpu, the CPU computes."
+    )
+
+
+if not backend.has_client():  # else a stage has opened one, for the CPU
+    backend.choose_client(open_default_client)
+
+
+def platform() -> str:
+    """The platform of the default device, as devices call it: "cpu", "gpu"."""
+    return str(get_backend().client.platform)
+
+
+def client_of(name: Any = None) -> Client:
+    """The client of a platform, "cpu", "gpu" or "cuda"; by default that of the default device.
+
+    Raises:
+        PlatformError: there are no devices of this kind.
+    """
+    default = get_backend().client
+    if name is None or (isinstance(name, str) and name == default.platform):
+        return default
+    if not isinstance(name, str):
+        raise _no_devices(name, "a platform is a string", "")
+    if name in _clients:
+        return _clients[name]
+    platform = _expanded(name.lower())
+    if (allowed := _asked_for()) and platform not in allowed:
+        raise _no_devices(
+            name,
+            f"config.platforms={_settings['platforms'].value!r} (MINIJAX_PLATFORMS) leaves it out",
+            "Add it there.",
+        )
+    with _opening:
+        if platform not in _clients:
+            try:
+                _clients[platform], _ = open_client(platform, client_options())
+            except UnavailableError as error:
+                raise _no_devices(name, error.reason, error.remedy) from error
+        return _clients[platform]
+
+
+def _no_devices(name: Any, reason: str, remedy: str) -> PlatformError:
+    there = ", ".join(map(repr, _clients))
+    return PlatformError(
+        f"Unknown backend {shown(name)}, there are no devices of this kind: {reason}. "
+        f"There are {there} devices. "
+        f"{remedy}".rstrip()
+    )
+
+
+def devices(platform: Any = None) -> list[Device]:
+    """The devices of a platform in all processes; by default those of the default platform.
+
+    Raises:
+        PlatformError: there are none of this kind.
+    """
+    return list(client_of(platform).devices())
+
+
+def is_the_only(devices: tuple[Device, ...]) -> bool:
+    """Return True if these are one device, beside which there is none, of whatever platform.
+
+    Where a GPU computes there is the CPU, too.
+    """
+    if len(devices) > 1 or len(_clients) > 1 or platform_of() != _CPU:
+        return False
+    return bool(list(devices) == client_of().devices())
+
+
+__all__ = [
+    "Options",
+    "client",
+    "client_class",
+    "client_of",
+    "compile_options",
+    "default_device",
+    "device_class",
+    "devices",
+    "fingerprint",
+    "is_the_only",
+    "jaxlib_version",
+    "local_devices",
+    "module_of_clients",
+    "platform",
+    "platform_of",
+    "process_index",
+    "pytree_registry",
+    "pytree_registry_of",
+    "supports_processes",
+    "use_gpus",
+    "xla_flags",
+]
