@@ -55,7 +55,7 @@ def _numbers_of_64_bits():
 array = jnp.array
 
 
-@pytest.mark.cpu_only
+@pytest.mark.cpu_only  # numpy reads no other memory
 class TestDlpack:
     def test_to_numpy_without_a_copy(self):
         x = array(X)
@@ -466,6 +466,7 @@ def test_the_memory_of_the_caller_is_never_shared(data):
     assert np.asarray(made).tobytes() == before == bytes(x.nbytes)
 
 
+@pytest.mark.cpu_only  # numpy reads no other memory
 class TestFromDlpack:
     class Foreign:
         """An array of a library that knows ours by the protocol alone."""
@@ -546,6 +547,7 @@ class TestDonation:
             assert outcomes.count(True) == 7
             assert outcomes.count((X * 2).tolist()) == 1
 
+    @pytest.mark.cpu_only
     @for_each("look", [np.asarray, np.from_dlpack])
     def test_memory_that_somebody_looks_at_stays(self, look):
         x = array(np.arange(1000.0))
