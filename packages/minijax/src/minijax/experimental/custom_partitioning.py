@@ -30,6 +30,7 @@ from minijax.shardings.division import sharding_of_division
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
+from minijax.xla import executables
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves
 from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.errors import shown
@@ -483,8 +484,8 @@ class _Division:
         """The rule in Shardy's notation."""
         rule = self.rule
         if callable(rule):
-            ir = xla.mlir.ir()
-            with xla.mlir.mlir_context():
+            ir = executables.ir()
+            with executables.mlir_context():
                 ins, outs = (
                     [ir.Type.parse(mlir_type(aval)) for aval in avals]
                     for avals in (jaxpr.in_avals, jaxpr.out_avals)
