@@ -26,8 +26,7 @@ import minijax.extend.core
 import minijax.interpreters.batching
 import minijax.interpreters.mlir
 from minijax.experimental import io_callback
-from minijax.transforms import custom_vmap as vmappables_module
-from minijax.transforms import transformations
+from minijax.transforms import custom_vmap, transformations
 
 X = np.float32(3)
 BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
@@ -353,7 +352,7 @@ def test_vmap_maps_over_registered_classes(j, monkeypatch):
 
     batching = j.interpreters.batching
     if j is minijax:  # whose vmap does without what is registered, until something is
-        monkeypatch.setattr(vmappables_module, "vmappables", vmappables := {})
+        monkeypatch.setattr(custom_vmap, "vmappables", vmappables := {})
         monkeypatch.setattr(transformations, "vmappables", vmappables)
     batching.register_vmappable(Pair, int, int, to_elt, from_elt, None)
     batching.unregister_vmappable(Pair)  # of no effect

@@ -15,7 +15,7 @@ from tables import for_each
 import minijax
 import minijax.numpy as mnp
 from minijax import lax
-from minijax.xla import clients as plugins
+from minijax.xla import clients
 from minijax.xla.clients import has_nvidia_device
 
 ON_CUDA = {"lowering_platforms": ("cuda",)}
@@ -92,7 +92,7 @@ DECOMPOSITIONS = {
 @for_each("dtype", ["float32", "complex128"])
 @for_each("name", DECOMPOSITIONS)
 def test_decompositions_are_those_of_cusolver(name, dtype):
-    if name in ("eig", "right eig") and plugins._place_of_cuda() is not None:
+    if name in ("eig", "right eig") and clients._place_of_cuda() is not None:
         pytest.skip("JAX then asks cuSOLVER for its version, and may choose another routine")
     program, shapes = DECOMPOSITIONS[name]
     assert_same_calls(program, *shapes, dtype=dtype)

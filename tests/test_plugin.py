@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from minijax.xla import clients as plugins
+from minijax.xla import clients
 
 OURS = """
 import minijax
@@ -34,7 +34,7 @@ print("cusolver_potrf_ffi" in text, jax.devices("cpu")[0].platform)
 """
 
 
-@pytest.mark.skipif(plugins._place_of_cuda() is None, reason="the plugin for GPUs is not installed")
+@pytest.mark.skipif(clients._place_of_cuda() is None, reason="the plugin for GPUs is not installed")
 @pytest.mark.parametrize("programs", [(OURS, THEIRS), (THEIRS, OURS)], ids=["first", "second"])
 def test_both_libraries_load_the_plugin_in_one_process(programs):
     program = "\n".join(["import numpy as np", *programs])

@@ -17,8 +17,8 @@ from rows import for_each
 import minijax
 import minijax.numpy as jnp
 from minijax import device_put, devices, errors, jit, lax, random, xla
+from minijax.xla import clients
 from minijax.xla import clients as platforms
-from minijax.xla import clients as plugins
 from minijax_stage3 import backend
 
 X = np.arange(6.0).reshape(2, 3)
@@ -36,9 +36,9 @@ def in_fresh_process(program, **variables):
 # A machine is said to have a GPU or not; the plugin is never there.
 COMPUTE = """
 import minijax, minijax.numpy as jnp
-from minijax.xla import clients as plugins
-plugins._DEVICE_FILES = {files!r}
-plugins._CUDA_VERSIONS = ("0",)
+from minijax.xla import clients
+clients._DEVICE_FILES = {files!r}
+clients._CUDA_VERSIONS = ("0",)
 try:
     print(float(jnp.ones(3).sum()), minijax.default_backend())
 except minijax.errors.PlatformError as error:
@@ -104,19 +104,19 @@ def test_plugins_are_named_by_the_environment(monkeypatch, path, message):
 
 
 def test_the_versions_of_jaxlib_and_the_plugin_must_be_equal(monkeypatch):
-    monkeypatch.setattr(plugins, "_can_read_gpus", lambda: True)
+    monkeypatch.setattr(clients, "_can_read_gpus", lambda: True)
     for name in ("jax_cuda13_plugin", "jax_cuda13_plugin.version"):
         monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(__version__="0.0.1"))
-    with pytest.raises(plugins.UnavailableError) as caught:
-        plugins._require_version("13")
+    with pytest.raises(clients.UnavailableError) as caught:
+        clients._require_version("13")
     assert f"is of version 0.0.1, jaxlib of {xla.jaxlib_version()}" in caught.value.reason
     assert f"[with-cuda]=={xla.jaxlib_version()}" in caught.value.remedy
 
 
 def test_an_old_jaxlib_cannot_read_arrays_of_a_gpu(monkeypatch):
-    monkeypatch.setattr(plugins, "_can_read_gpus", lambda: False)
-    with pytest.raises(plugins.UnavailableError, match="too old to read arrays of a GPU"):
-        plugins._require_version("13")
+    monkeypatch.setattr(clients, "_can_read_gpus", lambda: False)
+    with pytest.raises(clients.UnavailableError, match="too old to read arrays of a GPU"):
+        clients._require_version("13")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def second(monkeypatch):
     """The devices of another client, which stands for that of GPUs."""
     monkeypatch.setattr(platforms, "_clients", dict(platforms._clients))
     monkeypatch.setattr(platforms, "has_nvidia_device", lambda: True)
-    monkeypatch.setattr(platforms, "load_plugin", lambda platform: plugins.Plugin("second", None))
+    monkeypatch.setattr(platforms, "load_plugin", lambda platform: clients.Plugin("second", None))
     monkeypatch.setattr(platforms, "client_of_plugin", lambda *_: OTHER_CLIENT)
     return devices("cuda")
 
@@ -240,15 +240,15 @@ def test_nvidias_libraries_are_loaded_from_their_wheels(monkeypatch, tmp_path):
     for name in ("libcudnn.so.9", "libcudart.so.13", "libother.so.1"):
         (root / "lib" / name).touch()
     monkeypatch.delenv("CUDA_ROOT", raising=False)
-    monkeypatch.setattr(plugins, "_nvidia_directories", lambda: iter([root]))
+    monkeypatch.setattr(clients, "_nvidia_directories", lambda: iter([root]))
     loaded = []
-    monkeypatch.setattr(plugins.ctypes, "CDLL", loaded.append)
-    assert plugins._load_libraries() == []
+    monkeypatch.setattr(clients.ctypes, "CDLL", loaded.append)
+    assert clients._load_libraries() == []
     assert [os.path.basename(path) for path in loaded] == ["libcudart.so.13", "libcudnn.so.9"]
-    assert plugins._toolkit() == str(root)
+    assert clients._toolkit() == str(root)
     monkeypatch.undo()
-    monkeypatch.setattr(plugins, "_nvidia_directories", lambda: iter([root]))
-    failures = plugins._load_libraries()
+    monkeypatch.setattr(clients, "_nvidia_directories", lambda: iter([root]))
+    failures = clients._load_libraries()
     assert [text.partition(" ")[0] for text in failures] == ["libcudart.so.13", "libcudnn.so.9"]
     monkeypatch.setenv("CUDA_ROOT", "/here")
-    assert plugins._toolkit() == "/here"
+    assert clients._toolkit() == "/here"

@@ -18,10 +18,10 @@ import minijax.numpy as jnp
 from minijax import P, ShapeDtypeStruct, errors, jit, lax, random, xla
 from minijax.experimental import plan
 from minijax.plan import absent_devices
-from minijax.xla import clients as plugins
+from minijax.xla import clients
 
 needs_plugin = pytest.mark.skipif(
-    plugins._place_of_cuda() is None, reason="the plugin for GPUs is not installed"
+    clients._place_of_cuda() is None, reason="the plugin for GPUs is not installed"
 )
 
 MESH = minijax.sharding.AbstractMesh((4, 2), ("data", "model"))
@@ -149,7 +149,7 @@ def test_a_topology_has_a_name():
 
 def test_without_the_plugin_there_is_no_topology(monkeypatch):
     """The process that compiles says what is missing, and the error here passes it on."""
-    program = "from minijax.xla import clients as plugins; plugins._CUDA_VERSIONS = ('0',)"
+    program = "from minijax.xla import clients; clients._CUDA_VERSIONS = ('0',)"
     start = f"{program}; from minijax.plan.absent_devices import _main; _main()"
     run = subprocess.run
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.settings.names import counted, list_public_names
-from minijax.xla import trees as structures
+from minijax.xla import trees
 from minijax.xla.trees import compose, fast_registry, fast_treedef
 from minijax_stage2 import tree
 from minijax_stage2.errors import TreeMismatchError, shown
@@ -811,7 +811,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     >>> [child.num_leaves for child in minijax.tree_util.treedef_children(structure)]
     [1, 2]
     """
-    return structures.children(treedef)
+    return trees.children(treedef)
 
 
 def is_tree_node(typ: type) -> bool:

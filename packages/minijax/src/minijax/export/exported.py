@@ -27,7 +27,7 @@ from minijax.export.format import (
 from minijax.ffi import effectful_ffi_call_p, ffi_call_p
 from minijax.lax.key_arrays import random_unwrap, random_wrap_p
 from minijax.primitives.axes import plain_type
-from minijax.runtime import pipeline as runtime
+from minijax.runtime import pipeline
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.pipeline import Compilation, CompileOptions
@@ -429,7 +429,7 @@ def _exported(
             "as arguments"
         )
     jaxpr = _with_constants_inside(closed.jaxpr, closed.consts)
-    alone = runtime.Traced(name, jaxpr, [], traced.in_tree, traced.out_tree)
+    alone = pipeline.Traced(name, jaxpr, [], traced.in_tree, traced.out_tree)
     options = CompileOptions(keep_unused=True)
     texts = {}
     for platform in dict.fromkeys(platforms):

@@ -11,7 +11,7 @@ from minijax.settings.number_types import no_numbers
 from minijax.shardings.mesh import AbstractMesh, AxisType
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
-from minijax.xla import trees as structures
+from minijax.xla import trees
 from minijax_stage2 import ShapedArray
 from minijax_stage2.errors import shown
 from minijax_stage2.tree import PyTreeDef, find_node_type, tree_structure
@@ -316,11 +316,11 @@ def tree_to_json(treedef: PyTreeDef, role: str) -> Any:
     Raises:
         ValueError: a class in it is not registered, or a dict has keys that JSON does not support.
     """
-    node = structures.node_data(treedef)
+    node = trees.node_data(treedef)
     if node is None:
         return "*"
     cls, aux_data = node
-    children = [tree_to_json(child, role) for child in structures.children(treedef)]
+    children = [tree_to_json(child, role) for child in trees.children(treedef)]
     if cls is type(None):
         return None
     if cls in (tuple, list):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minijax.xla import executables as mlir
+from minijax.xla import executables
 from minijax_stage2 import Primitive, ShapedArray
 
 _kept: list[Any] = []
@@ -57,9 +57,9 @@ upstream_dialects: Any
 def __getattr__(name: str) -> Any:
     """Names of jaxlib's bindings of MLIR, which take a while to import."""
     if name == "JaxIrContext":
-        return mlir.context_class()
+        return executables.context_class()
     if name == "upstream_dialects":
-        return mlir.dialects()
+        return executables.dialects()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

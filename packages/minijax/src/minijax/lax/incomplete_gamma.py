@@ -31,8 +31,14 @@ from minijax.lax.elementwise import (
     sub,
     where,
 )
-from minijax.lax.formulas import artanh_series, converge, in_32_bits_at_least, in_64_bits, where_any
-from minijax.lax.formulas import horner as polynomial
+from minijax.lax.formulas import (
+    artanh_series,
+    converge,
+    horner,
+    in_32_bits_at_least,
+    in_64_bits,
+    where_any,
+)
 from minijax.lax.special import digamma, erfc, lgamma
 from minijax.lax.transcendental import exp, expm1, log, sqrt
 from minijax.primitives.declare import Binary, binary, no_derivative
@@ -121,7 +127,7 @@ def _place(a: Any, x: Any) -> _Place:
 def _correction(a: Any, eta: Any) -> Any:
     out: Any = 0.0
     for coefficients in reversed(_coefficients()):
-        out = add(div(out, a), polynomial(coefficients, eta))
+        out = add(div(out, a), horner(coefficients, eta))
     return out
 
 
@@ -145,7 +151,7 @@ def asymptotic_upper(a: Any, x: Any) -> Any:
 
 def _over_gamma_by_stirling(a: Any) -> Any:
     """The gamma function, divided by the first term of Stirling's formula."""
-    return polynomial([above / below for above, below in reversed(_STIRLING)], div(1.0, a))
+    return horner([above / below for above, below in reversed(_STIRLING)], div(1.0, a))
 
 
 def asymptotic_density(a: Any, x: Any) -> Any:
@@ -161,8 +167,8 @@ def _relative_slope(a: Any, place: _Place) -> Any:
     by_eta: Any = 0.0
     by_a: Any = 0.0
     for k, coefficients in reversed([*enumerate(_coefficients())]):
-        by_eta = add(div(by_eta, a), polynomial(_derivative(coefficients), eta))
-        by_a = add(div(by_a, a), mul(-float(k), polynomial(coefficients, eta)))
+        by_eta = add(div(by_eta, a), horner(_derivative(coefficients), eta))
+        by_a = add(div(by_a, a), mul(-float(k), horner(coefficients, eta)))
     # `x` is fixed: as `a` grows, eta falls.
     change = sub(div(by_a, a), div(by_eta, mul(a, place.eta_by_mu)))
     change = add(change, mul(correction, sub(mul(place.mu, place.log_by_mu), div(0.5, a))))
@@ -349,7 +355,7 @@ def _upper_of_small(a: Any, x: Any) -> Any:
 
     P is `x**a / gamma(1 + a)` times `1 + a * (sum of (-x)**n / ((a + n) * n!) over n = 1, 2, ...)`.
     """
-    log_power = mul(a, add(log(x), neg(polynomial(_LOG_GAMMA_AT_ONE[::-1], a))))
+    log_power = mul(a, add(log(x), neg(horner(_LOG_GAMMA_AT_ONE[::-1], a))))
     total: Any = 0.0
     for n in range(_TERMS_OF_SMALL, 0, -1):
         total = mul(add(total, div(1.0, add(a, float(n)))), mul(x, -1.0 / n))

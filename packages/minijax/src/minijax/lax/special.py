@@ -31,8 +31,7 @@ from minijax.lax.elementwise import (
     sub,
     where,
 )
-from minijax.lax.formulas import horner as polynomial
-from minijax.lax.formulas import in_32_bits_at_least, to_64_bits
+from minijax.lax.formulas import horner, in_32_bits_at_least, to_64_bits
 from minijax.lax.transcendental import exp, log, sqrt
 from minijax.primitives.declare import (
     Binary,
@@ -229,7 +228,7 @@ def log_gamma(x: Any) -> Any:
     t = add(z, LANCZOS_SHIFT)
     power = sub(mul(add(z, 0.5), log_of_normal(t)), t)
     part = sub(x, round(x, RoundingMethod.TO_NEAREST_EVEN))
-    sine = abs(mul(part, polynomial(_SINE, mul(part, part))))
+    sine = abs(mul(part, horner(_SINE, mul(part, part))))
     scaled = mul(div(*lanczos_sum(z)), math.sqrt(2 * math.pi))
     rest = log_of_normal(where(is_left, div(math.pi, mul(sine, scaled)), scaled))
     out = where(is_left, sub(rest, power), add(rest, power))
@@ -245,7 +244,7 @@ def lanczos_sum(z: Any) -> tuple[Any, Any]:
     Here `t` is `z + LANCZOS_SHIFT`.
     """
     size = where(lt(z, 1e10), z, 1e10)  # beyond which the sum is its first term
-    return polynomial(_ABOVE, size), polynomial(_BELOW, size)
+    return horner(_ABOVE, size), horner(_BELOW, size)
 
 
 @jit
@@ -257,7 +256,7 @@ def log_of_normal(x: Any) -> Any:
     exponent = sub(shift_right_logical(shifted, np.int64(52)), np.int64(1023))
     rest = bitcast_convert_type(sub(bits, mul(exponent, np.int64(1 << 52))), np.float64)
     s = div(sub(rest, 1.0), add(rest, 1.0))
-    near_one = mul(s, polynomial(_LOGARITHM, mul(s, s)))
+    near_one = mul(s, horner(_LOGARITHM, mul(s, s)))
     return add(mul(stage2.astype(exponent, np.float64), math.log(2)), near_one)
 
 

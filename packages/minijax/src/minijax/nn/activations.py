@@ -12,8 +12,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.lax import logistic
 from minijax.lax import promoting as lax
-from minijax.lax.formulas import horner as polynomial
-from minijax.lax.formulas import with_derivatives
+from minijax.lax.formulas import horner, with_derivatives
 from minijax.lax.gathering import as_index
 from minijax.numpy import tanh
 from minijax.runtime.array import Array, ArrayLike
@@ -202,7 +201,7 @@ def _gelu_slope(x: Any) -> Any:
     x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times nothing is nothing
     whole = 0.5 * lax.erfc(x * -math.sqrt(0.5)) + x * _normal_density(x)
     offset = (x - _ZERO_OF_SLOPE[0]) - _ZERO_OF_SLOPE[1]
-    near = offset * polynomial(_series_at_zero(), offset)
+    near = offset * horner(_series_at_zero(), offset)
     return jnp.where(lax.abs(offset) < 1 / 16, near, whole)
 
 

@@ -25,7 +25,6 @@ from minijax.numpy.shapes import (
     shape,
     stack,
 )
-from minijax.runtime import array as _array
 from minijax.runtime import array as arrays
 from minijax.runtime.array import Array, ArrayLike, in_own_memory, is_value, to_array
 from minijax.runtime.evaluation import evaluated_by_library
@@ -622,7 +621,7 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
     found = np.load(file, *args, **kwargs)
     if isinstance(found, np.ndarray) and found.dtype == "V2":  # as numpy's files have bfloat16
         found = found.view(bfloat16)
-    return _array.array(found) if isinstance(found, np.ndarray) and is_value(found) else found
+    return arrays.array(found) if isinstance(found, np.ndarray) and is_value(found) else found
 
 
 @evaluated_by_library
@@ -632,7 +631,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
     >>> jnp.frombuffer(bytes([1, 2, 3]), dtype=jnp.uint8)
     Array([1, 2, 3], dtype=uint8)
     """
-    return _array.array(np.frombuffer(buffer, dtype, count, offset).copy())
+    return arrays.array(np.frombuffer(buffer, dtype, count, offset).copy())
 
 
 @evaluated_by_library
@@ -680,7 +679,7 @@ def fromstring(
     """
     dtype = dialect().dtype_of("fromstring", float if dtype is None else dtype)
     try:
-        return _array.array(np.fromstring(string, dtype, count, sep=sep))
+        return arrays.array(np.fromstring(string, dtype, count, sep=sep))
     except ValueError as error:
         raise ValueError(f"fromstring: cannot read {shown(string)}: {error}") from None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.dtypes import DTypeLike
-from minijax.lax import elementwise as selection
+from minijax.lax import elementwise
 from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax.runtime.array import Array, ArrayLike, require_no_out
@@ -177,8 +177,8 @@ def var(
         result = lax.div(total, count - ddof if count > ddof else np.nan)
     else:  # nothing is divided by 0, nor is its derivative
         is_enough = lax.gt(count, ddof)
-        result = lax.div(total, selection.where(is_enough, lax.sub(count, ddof), 1))
-        result = selection.where(is_enough, result, np.nan)
+        result = lax.div(total, elementwise.where(is_enough, lax.sub(count, ddof), 1))
+        result = elementwise.where(is_enough, result, np.nan)
     return lax.convert_element_type(result, dtype)
 
 
@@ -333,7 +333,7 @@ def _reduce(
     require_no_out(name, out)
     require_boolean(name, where)
     if where is not None:
-        a = selection.where(where, a, neutral)
+        a = elementwise.where(where, a, neutral)
     axes = canonical_axes(name, axis, typeof(a).ndim)
     result = reduction(a, axes)
     return lax.expand_dims(result, axes) if keepdims else result
@@ -385,7 +385,7 @@ def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
     if where is None:
         count = math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
         return count if count < 2**31 else float(count)
-    ones = selection.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
+    ones = elementwise.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
     return _reduce(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
 
 
@@ -539,7 +539,9 @@ def _nan_extreme(
         return extreme(a, axis, out, keepdims, initial, where)
     chosen = extreme(_filled(a, never), axis, out, keepdims, initial, where)
     otherwise = np.nan if initial is None else lax.convert_element_type(initial, typeof(a).dtype)
-    return selection.where(all(_is_nan(a), axis, keepdims=keepdims, where=where), otherwise, chosen)
+    return elementwise.where(
+        all(_is_nan(a), axis, keepdims=keepdims, where=where), otherwise, chosen
+    )
 
 
 @operation(static=("axis", "dtype", "keepdims"))
@@ -639,7 +641,7 @@ def _nan_arg(
     index = arg(_filled(a, never), axis, out, keepdims)
     if not is_inexact(typeof(a).dtype):
         return index
-    return selection.where(all(_is_nan(a), axis, keepdims=bool(keepdims)), -1, index)
+    return elementwise.where(all(_is_nan(a), axis, keepdims=bool(keepdims)), -1, index)
 
 
 def _is_nan(a: Any) -> Any:
@@ -648,7 +650,7 @@ def _is_nan(a: Any) -> Any:
 
 def _filled(a: Any, number: float) -> Any:
     """`a` with NaN replaced, because even an unused NaN would make derivatives NaN."""
-    return selection.where(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
+    return elementwise.where(_is_nan(a), number, a) if is_inexact(typeof(a).dtype) else a
 
 
 def _taking_part(name: str, a: Any, where: Any) -> Any:
@@ -806,7 +808,7 @@ def _from_the_first(
 
 
 def _without_nan(a: Any, number: int) -> Any:
-    return selection.where(lax.ne(a, a), number, a)
+    return elementwise.where(lax.ne(a, a), number, a)
 
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import elementwise as selection
+from minijax.lax import elementwise
 from minijax.lax import promoting as lax
 from minijax.lax.gathering import as_index, remainder
 from minijax.numpy.dtypes import cast_into, default_int, warn_if_lossy
@@ -62,7 +62,7 @@ def where(
         raise ValueError("where: give both x and y, or neither of them")
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value say how many indices, not given with x and y")
-    return selection.where(condition, x, y)
+    return elementwise.where(condition, x, y)
 
 
 @evaluated_by_library

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minijax.dtypes import DTypeLike
-from minijax.lax import elementwise as selection
+from minijax.lax import elementwise
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.shapes import broadcast_to
@@ -310,7 +310,7 @@ def _reduce(
     def step(total: Any, element: Any) -> Any:
         x, is_part = element
         new = lax.convert_element_type(function(total, x), dtype)
-        return new if is_part is None else selection.where(is_part, new, total), None
+        return new if is_part is None else elementwise.where(is_part, new, total), None
 
     total, _ = lax.scan(step, start, (rows, takes_part))
     return lax.expand_dims(total, axes) if keepdims else total
@@ -352,7 +352,7 @@ def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -
         is_inside = lax.bitwise_and(lax.gt(place, indices), lax.lt(place, ends))
         is_inside = lax.expand_dims(is_inside, range(1, others + 1))
         new = lax.convert_element_type(function(totals, x), dtype)
-        return selection.where(is_inside, new, totals), None
+        return elementwise.where(is_inside, new, totals), None
 
     totals, _ = lax.scan(step, start, (lax.iota(typeof(indices).dtype, size), rows))
     return moveaxis(totals, 0, along)
@@ -414,7 +414,7 @@ def _reduce_of_bits(kind: str) -> Callable[..., Any]:
         if of_a.kind not in "biu":
             raise ValueError(f"bitwise_{kind}.reduce: expected integers, found {typeof(a)}")
         if where is not None:
-            a = selection.where(where, a, np.asarray(neutral).astype(of_a)[()])
+            a = elementwise.where(where, a, np.asarray(neutral).astype(of_a)[()])
         axes = canonical_axes("reduce", axis, typeof(a).ndim)
         total = reduction(a, axes)
         total = lax.expand_dims(total, axes) if keepdims else total
@@ -454,7 +454,7 @@ def _log_of_total(
     a = to_inexact(a)
     real = lax.real(a) if typeof(a).dtype.kind == "c" else a
     largest = max(real, axis, keepdims=True, initial=-math.inf, where=where)
-    largest = lax.stop_gradient(selection.where(lax.is_finite(largest), largest, 0))
+    largest = lax.stop_gradient(elementwise.where(lax.is_finite(largest), largest, 0))
     offset = lax.convert_element_type(largest, typeof(a).dtype)
     total = sum(lax.exp(lax.sub(a, offset)), axis, keepdims=True, where=where)
     out = lax.add(lax.log(total), offset)

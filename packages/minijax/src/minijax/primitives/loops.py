@@ -16,7 +16,7 @@ from minijax.runtime.templates import TemplateTrace
 from minijax.settings.number_types import result_type
 from minijax.settings.tracers import interpreter_of_library
 from minijax.shardings.types import convert
-from minijax.xla import trees as structures
+from minijax.xla import trees
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
 from minijax_stage2.source import name_of
 from minijax_stage2.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
@@ -100,7 +100,7 @@ def stage_with_carry(
         if out_tree != in_tree:
             if counts:
                 caller = "fori_loop"
-                in_tree, out_tree = (structures.children(tree)[-1] for tree in (in_tree, out_tree))
+                in_tree, out_tree = (trees.children(tree)[-1] for tree in (in_tree, out_tree))
             raise CarryTypeError(
                 f"{caller}: `{name_of(fun)}` must return a carry of the structure that it is "
                 f"given: {explain_mismatch(in_tree, out_tree, name='carry')}. Return the tree that "

@@ -11,8 +11,7 @@ from weakref import WeakSet
 
 from minijax import xla
 from minijax.errors.tracebacks import hide_frames, hiding_frames
-from minijax.runtime import evaluation as switched_on
-from minijax.runtime import stages
+from minijax.runtime import evaluation, stages
 from minijax.runtime.array import Array, is_evaluating, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
 from minijax.runtime.observers import RETRACED, observed
@@ -368,7 +367,7 @@ class PjitFunction(PickledByName, Called):
             with_refs = call_with_refs(self, args, kwargs)
             if with_refs:
                 return with_refs
-        return switched_on.call_checked(self, args, kwargs)
+        return evaluation.call_checked(self, args, kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The function and its options; programs are compiled again where the pickle is read."""

@@ -28,7 +28,7 @@ from minijax.runtime.signature import Rules, leaf_types, types_in_key
 from minijax.settings.config import Switch, config
 from minijax.settings.later import later
 from minijax.settings.number_types import settings_in_force
-from minijax.xla import trees as structures
+from minijax.xla import trees
 from minijax.xla.clients import Options
 from minijax.xla.trees import fast_unflatten
 from minijax_stage1.interpreter import in_context
@@ -305,7 +305,7 @@ def executor(compiled: CompiledJaxpr, consts: Sequence[Any], out_tree: PyTreeDef
     known = known_program(compiled.executable, out_avals, out_tree, const_buffers)
     if known is not None:
         return known
-    if structures.is_one_leaf(out_tree) and not consts:
+    if trees.is_one_leaf(out_tree) and not consts:
         return xla.executor_of_one(compiled.executable, make, out_avals[0])
 
     unflatten = fast_unflatten(out_tree)
@@ -334,7 +334,7 @@ def known_program(
         return None
     program: Executor = compiled.Program(
         executable.launch, executable.handlers, out_avals, results,
-        None if structures.is_one_leaf(out_tree) else fast_unflatten(out_tree), consts,
+        None if trees.is_one_leaf(out_tree) else fast_unflatten(out_tree), consts,
         executable.failure, executable.collect_garbage,
     )  # fmt: skip
     return program

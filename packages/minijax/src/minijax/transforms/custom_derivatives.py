@@ -32,9 +32,8 @@ from minijax.runtime.evaluation import CompileTimeTrace, evaluated_by_library
 from minijax.runtime.refs import Ref, split_refs
 from minijax.settings.names import PickledByName, counted, wraps
 from minijax.transforms.backward_logs import log
-from minijax.transforms.linear_call import Dims, Flat, Values, pull_back_batch
-from minijax.transforms.linear_call import linear_call_flat as linear_call
-from minijax.xla import trees as structures
+from minijax.transforms.linear_call import Dims, Flat, Values, linear_call_flat, pull_back_batch
+from minijax.xla import trees
 from minijax_stage1.interpreter import set_interpreter
 from minijax_stage2 import (
     Primitive,
@@ -171,7 +170,7 @@ class VjpRule:
             known = [*residuals, *primals]
             push_forward = partial(_push_forward, self.forward, nonzero, varies, expected, count)
         given = [t for t in tangents if type(t) is not Zero]
-        out_tangents = linear_call(pull_back, push_forward, known, given, expected)
+        out_tangents = linear_call_flat(pull_back, push_forward, known, given, expected)
         return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
 
     def batched(self, axis: BatchAxis, dims: Dims, trace: BatchTrace | None) -> VjpRule:
@@ -933,16 +932,15 @@ def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
 
     One leaf, or None, can stand for any subtree.
     """
-    if structures.is_one_leaf(tree):
+    if trees.is_one_leaf(tree):
         leaves.append(result)
         return True
     parts, found = tree_flatten(result, is_leaf=lambda x: x is not result)
-    if result is None or structures.is_one_leaf(found):
+    if result is None or trees.is_one_leaf(found):
         leaves += [result] * tree.num_leaves
         return True
     return found.nodes[0] == tree.nodes[0] and all(
-        _fill(child, part, leaves)
-        for child, part in zip(structures.children(tree), parts, strict=True)
+        _fill(child, part, leaves) for child, part in zip(trees.children(tree), parts, strict=True)
     )
 
 

@@ -38,7 +38,7 @@ from minijax.shardings.types import divided_as
 from minijax.transforms.backward_logs import with_logs
 from minijax.transforms.custom_vmap import map_vmappables, vmappables
 from minijax.tree_util import Partial, register_pytree_node
-from minijax.xla import trees as structures
+from minijax.xla import trees
 from minijax_stage1.interpreter import leaked_value_error, set_interpreter
 from minijax_stage2 import (
     ShapedArray,
@@ -258,9 +258,9 @@ def flags_of(role: str, given: Any, tree: PyTreeDef) -> list[bool]:
     if type(given) is bool:
         return [given] * tree.num_leaves
     parts, structure = tree_flatten(given, is_leaf=lambda x: x is not given)
-    if structures.is_one_leaf(structure):
+    if trees.is_one_leaf(structure):
         raise TypeError(f"{role} must be True, False or a tree of them, found {shown(given)}")
-    below = structures.children(tree)
+    below = trees.children(tree)
     if len(parts) != len(below):
         raise ValueError(
             f"{role} must be a prefix of the primals: {shown(given)} has "
@@ -280,11 +280,11 @@ def _has_tangent(x: Any) -> bool:
 
 
 def _in_plain_tree(tree: PyTreeDef, flags: Sequence[bool]) -> Any:
-    node = structures.node_data(tree)
+    node = trees.node_data(tree)
     if node is None:
         return flags[0]
     parts, begin = [], 0
-    for child in structures.children(tree):
+    for child in trees.children(tree):
         parts.append(_in_plain_tree(child, flags[begin : begin + child.num_leaves]))
         begin += child.num_leaves
     if node[0] is dict:

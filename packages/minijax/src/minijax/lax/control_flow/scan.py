@@ -48,7 +48,7 @@ from minijax.transforms.checkpoint import (
 )
 from minijax.transforms.transformations import vmap
 from minijax.tree_util import treedef_tuple
-from minijax.xla import trees as structures
+from minijax.xla import trees
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -770,7 +770,7 @@ def _scan_alone(
 
 def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the two results of the body."""
-    node, parts = structures.node_data(out_tree), structures.children(out_tree)
+    node, parts = trees.node_data(out_tree), trees.children(out_tree)
     if node is None or node[0] not in (tuple, list) or len(parts) != 2:
         raise TypeError(
             f"scan: `{name_of(f)}` must return a pair, the next carry and an element of the "

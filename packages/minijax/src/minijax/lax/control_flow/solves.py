@@ -11,7 +11,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.number_types import result_type
 from minijax.transforms.custom_derivatives import JvpRule, custom_call
 from minijax.tree_util import treedef_tuple
-from minijax.xla import trees as structures
+from minijax.xla import trees
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -76,13 +76,13 @@ def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTr
     """
     if not has_aux:
         return out_tree
-    node = structures.node_data(out_tree)
-    if node is None or node[0] is not tuple or len(structures.children(out_tree)) != 2:
+    node = trees.node_data(out_tree)
+    if node is None or node[0] is not tuple or len(trees.children(out_tree)) != 2:
         raise ValueError(
             f"{what} `{name_of(fun)}` must return a pair, the solution and what else is to be "
             f"known, because of has_aux=True; found {out_tree}"
         )
-    return structures.children(out_tree)[0]
+    return trees.children(out_tree)[0]
 
 
 def check_structure(what: str, fun: Any, name: str, expected: PyTreeDef, found: PyTreeDef) -> None:

@@ -13,8 +13,7 @@ import minijax_stage2 as stage2
 from minijax import numpy as jnp
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
-from minijax.lax.formulas import horner as polynomial
-from minijax.lax.formulas import in_32_bits_at_least, in_64_bits, to_64_bits
+from minijax.lax.formulas import horner, in_32_bits_at_least, in_64_bits, to_64_bits
 from minijax.lax.special import exp_of_square
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.transcendental import (
@@ -94,7 +93,7 @@ def _erfcx(x: Any) -> Any:
     is_far = lax.gt(x, 0.5)
     near, far = where(is_far, 0.5, x), where(is_far, x, 0.5)
     product = lax.mul(exp_of_square(near, 1.0), lax.erfc(near))
-    tail = lax.div(polynomial(_VALUE, _place(far)), lax.add(lax.mul(2.0, far), 1.0))
+    tail = lax.div(horner(_VALUE, _place(far)), lax.add(lax.mul(2.0, far), 1.0))
     return where(is_far, tail, product)
 
 
@@ -104,7 +103,7 @@ def _erfcx_slope(x: Any) -> Any:
     near, far = where(is_far, 0.5, x), where(is_far, x, 0.5)
     difference = lax.sub(lax.mul(lax.mul(near, 2.0), _erfcx(near)), 2 / math.sqrt(math.pi))
     inverse = lax.div(1.0, lax.add(far, 1.0))
-    tail = lax.mul(lax.mul(polynomial(_SLOPE, _place(far)), inverse), lax.neg(inverse))
+    tail = lax.mul(lax.mul(horner(_SLOPE, _place(far)), inverse), lax.neg(inverse))
     return where(is_far, tail, difference)
 
 
@@ -262,7 +261,7 @@ def _dawsn(x: Any) -> Any:
         lax.mul(2 / math.sqrt(math.pi), total), lax.exp(lax.neg(lax.square(near)))
     )
     inverse = lax.div(1.0, far)
-    tail = lax.mul(lax.mul(0.5, inverse), polynomial(_FAR_TERMS, lax.square(inverse)))
+    tail = lax.mul(lax.mul(0.5, inverse), horner(_FAR_TERMS, lax.square(inverse)))
     return where(lax.eq(x, x), where(is_near, sum_of_sines, tail), math.nan)
 
 
@@ -281,7 +280,7 @@ def _dawsn_slope(x: Any) -> Any:
     near, far = where(is_near, x, 0.0), where(is_near, _NEAR, x)
     difference = lax.sub(1.0, lax.mul(lax.mul(2.0, near), _dawsn(near)))
     inverse = lax.square(lax.div(1.0, far))
-    tail = lax.neg(lax.mul(inverse, polynomial(_FAR_TERMS[:-1], inverse)))
+    tail = lax.neg(lax.mul(inverse, horner(_FAR_TERMS[:-1], inverse)))
     return where(lax.eq(x, x), where(is_near, difference, tail), math.nan)
 
 
@@ -443,7 +442,7 @@ def _with_ends(p: Any, inside: Any, at_zero: float, at_one: float) -> Any:
 
 
 def _polynomials(coefficients: Sequence[Sequence[float]], x: Any) -> list[Any]:
-    return [polynomial([*reversed(each)], x) for each in coefficients]
+    return [horner([*reversed(each)], x) for each in coefficients]
 
 
 def _ratio(coefficients: Sequence[Sequence[float]], x: Any) -> Any:

@@ -10,8 +10,7 @@ import numpy as np
 import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
-from minijax.lax.formulas import converge, in_64_bits
-from minijax.lax.formulas import horner as polynomial
+from minijax.lax.formulas import converge, horner, in_64_bits
 from minijax.lax.incomplete_gamma import fraction
 from minijax.numpy.transcendental import strong_floats
 from minijax.primitives.declare import Unary, binary, no_derivative, unary
@@ -136,7 +135,7 @@ def _exp1(x: Any) -> Any:
     near, far = where(lax.gt(x, 0.0), where(is_small, x, 1.0), 1.0), where(is_small, 1.0, x)
     logs = lax.add(np.euler_gamma, lax.log(near))
     lower = lax.neg(lax.add(logs, _exp1_series(lax.neg(near), _E1_TERMS)))
-    series = polynomial(_E1_BEYOND, lax.sub(lax.div(6.0, lax.add(far, 2.0)), 1.0))
+    series = horner(_E1_BEYOND, lax.sub(lax.div(6.0, lax.add(far, 2.0)), 1.0))
     upper = lax.div(lax.mul(lax.exp(lax.neg(far)), series), far)
     out = where(is_small, lower, upper)
     return where(lax.eq(x, 0.0), math.inf, where(lax.lt(x, 0.0), math.nan, out))
@@ -145,7 +144,7 @@ def _exp1(x: Any) -> Any:
 def _exp1_series(x: Any, count: int) -> Any:
     """The sum of x**k / (k * k!) over a number of k, from 1 on."""
     coefficients = [1 / (k * math.factorial(k)) for k in range(count, 0, -1)]
-    return lax.mul(x, polynomial(coefficients, x))
+    return lax.mul(x, horner(coefficients, x))
 
 
 def _expi(x: Any) -> Any:
@@ -154,8 +153,8 @@ def _expi(x: Any) -> Any:
     logs = lax.add(np.euler_gamma, lax.log(near))
     lower = lax.add(logs, _exp1_series(near, _EI_TERMS))
     inverse = lax.div(1.0, far)
-    between = polynomial(_EI_BETWEEN, lax.sub(lax.mul(24.0, where(is_far, 1 / 24, inverse)), 2.0))
-    beyond = polynomial(_EI_BEYOND, lax.sub(lax.mul(48.0, where(is_far, inverse, 0.0)), 1.0))
+    between = horner(_EI_BETWEEN, lax.sub(lax.mul(24.0, where(is_far, 1 / 24, inverse)), 2.0))
+    beyond = horner(_EI_BEYOND, lax.sub(lax.mul(48.0, where(is_far, inverse, 0.0)), 1.0))
     upper = lax.mul(lax.mul(lax.exp(far), inverse), where(is_far, beyond, between))
     out = where(is_small, lower, where(lax.eq(x, math.inf), math.inf, upper))
     out = where(lax.eq(x, 0.0), -math.inf, out)
@@ -257,14 +256,14 @@ def _sine_series(x: Any, first: int) -> Any:
     signs = [(-1) ** (n // 2) for n in orders]
     coefficients = [sign / (n * math.factorial(n)) for n, sign in zip(orders, signs, strict=True)]
     square = lax.square(x)
-    return lax.mul(x if first == 1 else square, polynomial(coefficients, square))
+    return lax.mul(x if first == 1 else square, horner(coefficients, square))
 
 
 def _auxiliary(x: Any) -> tuple[Any, Any]:
     """The functions f and g of https://dlmf.nist.gov/6.2#iii, from 4 on."""
     inverse = lax.div(1.0, x)
     place = lax.sub(lax.div(64.0, lax.add(lax.square(x), 16.0)), 1.0)
-    f, g = polynomial(_F, place), polynomial(_G, place)
+    f, g = horner(_F, place), horner(_G, place)
     return lax.mul(f, inverse), lax.mul(g, lax.square(inverse))
 
 
@@ -485,7 +484,7 @@ def _spence(x: Any) -> Any:
     log_rest = lax.log1p(lax.neg(where(is_reflected, y, 0.0)))
     u = lax.neg(where(is_reflected, log_rest, log_x))
     square = lax.square(u)
-    odd = lax.mul(u, lax.add(1.0, lax.mul(square, polynomial(_BERNOULLI, square))))
+    odd = lax.mul(u, lax.add(1.0, lax.mul(square, horner(_BERNOULLI, square))))
     out = lax.sub(odd, lax.mul(0.25, square))
     product = lax.mul(where(is_large, lax.neg(log_x), log_x), log_rest)
     out = where(is_reflected, lax.sub(lax.sub(math.pi**2 / 6, product), out), out)
