@@ -142,7 +142,8 @@ DIFFERENT = {
 @pytest.mark.parametrize("different", one_in(3, DIFFERENT.values()), ids=DIFFERENT)
 def test_different_programs_are_found(processes, different):
     zero, one = run(processes, different)
-    assert {zero.code, one.code} in ({1}, {1, 75})
+    # The other finds the difference, too, or is ended: by this library, or by jaxlib before it.
+    assert {zero.code, one.code} in ({1}, {1, 75}, {1, -signal.SIGABRT})
     for each in (zero, one):
         assert "must run the same operations on it, in the same order" in each.err
         assert "process 0" in each.err
