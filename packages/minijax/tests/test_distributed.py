@@ -34,7 +34,7 @@ def _no_scheduler(monkeypatch):
         if name.startswith(("SLURM_", "OMPI_", "PMIX_", "KUBERNETES_", "MINIJAX_", "JAX_")):
             monkeypatch.delenv(name)
     monkeypatch.setattr("minijax.distributed.runtime.has_client", lambda: False)
-    monkeypatch.setattr("minijax.xla.supports_processes", lambda: True)
+    monkeypatch.setattr("minijax.xla.can_read_all_arrays", lambda: True)
 
 
 def set_all(monkeypatch, variables):
@@ -126,7 +126,7 @@ def test_the_environment_says_what_is_not_given(monkeypatch):
 
 
 def test_an_old_jaxlib_is_refused(monkeypatch):
-    monkeypatch.setattr("minijax.xla.supports_processes", lambda: False)
+    monkeypatch.setattr("minijax.xla.can_read_all_arrays", lambda: False)
     with pytest.raises(RuntimeError, match=r"cannot read arrays .* jaxlib 0\.11\.2 can"):
         minijax.distributed.initialize(ADDRESS, 2, 0)
 

@@ -104,7 +104,7 @@ def test_plugins_are_named_by_the_environment(monkeypatch, path, message):
 
 
 def test_the_versions_of_jaxlib_and_the_plugin_must_be_equal(monkeypatch):
-    monkeypatch.setattr(clients, "_can_read_gpus", lambda: True)
+    monkeypatch.setattr(clients, "can_read_all_arrays", lambda: True)
     for name in ("jax_cuda13_plugin", "jax_cuda13_plugin.version"):
         monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(__version__="0.0.1"))
     with pytest.raises(clients.UnavailableError) as caught:
@@ -114,7 +114,7 @@ def test_the_versions_of_jaxlib_and_the_plugin_must_be_equal(monkeypatch):
 
 
 def test_an_old_jaxlib_cannot_read_arrays_of_a_gpu(monkeypatch):
-    monkeypatch.setattr(clients, "_can_read_gpus", lambda: False)
+    monkeypatch.setattr(clients, "can_read_all_arrays", lambda: False)
     with pytest.raises(clients.UnavailableError, match="too old to read arrays of a GPU"):
         clients._require_version("13")
 
@@ -197,7 +197,7 @@ def test_the_platform_of_a_function_or_of_a_block(second):
     np.testing.assert_array_equal(made, 2.0)
 
 
-@pytest.mark.skipif(not xla.supports_processes(), reason="jaxlib cannot read divided arrays")
+@pytest.mark.skipif(not xla.can_read_all_arrays(), reason="jaxlib cannot read divided arrays")
 def test_a_mesh_of_another_platform(second):
     mesh = minijax.make_mesh((2,), ("x",), devices=second)
     x = device_put(X, minijax.NamedSharding(mesh, minijax.P("x")))

@@ -381,7 +381,7 @@ class Debugger(Prompt):
         self._value_of(line, repr)
 
 
-# `debug.inspect_array_sharding`: how an array within a program is divided among devices.
+# `debug.inspect_array_sharding`: how an array within a program is sharded over devices.
 
 
 inspect_sharding_p = Primitive("inspect_sharding", higher_order=True)
@@ -496,7 +496,7 @@ def visualize_sharding(
     max_width: int = 80,
     color_map: ColorMap | None = None,
 ) -> None:
-    """Print a drawing of how an array is divided among devices.
+    """Print a drawing of how an array is sharded over devices.
 
     Arguments:
         shape: the shape of the array, which has one axis or two.
@@ -545,7 +545,7 @@ def visualize_sharding(
 
 @evaluated_by_library
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Print a drawing of how an array is divided among devices; in a program, when it is compiled.
+    """Print a drawing of how an array is sharded over devices; in a program, when it is compiled.
 
     Arguments:
         arr: the array, with one axis or two.

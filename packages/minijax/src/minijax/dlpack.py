@@ -107,7 +107,8 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
     else:
         values = _numbers(_OnTheCPU(external_array, int(device_type)))
         if device is None and device_type == _CUDA and default_backend() == "gpu":
-            device = local_devices(backend="gpu")[number]
+            gpus = local_devices(backend="gpu")
+            device = next((gpu for gpu in gpus if gpu.local_hardware_id == number), None)
     return place(array(values), as_sharding("from_dlpack", "device", device))
 
 

@@ -98,8 +98,8 @@ def process_index() -> int:
     return int(get_backend().client.process_index())
 
 
-def supports_processes() -> bool:
-    """Return True if this jaxlib can read arrays that are divided among processes."""
+def can_read_all_arrays() -> bool:
+    """Return True if this jaxlib reads arrays on GPUs, and those sharded over processes."""
     return hasattr(import_module("jaxlib._jax").ArrayImpl, "_to_np_array_did_copy")
 
 
@@ -324,15 +324,11 @@ def _place_of_cuda() -> tuple[str, Path] | None:
     return None
 
 
-def _can_read_gpus() -> bool:
-    return hasattr(import_module("jaxlib._jax").ArrayImpl, "_to_np_array_did_copy")
-
-
 def _require_version(version: str) -> None:
     """Raise UnavailableError unless the kernels of the plugin are of the version of jaxlib."""
     ours = str(import_module("jaxlib.version").__version__)
     package = f"jax-cuda{version}-plugin"
-    if not _can_read_gpus():
+    if not can_read_all_arrays():
         raise UnavailableError(
             f"jaxlib {ours} is too old to read arrays of a GPU",
             "Install jaxlib 0.11.2 or newer, on Python 3.12 or newer.",
@@ -738,6 +734,7 @@ def is_the_only(devices: tuple[Device, ...]) -> bool:
 
 __all__ = [
     "Options",
+    "can_read_all_arrays",
     "client",
     "client_class",
     "client_of",
@@ -755,7 +752,6 @@ __all__ = [
     "process_index",
     "pytree_registry",
     "pytree_registry_of",
-    "supports_processes",
     "use_gpus",
     "xla_flags",
 ]

@@ -627,7 +627,7 @@ declare(
     lower=_lower_geqrf,
     vmap=leading_batch(geqrf_p),
     sharding=by_batch(geqrf_p, 2),
-    jvp=lambda primals, tangents: _qr_no_derivative("geqrf"),
+    jvp=lambda primals, tangents: _no_derivative("geqrf"),
 )
 
 
@@ -657,7 +657,7 @@ declare(
     lower=_lower_geqp3,
     vmap=leading_batch(geqp3_p),
     sharding=by_batch(geqp3_p, 2),
-    jvp=lambda primals, tangents: _qr_no_derivative("qr with pivoting"),
+    jvp=lambda primals, tangents: _no_derivative("qr with pivoting"),
 )
 
 
@@ -694,11 +694,11 @@ declare(
     lower=_lower_product,
     vmap=leading_batch(householder_product_p),
     sharding=by_batch(householder_product_p, 2, 1),
-    jvp=lambda primals, tangents: _qr_no_derivative("householder_product"),
+    jvp=lambda primals, tangents: _no_derivative("householder_product"),
 )
 
 
-def _qr_no_derivative(name: str) -> Any:
+def _no_derivative(name: str) -> Any:
     raise NotImplementedError(f"{name} has no derivative; that of qr without pivoting is there")
 
 
