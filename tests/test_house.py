@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import words
 from tables import for_each
 
 from benchmarks.lines import total
@@ -360,3 +361,10 @@ def test_what_is_marked_as_a_region_is_shown_by_a_document():
     }
     assert marked
     assert {region for region in marked if f'"{region}"' not in documents} == set()
+
+
+def test_no_more_words_that_the_house_avoids():
+    recorded = {name: rule["count"] for name, rule in words.rules().items()}
+    counted = {name: len(found) for name, found in words.hits().items()}
+    more = {name: count for name, count in counted.items() if count > recorded[name]}
+    assert more == {}, "python tests/words.py NAME lists the places"
