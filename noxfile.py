@@ -5,9 +5,9 @@ Tests        tests runs tests-stage1 to tests-processes; nightly, minimums and n
              tests-browser looks at the site that docs has built
 Sources      lint, format, types, lines
 Speed        bench; instructions fails if a count has grown
-Clients      clients runs libraries written for JAX on minijax; clients-on-jax on JAX;
+Compatible   compat runs libraries written for JAX on minijax; compat-on-jax on JAX;
              suites runs their own tests
-Nets         fuzz, result-types, ulps, bad-input, soak: search for defects that no test covers;
+Searches     fuzz, result-types, ulps, bad-input, soak: for defects that no test covers;
              mutants: are broken rules found by the tests?
 Publishing   build, wheels
 
@@ -310,11 +310,11 @@ DEVICES, PROCESSES = "tests/devices", "tests/processes"  # which have sessions o
 WITHOUT_PROCESSES = f"--ignore={PROCESSES}"
 
 
-@nox.session(name="tests-crossing")
-def tests_crossing(session: nox.Session) -> None:
+@nox.session(name="tests-against-jax")
+def tests_against_jax(session: nox.Session) -> None:
     """Tests what crosses packages, with real JAX as the oracle."""
     arguments = arguments_for(session, ["tests"], others=[DEVICES, PROCESSES])
-    install(session, LIBRARY, *group("crossing"))
+    install(session, LIBRARY, *group("against-jax"))
     pytest(session, *ON_ALL_CORES, *BY_DAY, WITHOUT_PROCESSES, *arguments)
 
 
@@ -328,7 +328,7 @@ EIGHT_DEVICES = {
 def tests_devices(session: nox.Session) -> None:
     """Tests programs on eight virtual devices, with real JAX as the oracle."""
     arguments = arguments_for(session, [DEVICES])
-    install(session, LIBRARY, *group("crossing"))
+    install(session, LIBRARY, *group("against-jax"))
     session.env.update(EIGHT_DEVICES)
     pytest(session, *ON_ALL_CORES, *BY_DAY, *arguments)
 
@@ -337,7 +337,7 @@ def tests_devices(session: nox.Session) -> None:
 def tests_processes(session: nox.Session) -> None:
     """Tests programs in several processes, and what happens when some of them fail."""
     arguments = arguments_for(session, [PROCESSES])
-    install(session, LIBRARY, *group("crossing"))
+    install(session, LIBRARY, *group("against-jax"))
     pytest(session, *TWO_AT_ONCE, *BY_DAY, *arguments)
 
 
@@ -360,36 +360,36 @@ def tests_browser(session: nox.Session) -> None:
 def tests_gpu_compiler(session: nox.Session) -> None:
     """Compiles programs for GPUs, of which none need be there, nor a driver."""
     # The plugin without NVIDIA's libraries, which only run programs.
-    install(session, LIBRARY, *group("crossing"))
+    install(session, LIBRARY, *group("against-jax"))
     install_once(session, "--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
     files = ("packages/minijax/tests/test_topologies.py", "tests/test_plugin.py")
     pytest(session, "--numprocesses=auto", *arguments_for(session, files))
 
 
 @nox.session
-def clients(session: nox.Session) -> None:
+def compat(session: nox.Session) -> None:
     """Runs libraries written for JAX without it; `-- --quick` some, `-- optax` one of them."""
     skip_below_python_312(session, "flax and others are run in releases for these")
-    install(session, LIBRARY, "packages/minijax-as-jax", *group("clients"))
-    session.run("python", "-W", "ignore", "-m", "clients", *session.posargs)
+    install(session, LIBRARY, "packages/minijax-as-jax", *group("compat"))
+    session.run("python", "-W", "ignore", "-m", "compat", *session.posargs)
 
 
-@nox.session(name="clients-on-jax")
-def clients_on_jax(session: nox.Session) -> None:
-    """Runs them on JAX itself, and keeps the results that `clients` compares with."""
-    install_once(session, *group("clients"), "jax>=0.12")
-    session.run("python", "-W", "ignore", "-m", "clients", *session.posargs)
+@nox.session(name="compat-on-jax")
+def compat_on_jax(session: nox.Session) -> None:
+    """Runs them on JAX itself, and keeps the results that `compat` compares with."""
+    install_once(session, *group("compat"), "jax>=0.12")
+    session.run("python", "-W", "ignore", "-m", "compat", *session.posargs)
 
 
 @nox.session
 def suites(session: nox.Session) -> None:
     """Runs the test suites of libraries written for JAX; `-- equinox` runs one of them."""
     skip_below_python_312(session, "flax and others are run in releases for these")
-    install(session, LIBRARY, "packages/minijax-as-jax", *group("clients", "suites"))
+    install(session, LIBRARY, "packages/minijax-as-jax", *group("compat", "suites"))
     sources = session.cache_dir / "suites"
     if not sources.exists():
         require_network(session)
-    session.run("python", "-W", "ignore", "-m", "clients.suites", str(sources), *session.posargs)
+    session.run("python", "-W", "ignore", "-m", "compat.suites", str(sources), *session.posargs)
 
 
 def today() -> str:
@@ -406,15 +406,15 @@ AS_OPTIMIZED_AS_FOR_USERS = {
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Tests what crosses packages, with what other sessions leave out; longer nets; and suites."""
-    install(session, LIBRARY, *group("crossing"))
+    """Runs all tests, with what other sessions leave out; longer searches; and suites."""
+    install(session, LIBRARY, *group("against-jax"))
     session.env.update(AS_OPTIMIZED_AS_FOR_USERS)
     pytest(session, *ON_ALL_CORES, "packages/minijax/tests", *session.posargs)
     pytest(session, *ON_ALL_CORES, WITHOUT_PROCESSES, "tests", *session.posargs)
-    session.run("python", "-m", "nets.fuzz", "--seconds", "1200", "--seed", today())
-    session.run("python", "-m", "nets.result_types", "--seed", today())
-    session.run("python", "-m", "nets.ulps", "--count", "1000", "--seed", today(), "--bad")
-    session.run("python", "-m", "nets.mutants", "--seed", today())
+    session.run("python", "-m", "fuzzing.fuzz", "--seconds", "1200", "--seed", today())
+    session.run("python", "-m", "fuzzing.result_types", "--seed", today())
+    session.run("python", "-m", "fuzzing.ulps", "--count", "1000", "--seed", today(), "--bad")
+    session.run("python", "-m", "fuzzing.mutants", "--seed", today())
     pytest(session, *TWO_AT_ONCE, PROCESSES, *session.posargs)
     session.env.update(EIGHT_DEVICES)
     pytest(session, *ON_ALL_CORES, DEVICES, *session.posargs)
@@ -423,7 +423,7 @@ def nightly(session: nox.Session) -> None:
 
 # Two rows of sessions. While processes wait, and while a session makes its environment, the other
 # row computes. The longest session is the last: it keeps all cores busy when the other row ends.
-ROW = ["tests-processes", "tests-devices", "tests-crossing"]
+ROW = ["tests-processes", "tests-devices", "tests-against-jax"]
 ROW_BESIDE = [LIBRARY_TESTS, *STAGES_TESTS, "tests-calls"]
 
 
@@ -535,49 +535,49 @@ def instructions(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks.instructions", *session.posargs)
 
 
-# Nets
+# Searches
 
 
 @nox.session
 def soak(session: nox.Session) -> None:
     """Takes thousands of steps in one process, beside JAX; `-- --quick` takes a hundredth."""
     install(session, LIBRARY, *group("oracle"))
-    session.run("python", "-m", "nets.soak", *session.posargs)
+    session.run("python", "-m", "fuzzing.soak", *session.posargs)
 
 
 @nox.session(name="bad-input")
 def bad_input(session: nox.Session) -> None:
     """Tries bad arguments of all public functions; `-- numpy.pad` those of one."""
-    install(session, LIBRARY, *group("crossing"))
-    session.run("python", "-m", "nets.bad_input", *session.posargs)
+    install(session, LIBRARY, *group("against-jax"))
+    session.run("python", "-m", "fuzzing.bad_input", *session.posargs)
 
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Compares random programs with JAX; `-- --seconds 600 --seed 1` says how long, and which."""
     install(session, LIBRARY, *group("oracle"))
-    session.run("python", "-m", "nets.fuzz", *session.posargs)
+    session.run("python", "-m", "fuzzing.fuzz", *session.posargs)
 
 
 @nox.session
 def mutants(session: nox.Session) -> None:
     """Breaks a few rules, others every day, and says which tests find it; `-- --all` breaks all."""
-    install(session, LIBRARY, *group("crossing"))
-    session.run("python", "-m", "nets.mutants", *session.posargs)
+    install(session, LIBRARY, *group("against-jax"))
+    session.run("python", "-m", "fuzzing.mutants", *session.posargs)
 
 
 @nox.session(name="result-types")
 def result_types(session: nox.Session) -> None:
     """Compares the types that all functions give of weak and strong arguments with JAX's."""
     install(session, LIBRARY, *group("oracle"))
-    session.run("python", "-m", "nets.result_types", *session.posargs)
+    session.run("python", "-m", "fuzzing.result_types", *session.posargs)
 
 
 @nox.session
 def ulps(session: nox.Session) -> None:
     """Measures how exact each elementwise function is, and JAX's; `-- --help` lists its options."""
     install(session, LIBRARY, *group("ulps"))
-    session.run("python", "-m", "nets.ulps", *session.posargs)
+    session.run("python", "-m", "fuzzing.ulps", *session.posargs)
 
 
 # What is published

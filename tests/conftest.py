@@ -21,13 +21,13 @@ jax.config.update("jax_enable_x64", True)
 minijax.config.update("jax_enable_x64", True)
 
 settings.register_profile(
-    "crossing",
+    "against-jax",
     deadline=None,  # the first run of an example compiles
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-settings.load_profile("crossing")
+settings.load_profile("against-jax")
 
 # Modules, functions and cases that compare with JAX as it is now: an older one has other numbers at
 # edges and of slopes, other texts and parameters, and other errors.

@@ -1,7 +1,7 @@
 # ruff: noqa: E501  # a row of the table is a line
 """Arguments that no function can take: an error of ours that says which, as JAX raises one.
 
-`nets/bad_input.py` tries every argument of every public function; here are the classes of mistakes
+`fuzzing/bad_input.py` tries every argument of every public function; here are the classes of mistakes
 that it found, and a share of it.
 """
 
@@ -16,14 +16,14 @@ from libraries import assert_alike
 from tables import for_each
 
 import minijax
+from fuzzing.accepted_calls import is_meant
+from fuzzing.bad_input import LEFT_OUT, tried
+from fuzzing.docstring_calls import calls_of, public_functions
 from minijax import core, lax, random
 from minijax import numpy as jnp
 from minijax.errors.arguments import contains_itself, fits
 from minijax.example_libraries import stax
 from minijax_stage2 import tree as stage2_tree
-from nets.acceptances import is_meant
-from nets.bad_input import LEFT_OUT, tried
-from nets.calls import calls_of, public_functions
 
 itself = [1.0]
 itself.append(itself)

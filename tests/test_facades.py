@@ -12,7 +12,7 @@ import pytest
 
 import minijax
 from minijax.settings import facade_names
-from nets import facades
+from tools import facades
 
 
 def run(program):
@@ -24,7 +24,7 @@ def run(program):
 
 def test_the_table_is_what_type_checkers_see():
     found = facades.tables()
-    assert found == facade_names.FACADES, "python -m nets.facades writes it"
+    assert found == facade_names.FACADES, "python -m tools.facades writes it"
 
 
 @pytest.mark.parametrize("name", facade_names.FACADES)

@@ -1,4 +1,4 @@
-"""Programs that the search of `nets/fuzz.py` found to give something else than JAX gives.
+"""Programs that the search of `fuzzing/fuzz.py` found to give something else than JAX gives.
 
 Each with the smallest arguments that showed it, in the order in which they were found.
 """

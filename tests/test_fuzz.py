@@ -1,4 +1,4 @@
-"""The fuzz net itself: what it draws, how it shrinks, and that it sees what differs."""
+"""The search itself: what it draws, how it shrinks, and that it sees what differs."""
 
 import dataclasses
 import fnmatch
@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from shares import one_in
 
-from nets import result_types
-from nets.calls import function_of, is_method, public_functions
-from nets.fuzzing import comparing, running, worker
-from nets.fuzzing.arguments import Input
-from nets.fuzzing.choices import Choices, shrunk
-from nets.fuzzing.comparing import Leaf
-from nets.fuzzing.differences import DELIBERATE, as_meant
-from nets.fuzzing.left_out import LEFT_OUT, REASONS, is_left_out
-from nets.fuzzing.programs import Program, drawn
-from nets.fuzzing.recipes import RECIPES
-from nets.fuzzing.transformations import TRANSFORMATIONS
+from fuzzing import result_types
+from fuzzing.docstring_calls import function_of, is_method, public_functions
+from fuzzing.search import comparing, running, worker
+from fuzzing.search.arguments import Input
+from fuzzing.search.choices import Choices, shrunk
+from fuzzing.search.comparing import Leaf
+from fuzzing.search.differences import DELIBERATE, as_meant
+from fuzzing.search.left_out import LEFT_OUT, REASONS, is_left_out
+from fuzzing.search.programs import Program, drawn
+from fuzzing.search.recipes import RECIPES
+from fuzzing.search.transformations import TRANSFORMATIONS
 
 NAMES = list(RECIPES)
 

@@ -7,7 +7,7 @@ import numpy as np
 from tables import for_each
 
 import minijax
-from nets.kept import KEPT
+from fuzzing.result_differences import KEPT
 
 
 def with_cotangent(lib, dtype):

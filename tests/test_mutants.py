@@ -2,7 +2,7 @@
 
 import re
 
-from nets.mutants import Mutant, every_mutant, problems
+from fuzzing.mutants import Mutant, every_mutant, problems
 
 
 def test_each_mutant_breaks_one_place_of_the_sources():

@@ -9,7 +9,7 @@ import pytest
 from tables import for_each
 
 import minijax
-from nets.texts import PROGRAMS_THAT_DIFFER
+from fuzzing.text_differences import PROGRAMS_THAT_DIFFER
 
 X = np.ones(3, np.float32)
 M = np.ones((3, 3), np.float32)

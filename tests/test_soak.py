@@ -6,15 +6,15 @@ import os
 import subprocess
 import sys
 
-from nets import soak
-from nets.soak import LEAK, SOAKS, Finding, Soak
+from fuzzing import soak
+from fuzzing.soak import LEAK, SOAKS, Finding, Soak
 
 PEER = Finding(0.0, 8 * LEAK, "")  # so few steps fill the caches
 
 # What each soak came to, on a line of its own, all in one process.
 FEW_STEPS = """
 import json
-from nets import soak
+from fuzzing import soak
 for name in soak.SOAKS:
     print(json.dumps((name, soak.soak(name, "minijax", 0.001))), flush=True)
 """

@@ -14,7 +14,7 @@ import numpy as np
 from tables import for_each
 
 import minijax
-from nets import texts as texts_of_nets
+from fuzzing import text_differences
 
 X = np.arange(3, dtype=np.float32)
 M = np.ones((2, 3), np.float32)
@@ -381,7 +381,7 @@ def within(wrap, j):
     return found
 
 
-@for_each("name", texts_of_nets.DIFFERENT)
+@for_each("name", text_differences.DIFFERENT)
 def test_the_texts_that_are_listed_differ(name):
     ours, theirs = map(DIFFERENT[name], LIBRARIES)
     assert normalised(ours) != normalised(theirs)

@@ -8,12 +8,11 @@ from shares import one_in
 from tables import for_each
 
 import minijax
-from nets.ulps import jets
-from nets.ulps.differences import DIFFERENCES
-from nets.ulps.exact import Exactly, exact_value
-from nets.ulps.functions import Function
-from nets.ulps.measure import compute, errors, measure
-from nets.ulps.table import FUNCTIONS
+from fuzzing.ulps import jets
+from fuzzing.ulps.exact import Exactly, exact_value
+from fuzzing.ulps.functions import Function
+from fuzzing.ulps.measure import compute, errors, measure
+from fuzzing.ulps.table import DIFFERENCES, FUNCTIONS
 
 # The time limit of an exact value may end in a destructor, where what is raised is lost, and told.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

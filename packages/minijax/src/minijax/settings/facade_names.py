@@ -1,4 +1,4 @@
-"""The public names of facades, by the modules that define them. Made by nets/facades.py.
+"""The public names of facades, by the modules that define them. Made by tools/facades.py.
 
 `name:alias` is offered as `alias`.
 """

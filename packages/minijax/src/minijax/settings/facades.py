@@ -1,7 +1,7 @@
 """Facades: modules whose public names are imported from their rooms when they are first used.
 
 A facade shows type checkers what it offers by imports under `TYPE_CHECKING`; the table of
-`facade_names`, which `python -m nets.facades` makes from these, says at run time where a name is.
+`facade_names`, which `python -m tools.facades` makes from these, says at run time where a name is.
 """
 
 import sys

@@ -1,0 +1,1 @@
+"""Searches for defects that no table of tests covers."""

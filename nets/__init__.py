@@ -1,1 +1,0 @@
-"""Nets: programs that look at length for what no table of tests would think of."""
