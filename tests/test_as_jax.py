@@ -14,8 +14,7 @@ import pytest
 from tables import for_each
 
 import minijax
-from minijax.as_jax import remove_as_jax
-from minijax.as_jax.alias import VERSION
+from minijax.as_jax import VERSION, remove_as_jax
 from minijax.as_jax.names import missing_names, names_of, public_names
 from minijax.experimental import hijax
 

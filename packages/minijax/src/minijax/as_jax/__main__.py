@@ -5,7 +5,7 @@ import runpy
 import sys
 from pathlib import Path
 
-from minijax.as_jax.alias import VERSION, install_as_jax
+from minijax.as_jax import VERSION, install_as_jax
 
 
 def main() -> None:

@@ -1,1 +1,0 @@
-"""References to arrays."""
