@@ -3,7 +3,8 @@
 By default tests run on the devices that compute by default. The stages have only the CPU. On a GPU
 sums are taken in another order, so results are compared with wider tolerances: by dtype, as below.
 
-`--changed` runs the test modules that reach what has changed since they passed: tests/reached.py.
+`--changed` runs the test modules that reach what has changed since they passed:
+tests/support/reached.py.
 """
 
 import argparse
@@ -21,7 +22,11 @@ ON_GPU = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-
 ON_GPU_OTHERWISE = 2e-2  # of dtypes of 16 bits and less
 
 # What is about the devices that a CPU is divided into, and about its processes.
-OF_THE_CPU = ("tests/devices/", "tests/processes/", "packages/minijax/tests/test_processes.py")
+OF_THE_CPU = (
+    "tests/devices/",
+    "tests/processes/",
+    "packages/minijax/tests/house/test_processes.py",
+)
 
 ENVIRONMENT = {
     "cpu": {"MINIJAX_PLATFORMS": "cpu", "JAX_PLATFORMS": "cpu"},

@@ -292,8 +292,12 @@ def has_c_compiler() -> bool:
 @nox.session(name="tests-calls")
 def tests_calls(session: nox.Session) -> None:
     """Tests calls by Python alone, and compiled ones on eight devices."""
-    names = "calls", "array", "config", "jit", "jitted", "recorder", "retracing", "tracebacks"
-    tests = [f"packages/minijax/tests/test_{name}.py" for name in names]
+    names = (
+        "runtime/test_calls", "runtime/test_array", "runtime/test_jit", "runtime/test_jitted",
+        "runtime/test_notices", "settings/test_config", "explaining/test_recorder",
+        "errors/test_tracebacks",
+    )  # fmt: skip
+    tests = [f"packages/minijax/tests/{name}.py" for name in names]
     arguments = arguments_for(session, tests)
     install(session, LIBRARY, *group("long-test"))
     # Eight devices not by our setting, whose default value the tests of settings try.
@@ -362,7 +366,7 @@ def tests_gpu_compiler(session: nox.Session) -> None:
     # The plugin without NVIDIA's libraries, which only run programs.
     install(session, LIBRARY, *group("against-jax"))
     install_once(session, "--no-deps", "jax-cuda13-pjrt", "jax-cuda13-plugin")
-    files = ("packages/minijax/tests/test_topologies.py", "tests/test_plugin.py")
+    files = ("packages/minijax/tests/runtime/test_topologies.py", "tests/runtime/test_plugin.py")
     pytest(session, "--numprocesses=auto", *arguments_for(session, files))
 
 
@@ -515,7 +519,7 @@ def types(session: nox.Session) -> None:
     except nox.command.CommandFailed:
         session.warn("pyright is not to be had here: programs are checked with mypy alone")
     session.run("mypy", *session.posargs)
-    session.run("pytest", "-q", "packages/minijax/tests/test_typing.py")
+    session.run("pytest", "-q", "packages/minijax/tests/house/test_typing.py")
 
 
 # Speed

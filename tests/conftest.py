@@ -29,29 +29,9 @@ settings.register_profile(
 )
 settings.load_profile("against-jax")
 
-# Modules, functions and cases that compare with JAX as it is now: an older one has other numbers at
-# edges and of slopes, other texts and parameters, and other errors.
-OF_THE_NEWEST = {
-    "test_exactness", "test_found", "test_fuzz", "test_printed_jaxprs", "test_signatures",
-    "test_modules_offer_public_names_alone", "test_compute_on", "test_compute_on_refuses",
-    "test_exchanges_over_several_axes[('j', 'i')]",
-    "test_only_one_triangle_counts_for_cholesky_and_its_derivative",
-    "test_what_is_solved_by_factors_has_derivatives",
-    "test_values_and_derivatives[vector_norm -inf]",
-    "test_continuous_distributions[cauchy]",
-    "test_gamma_functions_at_the_edges",
-    "test_values_are_jaxs[igammac-float32]",
-    "test_statistics_of_nothing",
-    "test_approximate_methods", "test_known_starts_give_what_jax_gives",
-    "test_products_of_quantized_blocks", "test_the_state_is_shown",
-    "test_callables_take_parameters_of_jaxs_names", "test_every_setting_of_jax_can_be_named",
-    "test_a_bound_primitive_is_one_equation[coo_matvec, transposed]",
-    "test_a_bound_primitive_is_one_equation[csr_matmat]",
-    "test_disabled_checks_of_exports", "test_abstract_devices",
-    "test_residuals_that_are_arguments", "test_saved_residuals_are_those_of_jax",
-}  # fmt: skip
 # What these import of JAX it had not yet.
-collect_ignore += ["test_partition_specs.py", "test_program_order.py"] if IS_OLDER else []
+if IS_OLDER:
+    collect_ignore += ["sharding/test_partition_spec.py", "experimental/test_overlap.py"]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,28 +45,19 @@ def pytest_pyfunc_call(pyfuncitem):
         raise
 
 
-# Modules, and a directory, that compare what users of both libraries have: results to the last
-# bit, settings, and what is said of compiled programs.
-AS_FOR_USERS = {"test_settings_of_jax", "test_ulps"}
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _programs_compile_fast(request):
     """By day: results are those of the same operations, compiled in less time."""
-    fast = AS_FOR_USERS.isdisjoint({request.path.stem, request.path.parent.name})
+    fast = request.node.get_closest_marker("as_for_users") is None
     if "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
         jax.config.update("jax_disable_most_optimizations", fast)
     if "MINIJAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
         minijax.config.update("disable_most_optimizations", fast)
 
 
-# Modules about what a compilation does, which the folder of kept programs would spare.
-WITHOUT_KEPT_PROGRAMS = {"test_experimental", "test_mlir", "test_monitoring"}
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _programs_are_compiled(request):
-    if request.path.stem not in WITHOUT_KEPT_PROGRAMS:
+    if request.node.get_closest_marker("compiled_anew") is None:
         yield
         return
     before = jax.config.jax_enable_compilation_cache
@@ -107,7 +78,7 @@ def _programs_are_forgotten():
 
 
 def pytest_collection_modifyitems(config, items):
-    if IS_OLDER:
-        for item in items:
-            if not OF_THE_NEWEST.isdisjoint({item.path.stem, item.originalname, item.name}):
-                item.add_marker(pytest.mark.skip(reason="an older JAX is not what this follows"))
+    for item in items if IS_OLDER else []:
+        mark = item.get_closest_marker("newest_jax")
+        if mark and (not mark.args or item.callspec.id in mark.args):
+            item.add_marker(pytest.mark.skip(reason="an older JAX is not what this follows"))

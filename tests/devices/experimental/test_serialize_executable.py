@@ -1,0 +1,60 @@
+"""Small modules of `jax.experimental`, on eight devices."""
+
+import numpy as np
+import pytest
+from eight_devices import CAN_READ
+
+import minijax
+from minijax.experimental import serialize_executable
+from minijax.experimental.array_serialization import serialization
+from minijax.sharding import Mesh, NamedSharding
+from minijax.sharding import PartitionSpec as P
+
+pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+
+X = np.arange(16.0, dtype=np.float32).reshape(8, 2)
+
+
+def loaded(compiled):
+    serialized = serialize_executable.serialize(compiled)
+    return serialize_executable.deserialize_and_load(*serialized)
+
+
+def test_serialized_executables_keep_their_devices_and_shardings():
+    mesh = Mesh(np.array(minijax.devices()).reshape(4, 2), ("a", "b"))
+    x = minijax.device_put(X, NamedSharding(mesh, P("a", "b")))
+    compiled = minijax.jit(lambda x, y: (x @ x.T + y, y + 1)).lower(x, 1.0).compile()
+    closing = minijax.jit(lambda y: x * y).lower(2.0).compile()
+    for program, arguments in [(compiled, (x, 1.0)), (closing, (2.0,))]:
+        again = loaded(program)
+        assert again.output_shardings == program.output_shardings
+        assert again.input_shardings == program.input_shardings
+        for ours, theirs in zip(again(*arguments), program(*arguments), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+            assert ours.sharding == theirs.sharding
+    with pytest.raises(ValueError, match="compiled for argument"):
+        loaded(compiled)(minijax.device_put(X, NamedSharding(mesh, P("b"))), 1.0)
+
+
+def test_serialized_executables_run_on_the_device_that_they_were_compiled_for():
+    devices = minijax.devices()
+    compiled = minijax.jit(lambda y: y + 1).lower(minijax.device_put(3.0, devices[3])).compile()
+    assert loaded(compiled)(3.0).devices() == {devices[3]}
+    serialized = serialize_executable.serialize(compiled)
+    with pytest.raises(ValueError, match=r"on the devices \[3\], found \[0, 1\]"):
+        serialize_executable.deserialize_and_load(*serialized, execution_devices=devices[:2])
+
+
+def test_divided_arrays_are_written_in_parts(tmp_path):
+    pytest.importorskip("tensorstore")
+    mesh = Mesh(np.array(minijax.devices()).reshape(4, 2), ("a", "b"))
+    manager = serialization.GlobalAsyncCheckpointManager()
+    specs = [P("a", "b"), P(("a", "b")), P(None, "b"), P()]
+    shardings = [NamedSharding(mesh, spec) for spec in specs]
+    arrays = [minijax.device_put(X, each) for each in shardings]
+    paths = [str(tmp_path / str(number)) for number in range(len(specs))]
+    manager.serialize_with_paths(arrays, paths)
+    for read in (shardings, shardings[::-1]):
+        for x, sharding in zip(manager.deserialize_with_paths(read, paths), read, strict=True):
+            np.testing.assert_array_equal(x, X)
+            assert x.sharding == sharding

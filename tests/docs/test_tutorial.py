@@ -1,0 +1,106 @@
+"""The tutorial shows every code line of the stages, and of what watches them, each in one place."""
+
+import ast
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tables import for_each
+
+from benchmarks.lines import code_lines
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs/hooks"))
+
+import source  # noqa: E402
+
+STAGES = ["stage1", "stage2", "stage3", "stage4", "watch"]
+PAGES = sorted((ROOT / "docs/learn").rglob("*.md"))
+
+
+def files_of(stage: str) -> list[str]:
+    package = source.path_of(f"{stage}/")
+    return [f"{stage}/{path.relative_to(package)}" for path in sorted(package.rglob("*.py"))]
+
+
+ALL_FILES = [file for stage in STAGES for file in files_of(stage)]
+
+
+@pytest.fixture(scope="module")
+def shown() -> Counter[tuple[str, int]]:
+    """How often each line of each file is shown."""
+    return Counter(line for page in PAGES for line in source.shown(page.read_text("utf-8")))
+
+
+@for_each("file", [file for stage in STAGES for file in files_of(stage)])
+def test_tutorial_shows_every_code_line_once(file, shown):
+    read = source.Source.read(file)
+    code = sorted(code_lines(read.text))
+    missing = [n for n in code if not shown[file, n]]
+    repeated = [n for n in code if shown[file, n] > 1]
+    assert not missing, report(read, missing, f"{len(missing)} of {len(code)} lines are not shown")
+    assert not repeated, report(read, repeated, f"{len(repeated)} lines are shown twice")
+
+
+def report(read: source.Source, numbers: list[int], what: str) -> str:
+    lines = "\n".join(f"{n:4} {read.lines[n - 1]}" for n in numbers)
+    return f"{read.file}: {what}\n{lines}"
+
+
+@for_each("file", ALL_FILES)
+def test_shown_lines_fit(file):
+    """The module's docstring is not shown."""
+    wrapped = source.Source.wrapped(file)
+    first = wrapped.tree.body[0].end_lineno if wrapped.tree.body else 0
+    assert [line for line in wrapped.lines[first:] if len(line) > source.WIDTH] == []
+
+
+@for_each("file", ALL_FILES)
+def test_shown_program_is_the_real_one(file):
+    assert bare(source.Source.wrapped(file).text) == bare(source.Source.read(file).text)
+
+
+def bare(text: str) -> str:
+    """A program without its docstrings."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | source.DEFINITION) and ast.get_docstring(node):
+            node.body[0] = ast.Pass()
+    return ast.dump(tree)
+
+
+@for_each("page", PAGES, ids=map(str, PAGES))
+def test_pieces_are_short(page):
+    """At most forty lines, as wrapped, unless the block is folded."""
+    for fence in source.FENCE.finditer(page.read_text("utf-8")):
+        file, *items = source.lines_of(fence[3])
+        code = source.excerpt(file, items)
+        assert "folded" in fence[2] or len(code.splitlines()) <= 40, f"{file}: {items}"
+
+
+def test_what_is_shown_of_a_file_is_python():
+    """A method beside what is no part of its class is no line with a wrong margin."""
+    for page in PAGES:
+        for fence in source.FENCE.finditer(page.read_text("utf-8")):
+            file, *items = source.lines_of(fence[3])
+            if not any(".." in item for item in items):  # which may be parts of a statement
+                ast.parse(source.excerpt(file, items))
+
+
+PYTHON = re.compile(r"^( *)```python([^\n]*)\n(.*?)^\1```[ \t]*$", re.M | re.S)
+RUNS = re.compile(r"\b(exec|exercise|check|solution|command)=")
+NEEDS_A_GPU = 'minijax.devices("gpu")'
+
+
+def test_python_on_pages_runs_or_is_real_source():
+    """What is not run when the site is built is cut from a file, or needs what is not there."""
+    told = {
+        (page.relative_to(ROOT), fence[3])
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for fence in PYTHON.finditer(page.read_text("utf-8"))
+        if not RUNS.search(fence[2]) and not fence[3].strip().startswith("--8<--")
+    }
+    assert [each for each in told if NEEDS_A_GPU not in each[1]] == []
+    assert len(told) == 1

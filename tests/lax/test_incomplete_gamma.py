@@ -1,0 +1,58 @@
+"""The incomplete gamma functions are JAX's, and so is how numbers move with the parameter."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+import scipy.special
+from mpmath import mp
+
+import minijax
+
+A, X = np.meshgrid(
+    [0, 1e-3, 0.1, 0.99, 1, 1.5, 3, 50, 1e3, -1, np.nan],
+    [0, 1e-6, 0.3, 0.9, 1, 1.6, 9, 300, np.inf, -2, np.nan],
+)
+
+
+NAMES = ["igamma", "igammac", "igamma_grad_a", "random_gamma_grad"]
+# Each name by day in one dtype, each dtype for two of them.
+CASES = [("igamma", "float64"), ("igammac", "float32")]
+CASES += [("igamma_grad_a", "float64"), ("random_gamma_grad", "float32"), ("igamma", "float16")]
+AT_NIGHT = [case for case in itertools.product(NAMES, ["float32", "float64"]) if case not in CASES]
+CASES += [pytest.param(*case, marks=pytest.mark.nightly) for case in AT_NIGHT]
+
+
+@pytest.mark.newest_jax("igammac-float32")
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_values_are_jaxs(name, dtype):
+    a, x = A.astype(dtype), X.astype(dtype)
+    ours = np.asarray(getattr(minijax.lax, name)(a, x))
+    theirs = np.asarray(jax.jit(getattr(jax.lax, name))(a, x))
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    # Near 0 igammac is what is left of 1.
+    eps = float(np.finfo(dtype).eps)
+    if name == "random_gamma_grad":  # JAX's loses digits where hardly a number is drawn
+        below, above = scipy.special.gammainc(a, x), scipy.special.gammaincc(a, x)
+        is_drawn = np.minimum(below, above) > 1e-9
+        ours, theirs = ours[is_drawn], theirs[is_drawn]
+    np.testing.assert_allclose(ours, theirs, rtol=300 * eps, atol=3 * eps)
+
+
+def test_gradients_are_exact():
+    a, x = np.array([0.1, 1.5, 30.0]), np.array([0.4, 3.0, 28.0])
+
+    @minijax.jit
+    def gradients(a, x):
+        functions = minijax.lax.igamma, minijax.lax.igammac
+        return [minijax.grad(lambda a, x, f=f: f(a, x).sum(), (0, 1))(a, x) for f in functions]
+
+    with mp.workdps(40):
+        by_a = [
+            float(mp.diff(lambda a, x=x: mp.gammainc(a, 0, x, regularized=True), a))
+            for a, x in zip(a, x, strict=True)
+        ]
+    by_a, by_x = np.array(by_a), x ** (a - 1) * np.exp(-x) / scipy.special.gamma(a)
+    for sign, found in zip((1, -1), gradients(a, x), strict=True):
+        np.testing.assert_allclose(found, (sign * by_a, sign * by_x), rtol=1e-10)
