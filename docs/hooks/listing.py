@@ -4,8 +4,11 @@ The functions of the full library are objects that compile what they are called 
 asked what they are as the site is built, not read from the source.
 """
 
+import contextlib
 import importlib
 import inspect
+import itertools
+import operator
 import re
 import textwrap
 import types
@@ -13,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 WIDTH = 80
+SECTION = r"^(Arguments|Returns|Raises|Warns):\n((?:(?: .*)?\n?)*)"
 
 
 def listing(module: str, names: Sequence[str], level: int) -> Iterator[str]:
@@ -34,7 +38,7 @@ def listing(module: str, names: Sequence[str], level: int) -> Iterator[str]:
             yield f"Another name of [`{other}`](#{module}.{other}).\n\n"
             continue
         first[id(value)] = name
-        yield f"{markdown(inspect.getdoc(value) or '')}\n"
+        yield f"{markdown(docstring(value))}\n"
         if isinstance(value, type):
             yield from members(value)
     if others := [name for name in names if name not in documented]:
@@ -120,9 +124,9 @@ def shown_default(default: Any) -> str:
     return "..." if re.search(r" at 0x|^<", text) or len(text) > 40 else text
 
 
-def markdown(docstring: str) -> str:
+def markdown(text: str) -> str:
     """A docstring as Markdown: its sections, the entries of these, and its examples."""
-    parts = re.split(r"^(Arguments|Returns|Raises):\n((?:(?: .*)?\n?)*)", docstring, flags=re.M)
+    parts = re.split(SECTION, text, flags=re.M)
     text = examples(parts[0])
     for title, body, rest in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         text += f"\n\n**{title}**\n\n"
@@ -132,11 +136,47 @@ def markdown(docstring: str) -> str:
 
 
 def entries(body: str) -> str:
-    """`name: what it is`, a line and those indented below it, as a list."""
+    """The entries of a section as a list."""
+    return "\n".join(f"- `{name}`: {says}" for name, says in entries_of(body))
+
+
+def entries_of(body: str) -> list[tuple[str, str]]:
+    """The entries `name: what it is` of a section, each a line and those indented below it."""
     found = re.findall(
         r"^(\S[^:\n]*): ((?:.*\n?)(?:(?: .*)?\n)*)", textwrap.dedent(body) + "\n", re.M
     )
-    return "\n".join(f"- `{name}`: {' '.join(says.split())}" for name, says in found)
+    return [(name, " ".join(says.split())) for name, says in found]
+
+
+def docstring(value: Any) -> str:
+    """The docstring of a value, in which an entry "as in `other`" is replaced by that of `other`.
+
+    There, it may have another name: "as `x` in `other`".
+    """
+
+    def entry(found: re.Match[str]) -> str:
+        names, as_name, other = found.groups()
+        there = documented(named(other, value.__module__))
+        groups = itertools.groupby(names.split(", "), key=lambda name: there[as_name or name])
+        return "".join(f"    {', '.join(group)}: {says}\n" for says, group in groups)
+
+    text = f"{inspect.getdoc(value) or ''}\n"
+    return re.sub(r"^    (\S[^:\n]*): as (?:`(\w+)` )?in `([\w.]+)`\.\n", entry, text, flags=re.M)
+
+
+def documented(value: Any) -> dict[str, str]:
+    """What a docstring says about each parameter and each error."""
+    sections = re.split(SECTION, docstring(value), flags=re.M)[2::3]
+    entries = [entry for body in sections for entry in entries_of(body)]
+    return {name: says for names, says in entries for name in names.split(", ")}
+
+
+def named(name: str, module: str) -> Any:
+    """The value of a dotted name in a docstring of a module: from there, or from `minijax`."""
+    for home in (module, "minijax"):
+        with contextlib.suppress(AttributeError):
+            return operator.attrgetter(name)(importlib.import_module(home))
+    raise AttributeError(f"a docstring of {module} refers to {name}")
 
 
 def prose(body: str) -> str:

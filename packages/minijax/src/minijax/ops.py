@@ -170,7 +170,7 @@ def segment_sum(
         bucket_size: if given, the number of rows to reduce at a time, which reduces rounding
             errors.
         mode: the treatment of ids out of bounds: "drop", the default, or "clip".
-        out_sharding: the division of the result along axes of type `Explicit`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:
         An array with one row for each segment; empty segments are 0.

@@ -434,9 +434,9 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     """The sum over all examples.
 
     Arguments:
-        x: an array or a pytree of arrays. Of a number, the sum is known at once: `psum(1, name)`
-            is the size of the axis, an int.
-        axis_name: the name of the axis, or a tuple of names.
+        x: an array or a pytree of arrays. Of a number, the sum is known at once: `psum(1, name)` is
+            the size of the axis, an int.
+        axis_name: the name of the axis, or a tuple of names of axes treated as one.
         axis_index_groups: None, or along one axis of a mesh, lists of indices; examples communicate
             only with those of their own list.
 
@@ -461,7 +461,14 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
 
 @evaluated_by_library
 def pmean(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
-    """The mean over all examples; the arguments are those of `psum`.
+    """The mean over all examples.
+
+    Arguments:
+        x: an array or a pytree of arrays.
+        axis_name, axis_index_groups: as in `psum`.
+
+    Raises:
+        NameError: as in `psum`.
 
     >>> minijax.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1.0, 2.0, 6.0]))
     Array([-2., -1.,  3.], dtype=float32)
@@ -473,7 +480,14 @@ def pmean(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
 
 @evaluated_by_library
 def pmax(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
-    """The elementwise maximum over all examples; the arguments are those of `psum`.
+    """The elementwise maximum over all examples.
+
+    Arguments:
+        x: an array or a pytree of arrays.
+        axis_name, axis_index_groups: as in `psum`.
+
+    Raises:
+        NameError: as in `psum`.
 
     >>> minijax.vmap(lambda x: x / lax.pmax(x, "i"), axis_name="i")(jnp.array([1.0, 2.0, 4.0]))
     Array([0.25, 0.5 , 1.  ], dtype=float32)
@@ -483,7 +497,14 @@ def pmax(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
 
 @evaluated_by_library
 def pmin(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
-    """The elementwise minimum over all examples; the arguments are those of `psum`.
+    """The elementwise minimum over all examples.
+
+    Arguments:
+        x: an array or a pytree of arrays.
+        axis_name, axis_index_groups: as in `psum`.
+
+    Raises:
+        NameError: as in `psum`.
 
     >>> minijax.vmap(lambda x: x - lax.pmin(x, "i"), axis_name="i")(jnp.array([3.0, 2.0, 4.0]))
     Array([1., 0., 2.], dtype=float32)

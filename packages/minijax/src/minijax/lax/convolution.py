@@ -255,16 +255,15 @@ def conv_general_dilated(
         window_strides: the stride of the kernel along each spatial axis.
         padding: the numbers of zeros before and after each spatial axis; or "SAME", "SAME_LOWER" or
             "VALID".
-        lhs_dilation: the dilation of the input along each spatial axis.
-        rhs_dilation: the dilation of the kernel.
-        dimension_numbers: the meaning of the axes, as for `conv_dimension_numbers`.
+        lhs_dilation: the dilation of the input along each spatial axis; None: 1.
+        rhs_dilation: the dilation of the kernel; None: 1.
+        dimension_numbers: the meaning of the axes, as for `conv_dimension_numbers`; None: batch and
+            features come first, then the spatial axes.
         feature_group_count: the number of groups into which to divide the input features, each with
             its own output features.
         batch_group_count: the number of groups into which to divide the batch, each with its own
             output features.
-        precision: the precision of the products, a `lax.Precision`.
-        preferred_element_type: the dtype of the sums and of the result.
-        out_sharding: the division of the result along axes of type `Explicit`.
+        precision, preferred_element_type, out_sharding: as in `dot_general`.
 
     Raises:
         TypeError, ValueError: the arguments are inconsistent.
@@ -674,6 +673,11 @@ def conv(
 ) -> Array:
     """`conv_general_dilated` with strides and padding only.
 
+    Arguments:
+        lhs, rhs, window_strides: as in `conv_general_dilated`.
+        padding: "SAME", "SAME_LOWER" or "VALID".
+        precision, preferred_element_type: as in `conv_general_dilated`.
+
     >>> signal, kernel = jnp.array([[[0.0, 1.0, 4.0, 9.0]]]), jnp.array([[[-1.0, 1.0]]])
     >>> lax.conv(signal, kernel, window_strides=(1,), padding="VALID")
     Array([[[1., 3., 5.]]], dtype=float32)
@@ -709,6 +713,10 @@ def conv_with_general_padding(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """`conv_general_dilated` with strides, padding and dilations only.
+
+    Arguments:
+        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation: as in `conv_general_dilated`.
+        precision, preferred_element_type: as in `conv_general_dilated`.
 
     >>> signal, kernel = jnp.arange(5.0).reshape(1, 1, 5), jnp.ones((1, 1, 3))
     >>> lax.conv_with_general_padding(signal, kernel, (1,), [(1, 1)], None, None)
@@ -758,12 +766,13 @@ def conv_transpose(
         strides: those of the convolution to transpose, for each spatial axis.
         padding: "SAME" or "VALID", as for that convolution; or pairs, of zeros put before and after
             the input.
-        rhs_dilation: the dilation of the kernel.
+        rhs_dilation: the dilation of the kernel; None: 1.
         dimension_numbers: the meaning of the axes; by default features come last, with the kernel's
             input features before its output features.
         transpose_kernel: whether the kernel is that of the convolution to transpose: then it is
             flipped, and its input and output features are swapped.
         precision: the precision of the products, a `lax.Precision`.
+        precision, preferred_element_type: as in `dot_general`.
         preferred_element_type: the dtype of the sums and of the result.
         use_consistent_padding: whether pairs, too, are the padding of the convolution to transpose.
 
@@ -846,8 +855,16 @@ def conv_general_dilated_patches(
 ) -> Array:
     """Extract the patches that a kernel of shape `filter_shape` covers, as features of the result.
 
-    The arguments are those of `conv_general_dilated`. The result has one feature for each input
-    feature and element of the kernel.
+    The result has one feature for each input feature and element of the kernel.
+
+    Arguments:
+        lhs: as in `conv_general_dilated`.
+        filter_shape: the spatial shape of the kernel.
+        window_strides, padding, lhs_dilation, rhs_dilation: as in `conv_general_dilated`.
+        dimension_numbers, precision, preferred_element_type: as in `conv_general_dilated`.
+
+    Raises:
+        ValueError: `filter_shape` does not have one size for each spatial axis.
 
     >>> signal = jnp.arange(5.0).reshape(1, 1, 5)
     >>> lax.conv_general_dilated_patches(signal, (3,), (1,), "VALID")
@@ -900,11 +917,12 @@ def conv_general_dilated_local(
     """A convolution with a different kernel at each position.
 
     Arguments:
+        lhs: as in `conv_general_dilated`.
         rhs: the kernels: an axis of output features, one of the features of
             `conv_general_dilated_patches`, and spatial axes as large as those of the result.
+        window_strides, padding: as in `conv_general_dilated`.
         filter_shape: the spatial shape of the kernels.
-
-    The others are those of `conv_general_dilated`.
+        lhs_dilation, rhs_dilation, dimension_numbers, precision: as in `conv_general_dilated`.
 
     >>> signal, kernels = jnp.ones((1, 1, 4)), jnp.arange(6.0).reshape(1, 2, 3)
     >>> lax.conv_general_dilated_local(signal, kernels, (1,), "VALID", filter_shape=(2,))

@@ -343,7 +343,8 @@ cumprod = _cumulative(
     "cumprod",
     """The products of the elements up to each element.
 
-    The arguments are those of `cumsum`.
+    Arguments:
+        operand, axis, reverse: as in `cumsum`.
 
     >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
@@ -359,7 +360,8 @@ cummax = _cumulative(
     "cummax",
     """The largest of the elements up to each element.
 
-    The arguments are those of `cumsum`.
+    Arguments:
+        operand, axis, reverse: as in `cumsum`.
 
     >>> lax.cummax(jnp.array([1, 3, 2, 5]))
     Array([1, 3, 3, 5], dtype=int32)
@@ -374,7 +376,8 @@ cummin = _cumulative(
     "cummin",
     """The smallest of the elements up to each element.
 
-    The arguments are those of `cumsum`.
+    Arguments:
+        operand, axis, reverse: as in `cumsum`.
 
     >>> lax.cummin(jnp.array([5, 3, 4, 1, 2]), reverse=True)
     Array([1, 1, 1, 1, 2], dtype=int32)
@@ -389,7 +392,8 @@ cumlogsumexp = _cumulative(
     "cumlogsumexp",
     """`log(sum(exp(x)))` of the elements up to each element.
 
-    The arguments are those of `cumsum`.
+    Arguments:
+        operand, axis, reverse: as in `cumsum`.
 
     >>> lax.cumlogsumexp(jnp.array([-1e3, 0.0, 1e3]))
     Array([-1000.,     0.,  1000.], dtype=float32)

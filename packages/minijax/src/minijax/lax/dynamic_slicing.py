@@ -342,6 +342,18 @@ def dynamic_slice_in_dim(
 ) -> Array:
     """`dynamic_slice` of `slice_size` elements along one axis.
 
+    Arguments:
+        operand: the array.
+        start_index: the index at which the slice begins.
+        slice_size: its size along the axis.
+        axis: the axis.
+        allow_negative_indices: whether a negative index counts from the end; otherwise it is moved
+            to 0.
+
+    Raises:
+        TypeError: the index is not an integer, or the size exceeds that of the axis.
+        ValueError: there is no such axis.
+
     >>> lax.dynamic_slice_in_dim(jnp.arange(12).reshape(2, 6), 3, 2, axis=1)
     Array([[ 3,  4],
            [ 9, 10]], dtype=int32)
@@ -365,6 +377,14 @@ def dynamic_update_slice_in_dim(
 ) -> Array:
     """`dynamic_update_slice` along one axis, from `start_index` on.
 
+    Arguments:
+        operand, update: as in `dynamic_update_slice`.
+        start_index, axis, allow_negative_indices: as in `dynamic_slice_in_dim`.
+
+    Raises:
+        TypeError: the index is not an integer, or `update` does not match `operand`.
+        ValueError: there is no such axis.
+
     >>> lax.dynamic_update_slice_in_dim(jnp.zeros(5), jnp.array([7.0, 8.0]), 2, axis=0)
     Array([0., 0., 7., 8., 0.], dtype=float32)
     """
@@ -385,7 +405,18 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Take the element at one index of an axis, which is kept with size 1 if `keepdims`.
+    """Take the element at one index of an axis.
+
+    Arguments:
+        operand: the array.
+        index: the index; one out of bounds is moved inside.
+        axis: the axis.
+        keepdims: whether to keep the axis, with size 1.
+        allow_negative_indices: as in `dynamic_slice_in_dim`.
+
+    Raises:
+        TypeError: the index is not an integer.
+        ValueError: there is no such axis.
 
     >>> lax.dynamic_index_in_dim(jnp.array([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
     Array([2, 4], dtype=int32)
@@ -405,7 +436,16 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """`operand` with `update`, with or without that axis, at one index of an axis.
+    """`operand` with `update` at one index of an axis.
+
+    Arguments:
+        operand: the array.
+        update: an array of the other axes of `operand`, or of all, with size 1 along `axis`.
+        index, axis, allow_negative_indices: as in `dynamic_index_in_dim`.
+
+    Raises:
+        TypeError: the index is not an integer, or `update` does not match `operand`.
+        ValueError: there is no such axis.
 
     >>> lax.dynamic_update_index_in_dim(jnp.zeros(4), 5.0, 2, axis=0)
     Array([0., 0., 5., 0.], dtype=float32)

@@ -88,7 +88,14 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
 
 @operation(static="out_dtype")
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """`x * y`; of the dtype `out_dtype`, if given, to which both are converted first.
+    """`x * y`.
+
+    Arguments:
+        x, y: arrays of one shape and dtype, or numbers.
+        out_dtype: the dtype to which both are converted first; None: their own.
+
+    Raises:
+        TypeError: shapes or dtypes differ.
 
     >>> lax.mul(jnp.array([1.0, 2.0]), 2.5)
     Array([2.5, 5. ], dtype=float32)
@@ -297,6 +304,10 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 @operation
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where `pred` is true, else `on_false`, element by element.
+
+    Arguments:
+        pred: booleans, in the shape of the others or a scalar.
+        on_true, on_false: the arrays to choose from.
 
     Raises:
         TypeError: the two differ in dtype or shape, or `pred` is neither boolean nor integer.
@@ -843,6 +854,11 @@ reduce_precision_p = Primitive("reduce_precision")
 @operation(static=("exponent_bits", "mantissa_bits"))
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """`operand` rounded to a float with these numbers of bits, in its own dtype.
+
+    Arguments:
+        operand: the array.
+        exponent_bits: the number of bits of the exponent.
+        mantissa_bits: the number of bits of the mantissa.
 
     Raises:
         TypeError: `operand` is not real.

@@ -317,6 +317,10 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
     It is differentiable in `x` only.
 
+    Arguments:
+        a, b: the positive parameters.
+        x: the upper limit of the integral, from 0 to 1.
+
     >>> f"{lax.betainc(2.0, 2.0, 0.5):.3f}", f"{lax.betainc(1.0, 1.0, 0.25):.3f}"
     ('0.500', '0.250')
     """

@@ -114,10 +114,10 @@ def dot_general(
         rhs: the right operand.
         dimension_numbers: a pair of pairs, `((lhs_contracting, rhs_contracting), (lhs_batch,
             rhs_batch))`.
-        precision: a `lax.Precision` or its name, a pair of these, or a `lax.DotAlgorithm`.
-        preferred_element_type: the dtype of the sums and of the result; that of the operands by
-            default.
-        out_sharding: the division of the result along axes of type `Explicit`.
+        precision: a `lax.Precision` or its name, a pair of these, or a `lax.DotAlgorithm`; None: as
+            `default_matmul_precision` says.
+        preferred_element_type: the dtype of the sums and of the result; None: that of the operands.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:
         An array whose axes are the batch axes, the other axes of `lhs`, the other axes of `rhs`.
@@ -149,6 +149,13 @@ def dot(
 ) -> Array:
     """The product of vectors or matrices; with `dimension_numbers` it is `dot_general`.
 
+    Arguments:
+        lhs: the left operand.
+        rhs: the right operand.
+        dimension_numbers: as in `dot_general`; None contracts the last axis of `lhs` with the first
+            of `rhs`.
+        precision, preferred_element_type, out_sharding: as in `dot_general`.
+
     Raises:
         TypeError: without `dimension_numbers`, an operand has neither one axis nor two, or the
             sizes of the contracted axes differ.
@@ -171,6 +178,10 @@ def dot(
 @operation(static="precision")
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """The matrix products of the last two axes, for each index of the axes before these.
+
+    Arguments:
+        lhs, rhs: arrays of matrices, along the last two axes.
+        precision: as in `dot_general`.
 
     Raises:
         TypeError: operands have fewer than two axes, or differ in the sizes of the leading ones.
@@ -282,7 +293,7 @@ def ragged_dot_general(
         precision: as for `dot`.
         preferred_element_type: the dtype of the result.
         group_offset: must be None.
-        out_sharding: the division of the result along axes of type `Explicit`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:
         An array with the shape of `dot_general`'s result, without the axis of groups of `rhs`, or
@@ -369,7 +380,7 @@ def ragged_dot(
         precision: as for `dot`.
         preferred_element_type: the dtype of the result.
         group_offset: must be None.
-        out_sharding: the division of the result along axes of type `Explicit`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:
         An array of shape (m, n).

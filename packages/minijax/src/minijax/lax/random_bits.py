@@ -60,6 +60,7 @@ def rng_bit_generator(
         shape: the shape of the bits.
         dtype: an unsigned integer.
         algorithm: one of `RandomAlgorithm`; the default one depends on the device.
+        out_sharding: the sharding of the bits over mesh axes of type `Explicit`.
 
     Returns:
         The next state, and the bits. Under `vmap` over states, the bits of all of them come from

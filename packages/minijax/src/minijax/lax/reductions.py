@@ -56,6 +56,15 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over the axes `axes`, in the dtype of `operand`.
 
+    Arguments:
+        operand: the array.
+        axes: the axes to reduce.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
+
+    Raises:
+        ValueError: there is no such axis, or sums in 16 bits are disabled by
+            `allow_f16_reductions`.
+
     >>> lax.reduce_sum(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([ 9, 11], dtype=int32)
     """
@@ -132,6 +141,12 @@ reduce_max = reduction(
 
     Complex numbers are ordered by real part, then by imaginary part.
 
+    Arguments:
+        operand, axes, out_sharding: as in `reduce_sum`.
+
+    Raises:
+        ValueError: there is no such axis.
+
     >>> lax.reduce_max(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([8, 9], dtype=int32)
     """,
@@ -146,6 +161,12 @@ reduce_min = reduction(
     """The smallest element along `axes`. Elements that tie share its derivative.
 
     Complex numbers are ordered by real part, then by imaginary part.
+
+    Arguments:
+        operand, axes, out_sharding: as in `reduce_sum`.
+
+    Raises:
+        ValueError: there is no such axis.
 
     >>> lax.reduce_min(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([1, 2], dtype=int32)
@@ -310,7 +331,7 @@ def reduce(
         computation: function from two elements, in the structure of `operands`, to one: a function
             of this module, such as `lax.add`, or any other function of scalars.
         dimensions: the axes to reduce.
-        out_sharding: the division of each result along axes of type `Explicit`.
+        out_sharding: the sharding of each result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: shapes or dtypes differ, or `computation` returns other types than it takes.
@@ -518,6 +539,15 @@ argmin_p = Primitive("argmin")
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the first largest element along `axis`; the first NaN counts as largest.
 
+    Arguments:
+        operand: the array.
+        axis: the axis to search.
+        index_dtype: the integer dtype of the result.
+
+    Raises:
+        TypeError: `index_dtype` is not an integer dtype.
+        ValueError: there is no such axis, or it has no elements.
+
     >>> lax.argmax(jnp.array([[1, 9], [8, 2]]), 1, jnp.int32)
     Array([1, 0], dtype=int32)
     """
@@ -527,6 +557,12 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 @operation(static=("axis", "index_dtype"))
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the first smallest element along `axis`; the first NaN counts as smallest.
+
+    Arguments:
+        operand, axis, index_dtype: as in `argmax`.
+
+    Raises:
+        TypeError, ValueError: as in `argmax`.
 
     >>> lax.argmin(jnp.array([[1, 9], [8, 2]]), 1, jnp.int32)
     Array([0, 1], dtype=int32)

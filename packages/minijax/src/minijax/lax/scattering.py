@@ -429,8 +429,8 @@ scatter = _scatter(
         mode: a `GatherScatterMode` or its name; "drop" by default.
 
     Raises:
-        TypeError: numbers, shapes and dtypes do not fit.
-        ValueError: indices are no integers.
+        TypeError: dimension numbers, shapes and dtypes do not match.
+        ValueError: indices are not integers.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
@@ -445,7 +445,12 @@ scatter_add = _scatter(
     scatter_add_p,
     """`operand` with updates added.
 
-    The arguments are those of `scatter`.
+    Arguments:
+        operand, scatter_indices, updates, dimension_numbers: as in `scatter`.
+        indices_are_sorted, unique_indices, mode: as in `scatter`.
+
+    Raises:
+        TypeError, ValueError: as in `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
@@ -479,7 +484,12 @@ scatter_mul = _scatter(
     scatter_mul_p,
     """`operand` multiplied by updates.
 
-    The arguments are those of `scatter`.
+    Arguments:
+        operand, scatter_indices, updates, dimension_numbers: as in `scatter`.
+        indices_are_sorted, unique_indices, mode: as in `scatter`.
+
+    Raises:
+        TypeError, ValueError: as in `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
@@ -530,7 +540,12 @@ scatter_min = _scatter(
     scatter_min_p,
     """The smaller of each element of `operand` and the updates for it.
 
-    The arguments are those of `scatter`.
+    Arguments:
+        operand, scatter_indices, updates, dimension_numbers: as in `scatter`.
+        indices_are_sorted, unique_indices, mode: as in `scatter`.
+
+    Raises:
+        TypeError, ValueError: as in `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
@@ -545,7 +560,12 @@ scatter_max = _scatter(
     scatter_max_p,
     """The larger of each element of `operand` and the updates for it.
 
-    The arguments are those of `scatter`.
+    Arguments:
+        operand, scatter_indices, updates, dimension_numbers: as in `scatter`.
+        indices_are_sorted, unique_indices, mode: as in `scatter`.
+
+    Raises:
+        TypeError, ValueError: as in `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> x, indices = jnp.array([3.0, 4.0, 5.0]), jnp.array([[0], [2]])
@@ -559,7 +579,12 @@ scatter_sub = _function(
     "scatter_sub",
     """`operand` with updates subtracted.
 
-    The arguments are those of `scatter`.
+    Arguments:
+        operand, scatter_indices, updates, dimension_numbers: as in `scatter`.
+        indices_are_sorted, unique_indices, mode: as in `scatter`.
+
+    Raises:
+        TypeError, ValueError: as in `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_sub(jnp.zeros(3), jnp.array([[0], [2], [2]]), jnp.ones(3), numbers)

@@ -66,6 +66,15 @@ def reduce_window_shape_tuple(
 ) -> Shape:
     """The result shape of `reduce_window` for these arguments.
 
+    Arguments:
+        operand_shape: the shape of the operand.
+        window_dimensions, window_strides: as in `lax.reduce_window`.
+        padding: the numbers of elements to add before and after, for each axis.
+        base_dilation, window_dilation: as in `lax.reduce_window`.
+
+    Raises:
+        ValueError: a stride is not positive.
+
     >>> reduce_window_shape_tuple((6,), (2,), (2,), [(0, 0)])
     (3,)
     """
@@ -129,6 +138,13 @@ def conv_general_shape_tuple(
 ) -> Shape:
     """The result shape of `conv_general_dilated` for these arguments.
 
+    Arguments:
+        lhs_shape, rhs_shape: the shapes of the input and of the kernel.
+        window_strides, padding, dimension_numbers: as in `lax.conv_general_dilated`.
+
+    Raises:
+        TypeError, ValueError: as in `lax.conv_general_dilated`.
+
     >>> conv_general_shape_tuple((1, 8, 3), (3, 3, 5), (2,), "SAME", ("NHC", "HIO", "NHC"))
     (1, 4, 5)
     """
@@ -151,6 +167,11 @@ def conv_transpose_shape_tuple(
     dimension_numbers: Any,
 ) -> Shape:
     """The result shape of `conv_transpose` for these arguments.
+
+    Arguments:
+        lhs_shape, rhs_shape: the shapes of the input and of the kernel.
+        window_strides: as `strides` in `lax.conv_transpose`.
+        padding, dimension_numbers: as in `lax.conv_transpose`.
 
     >>> lax.conv_transpose_shape_tuple((1, 4, 3), (2, 3, 5), (2,), "VALID", ("NHC", "HIO", "NHC"))
     (1, 8, 5)

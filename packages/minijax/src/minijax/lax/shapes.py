@@ -62,9 +62,17 @@ def full(
     *,
     sharding: Sharding | None = None,
 ) -> Array:
-    """An array filled with the number `fill_value`, of its dtype unless another is given.
+    """An array filled with a number.
 
-    `sharding` says where it lies; by default on the default device.
+    Arguments:
+        shape: the shape of the result, an int or a sequence of ints.
+        fill_value: the number.
+        dtype: the dtype of the result; None: that of `fill_value`.
+        sharding: where the result lies; None: on the default device.
+
+    Raises:
+        TypeError: a size is negative, `fill_value` is not a scalar, or it is complex and `dtype` is
+            not.
 
     >>> lax.full((2, 2), 7.0)
     Array([[7., 7.],
@@ -94,8 +102,12 @@ def full_like(
 ) -> Array:
     """An array of the shape and type of `x`, weak as that is, unless others are given.
 
-    `x` may be a `ShapeDtypeStruct`. `sharding` says where the result lies; by default where `x`
-    does, if it has the shape of `x`.
+    Arguments:
+        x: an array, or a `ShapeDtypeStruct`.
+        fill_value: the number.
+        dtype: the dtype of the result; None: that of `x`.
+        shape: the shape of the result; None: that of `x`.
+        sharding: where the result lies; None: where `x` lies, if the result has its shape.
 
     >>> lax.full_like(jnp.array([1, 2], jnp.int8), 7)
     Array([7, 7], dtype=int8)
@@ -185,6 +197,12 @@ def broadcasted_iota(
 ) -> Array:
     """The array of `shape` in which each element is its index along the axis `dimension`.
 
+    Arguments:
+        dtype: the dtype of the result.
+        shape: the shape of the result, an int or a sequence of ints.
+        dimension: the axis along which the elements count.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
+
     >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
@@ -211,7 +229,10 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
     """An array of zeros, for use when only shape and dtype matter.
 
-    `out_sharding` says where it lies, by axes of type `Explicit`.
+    Arguments:
+        shape: the shape of the result, an int or a sequence of ints.
+        dtype: the dtype of the result.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     >>> lax.empty((2, 3), jnp.float32).shape
     (2, 3)
@@ -230,7 +251,16 @@ def reshape(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """`operand` with another shape of the same size; its axes first permuted by `dimensions`.
+    """`operand` with another shape of the same size.
+
+    Arguments:
+        operand: the array.
+        new_sizes: the shape of the result.
+        dimensions: the order of the axes of `operand` in which to read it; None: as they are.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
+
+    Raises:
+        ShapeMismatchError: the sizes differ.
 
     >>> lax.reshape(jnp.arange(6), (2, 3))
     Array([[0, 1, 2],
@@ -333,6 +363,11 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
     The bounds work as in Python's slices.
 
+    Arguments:
+        operand: the array.
+        start_dimension: the first axis to merge.
+        stop_dimension: the axis after the last one; None: the number of axes.
+
     Raises:
         ValueError: the second comes before the first.
 
@@ -367,6 +402,14 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
 @operation(static=("sizes", "out_sharding"))
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """`operand` broadcast along new leading axes of these sizes.
+
+    Arguments:
+        operand: the array.
+        sizes: the sizes of the new axes.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
+
+    Raises:
+        TypeError: a size is negative.
 
     >>> lax.broadcast(jnp.array([1, 2]), (3,))
     Array([[1, 2],
@@ -409,6 +452,15 @@ def broadcast_in_dim(
     out_sharding: Any = None,
 ) -> Array:
     """`operand` broadcast to `shape`; its axes become the axes `broadcast_dimensions`.
+
+    Arguments:
+        operand: the array.
+        shape: the shape of the result.
+        broadcast_dimensions: the axis of the result for each axis of `operand`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
+
+    Raises:
+        TypeError: a size is neither 1 nor that of its axis in `shape`, or the axes do not exist.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],

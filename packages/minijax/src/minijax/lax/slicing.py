@@ -131,7 +131,19 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """`slice` along one axis; None means its beginning or end, and negatives count from the end.
+    """`slice` along one axis.
+
+    Arguments:
+        operand: the array.
+        start_index: where the slice begins; negative ones count from the end. None: the first
+            index.
+        limit_index: where it ends, exclusive; negative ones count from the end. None: the end.
+        stride: the step between indices.
+        axis: the axis.
+
+    Raises:
+        TypeError: the axis has no such elements.
+        ValueError: there is no such axis.
 
     >>> lax.slice_in_dim(jnp.arange(12).reshape(3, 4), 0, -1, stride=2, axis=1)
     Array([[ 0,  2],
@@ -152,7 +164,13 @@ def slice_in_dim(
 
 @operation(static=("index", "axis", "keepdims"))
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """Take the element at one index of an axis, which is kept with size 1 if `keepdims`.
+    """Take the element at one index of an axis.
+
+    Arguments:
+        operand: the array.
+        index: the index; negative ones count from the end.
+        axis: the axis.
+        keepdims: whether to keep the axis, with size 1.
 
     Raises:
         ValueError: the axis has no such index.
@@ -398,9 +416,14 @@ split_p = Primitive("split")
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """The consecutive parts of `operand` with these sizes along `axis`.
 
+    Arguments:
+        operand: the array.
+        sizes: the size of each part.
+        axis: the axis to split.
+
     Raises:
-        ValueError: the sizes do not add up to that of `operand`, or one is negative, or there is
-            no such axis.
+        ValueError: the sizes do not add up to that of `operand`, or one is negative, or there is no
+            such axis.
 
     >>> import minijax.numpy as jnp
     >>> split(jnp.arange(3), (1, 2))

@@ -90,6 +90,14 @@ def sort_key_val(
 ) -> tuple[Array, Array]:
     """The pair of sorted `keys`, and `values` in the same order.
 
+    Arguments:
+        keys: the array to sort.
+        values: an array of the same shape.
+        dimension, is_stable: as in `sort`.
+
+    Raises:
+        TypeError: shapes differ.
+
     >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
     (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
@@ -222,7 +230,11 @@ declare(
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
     """The `k` largest elements along an axis, the largest first, and their indices.
 
-    Equal elements keep their order, whatever `is_stable`.
+    Arguments:
+        operand: the array, not complex.
+        k: the number of elements.
+        axis: the axis.
+        is_stable: makes no difference: equal elements keep their order.
 
     Raises:
         ValueError: there are not `k` elements, or there is no such axis; or `operand` is complex.
@@ -299,7 +311,15 @@ def approx_max_k(
 ) -> list[Array]:
     """The `k` largest elements along an axis, and their indices.
 
-    Approximations are allowed; here they are exact, whatever `recall_target`.
+    Approximations are allowed; here they are exact.
+
+    Arguments:
+        operand: floats.
+        k: the number of elements.
+        reduction_dimension: the axis.
+        recall_target: the wanted share of true results; the results are exact for every target.
+        reduction_input_size_override: ignored.
+        aggregate_to_topk: must be True.
 
     Raises:
         NotImplementedError: more than `k` are requested, by `aggregate_to_topk=False`.
@@ -321,7 +341,16 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> list[Array]:
-    """The `k` smallest elements along an axis, and their indices; otherwise as `approx_max_k`.
+    """The `k` smallest elements along an axis, and their indices.
+
+    Approximations are allowed; here they are exact.
+
+    Arguments:
+        operand, k, reduction_dimension, recall_target: as in `approx_max_k`.
+        reduction_input_size_override, aggregate_to_topk: as in `approx_max_k`.
+
+    Raises:
+        NotImplementedError, ValueError: as in `approx_max_k`.
 
     >>> lax.approx_min_k(jnp.array([3.0, 1.0, 4.0, 2.0, 5.0]), 2)
     [Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32)]

@@ -463,7 +463,7 @@ def one_hot(
         num_classes: the number of classes.
         dtype: the dtype of the result; the default float dtype if not given.
         axis: the position of the class axis in the result.
-        out_sharding: the division of the result along axes of type `Explicit`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],

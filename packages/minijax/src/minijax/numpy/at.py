@@ -68,7 +68,7 @@ class _IndexUpdateRef:
     - unique_indices: a promise that no index occurs twice.
     - mode: the treatment of indices out of bounds. Updates are dropped ("drop", the default) or
       go to the nearest element ("clip"); "promise_in_bounds" says there are none.
-    - out_sharding: the division of the result along axes of type `Explicit`, where it is open.
+    - out_sharding: the sharding of the result over mesh axes of type `Explicit`, where it is open.
     - wrap_negative_indices: whether negative indices count from the end.
 
     They raise TypeError or IndexError if the index is invalid, ValueError if values do not

@@ -63,13 +63,13 @@ def array(
     Arguments:
         object: a number, an array of any library, or lists and tuples of these, nested to any
             depth.
-        dtype: the dtype of the result; by default that of `object`.
-        copy: whether the result is in memory of its own, also where `object` is an Array, so that
-            a donation of one leaves the other.
+        dtype: the dtype of the result; None: that of `object`.
+        copy: whether the result is in memory of its own, also where `object` is an Array, so that a
+            donation of one leaves the other.
         order: must be "K" or None: XLA decides the memory layout of an Array.
         ndmin: the minimum number of axes of the result; missing ones are added in front.
-        device: a device or a sharding, where the result lies.
-        out_sharding: the same, by axes of type `Explicit`.
+        device: a device or a sharding, where the result lies; None: the default device.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `object` holds anything else.
@@ -161,7 +161,14 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`a` as an Array, without a copy if possible or unless `copy`. The arguments are `array`'s.
+    """`a` as an Array, without a copy if possible or unless `copy`.
+
+    Arguments:
+        a: as `object` in `array`.
+        dtype: the dtype of the result; None: that of `a`.
+        order: as in `array`.
+        copy: whether to copy also an Array, into memory of its own.
+        device, out_sharding: as in `array`.
 
     >>> x = jnp.arange(3)
     >>> jnp.asarray(x) is x, jnp.asarray([1, 2.5])
@@ -183,6 +190,14 @@ def zeros(
 ) -> Array:
     """An array of zeros.
 
+    Arguments:
+        shape: the shape of the result, an int or a sequence of ints.
+        dtype: the dtype of the result; None: the default float.
+        device, out_sharding: as in `array`.
+
+    Raises:
+        TypeError: a size is negative.
+
     >>> jnp.zeros((2, 2)), jnp.zeros(2, dtype=bool)
     (Array([[0., 0.],
            [0., 0.]], dtype=float32), Array([False, False], dtype=bool))
@@ -202,6 +217,12 @@ def ones(
 ) -> Array:
     """An array of ones.
 
+    Arguments:
+        shape, dtype, device, out_sharding: as in `zeros`.
+
+    Raises:
+        TypeError: a size is negative.
+
     >>> jnp.ones((2, 2)), jnp.ones(2, dtype=jnp.int8)
     (Array([[1., 1.],
            [1., 1.]], dtype=float32), Array([1, 1], dtype=int8))
@@ -220,7 +241,17 @@ def full(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array filled with `fill_value`, a number or an array that broadcasts to `shape`.
+    """An array filled with `fill_value`.
+
+    Arguments:
+        shape: the shape of the result, an int or a sequence of ints.
+        fill_value: a number, or an array that broadcasts to `shape`.
+        dtype: the dtype of the result; None: that of `fill_value`.
+        device, out_sharding: as in `array`.
+
+    Raises:
+        TypeError: a size is negative.
+        ShapeMismatchError: `fill_value` does not broadcast to `shape`.
 
     >>> jnp.full((2, 2), 7), jnp.full(2, jnp.inf)
     (Array([[7, 7],
@@ -240,7 +271,8 @@ def zeros_like(
 ) -> Array:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
-    `a` is an array, or anything with a shape and a dtype, such as a `ShapeDtypeStruct`.
+    Arguments:
+        a, dtype, shape, device, out_sharding: as in `full_like`.
 
     >>> jnp.zeros_like(jnp.array([[5, 6]]))
     Array([[0, 0]], dtype=int32)
@@ -257,7 +289,10 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Ones with the shape and dtype of `a`, an array or its type, unless others are given.
+    """Ones with the shape and dtype of `a`, unless others are given.
+
+    Arguments:
+        a, dtype, shape, device, out_sharding: as in `full_like`.
 
     >>> jnp.ones_like(jnp.array([[5, 6]]))
     Array([[1, 1]], dtype=int32)
@@ -277,7 +312,14 @@ def full_like(
 ) -> Array:
     """An array filled with `fill_value`, in the shape and dtype of `a`, unless others are given.
 
-    `a` is an array, or anything with a shape and a dtype, such as a `ShapeDtypeStruct`.
+    Arguments:
+        a: an array, or anything with a shape and a dtype, such as a `ShapeDtypeStruct`.
+        fill_value: a number, or an array that broadcasts to the shape.
+        dtype: the dtype of the result; None: that of `a`.
+        shape: the shape of the result; None: that of `a`.
+        device: a device or a sharding, where the result lies; None: where `a` lies, if the result
+            has its shape.
+        out_sharding: as in `array`.
 
     >>> jnp.full_like(jnp.arange(3), 7), jnp.full_like(jnp.arange(2), 0.5, dtype=jnp.float32)
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))
@@ -295,6 +337,12 @@ def empty(
 ) -> Array:
     """An array with unspecified elements, which are in fact zeros.
 
+    Arguments:
+        shape, dtype, device, out_sharding: as in `zeros`.
+
+    Raises:
+        TypeError: a size is negative.
+
     >>> jnp.empty((2, 3)).shape
     (2, 3)
     """
@@ -310,6 +358,14 @@ def empty_like(
     device: Any = None,
 ) -> Array:
     """As `empty`, in the shape and dtype of `prototype`, unless others are given.
+
+    Arguments:
+        prototype: as `a` in `full_like`.
+        dtype, shape, device: as in `full_like`.
+        dtype: the dtype of the result; None: that of `prototype`.
+        shape: the shape of the result; None: that of `prototype`.
+        device: a device or a sharding, where the result lies; None: where `prototype` lies, if the
+            result has its shape.
 
     >>> jnp.empty_like(jnp.arange(3)).dtype
     dtype('int32')
@@ -360,6 +416,13 @@ def eye(
 ) -> Array:
     """The matrix of `N` rows and `M` columns with ones on its `k`-th diagonal, zeros elsewhere.
 
+    Arguments:
+        N: the number of rows.
+        M: the number of columns; None: `N`.
+        k: the index of the diagonal; 0 is the main one, positive ones lie above it.
+        dtype: the dtype of the result; None: the default float.
+        device: as in `array`.
+
     >>> jnp.eye(2), jnp.eye(2, 3, k=1)
     (Array([[1., 0.],
            [0., 1.]], dtype=float32), Array([[0., 1., 0.],
@@ -389,6 +452,13 @@ def arange(
     out_sharding: Any = None,
 ) -> Array:
     """The numbers from `start` in steps of `step` up to `stop`, exclusive; or 0 up to `start`.
+
+    Arguments:
+        start: the first number; without `stop` the limit, and the first number is 0.
+        stop: the limit, exclusive.
+        step: the step; None: 1.
+        dtype: the dtype of the result; None: that of the numbers.
+        device, out_sharding: as in `array`.
 
     Raises:
         TypeError: an argument is not a number, or is traced.
@@ -449,7 +519,7 @@ def linspace(
         retstep: whether to return the spacing, too, in a pair.
         dtype: the dtype of the result; a float by default.
         axis: the position of the new axis in the result.
-        device: a device or a sharding, where the result lies.
+        device: as in `array`.
 
     Raises:
         ValueError: `num` is negative.
@@ -512,7 +582,15 @@ def logspace(
 ) -> Array:
     """`base` to the power of `num` evenly spaced numbers from `start` to `stop`.
 
-    The other arguments are those of `linspace`.
+    Arguments:
+        start: the first exponent, or an array of first exponents.
+        stop: the last exponent, or an array of them.
+        num, endpoint: as in `linspace`.
+        base: the base, or an array that broadcasts to the exponents.
+        dtype, axis: as in `linspace`.
+
+    Raises:
+        ValueError: `num` is negative.
 
     >>> jnp.logspace(0, 4, 5, base=2).round(2)
     Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
@@ -535,7 +613,11 @@ def geomspace(
 ) -> Array:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
-    The other arguments are those of `linspace`.
+    Arguments:
+        start, stop, num, endpoint, dtype, axis: as in `linspace`.
+
+    Raises:
+        ValueError: `num` is negative.
 
     >>> jnp.geomspace(1.0, 16.0, 5).round(2)
     Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
@@ -575,6 +657,11 @@ def _magnitude(x: Any) -> Any:
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of the powers of a vector: `N` columns, the highest power first.
 
+    Arguments:
+        x: the vector.
+        N: the number of columns; None: the size of `x`.
+        increasing: whether to begin with the power 0.
+
     Raises:
         ValueError: `x` is not a vector, or `N` negative.
 
@@ -609,7 +696,11 @@ set_printoptions = np.set_printoptions
 
 @evaluated_by_library
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Array:
-    """Load a file written by `save` or `savez`: an Array, or numpy's archive. Arguments as numpy's.
+    """Load a file written by `save` or `savez`: an Array, or numpy's archive.
+
+    Arguments:
+        file: the file, or its path.
+        args, kwargs: further arguments of `np.load`.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -626,7 +717,16 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
 
 @evaluated_by_library
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
-    """An Array of the numbers in a buffer of bytes. The arguments are numpy's.
+    """An Array of the numbers in a buffer of bytes.
+
+    Arguments:
+        buffer: an object with Python's buffer interface, such as bytes.
+        dtype: the dtype of the numbers in the buffer.
+        count: the count of numbers to read; -1: all.
+        offset: the number of bytes to skip.
+
+    Raises:
+        ValueError: the buffer is smaller, or its size is not a multiple of the dtype's.
 
     >>> jnp.frombuffer(bytes([1, 2, 3]), dtype=jnp.uint8)
     Array([1, 2, 3], dtype=uint8)
@@ -669,7 +769,13 @@ def fromiter(*args: Any, **kwargs: Any) -> Array:
 def fromstring(
     string: str | bytes, dtype: DTypeLike = float, count: int = -1, *, sep: str
 ) -> Array:
-    """An Array of the numbers written in a string. The arguments are numpy's.
+    """An Array of the numbers written in a string.
+
+    Arguments:
+        string: the numbers in decimal notation.
+        dtype: the dtype of the result.
+        count: the count of numbers to read; -1: all.
+        sep: the separator between numbers; spaces around it are ignored.
 
     Raises:
         ValueError: the string contains anything but numbers, or fewer than `count`.

@@ -67,8 +67,8 @@ def einsum(
 
     Arguments:
         subscripts: the labels of each operand's axes, and after `->` those of the result. Without
-            that these are the labels that occur once, in alphabetical order. `...` stands for
-            axes that broadcast.
+            that these are the labels that occur once, in alphabetical order. `...` stands for axes
+            that broadcast.
         operands: the arrays. Or else, from the first argument on, arrays alternating with lists of
             ints for their labels, and finally a list for the result.
         out: must be None.
@@ -77,8 +77,9 @@ def einsum(
             names such as "optimal", it is the order with the fewest operations, of more than eight
             operands the greedy one.
         precision: the precision of the products, a `lax.Precision`.
+        precision, preferred_element_type, out_sharding: as in `lax.dot_general`.
         preferred_element_type: the dtype of the sums and of the result.
-        out_sharding: the division of the result along axes of type `Explicit`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ValueError: the labels do not match the operands, or each other; or `optimize` is invalid.
@@ -101,9 +102,15 @@ def einsum_path(
 ) -> tuple[list[tuple[int, ...]], str]:
     """The order in which `einsum` multiplies.
 
+    Arguments:
+        subscripts, operands, optimize: as in `einsum`.
+
     Returns:
         The positions of the operands to multiply at each step, which are removed, with their
         product appended; and a description in words.
+
+    Raises:
+        ValueError: as in `einsum`.
 
     >>> x, y, z = jnp.ones((2, 9)), jnp.ones((9, 9)), jnp.ones((9, 3))
     >>> path, text = jnp.einsum_path("ij,jk,kl->il", x, y, z)

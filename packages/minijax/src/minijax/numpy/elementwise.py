@@ -394,6 +394,12 @@ def isclose(
 
     Integers are compared as floats. NaNs are close to each other with `equal_nan`.
 
+    Arguments:
+        a, b: the arrays, which broadcast.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: whether NaN is close to NaN.
+
     >>> jnp.isclose(jnp.array([1.0, 1.1, jnp.nan]), jnp.array([1.0 + 1e-7, 1.0, jnp.nan]))
     Array([ True, False, False], dtype=bool)
     """
@@ -416,6 +422,9 @@ def allclose(
     equal_nan: bool = False,
 ) -> Array:
     """Return True if `isclose` holds everywhere.
+
+    Arguments:
+        a, b, rtol, atol, equal_nan: as in `isclose`.
 
     >>> jnp.allclose(jnp.array([0.1 + 0.2, 1.0]), jnp.array([0.3, 1.0]))
     Array(True, dtype=bool)
@@ -618,6 +627,11 @@ def clip(
     arr: ArrayLike | None = None, min: ArrayLike | None = None, max: ArrayLike | None = None
 ) -> Array:
     """`arr` with the elements below `min` raised to it, and those above `max` lowered to it.
+
+    Arguments:
+        arr: the array.
+        min: the lower bound, a number or an array that broadcasts with `arr`; None: no bound.
+        max: the upper bound, in the same form. It wins where it is below `min`.
 
     Raises:
         ValueError: one of them is complex.

@@ -404,7 +404,13 @@ def diag_indices_from(arr: ArrayLike) -> Indices:
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
-    """`a` with `val`, repeated as needed, on its diagonal. `inplace` must be False.
+    """`a` with `val`, repeated as needed, on its diagonal.
+
+    Arguments:
+        a: a matrix, or an array of more axes, all of one size.
+        val: a number, or an array whose elements are repeated in order.
+        wrap: must be False.
+        inplace: must be False: Arrays are immutable.
 
     Raises:
         ValueError: `a` has fewer than two axes, or more than two of different sizes.
@@ -444,6 +450,12 @@ def _below(rows: int, columns: int, k: int) -> Any:
 @operation(static=("N", "M", "k", "dtype"))
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The matrix of `N` rows, `M` columns with ones up to its `k`-th diagonal, zeros above.
+
+    Arguments:
+        N: the number of rows.
+        M: the number of columns; None: `N`.
+        k: the index of the last diagonal of ones; 0 is the main one, positive ones lie above it.
+        dtype: the dtype of the result; None: the default float.
 
     >>> jnp.tri(3, dtype=int)
     Array([[1, 0, 0],
@@ -498,6 +510,11 @@ def _indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices on and below the `k`-th diagonal of a matrix of `n` rows, `m` columns.
 
+    Arguments:
+        n: the number of rows.
+        k: the index of the diagonal; 0 is the main one, positive ones lie above it.
+        m: the number of columns; None: `n`.
+
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> x[jnp.tril_indices(2)]
     Array([1, 3, 4], dtype=int32)
@@ -509,6 +526,9 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 @checking_arguments
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices on and above the `k`-th diagonal of a matrix of `n` rows, `m` columns.
+
+    Arguments:
+        n, k, m: as in `tril_indices`.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> x[jnp.triu_indices(2)]
@@ -562,7 +582,13 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 def mask_indices(
     n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Array, Array]:
-    """The nonzero indices of `mask_func(matrix of ones, k)`; `size` is that of `nonzero`.
+    """The nonzero indices of `mask_func(matrix of ones, k)`.
+
+    Arguments:
+        n: the number of rows and columns.
+        mask_func: function of a matrix and `k`, such as `triu`.
+        k: its second argument.
+        size: as in `nonzero`.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> x[jnp.mask_indices(2, jnp.triu)]

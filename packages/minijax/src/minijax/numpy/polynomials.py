@@ -152,6 +152,14 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The `m`-th antiderivative of a polynomial, with the constants `k`, 0 by default.
 
+    Arguments:
+        p: the coefficients, highest power first.
+        m: the order of the antiderivative.
+        k: the constants of integration, a number or one for each order; None: 0.
+
+    Raises:
+        ValueError: `m` is negative, `p` is not a vector, or there are other than `m` constants.
+
     >>> jnp.polyint(jnp.array([2.0, 3.0]))
     Array([1., 3., 0.], dtype=float32)
     """

@@ -53,6 +53,11 @@ def matmul(
 ) -> Array:
     """`a @ b`: the matrix product, over leading axes that broadcast.
 
+    Arguments:
+        a: the left operand, with at least one axis.
+        b: the right operand, with at least one axis.
+        precision, preferred_element_type, out_sharding: as in `lax.dot_general`.
+
     Raises:
         ValueError: an operand is a scalar, or the contracted sizes differ.
 
@@ -112,6 +117,11 @@ def dot(
 
     With a scalar it is the product; for vectors and matrices it is `matmul`.
 
+    Arguments:
+        a: the left operand.
+        b: the right operand.
+        precision, preferred_element_type, out_sharding: as in `lax.dot_general`.
+
     Raises:
         TypeError: the contracted sizes differ.
 
@@ -137,6 +147,14 @@ def vdot(
 ) -> Array:
     """The sum of products of all elements of `a`, conjugated, with those of `b`.
 
+    Arguments:
+        a: the left operand.
+        b: the right operand, with as many elements.
+        precision, preferred_element_type: as in `lax.dot_general`.
+
+    Raises:
+        TypeError: sizes differ.
+
     >>> jnp.vdot(jnp.array([1.0j, 2.0]), jnp.array([1.0j, 3.0]))
     Array(7.+0.j, dtype=complex64)
     """
@@ -160,6 +178,11 @@ def vecdot(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The sums of products along `axis`, `x1` conjugated, over other axes that broadcast.
+
+    Arguments:
+        x1, x2: arrays of vectors; the other axes broadcast.
+        axis: the axis of the vectors, in both.
+        precision, preferred_element_type: as in `lax.dot_general`.
 
     Raises:
         ValueError: an operand is a scalar, or the sizes of the axis differ.
@@ -229,6 +252,13 @@ def inner(
 ) -> Array:
     """The sums of products over the last axes of `a` and `b`; with a scalar the product.
 
+    Arguments:
+        a, b: the operands, whose last axes have one size.
+        precision, preferred_element_type: as in `lax.dot_general`.
+
+    Raises:
+        TypeError: the sizes of the last axes differ.
+
     >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
     Array([12, 34], dtype=int32)
     """
@@ -242,6 +272,10 @@ def inner(
 @operation
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of each element of `a` with each element of `b`, as a matrix.
+
+    Arguments:
+        a, b: the operands, flattened.
+        out: must be None.
 
     >>> jnp.outer(jnp.array([1, 2]), jnp.array([10, 20, 30]))
     Array([[10, 20, 30],
@@ -269,7 +303,7 @@ def tensordot(
         b: the right operand.
         axes: the number of last axes of `a` to contract with the first of `b`; or a pair, the axes
             of `a` and those of `b`, each an int or a sequence of ints.
-        precision, preferred_element_type, out_sharding: as in `einsum`.
+        precision, preferred_element_type, out_sharding: as in `lax.dot_general`.
 
     Raises:
         TypeError: `axes` is anything else, or sizes differ.
@@ -386,6 +420,7 @@ def convolve(
         mode: "full" for all sums; "same" for as many as the longer sequence has elements; "valid"
             for those in which the sequences overlap completely.
         precision: the precision of the products, a `lax.Precision`.
+        precision, preferred_element_type: as in `lax.dot_general`.
         preferred_element_type: the dtype of the sums and of the result.
 
     Raises:
@@ -413,7 +448,11 @@ def correlate(
 ) -> Array:
     """The correlation of two sequences: `convolve` with `v` in reverse order and conjugated.
 
-    The arguments are those of `convolve`.
+    Arguments:
+        a, v, mode, precision, preferred_element_type: as in `convolve`.
+
+    Raises:
+        ValueError: as in `convolve`.
 
     >>> jnp.correlate(jnp.array([1.0, 2.0, 4.0]), jnp.array([-1.0, 1.0]))
     Array([1., 2.], dtype=float32)

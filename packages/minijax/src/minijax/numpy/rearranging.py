@@ -78,6 +78,11 @@ def flipud(m: ArrayLike) -> Array:
 def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """`m` rotated by `k` right angles, from the first of two axes towards the second.
 
+    Arguments:
+        m: the array, with at least two axes.
+        k: the number of right angles; negative ones turn the other way.
+        axes: the two axes of the plane of rotation.
+
     >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
     Array([[2, 4],
            [1, 3]], dtype=int32)
@@ -178,6 +183,7 @@ def repeat(
         axis: the axis; if None, `a` is flattened.
         total_repeat_length: the size of the result along that axis, required if `repeats` is
             traced. The result is truncated, or padded with its last element.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ConcretizationTypeError: `repeats` is traced, and `total_repeat_length` not given.

@@ -42,13 +42,19 @@ def sum(
 
     Arguments:
         a: the array.
-        axis: the axes to sum over.
-        dtype: the dtype of the result, and of the summation.
+        axis: the axis or axes to reduce; None: all.
+        dtype: the dtype of the result, and of the summation; None: that of `a`, or the default int
+            if `promote_integers`.
         out: must be None.
-        keepdims: whether to keep the axes, with size 1.
+        keepdims: whether to keep the reduced axes, with size 1.
         initial: a number to start from.
-        where: mask of the elements to include.
-        promote_integers: whether to sum integers in 64 bits if `dtype` is not given.
+        where: mask of the elements to include, which broadcasts to `a`; None: all.
+        promote_integers: whether integers and booleans become the default int, signed or unsigned;
+            otherwise integers keep their dtype.
+
+    Raises:
+        ValueError: there is no such axis, `where` is not boolean, or `initial` is not a scalar.
+        NotImplementedError: `out` is given.
 
     >>> jnp.sum(jnp.array([[1, 2], [3, 4]])), jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0)
     (Array(10, dtype=int32), Array([4, 6], dtype=int32))
@@ -72,7 +78,16 @@ def prod(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """The product over one axis, several, or (None) all of them; the arguments of `sum`.
+    """The product over one axis, several, or (None) all of them.
+
+    Arguments:
+        a: the array.
+        axis: as in `sum`.
+        dtype: the dtype of the result, and of the product; None: as for `sum`.
+        out, keepdims, initial, where, promote_integers: as in `sum`.
+
+    Raises:
+        ValueError, NotImplementedError: as in `sum`.
 
     >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], dtype=int32)
@@ -106,6 +121,17 @@ def mean(
 ) -> Array:
     """The mean over one axis, several, or (None) all of them; that of integers is a float.
 
+    Arguments:
+        a: the array.
+        axis: as in `sum`.
+        dtype: the dtype of the result, and of the summation; None: that of `a`, or the default
+            float for integers.
+        out, keepdims, where: as in `sum`.
+
+    Raises:
+        ValueError: there is no such axis, or `where` is not boolean.
+        NotImplementedError: `out` is given.
+
     >>> jnp.mean(jnp.array([[1.0, 2.0], [3.0, 6.0]]), axis=0), jnp.mean(jnp.array([1, 2]))
     (Array([2., 4.], dtype=float32), Array(1.5, dtype=float32))
     """
@@ -136,12 +162,12 @@ def var(
 
     Arguments:
         a: the array.
-        axis: the axes to take the variance over.
-        dtype: the dtype of the computation and the result; complex if `a` is.
+        axis: as in `sum`.
+        dtype: the dtype of the computation and the result, complex if `a` is; None: that of `a`, or
+            the default float for integers.
         out: must be None.
         ddof: the number to subtract from the count.
-        keepdims: whether to keep the axes, with size 1.
-        where: mask of the elements to include.
+        keepdims, where: as in `sum`.
         mean: the mean, if it is known, with the axes kept.
         correction: another name for `ddof`.
 
@@ -198,7 +224,14 @@ def std(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """The standard deviation: the square root of `var` of the same arguments.
+    """The standard deviation: the square root of the variance.
+
+    Arguments:
+        a: the array.
+        axis: as in `sum`.
+        dtype, out, ddof: as in `var`.
+        keepdims, where: as in `sum`.
+        mean, correction: as in `var`.
 
     Raises:
         ValueError: `dtype` is an integer dtype, or as for `var`.
@@ -225,6 +258,12 @@ def max(
 ) -> Array:
     """The largest element along the axes, or `initial` if that is larger; NaN if there is any.
 
+    Arguments:
+        a: the array.
+        axis, out, keepdims: as in `sum`.
+        initial: a number that takes part in the comparison; required if there may be no elements.
+        where: mask of the elements to include, which broadcasts to `a`; it requires `initial`.
+
     Raises:
         ValueError: there are no elements, or `where` might leave none, and no `initial`.
 
@@ -245,6 +284,11 @@ def min(
 ) -> Array:
     """The smallest element along the axes, or `initial` if that is smaller; NaN if there is any.
 
+    Arguments:
+        a: the array.
+        axis, out, keepdims: as in `sum`.
+        initial, where: as in `max`.
+
     Raises:
         ValueError: there are no elements, or `where` might leave none, and no `initial`.
 
@@ -262,6 +306,13 @@ amin = min
 def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
     """The distance of the largest element from the smallest.
 
+    Arguments:
+        a: the array.
+        axis, out, keepdims: as in `sum`.
+
+    Raises:
+        ValueError: there are no elements.
+
     >>> jnp.ptp(jnp.array([3, 9, 4]))
     Array(6, dtype=int32)
     """
@@ -273,6 +324,10 @@ def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
 @operation(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """Count the elements along the axes that are not zero.
+
+    Arguments:
+        a: the array.
+        axis, keepdims: as in `sum`.
 
     >>> jnp.count_nonzero(jnp.array([[0, 7], [3, 5]]), axis=1)
     Array([1, 2], dtype=int32)
@@ -291,6 +346,10 @@ def all(
 ) -> Array:
     """Test if all elements along the axes are true; numbers are true unless they are zero.
 
+    Arguments:
+        a: the array.
+        axis, out, keepdims, where: as in `sum`.
+
     >>> jnp.all(jnp.array([[True, True], [True, False]]), axis=1)
     Array([ True, False], dtype=bool)
     """
@@ -307,6 +366,10 @@ def any(
     where: ArrayLike | None = None,
 ) -> Array:
     """Test if any element along the axes is true; numbers are true unless they are zero.
+
+    Arguments:
+        a: the array.
+        axis, out, keepdims, where: as in `sum`.
 
     >>> jnp.any(jnp.array([[False, True], [False, False]]), axis=1)
     Array([ True, False], dtype=bool)
@@ -395,6 +458,15 @@ def argmax(
 ) -> Array:
     """The index of the first largest element along an axis; of all elements if it is None.
 
+    Arguments:
+        a: the array.
+        axis: the axis to search; None: all elements, flattened.
+        out: must be None.
+        keepdims: whether to keep the axis, or all axes if `axis` is None, with size 1.
+
+    Raises:
+        ValueError: there are no elements.
+
     >>> jnp.argmax(jnp.array([1, 5, 2])), jnp.argmax(jnp.array([[1, 9], [8, 2]]), axis=1)
     (Array(1, dtype=int32), Array([1, 0], dtype=int32))
     """
@@ -406,6 +478,13 @@ def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """The index of the first smallest element along an axis; of all elements if it is None.
+
+    Arguments:
+        a: the array.
+        axis, out, keepdims: as in `argmax`.
+
+    Raises:
+        ValueError: there are no elements.
 
     >>> jnp.argmin(jnp.array([4, 1, 2])), jnp.argmin(jnp.array([[1, 9], [8, 2]]), axis=1)
     (Array(1, dtype=int32), Array([0, 1], dtype=int32))
@@ -438,9 +517,10 @@ def minmax(
     """The smallest and the largest element along the axes, as `min` and `max` give them.
 
     Arguments:
-        initial: that of both, or a tuple of one for each.
-
-    The others are those of `min`.
+        a: the array.
+        axis, out, keepdims: as in `sum`.
+        initial: as for `min` and `max`: a number for both, or a pair of one for each.
+        where: as in `max`.
 
     Raises:
         ValueError: there are no elements, or `where` might leave none, and no `initial`.
@@ -467,6 +547,10 @@ def nansum(
 ) -> Array:
     """`sum` ignoring NaN.
 
+    Arguments:
+        a: the array.
+        axis, dtype, out, keepdims, initial, where: as in `sum`.
+
     >>> jnp.nansum(jnp.array([2.0, jnp.nan, 3.0]))
     Array(5., dtype=float32)
     """
@@ -485,6 +569,10 @@ def nanprod(
 ) -> Array:
     """`prod` ignoring NaN.
 
+    Arguments:
+        a: the array.
+        axis, dtype, out, keepdims, initial, where: as in `prod`.
+
     >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
     Array(6., dtype=float32)
     """
@@ -502,6 +590,13 @@ def nanmax(
 ) -> Array:
     """`max` ignoring NaN; NaN if all are.
 
+    Arguments:
+        a: the array.
+        axis, out, keepdims, initial, where: as in `max`.
+
+    Raises:
+        ValueError: as in `max`.
+
     >>> jnp.nanmax(jnp.array([1.0, jnp.nan, 3.0]))
     Array(3., dtype=float32)
     """
@@ -518,6 +613,13 @@ def nanmin(
     where: ArrayLike | None = None,
 ) -> Array:
     """`min` ignoring NaN; NaN if all are.
+
+    Arguments:
+        a: the array.
+        axis, out, keepdims, initial, where: as in `max`.
+
+    Raises:
+        ValueError: as in `max`.
 
     >>> jnp.nanmin(jnp.array([jnp.nan, 2.0, 1.0]))
     Array(1., dtype=float32)
@@ -555,6 +657,10 @@ def nanmean(
 ) -> Array:
     """`mean` ignoring NaN; NaN if all are.
 
+    Arguments:
+        a: the array.
+        axis, dtype, out, keepdims, where: as in `mean`.
+
     >>> jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0]))
     Array(2., dtype=float32)
     """
@@ -579,6 +685,13 @@ def nanvar(
 ) -> Array:
     """`var` ignoring NaN; NaN if at most `ddof` numbers remain.
 
+    Arguments:
+        a: the array.
+        axis, dtype, out, ddof, keepdims, where, mean: as in `var`.
+
+    Raises:
+        ValueError: `dtype` is real for a complex `a`.
+
     >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 5.0]))
     Array(4., dtype=float32)
     """
@@ -599,6 +712,13 @@ def nanstd(
 ) -> Array:
     """`std` ignoring NaN; NaN if at most `ddof` numbers remain.
 
+    Arguments:
+        a: the array.
+        axis, dtype, out, ddof, keepdims, where, mean: as in `var`.
+
+    Raises:
+        ValueError: `dtype` is an integer dtype, or real for a complex `a`.
+
     >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0]))
     Array(1., dtype=float32)
     """
@@ -612,6 +732,13 @@ def nanargmax(
 ) -> Array:
     """The index of the first largest element, ignoring NaN; -1 if all are NaN.
 
+    Arguments:
+        a: the array.
+        axis, out, keepdims: as in `argmax`.
+
+    Raises:
+        ValueError: there are no elements.
+
     >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0]))
     Array(2, dtype=int32)
     """
@@ -623,6 +750,13 @@ def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """The index of the first smallest element, ignoring NaN; -1 if all are NaN.
+
+    Arguments:
+        a: the array.
+        axis, out, keepdims: as in `argmax`.
+
+    Raises:
+        ValueError: there are no elements.
 
     >>> jnp.nanargmin(jnp.array([jnp.nan, 2.0, 1.0]))
     Array(2, dtype=int32)
@@ -673,7 +807,8 @@ def cumsum(
     Arguments:
         a: the array.
         axis: the axis; None: all elements, flattened.
-        dtype: the dtype of the result, and of the summation.
+        dtype: the dtype of the result, and of the summation; None: that of `a`, or the default int
+            for booleans.
         out: must be None.
 
     >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
@@ -687,7 +822,11 @@ def cumsum(
 def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """The products of the elements up to each element; the arguments are those of `cumsum`.
+    """The products of the elements up to each element.
+
+    Arguments:
+        a: the array.
+        axis, dtype, out: as in `cumsum`.
 
     >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
@@ -701,6 +840,10 @@ def nancumsum(
 ) -> Array:
     """`cumsum` with 0 for NaN.
 
+    Arguments:
+        a: the array.
+        axis, dtype, out: as in `cumsum`.
+
     >>> jnp.nancumsum(jnp.array([2.0, jnp.nan, 3.0]))
     Array([2., 2., 5.], dtype=float32)
     """
@@ -712,6 +855,10 @@ def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
     """`cumprod` with 1 for NaN.
+
+    Arguments:
+        a: the array.
+        axis, dtype, out: as in `cumsum`.
 
     >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0]))
     Array([2., 2., 6.], dtype=float32)
@@ -754,9 +901,16 @@ def cumulative_prod(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """The products of the elements up to each; the arguments are those of `cumulative_sum`.
+    """The products of the elements up to each element.
 
-    Integers keep their width.
+    Arguments:
+        x: the array.
+        axis: as in `cumulative_sum`.
+        dtype: the dtype of the result; None: that of `x`, or the default int for booleans.
+        include_initial: whether to put the empty product, 1, first.
+
+    Raises:
+        ValueError: as in `cumulative_sum`.
 
     >>> jnp.cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
     Array([ 1,  2,  6, 24], dtype=int32)

@@ -138,7 +138,15 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
 
 @hiding_frames
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The indices of the nonzero elements of the flattened `a`; see `nonzero`.
+    """The indices of the nonzero elements of the flattened `a`.
+
+    Arguments:
+        a: the array.
+        size: as in `nonzero`.
+        fill_value: the number that pads to `size`; None: 0.
+
+    Raises:
+        ConcretizationTypeError: as in `nonzero`.
 
     >>> jnp.flatnonzero(jnp.array([[0, 7], [3, 0]]))
     Array([1, 2], dtype=int32)
@@ -150,7 +158,13 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 def argwhere(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """The indices of the nonzero elements of `a`, a row for each; see `nonzero`.
+    """The indices of the nonzero elements of `a`, a row for each.
+
+    Arguments:
+        a, size, fill_value: as in `nonzero`.
+
+    Raises:
+        ConcretizationTypeError: as in `nonzero`.
 
     >>> jnp.argwhere(jnp.array([[0, 7], [3, 0]]))
     Array([[0, 1],
@@ -211,7 +225,15 @@ def compress(
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
 ) -> Array:
-    """The elements of `arr` where `condition` is true, flattened; see `compress`.
+    """The elements of `arr` where `condition` is true, flattened.
+
+    Arguments:
+        condition: booleans for the elements of `arr` in order; missing ones are false.
+        arr: the array.
+        size, fill_value: as in `compress`.
+
+    Raises:
+        ConcretizationTypeError: as in `compress`.
 
     >>> x = jnp.array([1, 2, 3, 4])
     >>> jnp.extract(x % 2 == 0, x)
@@ -223,6 +245,11 @@ def extract(
 @operation
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """The choice of the first true condition, or `default`, element by element.
+
+    Arguments:
+        condlist: the conditions, boolean arrays.
+        choicelist: the choices, an array for each condition. All of them broadcast.
+        default: the element where no condition is true.
 
     Raises:
         ValueError: there are not as many conditions as choices, or none at all.
@@ -341,7 +368,13 @@ def _last_piece(x: Any, conditions: list[Any], values: list[Any]) -> Any:
 
 @hiding_frames
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """`arr` with `vals`, cyclically, where `mask` is true; `inplace` must be False.
+    """`arr` with `vals`, repeated in order, where `mask` is true.
+
+    Arguments:
+        arr: the array.
+        mask: booleans, as many as `arr` has elements.
+        vals: the values, of which the first are used if there are more than needed.
+        inplace: must be False: Arrays are immutable.
 
     Raises:
         ValueError: `inplace` is True, shapes differ, or there are no values.
@@ -370,7 +403,12 @@ def _place(arr: Any, mask: Any, vals: Any) -> Any:
 
 @evaluated_by_library
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
-    """`filt` without the zeros at its front ("f" in `trim`) and its back ("b").
+    """`filt` without the zeros at its edges.
+
+    Arguments:
+        filt: the array.
+        trim: the edges to trim: "f", the front, "b", the back, or "fb", both.
+        axis: the axis or axes to trim; None: all.
 
     Raises:
         ConcretizationTypeError: `filt` is traced, but its numbers determine a shape.

@@ -256,6 +256,13 @@ def unique_all(
 ) -> UniqueAll:
     """The unique elements, their first indices, the inverse indices, and their counts.
 
+    Arguments:
+        x: the array; NaN are different from each other.
+        size, fill_value: as in `unique`.
+
+    Raises:
+        ConcretizationTypeError: as in `unique`.
+
     >>> jnp.unique_all(jnp.array([3, 1, 3])).indices
     Array([1, 0], dtype=int32)
     """
@@ -267,7 +274,14 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
-    """The different elements, and how often each occurs.
+    """The unique elements, and the count of each.
+
+    Arguments:
+        x: as in `unique_all`.
+        size, fill_value: as in `unique`.
+
+    Raises:
+        ConcretizationTypeError: as in `unique`.
 
     >>> jnp.unique_counts(jnp.array([3, 1, 3]))
     UniqueCounts(values=Array([1, 3], dtype=int32), counts=Array([1, 2], dtype=int32))
@@ -282,6 +296,13 @@ def unique_inverse(
 ) -> UniqueInverse:
     """The unique elements, and the inverse indices.
 
+    Arguments:
+        x: as in `unique_all`.
+        size, fill_value: as in `unique`.
+
+    Raises:
+        ConcretizationTypeError: as in `unique`.
+
     >>> found = jnp.unique_inverse(jnp.array([3, 1, 3]))
     >>> found.values[found.inverse_indices]
     Array([3, 1, 3], dtype=int32)
@@ -294,7 +315,14 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """The different elements.
+    """The unique elements.
+
+    Arguments:
+        x: as in `unique_all`.
+        size, fill_value: as in `unique`.
+
+    Raises:
+        ConcretizationTypeError: as in `unique`.
 
     >>> jnp.unique_values(jnp.array([3, 1, 3]))
     Array([1, 3], dtype=int32)
@@ -354,7 +382,14 @@ def isin(
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """The unique elements of two arrays, in order; `size` and `fill_value` as in `unique`.
+    """The unique elements of two arrays, in order.
+
+    Arguments:
+        ar1, ar2: the arrays.
+        size, fill_value: as in `unique`.
+
+    Raises:
+        ConcretizationTypeError: as in `unique`.
 
     >>> jnp.union1d(jnp.array([1, 2, 3]), jnp.array([3, 2, 5]))
     Array([1, 2, 3, 5], dtype=int32)

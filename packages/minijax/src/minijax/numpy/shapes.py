@@ -76,7 +76,13 @@ def astype(
     copy: bool = False,
     device: Any = None,
 ) -> Array:
-    """`x` with another dtype. `copy` makes no difference, since Arrays are immutable.
+    """`x` with another dtype.
+
+    Arguments:
+        x: the array.
+        dtype: the dtype of the result; None: the default float.
+        copy: makes no difference, since Arrays are immutable.
+        device: a device or a sharding, where the result lies; None: where `x` lies.
 
     Warns:
         DeprecationWarning: `x` is complex, and `dtype` real.
@@ -113,6 +119,11 @@ def reshape(
         order: the order in which to read and write elements: "C", the last axis fastest, or "F",
             the first.
         copy: makes no difference, since Arrays are immutable.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
+
+    Raises:
+        ShapeMismatchError: the sizes differ.
+        NotImplementedError: `order` is neither "C" nor "F".
 
     >>> jnp.reshape(jnp.arange(6), (2, 3)), jnp.reshape(jnp.arange(6), (3, -1)).shape
     (Array([[0, 1, 2],
@@ -134,6 +145,10 @@ def ravel(
     out_sharding: Any = None,
 ) -> Array:
     """`a` with all of its axes made one.
+
+    Arguments:
+        a: the array.
+        order, out_sharding: as in `reshape`.
 
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]])), jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
     (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
@@ -209,6 +224,14 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """`a` with one axis moved before the axis `start`.
 
+    Arguments:
+        a: the array.
+        axis: the axis to move.
+        start: the axis before which it stands in the result; the number of axes for the end.
+
+    Raises:
+        ValueError: there is no such axis.
+
     >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
@@ -222,6 +245,13 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 @operation(static=("axis1", "axis2"))
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """`a` with two axes exchanged.
+
+    Arguments:
+        a: the array.
+        axis1, axis2: the two axes.
+
+    Raises:
+        ValueError: there is no such axis.
 
     >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -241,6 +271,14 @@ def broadcast_to(
     out_sharding: Any = None,
 ) -> Array:
     """`array` repeated to `shape`, by numpy's rule.
+
+    Arguments:
+        array: the array.
+        shape: the shape of the result, an int or a sequence of ints.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
+
+    Raises:
+        ShapeMismatchError: `array` does not broadcast to `shape`.
 
     >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
     Array([[1, 2],
@@ -329,9 +367,16 @@ def _each(arrays: Sequence[Any], change: Callable[[Any], Any]) -> Any:
 def concatenate(
     arrays: Sequence[Any], axis: int | None = 0, dtype: DTypeLike | None = None
 ) -> Array:
-    """The arrays joined along `axis`; flattened first if it is None.
+    """The arrays joined along an axis.
 
-    The result has the dtype `dtype`, or else their promoted dtype.
+    Arguments:
+        arrays: the arrays; their shapes agree except along `axis`.
+        axis: the axis; None: the arrays are flattened first.
+        dtype: the dtype of the result; None: the promoted dtype of the arrays.
+
+    Raises:
+        ValueError: there are no arrays, or there is no such axis.
+        TypeError: other sizes differ.
 
     >>> jnp.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])])
     Array([[1, 2],
@@ -360,7 +405,16 @@ def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:
 def stack(
     arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """The arrays, all of one shape, stacked along a new axis. `out` must be None.
+    """The arrays, all of one shape, stacked along a new axis.
+
+    Arguments:
+        arrays: the arrays.
+        axis: the position of the new axis in the result.
+        out: must be None.
+        dtype: as in `concatenate`.
+
+    Raises:
+        ValueError: there are no arrays, or their shapes differ.
 
     >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
     Array([[1, 2],
@@ -441,7 +495,12 @@ def column_stack(tup: Sequence[Any]) -> Array:
 
 @operation(static="axis")
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """`arr` and `values` joined along `axis`; flattened first if it is None.
+    """`arr` and `values` joined along an axis.
+
+    Arguments:
+        arr: the array.
+        values: the array to append; its shape agrees except along `axis`.
+        axis: the axis; None: both are flattened first.
 
     >>> jnp.append(jnp.array([1, 2]), jnp.array([3]))
     Array([1, 2, 3], dtype=int32)
@@ -524,7 +583,13 @@ def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[
 
 @operation(static=("indices_or_sections", "axis"))
 def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
-    """As `split`, but the first parts are larger by one if the size is not divisible.
+    """The parts of `ary` along an axis; of parts of equal size, the first may be larger by one.
+
+    Arguments:
+        ary, indices_or_sections, axis: as in `split`.
+
+    Raises:
+        ValueError: the number of parts is not positive.
 
     >>> [x.shape for x in jnp.array_split(jnp.arange(7), 3)]
     [(3,), (2,), (2,)]

@@ -66,7 +66,9 @@ def argsort(
 ) -> Array:
     """The indices that sort `a` along an axis.
 
-    The arguments are those of `sort`; `dtype` is the dtype of the indices.
+    Arguments:
+        a, axis, kind, order, stable, descending: as in `sort`.
+        dtype: the dtype of the indices; None: the default int.
 
     >>> x = jnp.array([3, 1, 2])
     >>> order = jnp.argsort(x)
@@ -178,8 +180,14 @@ def sort_complex(a: ArrayLike) -> Array:
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """`a` with its `kth` smallest element in place, smaller ones before and larger ones after.
 
+    Arguments:
+        a: the array.
+        kth: the position of the element in the sorted array; negative ones count from the end.
+        axis: the axis to sort along.
+
     Raises:
         ValueError: there is no such element or axis.
+        NotImplementedError: `a` is complex.
 
     >>> jnp.partition(jnp.array([5, 1, 4, 2]), 0)[0]
     Array(1, dtype=int32)
@@ -194,6 +202,12 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 @operation(static=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The indices that partition `a` as `partition` does.
+
+    Arguments:
+        a, kth, axis: as in `partition`.
+
+    Raises:
+        ValueError, NotImplementedError: as in `partition`.
 
     >>> x = jnp.array([5, 1, 4, 2])
     >>> jnp.sort(x[jnp.argpartition(x, 2)[:2]])

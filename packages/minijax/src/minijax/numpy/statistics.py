@@ -48,10 +48,10 @@ def average(
 
     Arguments:
         a: the array.
-        axis: the axes to average over; all if None.
+        axis: the axis or axes to reduce; None: all.
         weights: an array of the shape of `a`, or of its size along the one axis.
         returned: whether to return the sum of the weights, too, in a pair.
-        keepdims: whether to keep the axes, with size 1.
+        keepdims: whether to keep the reduced axes, with size 1.
 
     Raises:
         ValueError: the weights do not match `a`, or have another shape and there is no axis.
@@ -192,7 +192,14 @@ def _weights(observations: int, fweights: Any, aweights: Any) -> Any:
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
-    """The correlations of variables, from -1 to 1; the arguments are those of `cov`.
+    """The correlations of variables, from -1 to 1.
+
+    Arguments:
+        x: as `m` in `cov`.
+        y, rowvar, dtype: as in `cov`.
+
+    Raises:
+        ValueError: there are more than two axes.
 
     >>> x = jnp.array([1.0, 2.0, 3.0])
     >>> f"{jnp.corrcoef(x, -2 * x)[0, 1]:.2f}"
@@ -244,14 +251,14 @@ def quantile(
     Arguments:
         a: the array, real or of integers.
         q: a number from 0 to 1, or an array of them, whose axes come first in the result.
-        axis: the axes; all if None.
+        axis: the axis or axes to reduce; None: all.
         out: must be None.
         overwrite_input: must be False: Arrays are immutable.
         method: the interpolation between two elements: "linear", "lower", "higher", "midpoint" or
             "nearest"; or "inverted_cdf", the inverse of the empirical distribution function.
-        keepdims: whether to keep the axes, with size 1.
-        weights: how often each element counts, for the method "inverted_cdf": an array of the
-            shape of `a`, or of that of the axes. One that is negative or NaN makes the result NaN.
+        keepdims: whether to keep the reduced axes, with size 1.
+        weights: how often each element counts, for the method "inverted_cdf": an array of the shape
+            of `a`, or of that of the axes. One that is negative or NaN makes the result NaN.
 
     Raises:
         ValueError: `method` is not known, `q` has more than one axis, `a` or `weights` are complex,
@@ -278,6 +285,12 @@ def nanquantile(
 ) -> Array:
     """`quantile` ignoring NaN; NaN if all are.
 
+    Arguments:
+        a, q, axis, out, overwrite_input, method, keepdims, weights: as in `quantile`.
+
+    Raises:
+        ValueError, NotImplementedError: as in `quantile`.
+
     >>> jnp.nanquantile(jnp.array([0.0, jnp.nan, 4.0]), 0.25)
     Array(1., dtype=float32)
     """
@@ -299,7 +312,16 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`quantile` with `q` from 0 to 100; `out_sharding` says how the result is divided.
+    """The `q`-th percentiles: `quantile` with `q` from 0 to 100.
+
+    Arguments:
+        a: as in `quantile`.
+        q: a number from 0 to 100, or an array of them, whose axes come first in the result.
+        axis, out, overwrite_input, method, keepdims, weights: as in `quantile`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
+
+    Raises:
+        ValueError, NotImplementedError: as in `quantile`.
 
     >>> jnp.percentile(jnp.array([0.0, 4.0, 8.0]), jnp.array([25, 50]))
     Array([2., 4.], dtype=float32)
@@ -324,6 +346,14 @@ def nanpercentile(
 ) -> Array:
     """`nanquantile` with `q` from 0 to 100.
 
+    Arguments:
+        a: as in `quantile`.
+        q: as in `percentile`.
+        axis, out, overwrite_input, method, keepdims, weights: as in `quantile`.
+
+    Raises:
+        ValueError, NotImplementedError: as in `quantile`.
+
     >>> jnp.nanpercentile(jnp.array([0.0, jnp.nan, 4.0]), 25)
     Array(1., dtype=float32)
     """
@@ -341,7 +371,13 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """The median; the arguments are those of `quantile`.
+    """The median: the middle element in order, or the mean of the middle two.
+
+    Arguments:
+        a, axis, out, overwrite_input, keepdims: as in `quantile`.
+
+    Raises:
+        ValueError: `a` is complex, or `overwrite_input` is given.
 
     >>> jnp.median(jnp.array([[1.0, 9.0, 2.0], [4.0, 6.0, 5.0]]), axis=1)
     Array([2., 5.], dtype=float32)
@@ -360,6 +396,12 @@ def nanmedian(
     keepdims: bool = False,
 ) -> Array:
     """`median` ignoring NaN; NaN if all are.
+
+    Arguments:
+        a, axis, out, overwrite_input, keepdims: as in `quantile`.
+
+    Raises:
+        ValueError: as in `median`.
 
     >>> jnp.nanmedian(jnp.array([1.0, jnp.nan, 3.0, 9.0]))
     Array(3., dtype=float32)
@@ -535,7 +577,7 @@ def bincount(
         minlength: the minimum number of counts.
         length: the number of counts, whatever `minlength` is; by default up to the largest number
             in `x`, which must then be known. Larger numbers are not counted.
-        out_sharding: the division of the result along axes of type `Explicit`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `x` is not of integers.
@@ -596,6 +638,14 @@ def histogram_bin_edges(
 ) -> Array:
     """The bin edges of `histogram` for these arguments.
 
+    Arguments:
+        a, bins, range: as in `histogram`.
+        weights: ignored.
+
+    Raises:
+        ValueError: `bins` or `range` have another shape.
+        NotImplementedError: `bins` is the name of a rule.
+
     >>> jnp.histogram_bin_edges(jnp.array([0.0, 3.0, 4.0]), bins=4)
     Array([0., 1., 2., 3., 4.], dtype=float32)
     """
@@ -645,7 +695,7 @@ def histogram(
         range: the lowest and the highest edge; by default those of the elements.
         weights: the weight of each element; an array of the shape of `a`.
         density: whether to normalize the area of the histogram to 1.
-        out_sharding: the division of the result along axes of type `Explicit`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:
         The counts, and the edges, one more than counts. The last bin includes both its edges.

@@ -194,7 +194,14 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """`arr` with `values` at the positions that `take_along_axis` reads. `inplace` must be False.
+    """`arr` with `values` at the positions that `take_along_axis` reads.
+
+    Arguments:
+        arr, indices: as in `take_along_axis`.
+        values: the values, which broadcast to the shape of `indices`.
+        axis: as in `take_along_axis`.
+        inplace: must be False: Arrays are immutable.
+        mode: as in `lax.scatter`.
 
     Raises:
         ValueError: `inplace` is True, or shapes do not match.

@@ -211,6 +211,11 @@ def apply_over_axes(
 ) -> Array:
     """`func(a, axis)` applied for each axis in turn, which it may drop.
 
+    Arguments:
+        func: function of an array and an axis.
+        a: the array.
+        axes: an int or a sequence of ints.
+
     Raises:
         ValueError: `func` changes the rank otherwise.
 
