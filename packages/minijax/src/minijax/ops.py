@@ -199,7 +199,9 @@ def segment_prod(
 ) -> Any:
     """The product of the rows of `data` in each segment; 1 for an empty one.
 
-    The arguments are those of `segment_sum`.
+    Arguments:
+        data, segment_ids, num_segments, indices_are_sorted, unique_indices: as in `segment_sum`.
+        bucket_size, mode, out_sharding: as in `segment_sum`.
 
     >>> minijax.ops.segment_prod(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([6., 1., 4.], dtype=float32)
@@ -221,7 +223,9 @@ def segment_max(
 ) -> Any:
     """The largest of the rows of `data` in each segment; the lowest number for an empty one.
 
-    The arguments are those of `segment_sum`.
+    Arguments:
+        data, segment_ids, num_segments, indices_are_sorted, unique_indices: as in `segment_sum`.
+        bucket_size, mode, out_sharding: as in `segment_sum`.
 
     >>> minijax.ops.segment_max(jnp.array([3.0, 1.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([  3., -inf,   4.], dtype=float32)
@@ -243,7 +247,9 @@ def segment_min(
 ) -> Any:
     """The smallest of the rows of `data` in each segment; the highest number for an empty one.
 
-    The arguments are those of `segment_sum`.
+    Arguments:
+        data, segment_ids, num_segments, indices_are_sorted, unique_indices: as in `segment_sum`.
+        bucket_size, mode, out_sharding: as in `segment_sum`.
 
     >>> minijax.ops.segment_min(jnp.array([3.0, 1.0, 4.0]), jnp.array([0, 0, 2]), num_segments=3)
     Array([ 1., inf,  4.], dtype=float32)

@@ -461,7 +461,7 @@ def one_hot(
     Arguments:
         x: integers. One out of range becomes all zeros.
         num_classes: the number of classes.
-        dtype: the dtype of the result; the default float dtype if not given.
+        dtype: the dtype of the result; None: the default float.
         axis: the position of the class axis in the result.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
@@ -497,9 +497,9 @@ def logsumexp(
 
     Arguments:
         a: the array.
-        axis: the axes to sum over; None: all.
+        axis: the axis or axes to reduce; None: all.
         b: factors, which broadcast to `a`; 1 by default.
-        keepdims: whether to keep the axes, with size 1.
+        keepdims: whether to keep the reduced axes, with size 1.
         return_sign: whether to return the logarithm of the absolute value of the sum, and its sign;
             without it the logarithm of a negative sum is NaN.
         where: mask of the elements to include, which broadcasts to `a`; all by default.
@@ -546,7 +546,13 @@ def _largest(x: Any, axis: Axes, where: Any) -> Any:
 def logmeanexp(
     x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
-    """`log(mean(exp(x)))` over the axes, without overflow; arguments as for `logsumexp`.
+    """`log(mean(exp(x)))` over the axes, without overflow.
+
+    Arguments:
+        x: the array.
+        axis: as in `logsumexp`.
+        where: mask of the elements to include, which broadcasts to `x`; None: all.
+        keepdims: as in `logsumexp`.
 
     >>> nn.logmeanexp(jnp.array([1e3, 1e3]))
     Array(1000., dtype=float32)

@@ -70,7 +70,13 @@ def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
 def zeros(
     key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
 ) -> Array:
-    """An initializer: zeros. The key is not used.
+    """An initializer: zeros.
+
+    Arguments:
+        key: not used.
+        shape: the shape of the result.
+        dtype: the dtype of the result; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     >>> nn.initializers.zeros(random.key(0), (3,))
     Array([0., 0., 0.], dtype=float32)
@@ -82,7 +88,10 @@ def zeros(
 def ones(
     key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
 ) -> Array:
-    """An initializer: ones. The key is not used.
+    """An initializer: ones.
+
+    Arguments:
+        key, shape, dtype, out_sharding: as in `zeros`.
 
     >>> nn.initializers.ones(random.key(0), (3,))
     Array([1., 1., 1.], dtype=float32)
@@ -149,6 +158,12 @@ def truncated_normal(
 
     The truncation makes the standard deviation of the result less than `stddev`.
 
+    Arguments:
+        stddev: the standard deviation before the truncation.
+        dtype: as in `variance_scaling`.
+        lower: the lower bound, before scaling.
+        upper: the upper bound, before scaling.
+
     >>> w = nn.initializers.truncated_normal(stddev=0.5)(random.key(0), (100, 100))
     >>> bool(jnp.all(jnp.abs(w) <= 1))
     True
@@ -182,8 +197,7 @@ def variance_scaling(
         out_axis: the axis, or axes, of outputs.
         batch_axis: the batch axis, or axes. All others belong to the receptive field, as in a
             convolution's kernel.
-        dtype: the dtype used when the initializer is called without one; by default the default
-            float dtype.
+        dtype: the dtype used when the initializer is called without one; None: the default float.
 
     Raises:
         ValueError: `mode` or `distribution` is something else; when called, the shape has fewer
@@ -368,7 +382,10 @@ def delta_orthogonal(
 def glorot_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """Glorot's initializer, uniform. The arguments are those of `variance_scaling`.
+    """Glorot's initializer, uniform: `variance_scaling` with the mean fan.
+
+    Arguments:
+        in_axis, out_axis, batch_axis, dtype: as in `variance_scaling`.
 
     >>> w = nn.initializers.glorot_uniform()(random.key(0), (100, 300))
     >>> f"{100 * jnp.var(w):.1f}"
@@ -380,7 +397,10 @@ def glorot_uniform(
 def glorot_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """Glorot's initializer, normal. The arguments are those of `variance_scaling`.
+    """Glorot's initializer, normal: `variance_scaling` with the mean fan.
+
+    Arguments:
+        in_axis, out_axis, batch_axis, dtype: as in `variance_scaling`.
 
     >>> w = nn.initializers.glorot_normal()(random.key(0), (100, 300))
     >>> f"{100 * jnp.var(w):.1f}"
@@ -394,7 +414,10 @@ def glorot_normal(
 def lecun_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """LeCun's initializer, uniform. The arguments are those of `variance_scaling`.
+    """LeCun's initializer, uniform: `variance_scaling` with the fan of the input.
+
+    Arguments:
+        in_axis, out_axis, batch_axis, dtype: as in `variance_scaling`.
 
     >>> w = nn.initializers.lecun_uniform()(random.key(0), (100, 300))
     >>> f"{100 * jnp.var(w):.1f}"
@@ -406,7 +429,10 @@ def lecun_uniform(
 def lecun_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """LeCun's initializer, normal. The arguments are those of `variance_scaling`.
+    """LeCun's initializer, normal: `variance_scaling` with the fan of the input.
+
+    Arguments:
+        in_axis, out_axis, batch_axis, dtype: as in `variance_scaling`.
 
     >>> w = nn.initializers.lecun_normal()(random.key(0), (100, 300))
     >>> f"{100 * jnp.var(w):.1f}"
@@ -418,7 +444,10 @@ def lecun_normal(
 def he_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """He's initializer, uniform. The arguments are those of `variance_scaling`.
+    """He's initializer, uniform: `variance_scaling` by 2, with the fan of the input.
+
+    Arguments:
+        in_axis, out_axis, batch_axis, dtype: as in `variance_scaling`.
 
     >>> w = nn.initializers.he_uniform()(random.key(0), (100, 300))
     >>> f"{100 * jnp.var(w):.1f}"
@@ -430,7 +459,10 @@ def he_uniform(
 def he_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """He's initializer, normal. The arguments are those of `variance_scaling`.
+    """He's initializer, normal: `variance_scaling` by 2, with the fan of the input.
+
+    Arguments:
+        in_axis, out_axis, batch_axis, dtype: as in `variance_scaling`.
 
     >>> w = nn.initializers.he_normal()(random.key(0), (100, 300))
     >>> f"{100 * jnp.var(w):.1f}"

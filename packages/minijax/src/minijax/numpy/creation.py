@@ -419,7 +419,7 @@ def eye(
     Arguments:
         N: the number of rows.
         M: the number of columns; None: `N`.
-        k: the index of the diagonal; 0 is the main one, positive ones lie above it.
+        k: the diagonal: 0 is the main one, positive ones lie above it.
         dtype: the dtype of the result; None: the default float.
         device: as in `array`.
 

@@ -154,6 +154,16 @@ def _along_two(
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Fourier's transform along one axis.
 
+    Arguments:
+        a: the array.
+        n: the size to which the axis is truncated, or padded with zeros; None: its own.
+        axis: the axis.
+        norm: "backward", the default, divides the inverse transform by the number of elements;
+            "forward" the transform; "ortho" both, by its square root.
+
+    Raises:
+        ValueError: there is no such `norm` or axis, or `n` is not positive.
+
     >>> jnp.fft.fft(jnp.array([1.0, 0.0, -1.0, 0.0]))
     Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
     """
@@ -163,6 +173,12 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 @operation(static=OF_ONE)
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`.
+
+    Arguments:
+        a, n, axis, norm: as in `fft`.
+
+    Raises:
+        ValueError: as in `fft`.
 
     >>> jnp.fft.ifft(jnp.fft.fft(jnp.array([1.0, 0.0, -1.0, 0.0]))).real
     Array([ 1.,  0., -1.,  0.], dtype=float32)
@@ -174,6 +190,14 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The first half of the `fft` of real numbers.
 
+    Arguments:
+        a: the array, of real numbers.
+        n, axis, norm: as in `fft`.
+
+    Raises:
+        TypeError: `a` is complex.
+        ValueError: as in `fft`.
+
     >>> jnp.fft.rfft(jnp.array([1.0, 0.0, -1.0, 0.0]))
     Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
     """
@@ -182,7 +206,15 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 @operation(static=OF_ONE)
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `rfft`; `n` is the size of the result.
+    """The inverse of `rfft`.
+
+    Arguments:
+        a: the array, the first half of a spectrum.
+        n: the size of the result; None: twice the size of the axis, less 2.
+        axis, norm: as in `fft`.
+
+    Raises:
+        ValueError: as in `fft`.
 
     >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1.0, 2.0, 3.0, 4.0])))
     Array([1., 2., 3., 4.], dtype=float32)
@@ -195,6 +227,15 @@ def fft2(
     a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
     """Fourier's transform along two axes.
+
+    Arguments:
+        a: the array.
+        s: as in `fftn`.
+        axes: the two axes.
+        norm: as in `fft`.
+
+    Raises:
+        ValueError: as in `fftn`.
 
     >>> jnp.fft.fft2(jnp.ones((2, 2)))
     Array([[4.+0.j, 0.+0.j],
@@ -209,6 +250,12 @@ def ifft2(
 ) -> Array:
     """The inverse of `fft2`.
 
+    Arguments:
+        a, s, axes, norm: as in `fft2`.
+
+    Raises:
+        ValueError: as in `fftn`.
+
     >>> jnp.fft.ifft2(jnp.fft.fft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
@@ -222,6 +269,14 @@ def rfft2(
 ) -> Array:
     """`fft2` of real numbers, with half of the last axis kept.
 
+    Arguments:
+        a: the array, of real numbers.
+        s, axes, norm: as in `fft2`.
+
+    Raises:
+        TypeError: `a` is complex.
+        ValueError: as in `fftn`.
+
     >>> jnp.fft.rfft2(jnp.ones((2, 4))).shape
     (2, 3)
     """
@@ -232,7 +287,16 @@ def rfft2(
 def irfft2(
     a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
-    """The inverse of `rfft2`; `s` are sizes of the result.
+    """The inverse of `rfft2`.
+
+    Arguments:
+        a: as in `irfft`.
+        s: the sizes of the axes of the result; None: those of `a`, of the last twice its size, less
+            2.
+        axes, norm: as in `fft2`.
+
+    Raises:
+        ValueError: as in `fftn`.
 
     >>> jnp.fft.irfft2(jnp.fft.rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     Array([[1., 2.],
@@ -243,7 +307,16 @@ def irfft2(
 
 @operation(static=OF_SEVERAL)
 def fftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
-    """Fourier's transform along several axes, or all.
+    """Fourier's transform along several axes.
+
+    Arguments:
+        a: the array.
+        s: the sizes to which the axes are truncated, or padded with zeros; None: their own.
+        axes: the axes; None: the last ones, for which `s` has sizes, or all.
+        norm: as in `fft`.
+
+    Raises:
+        ValueError: there is no such `norm` or axis, or a size is not positive.
 
     >>> jnp.fft.fftn(jnp.ones((2, 2, 2)), axes=(0, 1)).shape
     (2, 2, 2)
@@ -255,6 +328,12 @@ def fftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = N
 def ifftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """The inverse of `fftn`.
 
+    Arguments:
+        a, s, axes, norm: as in `fftn`.
+
+    Raises:
+        ValueError: as in `fftn`.
+
     >>> jnp.fft.ifftn(jnp.fft.fftn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
@@ -264,7 +343,15 @@ def ifftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = 
 
 @operation(static=OF_SEVERAL)
 def rfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
-    """`fftn` of real numbers: half of the last is kept.
+    """`fftn` of real numbers, with half of the last axis kept.
+
+    Arguments:
+        a: the array, of real numbers.
+        s, axes, norm: as in `fftn`.
+
+    Raises:
+        TypeError: `a` is complex.
+        ValueError: as in `fftn`.
 
     >>> jnp.fft.rfftn(jnp.ones((2, 3, 4))).shape
     (2, 3, 3)
@@ -274,7 +361,15 @@ def rfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = 
 
 @operation(static=OF_SEVERAL)
 def irfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
-    """The inverse of `rfftn`; `s` are of the result.
+    """The inverse of `rfftn`.
+
+    Arguments:
+        a: as in `irfft`.
+        s: as in `irfft2`.
+        axes, norm: as in `fftn`.
+
+    Raises:
+        ValueError: as in `fftn`.
 
     >>> jnp.fft.irfftn(jnp.fft.rfftn(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     Array([[1., 2.],
@@ -287,6 +382,14 @@ def irfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None =
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The real transform of numbers given by their first half; the rest are its conjugates.
 
+    Arguments:
+        a: as in `irfft`.
+        n: as in `irfft`.
+        axis, norm: as in `fft`.
+
+    Raises:
+        ValueError: as in `fft`.
+
     >>> jnp.fft.hfft(jnp.array([1.0, 1.0, 0.0]))
     Array([ 3.,  1., -1.,  1.], dtype=float32)
     """
@@ -297,6 +400,14 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 @operation(static=OF_ONE)
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: `rfft` conjugated, and divided by the number of elements.
+
+    Arguments:
+        a: the array, of real numbers.
+        n, axis, norm: as in `fft`.
+
+    Raises:
+        TypeError: `a` is complex.
+        ValueError: as in `fft`.
 
     >>> jnp.fft.ihfft(jnp.array([1.0, 0.0, -1.0, 0.0])).real
     Array([0. , 0.5, 0. ], dtype=float32)
@@ -321,6 +432,12 @@ def fftfreq(
 ) -> Array:
     """The frequencies of the results of `fft`, for samples `d` apart.
 
+    Arguments:
+        n: the size of the transformed axis.
+        d: the distance of samples.
+        dtype: the dtype of the result; None: the default float.
+        device: a device or a sharding, where the result lies; None: the default device.
+
     >>> jnp.fft.fftfreq(4, d=0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
@@ -335,6 +452,9 @@ def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
 ) -> Array:
     """The frequencies of the results of `rfft`, for samples `d` apart.
+
+    Arguments:
+        n, d, dtype, device: as in `fftfreq`.
 
     >>> jnp.fft.rfftfreq(4, d=0.5)
     Array([0. , 0.5, 1. ], dtype=float32)

@@ -269,7 +269,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     Arguments:
         a: the array.
-        offset: the diagonal, counted to the right of the main one.
+        offset: the diagonal: 0 is the main one, positive ones lie above it.
         axis1: the axis of rows.
         axis2: the axis of columns.
 
@@ -307,7 +307,7 @@ def trace(
 
     Arguments:
         a: the array.
-        offset: the diagonal, counted to the right of the main one.
+        offset: the diagonal: 0 is the main one, positive ones lie above it.
         axis1: the axis of rows.
         axis2: the axis of columns.
         dtype: the dtype of the result; that of `sum` by default.
@@ -454,7 +454,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     Arguments:
         N: the number of rows.
         M: the number of columns; None: `N`.
-        k: the index of the last diagonal of ones; 0 is the main one, positive ones lie above it.
+        k: the last diagonal of ones: 0 is the main one, positive ones lie above it.
         dtype: the dtype of the result; None: the default float.
 
     >>> jnp.tri(3, dtype=int)
@@ -512,7 +512,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Arguments:
         n: the number of rows.
-        k: the index of the diagonal; 0 is the main one, positive ones lie above it.
+        k: the diagonal: 0 is the main one, positive ones lie above it.
         m: the number of columns; None: `n`.
 
     >>> x = jnp.array([[1, 2], [3, 4]])

@@ -53,6 +53,13 @@ from minijax_stage2.tangent import instantiate
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of three elements.
 
+    Arguments:
+        x1, x2: vectors along one axis; the other axes broadcast.
+        axis: the axis of the vectors, in both.
+
+    Raises:
+        ValueError: the vectors do not have three elements.
+
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
@@ -70,6 +77,14 @@ def matmul(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The matrix product, over leading axes that broadcast.
+
+    Arguments:
+        x1: the left operand, with at least one axis.
+        x2: the right operand, with at least one axis.
+        precision, preferred_element_type: as in `lax.dot_general`.
+
+    Raises:
+        ValueError: an operand is a scalar, or the contracted sizes differ.
 
     >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
     Array([12, 34], dtype=int32)
@@ -105,7 +120,13 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
 ) -> Array:
-    """The sums of products over several axes; see `minijax.numpy.tensordot`.
+    """The sums of products over several axes.
+
+    Arguments:
+        x1: the left operand.
+        x2: the right operand.
+        axes: as in `numpy.tensordot`.
+        precision, preferred_element_type, out_sharding: as in `lax.dot_general`.
 
     >>> jnp.linalg.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5)), axes=2).shape
     (2, 5)
@@ -616,7 +637,13 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @operation(static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues of symmetric (Hermitian) matrices, in ascending order; see `eigh`.
+    """The eigenvalues of symmetric (Hermitian) matrices, in ascending order.
+
+    Arguments:
+        a, UPLO, symmetrize_input: as in `eigh`.
+
+    Raises:
+        ValueError: as in `eigh`.
 
     >>> [f"{x:.2f}" for x in jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))]
     ['1.00', '3.00']
@@ -722,6 +749,14 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of matrices in the last two axes.
 
+    Arguments:
+        x: matrices, along the last two axes.
+        offset: the diagonal: 0 is the main one, positive ones lie above it.
+        dtype: as in `numpy.sum`.
+
+    Raises:
+        ValueError: `x` has fewer than two axes.
+
     >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """
@@ -754,7 +789,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
             "fro" (by default), "nuc", 1, 2, or infinity, and their negatives.
         axis: the axis of vectors, or the pair of axes of matrices. None: `x` is one vector or
             matrix, and without `ord` it is flattened.
-        keepdims: whether to keep these axes, with size 1.
+        keepdims: whether to keep the reduced axes, with size 1.
 
     Raises:
         ValueError: there is no such norm, or `axis` names more than two axes.
@@ -828,7 +863,15 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 @operation(static=("keepdims", "ord"))
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """The norm of matrices in the last two axes; see `norm`.
+    """The norm of matrices in the last two axes.
+
+    Arguments:
+        x: the matrices.
+        keepdims: as in `norm`.
+        ord: the kind of norm: "fro", "nuc", 1, 2, or infinity, and their negatives.
+
+    Raises:
+        ValueError: there is no such norm.
 
     >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
     >>> jnp.linalg.matrix_norm(a, ord=1), jnp.linalg.matrix_norm(a, ord=jnp.inf)
@@ -842,6 +885,16 @@ def vector_norm(
     x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
 ) -> Array:
     """The norm of vectors along an axis, along several at once, or (None) of all elements.
+
+    Arguments:
+        x: the array.
+        axis: as in `numpy.sum`.
+        keepdims: as in `norm`.
+        ord: the kind of norm: a number, 0 for the number of nonzero elements, or infinity for the
+            largest or smallest absolute value.
+
+    Raises:
+        ValueError: there is no such axis.
 
     >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     Array([ 5., 10.], dtype=float32)

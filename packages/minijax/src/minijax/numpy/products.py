@@ -26,7 +26,7 @@ from minijax_stage2.promotion import broadcast_shapes, cast, to_inexact
 # Products of vectors and matrices.
 #
 # Common arguments: `precision` is a `lax.Precision`; `preferred_element_type` is the dtype of the
-# sums, and of the result; `out_sharding` the division of the result along axes of type
+# sums, and of the result; `out_sharding` the sharding of the result over mesh axes of type
 # `Explicit`.
 
 

@@ -124,9 +124,10 @@ def uniform(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
         minval: the lowest number, or an array that broadcasts to `shape`.
         maxval: the limit, or an array that broadcasts to `shape`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -181,8 +182,9 @@ def randint(
         minval: the lowest integer, or an array that broadcasts to `shape`.
         maxval: the limit, or an array that broadcasts to `shape`. If it is not above `minval`, the
             result is `minval`.
-        dtype: an integer dtype; the default int dtype if not given. Bounds outside its range are
+        dtype: an integer dtype; None: the default int. Bounds outside its range are
             clipped.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key, or `dtype` is not an integer dtype.
@@ -259,6 +261,7 @@ def bernoulli(
         shape: the shape of the result; that of `p` by default.
         mode: "low" (by default), or "high", which draws twice as many bits, so that small
             probabilities are exact.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `p` is not a real number.
@@ -289,7 +292,13 @@ def bernoulli(
 def rademacher(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """-1 or 1 with equal probability; integers if no `dtype` is given.
+    """-1 or 1 with equal probability.
+
+    Arguments:
+        key: the key.
+        shape: the shape of the result.
+        dtype: the dtype of the result; None: the default int.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     >>> random.rademacher(random.key(0), (6,))
     Array([-1, -1,  1,  1, -1,  1], dtype=int32)
@@ -316,8 +325,9 @@ def normal(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a dtype of real or complex numbers; the default float if not given. Real and
+        dtype: a dtype of real or complex numbers; None: the default float. Real and
             imaginary parts of complex numbers have variance 1/2 each.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -371,7 +381,8 @@ def truncated_normal(
         lower: the lower bound, or an array that broadcasts to `shape`.
         upper: the upper bound, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the bounds.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ValueError: a bound does not broadcast to `shape`, or `dtype` is not real.
@@ -409,7 +420,8 @@ def lognormal(
         key: the key.
         sigma: the standard deviation, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -437,7 +449,8 @@ def maxwell(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -464,6 +477,18 @@ def double_sided_maxwell(
 
     The result has the shape `shape` followed by the broadcast shape of `loc` and `scale`, as in
     JAX.
+
+    Arguments:
+        key: the key.
+        loc: the center, or an array of centers.
+        scale: the factor, or an array that broadcasts with `loc`.
+        shape: the leading axes of the result; as in JAX, the broadcast shape of `loc` and `scale`
+            follows.
+        dtype: a real dtype; None: the default float.
+
+    Raises:
+        TypeError: `key` is not a key.
+        ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> random.double_sided_maxwell(random.key(0), 1.0, jnp.array([2.0, 3.0]), (4,)).shape
     (4, 2)
@@ -497,7 +522,8 @@ def wald(
         key: the key.
         mean: the positive mean, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -537,7 +563,8 @@ def exponential(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -561,7 +588,8 @@ def laplace(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -586,7 +614,8 @@ def logistic(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -610,7 +639,8 @@ def cauchy(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -640,9 +670,10 @@ def gumbel(
     Arguments:
         key: the key.
         shape: the shape of the result.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
         mode: "low" (by default), or "high", which draws twice as many bits, so that large numbers
             have the right probability.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ValueError: `mode` is something else, or `dtype` not real.
@@ -685,7 +716,8 @@ def pareto(
         key: the key.
         b: the positive shape parameter, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -716,7 +748,8 @@ def rayleigh(
         key: the key.
         scale: the positive scale, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -742,6 +775,17 @@ def weibull_min(
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Numbers of the Weibull distribution with these parameters.
+
+    Arguments:
+        key: the key.
+        scale: the factor, or an array that broadcasts to `shape`.
+        concentration: the positive shape parameter, or an array that broadcasts to `shape`.
+        shape: the shape of the result.
+        dtype: a real dtype; None: the default float.
+
+    Raises:
+        TypeError: `key` is not a key.
+        ValueError: `key` is more than one, or `dtype` is not real.
 
     >>> x = random.weibull_min(random.key(0), 2.0, 1.5, (1000,))
     >>> bool(jnp.all(x >= 0))
@@ -771,7 +815,8 @@ def triangular(
         mode: the most likely number, or an array that broadcasts to `shape`.
         right: the highest number, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -808,7 +853,8 @@ def geometric(
         key: the key.
         p: the probability, above 0 and up to 1, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: an integer dtype; the default int dtype if not given.
+        dtype: an integer dtype; None: the default int.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -863,6 +909,7 @@ def multivariate_normal(
             `cov`.
         method: "cholesky", "eigh" or "svd": the method for the root of `cov`. The last two accept
             positive semidefinite matrices.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ValueError: the shapes do not match, or `method` or `dtype` is invalid.
@@ -919,9 +966,10 @@ def orthogonal(
         key: the key.
         n: the number of rows.
         shape: the shape of the result without its last two axes.
-        dtype: a dtype of real or complex numbers; the default float if not given.
+        dtype: a dtype of real or complex numbers; None: the default float.
         m: the number of columns; `n` by default. Rows or columns are orthonormal, whichever are
             fewer.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     >>> q = random.orthogonal(random.key(0), 3)
     >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))

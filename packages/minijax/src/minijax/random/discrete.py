@@ -59,6 +59,7 @@ def permutation(
         x: an array; or an int `n`, which means 0, 1, 2, ... up to `n`, exclusive.
         axis: the axis along which to permute elements.
         independent: whether to permute each row along the axis independently.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `x` is a scalar, but not a known integer.
@@ -218,6 +219,7 @@ def categorical(
             default.
         replace: whether to draw with replacement along the additional leading axes.
         mode: as for `gumbel`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:
         Integers: the indices of the categories along `axis`.
@@ -282,7 +284,7 @@ def binomial(
         n: the number of trials, or an array that broadcasts to `shape`.
         p: the probability, from 0 to 1, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of `n` and `p`.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
 
     Returns:
         Whole numbers; NaN where `n` is negative or `p` outside 0 to 1, and infinity where `n` is.
@@ -400,7 +402,7 @@ def multinomial(
         n: the number of trials, or an array that broadcasts to the shape without its last axis.
         p: the probabilities, along the last axis.
         shape: the shape of the result, including its last axis; that of `p` by default.
-        dtype: the dtype of the result; the default float dtype if not given.
+        dtype: the dtype of the result; None: the default float.
         unroll: as for `lax.scan`.
 
     >>> random.multinomial(random.key(0), 10, jnp.array([0.2, 0.3, 0.5]))
@@ -448,9 +450,10 @@ def poisson(
     Arguments:
         key: the key.
         lam: the nonnegative mean, or an array that broadcasts to `shape`.
-        shape: the shape of the result; that of `lam` if not given.
-        dtype: an integer dtype; the default int dtype if not given.
+        shape: the shape of the result; None: that of `lam`.
+        dtype: an integer dtype; None: the default int.
         method: "exact", or "approximate", which is faster, for it needs no loops.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:
         Integers; -1 where `lam` is NaN.

@@ -186,9 +186,10 @@ def gamma(
     Arguments:
         key: the key.
         a: the positive shape parameter, or an array that broadcasts to `shape`.
-        shape: the shape of the result; that of `a` if not given.
-        dtype: a real dtype; the default float dtype if not given.
+        shape: the shape of the result; None: that of `a`.
+        dtype: a real dtype; None: the default float.
         method: "exact", or "approximate", which is faster, for it needs no loops.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ValueError: `a` does not broadcast to `shape`, or `dtype` is not real.
@@ -212,7 +213,11 @@ def loggamma(
 ) -> Array:
     """Logarithms of samples of the gamma distribution, accurate even where these are nearly 0.
 
-    The arguments are those of `gamma`.
+    Arguments:
+        key, a, shape, dtype, method, out_sharding: as in `gamma`.
+
+    Raises:
+        ValueError: as in `gamma`.
 
     >>> small = random.loggamma(random.key(0), 1e-3, (100,))
     >>> bool(jnp.all(jnp.isfinite(small))), bool(jnp.any(jnp.exp(small) == 0))
@@ -343,8 +348,9 @@ def beta(
         a: the positive first parameter, or an array that broadcasts to `shape`.
         b: the positive second parameter, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
         method: "exact", or "approximate", which is faster, for it needs no loops.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -380,8 +386,9 @@ def dirichlet(
     Arguments:
         key: the key.
         alpha: the concentrations, along the last axis.
-        shape: the shape of the result without its last axis; that of `alpha` if not given.
-        dtype: a real dtype; the default float dtype if not given.
+        shape: the shape of the result without its last axis; None: that of `alpha`.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ValueError: `alpha` has no axis, or does not broadcast.
@@ -418,8 +425,9 @@ def chisquare(
         key: the key.
         df: the positive degrees of freedom, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
         method: "exact", or "approximate", which is faster, for it needs no loops.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -453,7 +461,8 @@ def f(
         dfnum: the degrees of freedom of the numerator, or an array that broadcasts to `shape`.
         dfden: those of the denominator, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -487,8 +496,9 @@ def t(
     Arguments:
         key: the key.
         df: the positive degrees of freedom, or an array that broadcasts to `shape`.
-        shape: the shape of the result; that of `df` if not given.
-        dtype: a real dtype; the default float dtype if not given.
+        shape: the shape of the result; None: that of `df`.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -522,7 +532,8 @@ def generalized_normal(
         key: the key.
         p: the positive power, or an array that broadcasts to `shape`.
         shape: the shape of the result.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.
@@ -560,7 +571,8 @@ def ball(
         p: the order of the norm, at least 1; 2 is the Euclidean norm, infinity the largest
             coordinate.
         shape: the shape of the result without its last axis, which has the coordinates.
-        dtype: a real dtype; the default float dtype if not given.
+        dtype: a real dtype; None: the default float.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         TypeError: `key` is not a key.

@@ -597,6 +597,7 @@ def bits(
         key: the key.
         shape: the shape of the result.
         dtype: an unsigned integer; of 32 bits by default, or 64 with `enable_x64`.
+        out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
         ValueError: `dtype` is not unsigned, or `key` more than one key.

@@ -121,6 +121,13 @@ def dct(
 ) -> Array:
     """The sums of `2 * x[j] * cos(pi * k * (2 * j + 1) / (2 * n))` over j, for each k.
 
+    Arguments:
+        x: the array.
+        type: must be 2.
+        n: the size to which the axis is truncated, or padded with zeros; None: its own.
+        axis: the axis.
+        norm: "ortho", which makes the transform orthogonal; None and "backward" do not.
+
     Raises:
         NotImplementedError: `type` is not 2.
         ValueError: there is no such `norm`.
@@ -136,7 +143,13 @@ def dct(
 def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
-    """The inverse of `dct`; the arguments are the same.
+    """The inverse of `dct`.
+
+    Arguments:
+        x, type, n, axis, norm: as in `dct`.
+
+    Raises:
+        NotImplementedError, ValueError: as in `dct`.
 
     >>> x = jnp.array([1.0, 2.0, 3.0])
     >>> bool(jnp.allclose(minijax.scipy.fft.idct(minijax.scipy.fft.dct(x)), x))
@@ -154,7 +167,16 @@ def dctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """`dct` along several axes: those given, or the last ones for which `s` has sizes, or all.
+    """`dct` along several axes.
+
+    Arguments:
+        x, type: as in `dct`.
+        s: the sizes to which the axes are truncated, or padded with zeros; None: their own.
+        axes: the axes; None: the last ones, for which `s` has sizes, or all.
+        norm: as in `dct`.
+
+    Raises:
+        NotImplementedError, ValueError: as in `dct`.
 
     >>> minijax.scipy.fft.dctn(jnp.ones((2, 2))).round(3)
     Array([[16.,  0.],
@@ -172,7 +194,13 @@ def idctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """`idct` along several axes; the arguments are those of `dctn`.
+    """`idct` along several axes.
+
+    Arguments:
+        x, type, s, axes, norm: as in `dctn`.
+
+    Raises:
+        NotImplementedError, ValueError: as in `dct`.
 
     >>> x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
     >>> bool(jnp.allclose(minijax.scipy.fft.idctn(minijax.scipy.fft.dctn(x)), x))

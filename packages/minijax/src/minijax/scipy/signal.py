@@ -87,9 +87,13 @@ def _convolved(caller: str, in1: Any, in2: Any, mode: str, precision: PrecisionL
 def fftconvolve(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Sequence[int] | None = None
 ) -> Array:
-    """The convolution, a product of Fourier transforms, along `axes`, or all axes if None.
+    """The convolution, as a product of Fourier transforms.
 
     16-bit floats are transformed in 32 bits.
+
+    Arguments:
+        in1, in2, mode: as in `convolve`.
+        axes: the axes to convolve along; None: all.
 
     Raises:
         ValueError: there is no such `mode`, or the shapes do not match.
@@ -170,6 +174,12 @@ def correlate(
 ) -> Array:
     """The correlation: `convolve` with `in2` in reverse order and conjugated.
 
+    Arguments:
+        in1, in2, mode, method, precision: as in `convolve`.
+
+    Raises:
+        ValueError: as in `convolve`.
+
     >>> x, y = jnp.array([1.0, 2.0, 4.0]), jnp.array([-1.0, 1.0])
     >>> minijax.scipy.signal.correlate(x, y, mode="valid")
     Array([1., 2.], dtype=float32)
@@ -188,6 +198,13 @@ def convolve2d(
     precision: PrecisionLike = None,
 ) -> Array:
     """The convolution of two matrices.
+
+    Arguments:
+        in1, in2: the matrices.
+        mode: as in `convolve`.
+        boundary: must be "fill".
+        fillvalue: must be 0.
+        precision: as in `convolve`.
 
     Raises:
         NotImplementedError: `boundary` or `fillvalue` ask for anything but zeros outside.
@@ -219,9 +236,11 @@ def correlate2d(
 ) -> Array:
     """The correlation of two matrices: `convolve2d` with `in2` in reverse order and conjugated.
 
+    Arguments:
+        in1, in2, mode, boundary, fillvalue, precision: as in `convolve2d`.
+
     Raises:
-        NotImplementedError: `boundary` or `fillvalue` ask for anything but zeros outside.
-        ValueError: an argument is not a matrix.
+        NotImplementedError, ValueError: as in `convolve2d`.
 
     >>> print(correlate2d(jnp.arange(3.0)[None], jnp.array([[0.0, 1.0]]), mode="valid"))
     [[1. 2.]]
@@ -703,7 +722,7 @@ def csd(
         x: the signals.
         y: the other signals, which broadcast to `x`; if shorter along `axis`, they are padded with
             zeros. None means `x` itself, whose spectral density is real.
-        fs, window, noverlap, nfft, detrend, return_onesided, axis: as for `stft`.
+        fs, window, noverlap, nfft, detrend, return_onesided, axis: as in `stft`.
         nperseg: the number of samples of a segment; by default the size of the window, if that is
             an array, or else 256.
         scaling: "density" for power per unit of frequency, "spectrum" for power.
@@ -753,7 +772,16 @@ def welch(
 ) -> tuple[Array, Array]:
     """The spectral density of signals, by Welch's method: the average over their segments.
 
-    Arguments, results and errors are those of `csd`, with one signal.
+    Arguments:
+        x: the signals.
+        fs, window, nperseg, noverlap, nfft, detrend, return_onesided: as in `csd`.
+        scaling, axis, average: as in `csd`.
+
+    Returns:
+        The frequencies, and the densities, which replace the samples.
+
+    Raises:
+        ValueError: as in `csd`.
 
     >>> frequencies, densities = welch(jnp.sin(jnp.arange(64.0)), nperseg=16)
     >>> print(frequencies[jnp.argmax(densities)])

@@ -229,7 +229,13 @@ def cholesky(
 ) -> Array:
     """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`.
 
-    Only that triangle of `a` is read.
+    Arguments:
+        a: symmetric (Hermitian) positive definite matrices, of which only that triangle is read.
+        lower: whether to return the lower triangle.
+        overwrite_a, check_finite: ignored.
+
+    Returns:
+        The triangles; NaN where a matrix is not positive definite.
 
     >>> minijax.scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 1.],
@@ -243,6 +249,11 @@ def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, ...]:
     """The factors of `a = p @ l @ u`: a permutation, and two triangles; or `p @ l` and `u`.
+
+    Arguments:
+        a: the matrices.
+        permute_l: whether to return the pair of `p @ l` and `u`.
+        overwrite_a, check_finite: ignored.
 
     >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
     >>> p, lower, upper = minijax.scipy.linalg.lu(a)
@@ -270,7 +281,17 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Any, ...]:
-    """The QR decomposition; `mode` is "full", "economic" or "r".
+    """The QR decomposition.
+
+    Arguments:
+        a: the matrices.
+        overwrite_a, lwork, check_finite: ignored.
+        mode: "full"; "economic", for the minimal number of columns of `q`; or "r", for `r` without
+            `q`.
+        pivoting: whether to permute columns, and to return the permutation, too.
+
+    Raises:
+        ValueError: there is no such `mode`.
 
     >>> a = jnp.array([[3.0, 1.0], [4.0, 2.0]])
     >>> q, r = minijax.scipy.linalg.qr(a)
@@ -293,6 +314,12 @@ def svd(
     lapack_driver: str = "gesdd",
 ) -> Any:
     """The singular value decomposition: `u`, `s`, `vh`, or `s` alone.
+
+    Arguments:
+        a: the matrices.
+        full_matrices: whether `u` and `vh` are square.
+        compute_uv: whether to compute them.
+        overwrite_a, check_finite, lapack_driver: ignored.
 
     >>> s = minijax.scipy.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -2.0]]), compute_uv=False)
     >>> [f"{x:.2f}" for x in s]
@@ -325,7 +352,19 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Any:
-    """The eigenvalues and eigenvectors of symmetric matrices; `b` and `eigvals` must be None.
+    """The eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
+
+    Arguments:
+        a: the matrices, of which only one triangle is read.
+        b: must be None.
+        lower: whether the triangle to read is the lower one.
+        eigvals_only: whether to return the eigenvalues without the eigenvectors.
+        overwrite_a, overwrite_b, turbo, check_finite: ignored.
+        eigvals: must be None.
+        type: must be 1.
+
+    Raises:
+        NotImplementedError: `b`, `eigvals` or `type` is given.
 
     >>> w = minijax.scipy.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]), eigvals_only=True)
     >>> [f"{x:.2f}" for x in w]
@@ -403,6 +442,9 @@ def cho_factor(
 ) -> tuple[Any, bool]:
     """The triangle of `cholesky` and `lower`, for `cho_solve`.
 
+    Arguments:
+        a, lower, overwrite_a, check_finite: as in `cholesky`.
+
     >>> a = jnp.array([[4.0, 2.0], [2.0, 5.0]])
     >>> factor = minijax.scipy.linalg.cho_factor(a)
     >>> minijax.scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])).round(3)
@@ -462,6 +504,14 @@ def cho_solve(
 ) -> Array:
     """The solutions x of `a @ x = b`, from `cho_factor(a)`.
 
+    Arguments:
+        c_and_lower: the result of `cho_factor`.
+        b: vectors, or matrices whose columns are right-hand sides.
+        overwrite_b, check_finite: ignored.
+
+    Raises:
+        ValueError: `c_and_lower` is not such a pair, or shapes do not match.
+
     >>> factor = minijax.scipy.linalg.cho_factor(4.0 * jnp.eye(2), lower=True)
     >>> minijax.scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0]))
     Array([2., 3.], dtype=float32)
@@ -489,6 +539,7 @@ def solve_triangular(
         trans: 0 or "N"; 1 or "T" for the transpose of `a`; 2 or "C" for the conjugate transpose.
         lower: whether the triangle is the lower one.
         unit_diagonal: whether to assume that the diagonal of `a` is ones.
+        overwrite_b, debug, check_finite: ignored.
 
     Raises:
         ValueError: there is no such `trans`, or `a` and `b` differ in their numbers of rows.
@@ -526,9 +577,17 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Array:
-    """The solutions x of `a @ x = b`; `assume_a` is "gen", "sym", "her" or "pos".
+    """The solutions x of `a @ x = b`.
 
-    With "pos", only one triangle of `a` is read: the upper one, or the lower one with `lower`.
+    Arguments:
+        a: the matrices. With "pos" only one triangle is read.
+        b: vectors, or matrices whose columns are right-hand sides.
+        lower: whether that triangle is the lower one.
+        overwrite_a, overwrite_b, debug, check_finite: ignored.
+        assume_a: the kind of matrices: "gen" (any), "sym", "her" or "pos", positive definite.
+
+    Raises:
+        ValueError: there is no such `assume_a`, or shapes do not match.
 
     >>> minijax.scipy.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)
@@ -564,6 +623,10 @@ def lu_factor(
 ) -> tuple[Array, Array]:
     """The factors in one matrix, and the exchanged rows, for `lu_solve`.
 
+    Arguments:
+        a: the matrices.
+        overwrite_a, check_finite: ignored.
+
     >>> a = jnp.array([[2.0, 0.0], [0.0, 4.0]])
     >>> factors, pivots = minijax.scipy.linalg.lu_factor(a)
     >>> factors, pivots
@@ -582,7 +645,15 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """The solutions x of `a @ x = b`, from `lu_factor(a)`; `trans` as in `solve_triangular`.
+    """The solutions x of `a @ x = b`, from `lu_factor(a)`.
+
+    Arguments:
+        lu_and_piv: the result of `lu_factor`.
+        b, trans: as in `solve_triangular`.
+        overwrite_b, check_finite: ignored.
+
+    Raises:
+        ValueError: `lu_and_piv` is not such a pair, or shapes do not match.
 
     >>> factors = minijax.scipy.linalg.lu_factor(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
     >>> minijax.scipy.linalg.lu_solve(factors, jnp.array([2.0, 2.0]))
@@ -616,6 +687,13 @@ def lu_solve(
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverse of square matrices.
 
+    Arguments:
+        a: the matrices.
+        overwrite_a, check_finite: ignored.
+
+    Raises:
+        ValueError: they are not square.
+
     >>> minijax.scipy.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
@@ -626,6 +704,13 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 @operation(static=("overwrite_a", "check_finite"))
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of square matrices.
+
+    Arguments:
+        a: the matrices.
+        overwrite_a, check_finite: ignored.
+
+    Raises:
+        ValueError: they are not square.
 
     >>> f"{minijax.scipy.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])):.2f}"
     '-2.00'

@@ -504,7 +504,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     Arguments:
         n: the size.
         scale: the divisor: None, "sqrtn" for the root of `n`, or "n".
-        dtype: a complex dtype; the default one if not given.
+        dtype: a complex dtype; None: the default one.
 
     Raises:
         ValueError: there is no such `scale`, or `dtype` is not complex.
@@ -536,7 +536,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
     Arguments:
         n: the size, a power of 2.
-        dtype: the dtype of the result; the default int dtype if not given.
+        dtype: the dtype of the result; None: the default int.
 
     Raises:
         ValueError: `n` is not a power of 2.

@@ -269,7 +269,11 @@ def bicgstab(
     maxiter: Any = None,
     M: Any = None,
 ) -> tuple[Any, None]:
-    """Solve `A x = b` for any `A` with biconjugate gradients; the arguments are those of `cg`.
+    """Solve `A x = b` for any `A` with biconjugate gradients.
+
+    Arguments:
+        A: as in `cg`, but any.
+        b, x0, tol, atol, maxiter, M: as in `cg`.
 
     >>> a, b = jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.array([4.0, 6.0])
     >>> x, _ = minijax.scipy.sparse.linalg.bicgstab(lambda x: a @ x, b)

@@ -313,6 +313,10 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
     It is differentiable in `x` only.
 
+    Arguments:
+        a, b: the positive parameters.
+        x: the upper limit of the integral, from 0 to 1.
+
     >>> f"{minijax.scipy.special.betainc(2.0, 2.0, 0.5):.3f}"
     '0.500'
     """

@@ -199,6 +199,10 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
     It is infinite where a denominator is 0 before a numerator is. All three derivatives exist.
 
+    Arguments:
+        a, b: the parameters.
+        x: where to evaluate it.
+
     Raises:
         ValueError: an argument is complex.
 
@@ -216,6 +220,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
 
     It is infinite for `x` above 1, unless the series ends, and where a denominator is 0. All four
     derivatives exist.
+
+    Arguments:
+        a, b, c: the parameters.
+        x: where to evaluate it.
 
     Raises:
         ValueError: an argument is complex.
