@@ -17,6 +17,7 @@ from typing import Any
 
 WIDTH = 80
 SECTION = r"^(Arguments|Returns|Raises|Warns):\n((?:(?: .*)?\n?)*)"
+REFERENCE = r"^    (\S[^:\n]*): as (?:`(\w+)` )?in `([\w.]+)`\.\n"
 
 
 def listing(module: str, names: Sequence[str], level: int) -> Iterator[str]:
@@ -154,28 +155,31 @@ def docstring(value: Any) -> str:
     There, it may have another name: "as `x` in `other`".
     """
 
-    def entry(found: re.Match[str]) -> str:
-        names, as_name, other = found.groups()
-        there = documented(named(other, value.__module__))
-        groups = itertools.groupby(names.split(", "), key=lambda name: there[as_name or name])
-        return "".join(f"    {', '.join(group)}: {says}\n" for says, group in groups)
+    def with_entries(section: re.Match[str]) -> str:
+        def entries_there(found: re.Match[str]) -> str:
+            names, as_name, other = found.groups()
+            there = documented(named(other, value.__module__), section[1])
+            groups = itertools.groupby(names.split(", "), key=lambda name: there[as_name or name])
+            return "".join(f"    {', '.join(group)}: {says}\n" for says, group in groups)
 
-    text = f"{inspect.getdoc(value) or ''}\n"
-    return re.sub(r"^    (\S[^:\n]*): as (?:`(\w+)` )?in `([\w.]+)`\.\n", entry, text, flags=re.M)
+        return re.sub(REFERENCE, entries_there, section[0], flags=re.M)
+
+    return re.sub(SECTION, with_entries, f"{inspect.getdoc(value) or ''}\n", flags=re.M)
 
 
-def documented(value: Any) -> dict[str, str]:
-    """What a docstring says about each parameter and each error."""
-    sections = re.split(SECTION, docstring(value), flags=re.M)[2::3]
-    entries = [entry for body in sections for entry in entries_of(body)]
+def documented(value: Any, title: str) -> dict[str, str]:
+    """What the section "Arguments" or "Raises" of a docstring says about each name."""
+    sections = re.findall(SECTION, docstring(value), re.M)
+    entries = [entry for found, body in sections if found == title for entry in entries_of(body)]
     return {name: says for names, says in entries for name in names.split(", ")}
 
 
 def named(name: str, module: str) -> Any:
     """The value of a dotted name in a docstring of a module: from there, or from `minijax`."""
-    for home in (module, "minijax"):
+    places = ["minijax"] if name.startswith("minijax.") else [module, "minijax"]
+    for home in places:
         with contextlib.suppress(AttributeError):
-            return operator.attrgetter(name)(importlib.import_module(home))
+            return operator.attrgetter(name.removeprefix("minijax."))(importlib.import_module(home))
     raise AttributeError(f"a docstring of {module} refers to {name}")
 
 

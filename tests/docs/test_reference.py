@@ -1,6 +1,8 @@
 """The reference of the site: each public name is on one page, under a heading of its own."""
 
 import importlib
+import inspect
+import pkgutil
 import re
 import sys
 from pathlib import Path
@@ -15,6 +17,16 @@ import listing  # noqa: E402
 
 SPLIT = sorted({page.modules[0] for page in families.PAGES if page.rooms is not None})
 MODULES = sorted({module for page in families.PAGES for module in page.modules})
+# Not the stages; nor distributions, whose modules say what the parameters of their functions are.
+EXPERIMENTAL = importlib.import_module("minijax.experimental").__path__
+PUBLIC = {
+    *(
+        module
+        for module in MODULES
+        if not re.match(r"minijax_stage|minijax\.scipy\.stats\.", module)
+    ),
+    *(module.name for module in pkgutil.walk_packages(EXPERIMENTAL, "minijax.experimental.")),
+}
 
 
 @for_each("module", SPLIT)
@@ -55,3 +67,17 @@ def test_signatures_fit_on_the_page(module):
             assert not re.search(r" at 0x|/(home|tmp|work)/|TYPE_CHECKING|<(?!unnamed>)", shown), (
                 shown
             )
+
+
+@for_each("module", sorted(PUBLIC))
+def test_functions_of_three_parameters_describe_each(module):
+    namespace = importlib.import_module(module)
+    for name in getattr(namespace, "__all__", ()):
+        value = getattr(namespace, name)
+        if isinstance(value, type) or not listing.is_documented(value):
+            continue
+        described = {name.lstrip("*") for name in listing.documented(value, "Arguments")}
+        parameters = inspect.signature(value).parameters
+        public = {name for name in parameters if not name.startswith("_")}
+        if described or len(public) >= 3:
+            assert described - {"_"} == public, f"{module}.{name}"

@@ -112,6 +112,12 @@ def flatten_axes(
 ) -> list[Any]:
     """The entry of `axis_tree`, a prefix of a tree, for each leaf of that tree.
 
+    Arguments:
+        name: the name of the caller, for messages.
+        treedef: the structure of the tree.
+        axis_tree: the prefix.
+        kws, tupled_args: ignored.
+
     Raises:
         ValueError: it is not a prefix.
     """

@@ -140,6 +140,14 @@ def log(
 ) -> Any:
     """Print values as `print` does, but to the log `minijax.debug`, at level INFO.
 
+    Arguments:
+        fmt: as in `print`.
+        args, kwargs: as in `print`.
+        ordered, partitioned, skip_format_check: as in `print`.
+
+    Raises:
+        IndexError, KeyError, ValueError: as in `print`.
+
     >>> import logging
     >>> logging.getLogger("minijax.debug").setLevel(logging.INFO)
     >>> @minijax.jit

@@ -37,9 +37,9 @@ def check_grads(
         args: its arguments, the point at which it is differentiated.
         order: the highest order of derivatives.
         modes: "fwd" for `jvp`, "rev" for `vjp`.
-        atol: absolute tolerance; by default it depends on the dtype.
-        rtol: relative tolerance.
-        eps: the step of the difference; by default it depends on the dtype.
+        atol: the absolute tolerance; None: by dtype.
+        rtol: the relative tolerance; None: by dtype.
+        eps: the step of the difference; None: by dtype.
 
     Raises:
         AssertionError: they differ by more.
@@ -93,7 +93,14 @@ def check_jvp(
 ) -> None:
     """Compare the tangent from `f_jvp(primals, tangents)` with a finite difference.
 
-    The arguments and the error are those of `check_grads`; `err_msg` begins the error's message.
+    Arguments:
+        f: function of arrays and pytrees of arrays.
+        f_jvp: function from primals and tangents, two tuples, to the result and its tangent.
+        args, atol, rtol, eps: as in `check_grads`.
+        err_msg: the beginning of the error's message.
+
+    Raises:
+        AssertionError: as in `check_grads`.
 
     >>> f = lambda x: x**3
     >>> f_jvp = lambda primals, tangents: (primals[0] ** 3, 3 * primals[0] ** 2 * tangents[0])
@@ -119,7 +126,14 @@ def check_vjp(
 ) -> None:
     """Compare the cotangents from `f_vjp(*primals)` with a finite difference.
 
-    The arguments and the error are those of `check_grads`; `err_msg` begins the error's message.
+    Arguments:
+        f: function of arrays and pytrees of arrays.
+        f_vjp: function from arguments to the result and the function that pulls cotangents back.
+        args, atol, rtol, eps: as in `check_grads`.
+        err_msg: as in `check_jvp`.
+
+    Raises:
+        AssertionError: as in `check_grads`.
 
     >>> f = lambda x: x**3
     >>> f_vjp = lambda x: (x**3, lambda ct: (3 * x**2 * ct,))

@@ -391,7 +391,12 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 @hiding_frames
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """Extend a prefix to the structure of the full tree (see `broadcast_prefix`).
+    """Extend a prefix to the structure of the full tree.
+
+    Arguments:
+        prefix_tree: the prefix; each leaf stands for a subtree of the full tree.
+        full_tree: the full tree.
+        is_leaf: function that returns True for nodes of the prefix to treat as leaves.
 
     >>> tree_broadcast((0, 1), ([1, 2], {"a": 3}))
     ([0, 0], {'a': 1})

@@ -66,6 +66,12 @@ def jvp_flat(
 ) -> tuple[list[Any], list[Any]]:
     """`jvp` of a function of arrays that returns a list of arrays; tangents may be `Zero`.
 
+    Arguments:
+        f: function of arrays that returns a list of arrays.
+        primals: its arguments.
+        tangents: a tangent or `Zero` for each.
+        name: the name of the function, for messages.
+
     >>> jvp_flat(lambda x, y: [x * y], [3.0, 2.0], [1.0, Zero.like(2.0)], "product")
     ([6.0], [2.0])
     """

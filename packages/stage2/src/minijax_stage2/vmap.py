@@ -105,6 +105,16 @@ def vmap_flat(
 ) -> tuple[list[Any], list[BatchDim]]:
     """`vmap` of a function of arrays that returns a list, with batch axes as they come.
 
+    Arguments:
+        f: function of arrays that returns a list of arrays.
+        values: its arguments.
+        dims: the batch axis of each argument; None if it has none.
+        axis: the batch axis, with its size.
+        name: the name of the function, for messages.
+
+    Returns:
+        The results, and the batch axis of each.
+
     >>> import numpy as np
     >>> vmap_flat(lambda x, y: [x * y], [np.arange(3.0), 2.0], [0, None], BatchAxis(3), "double")
     ([array([0., 2., 4.])], [0])
@@ -117,6 +127,12 @@ def vmap_flat(
 
 def move_batch_dim(x: Any, axis: BatchAxis, source: BatchDim, destination: int) -> Any:
     """`x` with its batch axis at `destination`, broadcast if it has none.
+
+    Arguments:
+        x: the array.
+        axis: the batch axis, with its size.
+        source: its position in `x`; None if it has none.
+        destination: its position in the result.
 
     >>> move_batch_dim(2.0, BatchAxis(3), None, 0)
     array([2., 2., 2.])

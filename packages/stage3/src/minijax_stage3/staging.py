@@ -119,6 +119,13 @@ def trace_to_jaxpr(
 ) -> ClosedJaxpr:
     """Stage a function of arrays that returns a list of arrays.
 
+    Arguments:
+        f: function of arrays that returns a list of arrays.
+        in_avals: the types of its arguments.
+        transformation: the name of the transformation that stages it, for messages.
+        name: the name of the function, for messages.
+        argument_names: function that returns the names of the arguments, for messages.
+
     >>> from minijax_stage2 import ShapedArray, sin
     >>> trace_to_jaxpr(lambda x: [sin(x)], [ShapedArray((2,), "float32")], "an example", None)
     { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }

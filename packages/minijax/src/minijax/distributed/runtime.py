@@ -107,7 +107,7 @@ def initialize(
 ) -> None:
     """Join the other processes of a program. Each calls this before its first array.
 
-    Then `devices()` are those of all processes, and arrays may be divided among them. What is not
+    Then `devices()` are those of all processes, and arrays may be sharded over them. What is not
     given is taken from the environment: of `minijax.distributed.launch`, Open MPI, Slurm, or an
     indexed Job of Kubernetes.
 
@@ -131,8 +131,10 @@ def initialize(
         coordinator_bind_address: the address and port on which process 0 serves; or
             MINIJAX_COORDINATOR_BIND_ADDRESS. By default all addresses of its host, or only
             "127.0.0.1" if that is the coordinator's.
-        mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix,
-            verify_secure_credentials: the files for mutual TLS, as jaxlib has it.
+        mtls_cert_file, mtls_key_file, mtls_ca_file: the files of certificate, key and authority for
+            mutual TLS, as in jaxlib; None: no TLS.
+        mtls_peer_uri_prefix, verify_secure_credentials: how to check the other processes, as in
+            jaxlib.
 
     Raises:
         RuntimeError: it is called twice, or after the first array; the port is taken; process 0

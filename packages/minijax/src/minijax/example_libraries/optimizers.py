@@ -44,6 +44,11 @@ def constant(step_size: float) -> Schedule:
 def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
     """Exponential decay by `decay_rate` per `decay_steps` steps.
 
+    Arguments:
+        step_size: the initial step size.
+        decay_steps: the number of steps of one decay.
+        decay_rate: the factor of one decay.
+
     >>> schedule = exponential_decay(0.8, decay_steps=10, decay_rate=0.5)
     >>> schedule(0), schedule(10), schedule(20)
     (0.8, 0.4, 0.2)
@@ -55,7 +60,13 @@ def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -
 def inverse_time_decay(
     step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False
 ) -> Schedule:
-    """Division by `1 + decay_rate * i / decay_steps`; with `staircase`, in whole `decay_steps`.
+    """Division by a number that grows linearly, `1 + decay_rate * i / decay_steps`.
+
+    Arguments:
+        step_size: the initial step size.
+        decay_steps: the number of steps in which the divisor grows by `decay_rate`.
+        decay_rate: the growth of the divisor.
+        staircase: whether it grows in whole `decay_steps`.
 
     >>> schedule = inverse_time_decay(0.8, decay_steps=10, decay_rate=1.0)
     >>> schedule(0), schedule(10), schedule(30)
@@ -71,6 +82,12 @@ def polynomial_decay(
     step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0
 ) -> Schedule:
     """Polynomial decay to `final_step_size` in `decay_steps` steps; then constant.
+
+    Arguments:
+        step_size: the initial step size.
+        decay_steps: the number of steps.
+        final_step_size: the last step size.
+        power: the exponent of the polynomial.
 
     >>> schedule = polynomial_decay(0.5, decay_steps=10, final_step_size=0.1)
     >>> print(*[f"{schedule(i):.2f}" for i in (0, 5, 10, 20)])
@@ -355,7 +372,11 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
 
 @optimizer
 def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
-    """As `rmsprop`, with a fraction `momentum` of the last step added.
+    """As `rmsprop`, with momentum.
+
+    Arguments:
+        step_size, gamma, eps: as in `rmsprop`.
+        momentum: the part of the last step that is added.
 
     >>> init, update, get_params = rmsprop_momentum(0.1)
     >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
@@ -402,6 +423,11 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
 @optimizer
 def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
     """As `adam`, but divided by the largest gradient so far, which decays at each step.
+
+    Arguments:
+        step_size, b1: as in `adam`.
+        b2: the decay rate of the largest gradient.
+        eps: a number added to it, to avoid division by zero.
 
     >>> init, update, get_params = adamax(0.1)
     >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])

@@ -302,7 +302,11 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = normal(1e-6),  # noqa: B008
 ) -> Layer:
-    """A transposed convolution, which enlarges its input; arguments as `GeneralConv`.
+    """A transposed convolution, which enlarges its input.
+
+    Arguments:
+        dimension_numbers, out_chan, filter_shape, strides, padding: as in `GeneralConv`.
+        W_init, b_init: as in `GeneralConv`.
 
     >>> from minijax import random
     >>> dimensions = ("NHC", "HIO", "NHC")
@@ -464,7 +468,11 @@ def SumPool(
     padding: str = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The sum of each window of the inputs; arguments as for `MaxPool`."""
+    """The sum of each window of the inputs; arguments as for `MaxPool`.
+
+    Arguments:
+        window_shape, strides, padding, spec: as in `MaxPool`.
+    """
     return _pooling("SumPool", lax.add, 0.0, window_shape, strides, padding, spec)
 
 
@@ -475,7 +483,11 @@ def AvgPool(
     padding: str = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The mean of each window of the inputs, excluding padding; arguments as for `MaxPool`."""
+    """The mean of each window of the inputs, excluding padding.
+
+    Arguments:
+        window_shape, strides, padding, spec: as in `MaxPool`.
+    """
     return _pooling("AvgPool", lax.add, 0.0, window_shape, strides, padding, spec, is_mean=True)
 
 

@@ -378,6 +378,11 @@ def _linearized(self: HiPrim, residuals: Any, *tangents: Any) -> Any:
 def jvp_from_lin(self: HiPrim, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """The rule `jvp` of a primitive with `lin` and `linearized`: `jvp = jvp_from_lin`.
 
+    Arguments:
+        self: the primitive.
+        primals: the arguments.
+        tangents: a tangent for each, of the same structure.
+
     Raises:
         TypeError: these two are `linearize_from_jvp`.
     """
@@ -445,12 +450,24 @@ vjp_from_lin = ReverseRules(_fwd_of_lin, _bwd_of_lin)
 
 
 def unmap_avals(axis_data: AxisData, avals: Any, dims: Any) -> Any:
-    """The types of batches of values of these types, a pytree; for the rule `batch`."""
+    """The types of batches of values of these types, for the rule `batch`.
+
+    Arguments:
+        axis_data: the batch axis, with its size.
+        avals: the types of the values, a pytree.
+        dims: the positions of the batch axis, in the same structure.
+    """
     return tree_map(axis_data.batch, avals, dims)
 
 
 def bdims_at_front(axis_data: AxisData, args: Any, dims: Any) -> Any:
-    """The arrays of a pytree with the batch axis first, broadcast if they have none."""
+    """The arrays of a pytree with the batch axis first, broadcast if they have none.
+
+    Arguments:
+        axis_data: the batch axis, with its size.
+        args: a pytree of arrays.
+        dims: the positions of their batch axes; None for an array without one.
+    """
     return tree_map(lambda x, dim: move_batch_dim(x, axis_data, dim, 0), args, dims)
 
 

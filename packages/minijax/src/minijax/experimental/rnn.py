@@ -47,6 +47,9 @@ def get_num_params_in_lstm(
 ) -> int:
     """The number of weights of an LSTM.
 
+    Arguments:
+        input_size, hidden_size, num_layers, bidirectional: as in `init_lstm_weight`.
+
     >>> from minijax.experimental import rnn
     >>> rnn.get_num_params_in_lstm(3, 5, num_layers=1, bidirectional=False)
     200
@@ -96,8 +99,7 @@ def swap_lstm_gates(
 
     Arguments:
         weights: the array of all weights.
-
-    The others are those of `init_lstm_weight`.
+        input_size, hidden_size, num_layers, bidirectional: as in `init_lstm_weight`.
 
     Raises:
         ValueError: there are not as many weights.
@@ -116,8 +118,7 @@ def unpack_lstm_weights(
 
     Arguments:
         weights: the array of all weights.
-
-    The others are those of `init_lstm_weight`.
+        input_size, hidden_size, num_layers, bidirectional: as in `init_lstm_weight`.
 
     Returns:
         Dicts `W_ih, W_hh, b_ih, b_hh` by the number of the layer. Those of a bidirectional LSTM
@@ -153,7 +154,7 @@ def lstm(
         num_layers: the number of layers.
         dropout: must be 0.
         bidirectional: whether each layer reads in both directions.
-        precision: that of the matrix products, as for `lax.dot_general`.
+        precision: as in `lax.dot_general`.
 
     Returns:
         The outputs of the last layer, of shape `(batch, steps, directions * hidden_size)`, zero
@@ -182,6 +183,11 @@ def lstm_ref(
     dropout: float, bidirectional: bool,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """`lstm` of weights as `unpack_lstm_weights` returns them.
+
+    Arguments:
+        x, h_0, c_0: as in `lstm`.
+        W_ih, W_hh, b_ih, b_hh: the weights by layer, as `unpack_lstm_weights` returns them.
+        seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional: as in `lstm`.
 
     Raises:
         NotImplementedError: `dropout` is not 0, or `seq_lengths` are not of dtype int32.

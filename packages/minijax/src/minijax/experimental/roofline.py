@@ -270,9 +270,9 @@ def roofline(
     Arguments:
         f: function of arrays and pytrees of arrays.
         mesh: the mesh of the devices that `f` runs on, if it has collectives.
-        in_specs: with a mesh, how the arguments are divided, as for `shard_map`. Otherwise `f`
-            has to be a function that `shard_map` made, if it has collectives.
-        out_specs: with a mesh, how the results are divided.
+        in_specs: with a mesh, how the arguments are sharded, as for `shard_map`. Otherwise `f` has
+            to be a function that `shard_map` made, if it has collectives.
+        out_specs: with a mesh, how the results are sharded.
         pin_lhs_in_vmem: whether first operands of products and their results are not counted.
         pin_rhs_in_vmem: whether second operands of products are not counted.
         vjp: whether to count the derivative instead: the evaluation and the cotangents.
@@ -349,8 +349,11 @@ def roofline_and_grad(
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
     """Return a function that counts a call of `f`, and one of its derivative.
 
-    The arguments are those of `roofline`. The derivative is counted for arguments of dtype
-    bfloat16, unless they are of dtype int32.
+    The derivative is counted for arguments of dtype bfloat16, unless they are of dtype int32.
+
+    Arguments:
+        f, mesh, in_specs, out_specs: as in `roofline`.
+        pin_lhs_in_vmem, pin_rhs_in_vmem, print_jaxpr: as in `roofline`.
 
     Returns:
         A function of the arguments of `f` that returns the types of its results, the cost of `f`

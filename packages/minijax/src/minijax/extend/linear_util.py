@@ -109,7 +109,14 @@ def wrap_init(
 def transformation(
     gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any
 ) -> Any:
-    """Put a layer around `fun`; as a decorator it waits for `fun` and the layer's arguments."""
+    """Put a layer around `fun`; as a decorator it waits for `fun` and the layer's arguments.
+
+    Arguments:
+        gen: generator function of static arguments and the arguments of a call: it yields the
+            arguments for the function below, is sent its result, and yields its own.
+        fun: the function below; None: `transformation` returns a decorator.
+        static_args: the first arguments of `gen`.
+    """
     if fun is None:
         return functools.partial(transformation, gen)
 
@@ -125,6 +132,10 @@ def transformation_with_aux(
     gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any, **options: Any
 ) -> Any:
     """As `transformation`, for a layer whose results are a pair: its result, and what it stores.
+
+    Arguments:
+        gen, fun, static_args: as in `transformation`.
+        options: ignored.
 
     Returns:
         The wrapped function, and the store, which is called to be read.
@@ -146,7 +157,12 @@ def transformation_with_aux(
 def transformation2(
     gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any
 ) -> Any:
-    """As `transformation`, for a layer that is a function: of what to call, then the arguments."""
+    """As `transformation`, for a layer that is a function: of what to call, then the arguments.
+
+    Arguments:
+        gen: function of the function below, static arguments, and the arguments of a call.
+        fun, static_args: as in `transformation`.
+    """
     if fun is None:
         return functools.partial(transformation2, gen)
     return fun.wrap(lambda call, *args, **kwargs: gen(call, *static_args, *args, **kwargs))
@@ -156,6 +172,12 @@ def transformation_with_aux2(
     gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any, **options: Any
 ) -> Any:
     """As `transformation2`, for a layer that takes a store after what to call.
+
+    Arguments:
+        gen: function of the function below, the store, static arguments, and the arguments of a
+            call.
+        fun, static_args: as in `transformation`.
+        options: ignored.
 
     Returns:
         The wrapped function, and the store, which is called to be read.

@@ -51,10 +51,13 @@ def clear_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> bool:
-    """Remove what was registered by a name; the arguments are those of registering.
+    """Remove a function that `register_hlo_module_transformation` has registered.
+
+    Arguments:
+        name, stage, platforms: as in `register_hlo_module_transformation`.
 
     Returns:
-        Whether there was something.
+        Whether there was such a function.
 
     >>> from minijax.extend import xla
     >>> xla.clear_hlo_module_transformation("nobody")

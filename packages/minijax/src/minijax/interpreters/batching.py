@@ -93,12 +93,26 @@ def defreducer(prim: Primitive) -> None:
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """`x` with its batch axis first, broadcast if it has none."""
+    """`x` with its batch axis first, broadcast if it has none.
+
+    Arguments:
+        x: the array.
+        bdim: the position of its batch axis; None if it has none.
+        size: the size of the batch axis.
+        mesh_axis: ignored.
+    """
     return move_batch_dim(x, BatchAxis(size), bdim, 0)
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
-    """`x` repeated along a new axis."""
+    """`x` broadcast along a new axis.
+
+    Arguments:
+        x: the array.
+        sz: the size of the new axis.
+        axis: its position.
+        mesh_axis: ignored.
+    """
     return BatchAxis(sz).broadcast(x, axis)
 
 

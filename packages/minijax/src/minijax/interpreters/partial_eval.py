@@ -143,6 +143,11 @@ def dce_jaxpr_consts(
 ) -> tuple[Jaxpr | ClosedJaxpr, list[bool], list[bool]]:
     """As `dce_jaxpr`, for the constants and then the arguments.
 
+    Arguments:
+        jaxpr: the program, closed or not.
+        used_outputs: as in `dce_jaxpr`.
+        instantiate: for each constant and argument, or for all, whether to keep it in any case.
+
     Returns:
         The smaller jaxpr, closed if the given one is; for each constant whether it is kept; and the
         same for each argument.

@@ -227,11 +227,11 @@ def plan(
     Arguments:
         fun: function of arrays and pytrees of arrays, jitted or not.
         args: its arguments; anything with a shape and a dtype may replace an array, and
-            `ShapeDtypeStruct(shape, dtype, sharding=...)` says how the array is divided.
+            `ShapeDtypeStruct(shape, dtype, sharding=...)` says how the array is sharded.
         mesh: the mesh, such as `AbstractMesh((64, 8), ("data", "model"))`; by default that of the
             shardings of arguments, or that in context. Each `PartitionSpec` is of this mesh.
-        in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums,
-            donate_argnames, compiler_options: as for `jit`.
+        in_shardings, out_shardings, static_argnums, static_argnames: as in `jit`.
+        donate_argnums, donate_argnames, compiler_options: as in `jit`.
         topology: the devices: "a100", "h100", "h200" or "b200", eight in a machine; None: a CPU.
             The plugin for GPUs has to be installed, by `pip install 'minijax[cuda13]'`, but there
             need not be a GPU, nor a driver.

@@ -259,6 +259,8 @@ def declare(
 ) -> None:
     """Enter a primitive of one result in the table of every interpreter.
 
+    If the number of operands varies, `jvp` and `transpose` are rules instead of formulas.
+
     Arguments:
         primitive: the primitive.
         abstract_eval: function from the types of operands to the list of types of results.
@@ -266,16 +268,14 @@ def declare(
         vmap: function `(axis, values, dims, **params)` from a `BatchAxis`, operands and the numbers
             of their batch axes to results and theirs. A primitive without operands needs none.
         sharding: function from the types of operands, those of results and the parameters to the
-            division of each result among the axes of a mesh, as in `minijax.primitives.sharded`.
-            Without it, operands whose types say how they are divided are an error.
+            sharding of each result over mesh axes, as in `minijax.primitives.sharded`. Without it,
+            operands whose types say how they are sharded are an error.
         jvp: a formula for each operand, as for `defjvp`. If empty, the result is piecewise
             constant, and its tangent zero.
         transpose: a formula for each operand, as for `deftranspose`. If empty, the primitive is not
             linear in any operand, and has no transpose.
         jointly: whether it is linear in its operands together, as a sum is, and not only in each
             while the others are constant, as a product is.
-
-    If the number of operands varies, `jvp` and `transpose` are rules instead of formulas.
 
     >>> from minijax.core import Primitive, bind, declare
     >>> halve_p = Primitive("halve")
@@ -396,10 +396,15 @@ def binary(
     transpose: Sequence[Formula | None] = (),
     jointly: bool = False,
 ) -> Binary:
-    """Declare an elementwise primitive of two operands; the arguments are those of `unary`.
+    """Declare an elementwise primitive of two operands.
 
-    The formulas come in pairs, one for each operand; `jointly` is that of `declare`. The
-    function returned promotes its operands to one dtype and shape.
+    The function returned promotes its operands to one dtype and shape.
+
+    Arguments:
+        name, doc, hlo, kinds: as in `unary`.
+        jvp: the formulas `(t, out, x, y)` of its tangent, one for each operand.
+        transpose: the formulas of its transpose, one for each operand.
+        jointly: as in `declare`.
 
     >>> from minijax.core import binary
     >>> larger = binary("larger", "The larger of two numbers.", hlo="maximum")
@@ -444,14 +449,16 @@ def reduction(
 ) -> Callable[..., Any]:
     """Declare a primitive that combines the elements along some axes.
 
+    The function returned takes an array and the axes.
+
     Arguments:
+        name, doc: as in `unary`.
         hlo: the operation of StableHLO that combines two elements, or a lowering rule.
         init: function from a dtype to the neutral element.
+        kinds: as in `unary`.
         jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
-        divides: whether the function returned also takes `out_sharding`, the division of the result
-            along axes of type `Explicit`.
-
-    The others are those of `unary`. The function returned takes an array and the axes.
+        divides: whether the function returned also takes `out_sharding`, the sharding of the result
+            over mesh axes of type `Explicit`.
 
     >>> from minijax.core import reduction
     >>> bits = reduction("bits", "All bits.", hlo="or", init=lambda dtype: 0, kinds="bi")

@@ -135,9 +135,10 @@ def _axes_named(params: dict[str, Any], roles: Iterable[str]) -> set[int]:
 def by_batch(primitive: Primitive, *counts: int) -> ShardingRule:
     """The rule of a primitive that works on the last axes of its operands.
 
-    Along the others, which come first, operands and results are divided alike.
+    Along the others, which come first, operands and results have one sharding.
 
     Arguments:
+        primitive: the primitive.
         counts: the number of last axes for each operand; the last number is that of all others.
 
     >>> from minijax import core, sharding

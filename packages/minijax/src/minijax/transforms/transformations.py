@@ -599,11 +599,15 @@ def value_and_grad(
 ) -> Callable[P, tuple[R, Any]]:
     """Like `grad`, but returns the value of `fun` with the gradient.
 
-    The arguments and errors are those of `grad`.
+    Arguments:
+        fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as in `grad`.
 
     Returns:
         A function of the same arguments. It returns the pair of the value and the gradient. With
         `has_aux`, the value is the pair that `fun` returns.
+
+    Raises:
+        NonScalarGradientError, IntegerGradientError, ComplexGradientError: as in `grad`.
 
     >>> def loss(w, x):
     ...     prediction = w * x
@@ -664,6 +668,9 @@ def grad(
 ) -> Callable[P, Any]:
     """The gradient of a function whose result is a real scalar.
 
+    The gradient with respect to a complex argument x + iy of a real function f is, as in JAX,
+    df/dx - i df/dy, the conjugate of the direction in which f grows.
+
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
@@ -671,6 +678,7 @@ def grad(
         holomorphic: whether `fun` is a holomorphic function of complex arguments, whose complex
             derivative is returned.
         allow_int: whether arguments may be integers, whose gradients are zeros of dtype float0.
+        reduce_axes: must be empty.
 
     Returns:
         A function of the same arguments. It returns the gradient, with the structure, shapes
@@ -683,9 +691,6 @@ def grad(
             unless an option allows it.
         ComplexGradientError: the result is complex without `holomorphic`, or not everything is
             complex with it.
-
-    The gradient with respect to a complex argument x + iy of a real function f is, as in JAX,
-    df/dx - i df/dy, the conjugate of the direction in which f grows.
 
     >>> def loss(params, x, y):
     ...     return jnp.mean((params["w"] * x + params["b"] - y) ** 2)
@@ -833,10 +838,19 @@ def vjp(
 ) -> Any:
     """Evaluate `fun` and return the function that pulls cotangents back through it.
 
+    An argument may be a reference, which `fun` reads and writes: `with_refs` of the returned
+    function says where its cotangent goes, and that of others may go.
+
+    The returned linear function is a pytree of its residuals, so it can be a result, or an
+    argument, of other transformed functions. Its attribute `args_res` has those that are arguments,
+    `opaque_residuals` the others; `out_nzs` says of each result whether it has a derivative that is
+    not zero.
+
     Arguments:
         fun: function of arrays and pytrees of arrays.
         primals: the arguments at which to evaluate.
         has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        reduce_axes: must be empty.
         saveable_args: whether arguments may be kept as residuals: True or False for each, or a
             pytree prefix of them. The caller puts those that may not back into `args_res` of the
             function that is returned, before the call.
@@ -848,18 +862,10 @@ def vjp(
         cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the second
         part of the result of `fun` comes third.
 
-    An argument may be a reference, which `fun` reads and writes: `with_refs` of the returned
-    function says where its cotangent goes, and that of others may go.
-
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result;
             `saveable_args` or `in_nzs` holds something else than bools.
         ValueError: one of these is no prefix of the arguments.
-
-    The returned linear function is a pytree of its residuals, so it can be a result, or an
-    argument, of other transformed functions. Its attribute `args_res` has those that are arguments,
-    `opaque_residuals` the others; `out_nzs` says of each result whether it has a derivative that is
-    not zero.
 
     >>> def to_polar(x, y):
     ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
@@ -969,15 +975,13 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
         primals: a tuple or list with the arguments at which to evaluate.
         tangents: the direction, in a tuple or list of the same structure, shapes and dtypes.
             Integer and boolean arguments have tangents of dtype float0.
+        has_aux: as in `jacfwd`.
 
     Returns:
         The result of `fun` and its tangent, two pytrees of one structure.
 
     Raises:
         TypeError: structure, shape or dtype of `tangents` does not match `primals`.
-
-    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
-    is returned last.
 
     >>> f = lambda x, y: x * jnp.exp(y)
     >>> minijax.jvp(f, (3.0, 0.0), (1.0, 10.0))
@@ -1053,10 +1057,14 @@ def linear_transpose(
 ) -> Function:
     """Transpose a function that is known to be linear.
 
+    The returned linear function is a pytree of its residuals, so it can be a result, or an
+    argument, of other transformed functions.
+
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
         primals: arguments, of which only the types matter; anything with a shape and a dtype may
             replace one. Either all of them and all results are integers, or none is.
+        reduce_axes: must be empty.
 
     Returns:
         A function from a cotangent of the result to the tuple of cotangents of the arguments, which
@@ -1065,9 +1073,6 @@ def linear_transpose(
     Raises:
         NonlinearError: when the result is called, `fun` proves not to be linear.
         TypeError: a cotangent does not match the result, or some but not all are integers.
-
-    The returned linear function is a pytree of its residuals, so it can be a result, or an
-    argument, of other transformed functions.
 
     >>> moving_sums = lambda x: x[:-1] + x[1:]
     >>> transposed = minijax.linear_transpose(moving_sums, jnp.zeros(4))
@@ -1172,12 +1177,18 @@ def vmap(
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        in_axes: the axis to map for each positional argument: an int for all of them, or a
-            tuple with an int, None (not mapped, whatever it is) or a pytree prefix for each.
-            Keyword arguments are mapped along axis 0.
+        in_axes: the axis to map for each positional argument: an int for all of them, or a tuple
+            with an int, None (not mapped, whatever it is) or a pytree prefix for each. Keyword
+            arguments are mapped along axis 0.
         out_axes: the position of the mapped axis in each result: an int, None (only for results
             that are the same for all examples), or a pytree prefix of the result.
+        axis_name: a name of the axis, by which collectives such as `lax.psum` combine the examples.
         axis_size: the size of the mapped axis, required if no argument is mapped.
+        spmd_axis_name: the name of a mesh axis, or a tuple of names, that the examples are sharded
+            over, also where the mapped function says how arrays are sharded, by
+            `lax.with_sharding_constraint` or by `shard_map`.
+        sum_match: whether a result that differs between examples is summed over them where
+            `out_axes` is None; otherwise it is an error.
 
     Returns:
         A function of arguments with an additional axis at `in_axes`, whose results have an
@@ -1188,13 +1199,6 @@ def vmap(
             axis), an argument has no such axis, or nothing is mapped.
         ValueError: `out_axes` is out of range for a result.
         TreeMismatchError: `in_axes` is not a prefix of the arguments, or `out_axes` of the result.
-
-    With `axis_name`, the mapped function can refer to the axis by that name: collectives such as
-    `lax.psum` combine the examples. `spmd_axis_name` names an axis of a mesh, or a tuple of these,
-    that divide the examples: where the mapped function says how arrays are divided, by
-    `lax.with_sharding_constraint` or by `shard_map`, these divide the mapped axis.
-    With `sum_match`, a result that differs between examples is summed over them where `out_axes` is
-    None.
 
     >>> distance = lambda x, y: jnp.sqrt(jnp.sum((x - y) ** 2))
     >>> xs, y = jnp.array([[3.0, 4.0], [6.0, 8.0]]), jnp.zeros(2)
@@ -1341,6 +1345,9 @@ def jacfwd(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
+        has_aux: whether `fun` returns a pair, of which only the first part is differentiated; the
+            second is returned last.
+        holomorphic: whether `fun` is a holomorphic function of complex arguments, which require it.
 
     Returns:
         A function of the same arguments. Its result has the structure of the result of `fun`
@@ -1350,11 +1357,6 @@ def jacfwd(
     Raises:
         TypeError: an argument to differentiate has an integer or boolean leaf.
         ValueError: the arguments to differentiate have no leaves, or do not exist.
-
-    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
-    is returned last.
-
-    Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative.
 
     >>> f = lambda x: jnp.array([x[0] * x[1], x[1], x[0] ** 2])
     >>> minijax.jacfwd(f)(jnp.array([2.0, 3.0]))
@@ -1401,9 +1403,8 @@ def jacrev(
     """The Jacobian of `fun`, row by row, by reverse mode.
 
     Arguments:
-        fun: function of arrays and pytrees of arrays.
-        argnums: the positional arguments to differentiate with respect to.
-        holomorphic: as for `grad`.
+        fun, argnums, has_aux: as in `jacfwd`.
+        holomorphic: as in `grad`.
         allow_int: whether arguments may be integers, whose Jacobians are zeros of their dtype.
 
     Returns:
@@ -1411,9 +1412,6 @@ def jacrev(
 
     Raises:
         TypeError: an argument to differentiate is integer or boolean, or a result is not real.
-
-    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
-    is returned last.
 
     >>> f = lambda p: p["a"] * p["b"]
     >>> minijax.jacrev(f)({"a": jnp.array([1.0, 2.0]), "b": 3.0})
@@ -1455,13 +1453,14 @@ def hessian(
 ) -> Callable[P, Any]:
     """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
 
-    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
-    is returned last.
+    The result has the structure and shape of the argument twice: the gradient of a function of `n`
+    numbers has an `n` by `n` Jacobian.
 
-    Complex arguments need `holomorphic=True`, which says that `fun` has a complex derivative.
+    Arguments:
+        fun, argnums, has_aux, holomorphic: as in `jacfwd`.
 
-    The arguments and errors are those of `jacfwd`. The result has the structure and shape of the
-    argument twice: the gradient of a function of `n` numbers has an `n` by `n` Jacobian.
+    Raises:
+        TypeError, ValueError: as in `jacfwd`.
 
     >>> minijax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 3.0]))
     Array([[6., 2.],

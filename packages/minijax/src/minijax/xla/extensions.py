@@ -58,6 +58,9 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
     """Raise an error, as in JAX: a type is registered by `register_ffi_type`.
 
+    Arguments:
+        name, obj, platform: ignored.
+
     Raises:
         ValueError: always.
     """

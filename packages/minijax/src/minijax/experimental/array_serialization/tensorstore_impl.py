@@ -138,6 +138,11 @@ def _metadata(arr: Any, driver: str) -> dict[str, Any]:
 def chunk_shape(local_shape: Sequence[int], dtype: Any, largest: int = _LARGEST_FILE) -> list[int]:
     """The shape of chunks that divide an array, of about the largest size of a file or less.
 
+    Arguments:
+        local_shape: the shape of the array.
+        dtype: its dtype.
+        largest: the number of bytes of a file.
+
     >>> from minijax.experimental.array_serialization.tensorstore_impl import chunk_shape
     >>> chunk_shape((6, 5), "float32", largest=60)
     [3, 5]

@@ -111,10 +111,9 @@ def eye(
 
     Arguments:
         N: the number of rows.
-        M: the number of columns; `N` by default.
-        k: how far the diagonal is above the main one.
-
-    The others are those of `empty`.
+        M: the number of columns; None: `N`.
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+        dtype, index_dtype, sparse_format, kwds: as in `empty`.
 
     Raises:
         ValueError: there is no such class.
@@ -235,7 +234,13 @@ def grad(
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """The value and the `grad` of a function of sparse arrays."""
+    """The value and the `grad` of a function of sparse arrays.
+
+    Arguments:
+        fun: function of sparse and dense arrays.
+        argnums, has_aux: as in `minijax.value_and_grad`.
+        kwargs: further arguments of `minijax.value_and_grad`.
+    """
     return _value_and_grad(fun, argnums, has_aux, **kwargs)
 
 
@@ -245,6 +250,11 @@ def jacfwd(
     """The Jacobian of a function of sparse arrays with one dense result, by forward mode.
 
     By a sparse array it is a sparse one, with the axes of the result as batch axes.
+
+    Arguments:
+        fun: function of sparse and dense arrays, with one dense result.
+        argnums, has_aux: as in `minijax.jacfwd`.
+        kwargs: further arguments of `minijax.jacfwd`.
     """
     return _jacfwd(fun, argnums, has_aux, **kwargs)
 
@@ -252,7 +262,13 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """The Jacobian as `jacfwd` gives it, by reverse mode."""
+    """The Jacobian as `jacfwd` gives it, by reverse mode.
+
+    Arguments:
+        fun: as in `jacfwd`.
+        argnums, has_aux: as in `minijax.jacrev`.
+        kwargs: further arguments of `minijax.jacrev`.
+    """
     return _jacrev(fun, argnums, has_aux, **kwargs)
 
 
@@ -380,13 +396,14 @@ def random_bcoo(
         key: the key.
         shape: the shape of the array.
         dtype: the dtype of the elements.
-        indices_dtype: the dtype of the coordinates.
+        indices_dtype: the dtype of the coordinates; None: int32.
         nse: the number of elements, or their share of all if it is less than 1.
         n_batch: the number of batch axes.
         n_dense: the number of axes of the elements.
         unique_indices: whether no two elements have the same place.
         sorted_indices: whether they are in order.
-        generator: a function of `minijax.random` that draws the elements, with `kwds`.
+        generator: a function of `minijax.random` that draws the elements.
+        kwds: further arguments of `generator`.
 
     Raises:
         ValueError: there are too few axes, or more elements than places.

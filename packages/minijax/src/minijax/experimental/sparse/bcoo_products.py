@@ -453,11 +453,11 @@ def bcoo_conv_general_dilated(
     Arguments:
         lhs: the input, of shape `(1, 1, n)`, sparse or dense.
         rhs: the kernel, of shape `(1, 1, k)`, sparse or dense.
-        padding: as for `lax.conv_general_dilated`.
+        window_strides: must be 1.
+        padding: as in `lax.conv_general_dilated`.
+        lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count: must be the defaults.
+        batch_group_count, preferred_element_type, out_sharding: must be the defaults.
         precision: ignored.
-        preferred_element_type: must be None.
-
-    The other arguments must be what they are by default, and strides be 1.
 
     Returns:
         An array of shape `(1, 1, size)` with as many elements as pairs of those of the operands.

@@ -538,7 +538,13 @@ def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> BCOO:  # fmt: skip
-    """The elements from `start_indices` up to `limit_indices`, every `strides`-th.
+    """The slice of a sparse array.
+
+    Arguments:
+        mat: the array.
+        start_indices: where the slice begins, along each axis.
+        limit_indices: where it ends, exclusive.
+        strides: the steps between indices; None: 1.
 
     Raises:
         ValueError: there is not one number for each axis, or the slice is not within the array.
@@ -569,9 +575,14 @@ def bcoo_slice(
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """The part of `slice_sizes` that begins at `start_indices`, which may be traced.
+    """The slice of a sparse array that begins at indices that may be traced.
 
-    A part that would reach beyond the array begins earlier.
+    A slice that would reach beyond the array begins earlier.
+
+    Arguments:
+        mat: the array.
+        start_indices: an integer for each axis; negative ones count from the end.
+        slice_sizes: the size of the slice along each axis.
 
     Raises:
         ValueError: there is not one number for each axis, or a size is larger than the array.

@@ -243,7 +243,10 @@ def bcsr_fromdense(
     n_dense: int = 0,
     index_dtype: Any = np.int32,
 ) -> BCSR:
-    """The nonzero elements of an array; the arguments are those of `bcoo_fromdense`.
+    """The nonzero elements of an array.
+
+    Arguments:
+        mat, nse, n_batch, n_dense, index_dtype: as in `bcoo_fromdense`.
 
     Raises:
         ValueError: `nse` is not given within a transformation, or not two axes remain sparse.
@@ -300,7 +303,12 @@ def bcsr_dot_general(
     lhs: BCSR | ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers,
     precision: None = None, preferred_element_type: Any = None, out_sharding: None = None,
 ) -> Array:  # fmt: skip
-    """`lax.dot_general` of a sparse and a dense array; see `bcoo_dot_general`."""
+    """`lax.dot_general` of a sparse and a dense array.
+
+    Arguments:
+        lhs, rhs, dimension_numbers, precision: as in `bcoo_dot_general`.
+        preferred_element_type, out_sharding: as in `bcoo_dot_general`.
+    """
     if not isinstance(lhs, BCSR) or out_sharding is not None:
         return bcoo_dot_general(
             lhs, rhs,
@@ -318,7 +326,14 @@ def bcsr_dot_general(
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> BCSR:
-    """The array repeated along new axes; see `bcoo_broadcast_in_dim`."""
+    """The array repeated along new axes.
+
+    Arguments:
+        mat, shape, broadcast_dimensions, sharding: as in `bcoo_broadcast_in_dim`.
+
+    Raises:
+        ValueError, NotImplementedError: as in `bcoo_broadcast_in_dim`.
+    """
     return BCSR.from_bcoo(
         bcoo_broadcast_in_dim(
             mat.to_bcoo(),
@@ -346,7 +361,13 @@ bcsr_extract_p = sparse_primitive("bcsr_extract", _extract, [False, False, True]
 
 
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
-    """The elements of a dense array at the places that `indices` and `indptr` of a BCSR give."""
+    """The elements of a dense array at the places of a BCSR.
+
+    Arguments:
+        indices: the columns of the elements.
+        indptr: the position of the first element of each row.
+        mat: the dense array.
+    """
     elements: Array = bcsr_extract_p.bind(*map(jnp.asarray, (indices, indptr, mat)))
     return elements
 

@@ -121,7 +121,12 @@ coo_fromdense_p = sparse_primitive("coo_fromdense", _coo_fromdense, None, severa
 
 
 def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-    """The nonzero elements of a matrix, `nse` of them: all by default.
+    """The nonzero elements of a matrix.
+
+    Arguments:
+        mat: the matrix.
+        nse: the number of elements; None: all.
+        index_dtype: the dtype of the coordinates.
 
     Raises:
         ValueError: `nse` is not given within a transformation.
@@ -156,7 +161,13 @@ coo_matmat_p = sparse_primitive("coo_matmat", _coo_product, [True, False, False,
 
 
 def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
-    """The product of the matrix, or its transpose, with a vector."""
+    """The product of a sparse matrix with a vector.
+
+    Arguments:
+        mat: the sparse matrix.
+        v: the vector.
+        transpose: whether to transpose the matrix.
+    """
     array = jnp.asarray(v)
     product_p = coo_matvec_p if array.ndim == 1 else coo_matmat_p
     product: Array = product_p.bind(
@@ -166,7 +177,13 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
 
 
 def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
-    """The product of the matrix, or its transpose, with a dense matrix."""
+    """The product of a sparse matrix with a dense one.
+
+    Arguments:
+        mat: the sparse matrix.
+        B: the dense matrix.
+        transpose: whether to transpose `mat`.
+    """
     return coo_matvec(mat, B, transpose)
 
 
@@ -299,7 +316,12 @@ csr_fromdense_p = sparse_primitive("csr_fromdense", _csr_fromdense, None, severa
 
 
 def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-    """The nonzero elements of a matrix, `nse` of them: all by default.
+    """The nonzero elements of a matrix.
+
+    Arguments:
+        mat: the matrix.
+        nse: the number of elements; None: all.
+        index_dtype: the dtype of the coordinates.
 
     Raises:
         ValueError: `nse` is not given within a transformation.
@@ -337,7 +359,13 @@ csr_matmat_p = sparse_primitive("csr_matmat", _csr_product, [True, False, False,
 
 
 def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
-    """The product of the matrix, or its transpose, with a vector."""
+    """The product of a sparse matrix with a vector.
+
+    Arguments:
+        mat: the sparse matrix.
+        v: the vector.
+        transpose: whether to transpose the matrix.
+    """
     array = jnp.asarray(v)
     product_p = csr_matvec_p if array.ndim == 1 else csr_matmat_p
     product: Array = product_p.bind(
@@ -347,7 +375,13 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
 
 
 def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
-    """The product of the matrix, or its transpose, with a dense matrix."""
+    """The product of a sparse matrix with a dense one.
+
+    Arguments:
+        mat: the sparse matrix.
+        B: the dense matrix.
+        transpose: whether to transpose `mat`.
+    """
     return csr_matvec(mat, B, transpose)
 
 

@@ -160,8 +160,13 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
     """`force(val)`, or `val` if `force` is None, for a value that must be known while tracing.
 
+    Arguments:
+        force: function that makes a Python value, such as `int`; None: the value as it is.
+        val: the value.
+        context: the end of the message.
+
     Raises:
-        ConcretizationTypeError: it is not known; the message ends with `context`.
+        ConcretizationTypeError: the value is not known.
     """
     if not isinstance(val, Tracer):
         return val if force is None else force(val)
@@ -206,7 +211,14 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
 def unmapped_aval(
     size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None
 ) -> ShapedArray:
-    """The type of a batch of examples of type `aval`, along a new axis."""
+    """The type of a batch of examples of type `aval`, along a new axis.
+
+    Arguments:
+        size: the number of examples.
+        axis: the position of the new axis; None: the type is unchanged.
+        aval: the type of an example.
+        explicit_mesh_axis: ignored.
+    """
     return BatchAxis(size).batch(aval, axis)
 
 
@@ -219,7 +231,16 @@ def new_jaxpr_eqn(
     source_info: Any = None,
     ctx: Any = None,
 ) -> JaxprEqn:
-    """An equation. Effects and context are of no effect: the primitive says what it does."""
+    """An equation of a jaxpr.
+
+    Arguments:
+        invars: the operands, variables and literals.
+        outvars: the variables of the results.
+        primitive: the primitive.
+        params: its parameters.
+        effects, ctx: ignored: the primitive says which effects it has.
+        source_info: where the user's code calls it; None: the line that runs now.
+    """
     return JaxprEqn(primitive, invars, outvars, params, source_info or user_source())
 
 
