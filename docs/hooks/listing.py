@@ -5,6 +5,7 @@ asked what they are as the site is built, not read from the source.
 """
 
 import contextlib
+import enum
 import importlib
 import inspect
 import itertools
@@ -120,6 +121,8 @@ def signature(name: str, value: Any) -> str:
 
 
 def shown_default(default: Any) -> str:
+    if isinstance(default, enum.Enum):
+        return f"{type(default).__name__}.{default.name}"
     named = isinstance(default, type) or inspect.isroutine(default)
     text = default.__name__ if named else repr(default)
     return "..." if re.search(r" at 0x|^<", text) or len(text) > 40 else text

@@ -7,8 +7,8 @@ from typing import Any
 
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.resharding import reshard
-from minijax.runtime.jit import jit, not_given
-from minijax.settings.names import list_public_names
+from minijax.runtime.jit import jit
+from minijax.settings.names import list_public_names, not_given
 from minijax.shardings.mesh import (
     AbstractDevice,
     AbstractMesh,

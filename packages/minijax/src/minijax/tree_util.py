@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
-from minijax.settings.names import counted, list_public_names
+from minijax.settings.names import counted, list_public_names, not_given
 from minijax.xla import trees
 from minijax.xla.trees import compose, fast_registry, fast_treedef
 from minijax_stage2 import tree
@@ -135,9 +135,6 @@ def keys_by_example(unflatten: Callable[..., Any], flatten_with_keys: FlattenWit
 
 
 # Operations on pytrees that interpreters do not need: paths as text, folds, transposition.
-
-
-_UNSPECIFIED = object()
 
 
 @hiding_frames
@@ -301,7 +298,7 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
 def tree_reduce(
     function: Callable[[Any, Any], Any],
     tree: Any,
-    initializer: Any = _UNSPECIFIED,
+    initializer: Any = not_given,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
     """Fold the leaves into one value, from left to right, as `functools.reduce` does.
@@ -322,7 +319,7 @@ def tree_reduce(
     6
     """
     leaves = stage2.tree_leaves(tree, is_leaf)
-    if initializer is not _UNSPECIFIED:
+    if initializer is not not_given:
         return functools.reduce(function, leaves, initializer)
     if not leaves:
         raise TypeError("tree_reduce: the tree has no leaves; give an initializer")

@@ -52,13 +52,13 @@ Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
 
 @hiding_frames
-def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
+def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:
     """A layer in which every output depends on every input: `inputs @ W + b`.
 
     Arguments:
         out_dim: the number of outputs, the size of the last axis.
-        W_init: the initializer of the weights, of shape (inputs, outputs).
-        b_init: the initializer of the bias, of shape (outputs,).
+        W_init: the initializer of the weights, of shape (inputs, outputs); None: `glorot_normal()`.
+        b_init: the initializer of the bias, of shape (outputs,); None: `normal()`.
 
     >>> from minijax import random
     >>> init_fun, apply_fun = Dense(2)
@@ -66,6 +66,7 @@ def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -
     >>> shape, W.shape, b.shape
     ((-1, 2), (3, 2), (2,))
     """
+    W_init, b_init = W_init or glorot_normal(), b_init or normal()
 
     def init_fun(rng: Any, input_shape: Sequence[int]) -> tuple[Shape, Any]:
         for_weights, for_bias = random.split(rng)
@@ -259,7 +260,7 @@ def GeneralConv(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Any = None,
-    b_init: Any = normal(1e-6),  # noqa: B008
+    b_init: Any = None,
 ) -> Layer:
     """A convolution with a bias for each channel.
 
@@ -270,8 +271,8 @@ def GeneralConv(
         filter_shape: the size of the kernel along each spatial axis.
         strides: the stride along each spatial axis; 1 by default.
         padding: "VALID", "SAME", or the numbers of zeros before and after each spatial axis.
-        W_init: the initializer of the kernel; by default `glorot_normal` over its channels.
-        b_init: the initializer of the bias.
+        W_init: the initializer of the kernel; None: `glorot_normal` over its channels.
+        b_init: the initializer of the bias; None: `normal(1e-6)`.
 
     >>> from minijax import random
     >>> init_fun, apply_fun = GeneralConv(("NCHW", "OIHW", "NCHW"), 8, (3, 3), padding="SAME")
@@ -300,7 +301,7 @@ def GeneralConvTranspose(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Any = None,
-    b_init: Any = normal(1e-6),  # noqa: B008
+    b_init: Any = None,
 ) -> Layer:
     """A transposed convolution, which enlarges its input.
 
@@ -342,6 +343,7 @@ def _convolution(
     of_inputs, of_kernel, of_outputs = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
     W_init = W_init or glorot_normal(of_kernel.index("I"), of_kernel.index("O"))
+    b_init = b_init or normal(1e-6)
 
     def init_fun(rng: Any, input_shape: Sequence[int]) -> tuple[Shape, Any]:
         sizes = iter(filter_shape)

@@ -24,7 +24,7 @@ from minijax.numpy.shapes import expand_dims
 from minijax.runtime.array import Array, is_evaluating, is_value
 from minijax.runtime.operation import operation
 from minijax.settings.config import Switch
-from minijax.settings.names import counted
+from minijax.settings.names import counted, not_given
 from minijax.settings.number_types import no_numbers
 from minijax.settings.options import static_indices_option
 from minijax.tree_util import register_pytree_node
@@ -60,10 +60,8 @@ register_pytree_node(
     lambda known, children: Slice(*children, *known),
 )
 
-_not_given: Any = object()
 
-
-def ds(start: Any, size: Any = _not_given, stride: int | None = None) -> slice | Slice:
+def ds(start: Any, size: Any = not_given, stride: int | None = None) -> slice | Slice:
     """An index of `size` elements from `start` on, which may be traced.
 
     Arguments:
@@ -86,7 +84,7 @@ def ds(start: Any, size: Any = _not_given, stride: int | None = None) -> slice |
     """
     if start is None:
         return slice(None)
-    if size is _not_given:
+    if size is not_given:
         start, size = 0, start
     size, stride = one_int("ds: size", size), one_int("ds: stride", 1 if stride is None else stride)
     if size < 0 or stride < 1:

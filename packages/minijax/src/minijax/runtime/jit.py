@@ -48,7 +48,7 @@ from minijax.runtime.signature import (
 )
 from minijax.settings.config import Switch
 from minijax.settings.later import later
-from minijax.settings.names import PickledByName
+from minijax.settings.names import PickledByName, not_given
 from minijax.settings.options import disable_jit_option, require_execution
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
@@ -63,17 +63,6 @@ from minijax_stage2.tree import tree_structure, tree_unflatten
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.jit import jit_p
 from minijax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify
-
-# The default of arguments for which None is a value.
-
-
-class _NotGiven:
-    def __repr__(self) -> str:
-        return "<not given>"
-
-
-not_given: Any = _NotGiven()
-
 
 # `Inline`: where the calls of a jitted function become part of the program around them.
 

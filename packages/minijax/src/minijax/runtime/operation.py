@@ -67,6 +67,9 @@ class Operation(PjitFunction):
             with adopted_traces():  # in a transformation of a stage
                 return self._fun(*args, **kwargs)
 
+    def __repr__(self) -> str:
+        return f"<operation {self._name}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._fun, self.static_names, self.takes_types)
 

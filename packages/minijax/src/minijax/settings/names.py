@@ -12,6 +12,17 @@ from typing import Any, TypeVar
 
 from minijax_stage2 import Primitive, ShapedArray
 
+# The default of arguments for which None is a value.
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+not_given: Any = _NotGiven()
+
+
 # Lists of public names, `__all__`, derived from the names of a module.
 #
 # Type checkers do not see these lists: to them all names without a leading underscore are public.

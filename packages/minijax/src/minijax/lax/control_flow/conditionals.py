@@ -32,7 +32,7 @@ from minijax.primitives.sharding_rules import agreed
 from minijax.runtime.array import is_evaluating, tree_to_arrays
 from minijax.runtime.effects import define_dce
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.jit import jit, not_given
+from minijax.runtime.jit import jit
 from minijax.runtime.lowering import Function, platform_of
 from minijax.runtime.pipeline import name_and_place_of
 from minijax.runtime.places import default_placement
@@ -44,6 +44,7 @@ from minijax.runtime.refs import (
     with_outer_refs,
     write_all,
 )
+from minijax.settings.names import not_given
 from minijax.settings.number_types import result_type
 from minijax.settings.options import infs_option, jit_is_disabled, nans_option
 from minijax.shardings.types import convert, division_of, sharded_type, with_division
