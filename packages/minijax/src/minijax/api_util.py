@@ -87,7 +87,7 @@ def debug_info(
         fun: the function.
         args: its positional arguments.
         kwargs: its arguments by keyword.
-        options: of no effect.
+        options: ignored.
     """
 
     try:

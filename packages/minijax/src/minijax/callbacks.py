@@ -281,7 +281,7 @@ def pure_callback(
             dtype.
         args: its arguments, pytrees of arrays.
         kwargs: the same, by name.
-        sharding: of no effect; there is one device.
+        sharding: ignored; there is one device.
         vmap_method: what vmap does. "sequential", "sequential_unrolled": one call per example.
             "expand_dims", "broadcast_all": one call for all examples, with a new leading batch axis
             in arguments and results; for an argument shared by all examples, that axis has size 1,
@@ -494,7 +494,7 @@ def io_callback(
         result_shape_dtypes: the types of its results: a pytree of anything with a shape and a
             dtype; None if it returns nothing.
         args, kwargs: its arguments, pytrees of arrays.
-        sharding: of no effect; there is one device.
+        sharding: ignored; there is one device.
         ordered: whether the order matters, so that `vmap` cannot map it. Here calls are always in
             program order.
 

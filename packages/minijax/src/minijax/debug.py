@@ -55,7 +55,7 @@ def callback(
         callback: the function, whose result is ignored. Without it, `callback` returns a decorator.
         args, kwargs: its arguments; values that are not arrays are passed as they are.
         ordered: whether the order matters. Here calls are always in program order.
-        partitioned: of no effect; there is one device.
+        partitioned: ignored; there is one device.
 
     Raises:
         ExecutionError: the function raised an exception, which is the cause. The whole program
@@ -102,7 +102,7 @@ def print(
             Without it, `print` returns a function that takes it.
         args, kwargs: the values to format; pytrees of arrays, or anything else.
         ordered: whether the order matters. Here calls are always in program order.
-        partitioned: of no effect; there is one device.
+        partitioned: ignored; there is one device.
         skip_format_check: whether to skip checking the format before the program runs.
 
     Raises:
@@ -230,7 +230,7 @@ def breakpoint(
         filter_frames: whether to leave out the frames of this library.
         num_frames: how many frames to show, the innermost first; all by default.
         ordered: whether the order matters. Here calls are always in program order.
-        token: of no effect.
+        token: ignored.
         kwargs: `stdin` and `stdout`, files to use instead of the terminal.
 
     Raises:

@@ -107,7 +107,7 @@ def buffer_callback(
             example.
         input_output_aliases: for numbers of arguments, those of the results, which begin as copies
             of them; both count arrays.
-        command_buffer_compatible: of no effect; there are command buffers on GPUs only.
+        command_buffer_compatible: ignored; there are command buffers on GPUs only.
 
     Returns:
         A function of arrays and pytrees of arrays, which can be jitted, and mapped if there is a

@@ -366,8 +366,8 @@ class custom_partitioning:
                 suggests. It returns the mesh; a function of a device's parts of the arguments,
                 which may use collectives along the axes of the mesh; the sharding of each array of
                 the result, and those of the arguments.
-            infer_sharding_from_operands: of no effect beside a `sharding_rule`.
-            propagate_user_sharding: of no effect beside a `sharding_rule`.
+            infer_sharding_from_operands: ignored beside a `sharding_rule`.
+            propagate_user_sharding: ignored beside a `sharding_rule`.
             decode_shardings: must be True: shardings are those of a mesh.
             sharding_rule: an `SdyShardingRule`; a text with the factors of each axis such as
                 `"i j, j k -> i k"`, in which `...` stands for leading axes and `(i j)` for an axis

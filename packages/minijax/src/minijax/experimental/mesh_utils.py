@@ -32,7 +32,7 @@ def create_device_mesh(
         devices: the devices; all of `minijax.devices()` if not given.
         contiguous_submeshes: passed on to the handler of `device_kind_handler_dict` for the kind of
             the devices; otherwise of no effect: it is about TPUs.
-        allow_split_physical_axes: of no effect: it is about TPUs.
+        allow_split_physical_axes: ignored: it is about TPUs.
 
     Raises:
         ValueError: the number of devices is not that of the places in the array.
@@ -77,7 +77,7 @@ def create_hybrid_device_mesh(
             same `slice_index` are.
         should_sort_granules_by_key: whether the granules are in the order of their numbers, or as
             they come among `devices`.
-        allow_split_physical_axes: of no effect: it is about TPUs.
+        allow_split_physical_axes: ignored: it is about TPUs.
 
     Returns:
         An array whose shape is the product of both, axis by axis.

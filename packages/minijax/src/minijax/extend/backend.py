@@ -54,7 +54,7 @@ def get_compile_options(
             `(num_replicas,)` if programs are not divided.
         env_options_overrides: options of XLA by name.
         fdo_profile: a profile that guides optimization.
-        detailed_logging, backend: of no effect.
+        detailed_logging, backend: ignored.
 
     Raises:
         ValueError: `device_assignment` has another shape.

@@ -207,11 +207,11 @@ def backward_pass(
 
     Arguments:
         jaxpr: the program, linear in the arguments that are `UndefinedPrimal`.
-        transform_stack: of no effect.
+        transform_stack: ignored.
         consts: the values of its constants.
         primals_in: its arguments.
         cts_in: the cotangents of its results; `Zero` is one.
-        return_logs: of no effect.
+        return_logs: ignored.
 
     Returns:
         For each argument its cotangent, or `Zero`; None for those that are not linear.

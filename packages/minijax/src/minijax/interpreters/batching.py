@@ -130,7 +130,7 @@ def batch_subtrace(
 
     Arguments:
         f: the function.
-        tag: of no effect: the values of the mapped axis know their interpreter.
+        tag: ignored: the values of the mapped axis know their interpreter.
         axis_data: the axis.
         in_dims: the batch axis of each argument, None where it has none; or a function that
             returns these.

@@ -75,7 +75,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
 
     Arguments:
         val: the value.
-        const_lowering: of no effect; no constant is an argument of a program here.
+        const_lowering: ignored; no constant is an argument of a program here.
         aval: its type, which a handler is given.
     """
     for each in type(val).__mro__:
@@ -242,11 +242,11 @@ def jaxpr_subcomp(
     Arguments:
         ctx: the module, which gets a function for the jaxpr.
         jaxpr: the jaxpr.
-        name_stack: of no effect.
+        name_stack: ignored.
         tokens: returned as they are: effects come in the order of the whole program.
         consts_for_constvars: values of MLIR for the constants.
         args: values of MLIR for the arguments.
-        dim_var_values, const_lowering, outer_traceback: of no effect; shapes are known, and
+        dim_var_values, const_lowering, outer_traceback: ignored; shapes are known, and
             constants stand where they are used.
 
     Returns:
@@ -263,7 +263,7 @@ def core_call_lowering(
     Arguments:
         ctx: the context of the rule.
         args: values of MLIR for the arguments.
-        name: of no effect.
+        name: ignored.
         call_jaxpr: the jaxpr.
         params: other parameters of the primitive, of no effect.
     """
@@ -331,7 +331,7 @@ def emit_python_callback(
         operand_avals: their types.
         result_avals: the types of the results.
         has_side_effect: whether to call it even if its results are not used.
-        returns_token, partitioned, sharding: of no effect.
+        returns_token, partitioned, sharding: ignored.
 
     Returns:
         The results, the token, and an object that has to live as long as the program, for
@@ -369,8 +369,8 @@ def register_lowering(
         prim: the primitive.
         rule: the rule.
         platform: the platform that it is for, "cpu" or "cuda"; by default all others.
-        inline: of no effect.
-        cacheable: of no effect.
+        inline: ignored.
+        cacheable: ignored.
     """
     ours = lower_by(rule.function) if isinstance(rule, lower_fun) else _through_bindings(prim, rule)
     previous = lowering_rules.get(prim)

@@ -46,7 +46,7 @@ def dce_jaxpr_closed_call_rule(
 
     Arguments:
         used_outputs: for each result of the equation whether it is used.
-        live_ins: of no effect.
+        live_ins: ignored.
         eqn: the equation.
 
     Returns:
@@ -69,7 +69,7 @@ def trace_to_jaxpr_dynamic(
     Arguments:
         fun: the function.
         in_avals: the types of its arguments.
-        options: of no effect.
+        options: ignored.
 
     Returns:
         The jaxpr, the types of its results, and the values of its constants.
@@ -87,7 +87,7 @@ def trace_to_jaxpr_nounits(
     Arguments:
         fun: the function.
         pvals: its arguments.
-        instantiate: of no effect: what is known is never staged.
+        instantiate: ignored: what is known is never staged.
 
     Returns:
         The jaxpr from the unknown arguments to the unknown results, all results, and the values of
@@ -105,7 +105,7 @@ def abstract_eval_fun(
     Arguments:
         fun: the function.
         avals: the types of its arguments.
-        debug_info: of no effect.
+        debug_info: ignored.
         params: its keyword arguments.
     """
     return _trace_to_jaxpr(partial(fun, **params), avals, "abstract_eval_fun", fun).out_avals
@@ -123,7 +123,7 @@ def dce_jaxpr(
         jaxpr: the program.
         used_outputs: for each result whether to keep it.
         instantiate: for each argument, or for all, whether to keep it in any case.
-        live_inputs: of no effect.
+        live_inputs: ignored.
 
     Returns:
         The smaller jaxpr, and for each argument whether it is kept.

@@ -18,7 +18,7 @@ def create_compile_options(
     """jaxlib's options for a program that is divided among devices.
 
     Arguments:
-        computation, backend: of no effect.
+        computation, backend: ignored.
         tuple_args: whether the program takes its arguments as one tuple.
         allow_prop_to_inputs: for each argument whether XLA may choose how it is divided.
         allow_prop_to_outputs: the same of results.

@@ -99,7 +99,7 @@ def create_token(_: Any = None) -> Token:
     """A new token, which follows nothing.
 
     Arguments:
-        _: of no effect.
+        _: ignored.
 
     >>> minijax.typeof(lax.create_token())
     AbstractToken()

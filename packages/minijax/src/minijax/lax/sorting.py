@@ -234,7 +234,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
         operand: the array, not complex.
         k: the number of elements.
         axis: the axis.
-        is_stable: makes no difference: equal elements keep their order.
+        is_stable: ignored: equal elements keep their order.
 
     Raises:
         ValueError: there are not `k` elements, or there is no such axis; or `operand` is complex.

@@ -89,7 +89,7 @@ class BlockScaleConfig:
         data_type: the dtype of the numbers.
         scale_type: the dtype of the scales.
         global_scale: what divides all numbers first, of shape (1,); None for no such.
-        infer_only: of no effect.
+        infer_only: ignored.
     """
 
     mode: str

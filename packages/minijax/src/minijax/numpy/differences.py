@@ -121,7 +121,7 @@ def gradient(
         f: the array.
         varargs: the spacing of elements: nothing (1), a number, or for each axis a number or an
             array of coordinates.
-        axis: the axes along which to take slopes; all if None.
+        axis: the axes along which to take slopes; None: all.
         edge_order: must be None.
 
     Returns:

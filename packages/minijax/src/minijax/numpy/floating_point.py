@@ -129,7 +129,7 @@ def nan_to_num(
 
     Arguments:
         x: the array.
-        copy: makes no difference, since Arrays are immutable.
+        copy: ignored: Arrays are immutable.
         nan: the replacement of NaN.
         posinf: the replacement of infinity; by default the largest number of the dtype.
         neginf: the replacement of minus infinity; by default the smallest number.

@@ -585,7 +585,7 @@ def svd(
         a: the matrices.
         full_matrices: whether `U` and `Vh` are square, rather than as small as suffices.
         compute_uv: whether to return them.
-        hermitian: whether the matrices are symmetric; it makes no difference.
+        hermitian: whether the matrices are symmetric; ignored.
         subset_by_index: the first and the last singular value, the latter exclusive.
 
     Returns:
@@ -943,7 +943,7 @@ def matrix_rank(
     Arguments:
         M: the matrices; an array of fewer axes has rank 1, unless it is 0.
         rtol: by default the larger number of rows or columns times the precision of the dtype.
-        hermitian: whether the matrices are symmetric; it makes no difference.
+        hermitian: whether the matrices are symmetric; ignored.
         tol: an older name of `rtol`.
 
     >>> jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))

@@ -180,7 +180,7 @@ def repeat(
     Arguments:
         a: the array.
         repeats: the number of repetitions, for all elements or for each.
-        axis: the axis; if None, `a` is flattened.
+        axis: the axis; None: all elements, flattened.
         total_repeat_length: the size of the result along that axis, required if `repeats` is
             traced. The result is truncated, or padded with its last element.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
@@ -312,7 +312,7 @@ def delete(
         arr: the array.
         obj: the indices: an int, a slice, or an array of integers or booleans. Integers may be
             traced if `assume_unique_indices`.
-        axis: the axis; if None, `arr` is flattened.
+        axis: the axis; None: all elements, flattened.
         assume_unique_indices: a promise that no index occurs twice or is out of bounds.
 
     Raises:
@@ -372,7 +372,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         arr: the array.
         obj: the indices: an int, a slice, or an array of integers or booleans.
         values: the values to insert; broadcast to the shape of the indices.
-        axis: the axis; if None, `arr` is flattened.
+        axis: the axis; None: all elements, flattened.
 
     Raises:
         ConcretizationTypeError: booleans are traced.

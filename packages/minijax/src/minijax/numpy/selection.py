@@ -191,7 +191,7 @@ def compress(
     Arguments:
         condition: booleans along the axis; missing ones are false.
         a: the array.
-        axis: the axis; if None, `a` is flattened.
+        axis: the axis; None: all elements, flattened.
         size: the number of elements, required if `condition` is traced.
         fill_value: the number that pads to `size`.
         out: must be None.

@@ -81,7 +81,7 @@ def unique(
         equal_nan: whether all NaN count as one element.
         size: the size of the result, required if values are traced. Further ones are dropped.
         fill_value: the number that pads to `size`; by default the smallest element.
-        sorted: makes no difference.
+        sorted: ignored.
 
     Returns:
         The elements, or a tuple of them and the other requested arrays.
@@ -344,7 +344,7 @@ def isin(
     Arguments:
         element: the array, of any shape.
         test_elements: the elements to look for.
-        assume_unique: makes no difference.
+        assume_unique: ignored.
         invert: whether to invert the result.
         method: "compare_all" compares all pairs; "sort" and "binary_search" sort them and find the
             position of each element, all together or one by one; "auto" compares with a few and

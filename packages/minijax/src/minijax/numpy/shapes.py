@@ -81,7 +81,7 @@ def astype(
     Arguments:
         x: the array.
         dtype: the dtype of the result; None: the default float.
-        copy: makes no difference, since Arrays are immutable.
+        copy: ignored: Arrays are immutable.
         device: a device or a sharding, where the result lies; None: where `x` lies.
 
     Warns:
@@ -118,7 +118,7 @@ def reshape(
         shape: the shape, as an int or a sequence of ints.
         order: the order in which to read and write elements: "C", the last axis fastest, or "F",
             the first.
-        copy: makes no difference, since Arrays are immutable.
+        copy: ignored: Arrays are immutable.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:

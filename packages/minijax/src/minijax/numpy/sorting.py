@@ -387,7 +387,7 @@ def top_k(
         k: how many.
         axis: the axis.
         mode: "largest", or "smallest", the smallest first, with NaN last.
-        sorted: makes no difference: they are always in order.
+        sorted: ignored: they are always in order.
 
     Raises:
         ValueError: there are not `k` elements, no such axis or no such `mode`.

@@ -60,7 +60,7 @@ def take(
     Arguments:
         a: the array.
         indices: integers; their axes replace the axis.
-        axis: the axis; if None, `a` is flattened.
+        axis: the axis; None: all elements, flattened.
         out: must be None.
         mode: the treatment of indices out of bounds: "fill", the default, reads `fill_value`;
             "clip" the nearest element, for negative ones the first; "wrap" wraps around.
@@ -121,7 +121,7 @@ def take_along_axis(
     Arguments:
         arr: the array.
         indices: integers, with as many axes as `arr`; sizes of other axes broadcast.
-        axis: the axis along which rows lie; if None, `arr` is flattened.
+        axis: the axis along which rows lie; None: all elements, flattened.
         mode: "fill", the default, reads `fill_value` for indices out of bounds; "clip" the nearest
             element; "one_hot" reads 0, and sums the row times the one-hot vector of each index,
             which some devices do faster.

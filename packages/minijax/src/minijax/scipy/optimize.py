@@ -516,7 +516,7 @@ def minimize(
         args: further arguments of `fun`.
         method: "BFGS", or by its full name in JAX the L-BFGS method,
             "l-bfgs-experimental-do-not-rely-on-this", which remembers the last moves alone.
-        tol: makes no difference; the option `gtol` does.
+        tol: ignored; the option `gtol` is the tolerance.
         options: `maxiter`, the maximum number of iterations; `gtol`, the tolerance of the gradient,
             measured by the `norm`; `line_search_maxiter`. Of L-BFGS `maxiter`, `norm`, `gtol`;
             `ftol`, the least progress of an iteration; `maxcor`, the number of moves; `maxfun` and

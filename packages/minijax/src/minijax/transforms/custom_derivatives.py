@@ -768,7 +768,7 @@ class custom_vjp(CustomFunction[P, R]):
                 array, or None, can stand for a whole pytree.
             symbolic_zeros: whether to pass each leaf to `fwd` as a `CustomVJPPrimal`, and zero
                 cotangents to `bwd` as `SymbolicZero`.
-            optimize_remat: of no effect; under `checkpoint` nothing unused is computed anyway.
+            optimize_remat: ignored; under `checkpoint` nothing unused is computed anyway.
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros

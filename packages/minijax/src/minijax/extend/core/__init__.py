@@ -64,7 +64,7 @@ def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
     know whether both are within the same transformation.
 
     Arguments:
-        convention: of no effect.
+        convention: ignored.
     """
     return OpaqueTraceState()
 
@@ -93,7 +93,7 @@ def set_current_trace(trace: Any, check_leaks: bool = False) -> Iterator[None]:
 
     Arguments:
         trace: a trace, or None for evaluation.
-        check_leaks: of no effect.
+        check_leaks: ignored.
     """
     with set_interpreter(trace if isinstance(trace, Trace) else evaluator):
         yield

@@ -67,7 +67,7 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
 
     Arguments:
         name: its name, and that of the function in compiled programs.
-        inline_jax_late: of no effect.
+        inline_jax_late: ignored.
 
     >>> from minijax.extend.core import create_call_primitive
     >>> call_p = create_call_primitive("my_call")
@@ -92,7 +92,7 @@ def register_call_primitive_rules(
         prim: the primitive.
         name: the name of the function in compiled programs; that of the primitive by default.
         transpose_rule: must be None; `interpreters.ad.primitive_transposes` takes a rule.
-        inline_jax_late: of no effect.
+        inline_jax_late: ignored.
 
     Raises:
         NotImplementedError: `transpose_rule` is given.

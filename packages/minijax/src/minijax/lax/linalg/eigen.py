@@ -101,7 +101,7 @@ def eigh(
         x: the matrices.
         lower: whether to read their lower triangle, if they are not symmetrized.
         symmetrize_input: whether to take the mean of each matrix and its transpose.
-        sort_eigenvalues: makes no difference: they are in ascending order.
+        sort_eigenvalues: ignored: they are in ascending order.
         subset_by_index: the first and the last eigenvalue, the latter exclusive; all by default.
         implementation: None or `EighImplementation.QR`.
 
@@ -693,7 +693,7 @@ def qdwh(
 
     Arguments:
         x: a matrix with at least as many rows as columns, and of full rank.
-        is_hermitian: makes no difference.
+        is_hermitian: ignored.
         max_iterations: the number of iterations at most; 10 by default.
         eps: the relative precision of `u`; by default that of the dtype.
         dynamic_shape: the numbers of the rows and columns that count, also traced; the others

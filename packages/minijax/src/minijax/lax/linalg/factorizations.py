@@ -537,7 +537,7 @@ def qr(
         x: the matrices.
         pivoting: whether to permute columns of `x` so that the diagonal of `r` decreases.
         full_matrices: whether `q` is square, instead of having the minimal number of columns.
-        use_magma: makes no difference on a CPU.
+        use_magma: ignored on a CPU.
 
     Returns:
         `q`, `r`, and with `pivoting` the permutation of the columns.

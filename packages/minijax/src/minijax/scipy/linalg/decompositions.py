@@ -52,7 +52,7 @@ def polar(
         a: the matrices.
         side: "right" for `a = u @ p`, "left" for `a = p @ u`.
         method: "qdwh" or "svd", which are the same here: both use singular values.
-        eps, max_iterations: make no difference.
+        eps, max_iterations: ignored.
 
     Returns:
         `u` and `p`.
@@ -86,7 +86,7 @@ def hessenberg(
     Arguments:
         a: the matrices.
         calc_q: whether to return `q`, too.
-        overwrite_a, check_finite: make no difference.
+        overwrite_a, check_finite: ignored.
 
     Returns:
         `h`, or `h` and `q`.
@@ -130,7 +130,7 @@ def qr_multiply(
         mode: "right" for `c @ q`, "left" for `q @ c`.
         pivoting: whether to permute columns so that the diagonal of `r` decreases.
         conjugate: whether to conjugate `q` first.
-        overwrite_a, overwrite_c: make no difference.
+        overwrite_a, overwrite_c: ignored.
 
     Returns:
         The product, `r`, and with `pivoting` the permutation.
@@ -179,7 +179,7 @@ def eigh_tridiagonal(
         eigvals_only: whether to return only eigenvalues.
         select: "a" for all, "i" for those with indices in `select_range`.
         select_range: with "i", the indices of the first and the last eigenvalue.
-        tol, key: make no difference; `tol` must be a number.
+        tol, key: ignored; `tol` must be a number.
 
     Returns:
         The eigenvalues, or these and the eigenvectors in columns.
@@ -412,7 +412,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     Arguments:
         T: the triangle with blocks, as `schur` returns it.
         Z: the orthogonal matrix on both sides of it.
-        check_finite: makes no difference.
+        check_finite: ignored.
 
     Returns:
         `t` and `z`, which are complex, with `z @ t @ z^H` as before.

@@ -146,7 +146,7 @@ def expm_frechet(
     Arguments:
         A: the matrices.
         E: the directions, of the same shape.
-        method: makes no difference.
+        method: ignored.
         compute_expm: whether to return the exponential, too.
 
     Returns:
