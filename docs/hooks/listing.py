@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 WIDTH = 80
-SECTION = r"^(Arguments|Returns|Raises|Warns):\n((?:(?: .*)?\n?)*)"
+SECTION = r"^(Arguments|Attributes|Returns|Raises|Warns):\n((?:(?: .*)?\n?)*)"
 REFERENCE = r"^    (\S[^:\n]*): as (?:`(\w+)` )?in `([\w.]+)`\.\n"
 
 

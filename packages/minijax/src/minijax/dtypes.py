@@ -147,6 +147,9 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
 def itemsize_bits(dtype: Any) -> int:
     """The number of bits of a number of this dtype.
 
+    Raises:
+        ValueError: `dtype` is None.
+
     >>> minijax.dtypes.itemsize_bits("int4"), minijax.dtypes.itemsize_bits(jnp.float32)
     (4, 32)
     """
@@ -158,6 +161,9 @@ def itemsize_bits(dtype: Any) -> int:
 @hiding_frames
 def scalar_type_of(x: Any) -> type:
     """The Python type of the numbers in `x`: bool, int, float or complex.
+
+    Raises:
+        TypeError: `x` is not a number, an array or a dtype of numbers.
 
     >>> minijax.dtypes.scalar_type_of(jnp.arange(3)), minijax.dtypes.scalar_type_of(1j)
     (<class 'int'>, <class 'complex'>)

@@ -776,6 +776,10 @@ def conv_transpose(
         preferred_element_type: the dtype of the sums and of the result.
         use_consistent_padding: whether pairs, too, are the padding of the convolution to transpose.
 
+    Raises:
+        ValueError: there is not one stride for each spatial axis, or there are more than three
+            spatial axes without `dimension_numbers`.
+
     >>> signal, kernel = jnp.array([[[1.0], [2.0]]]), jnp.ones((2, 1, 1))
     >>> lax.conv_transpose(signal, kernel, strides=(2,), padding="VALID")[0, :, 0]
     Array([1., 1., 2., 2.], dtype=float32)

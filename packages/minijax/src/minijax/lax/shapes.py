@@ -203,6 +203,9 @@ def broadcasted_iota(
         dimension: the axis along which the elements count.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
+    Raises:
+        ValueError: `dtype` is None, or there is no axis `dimension`.
+
     >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
@@ -299,6 +302,9 @@ def expand_dims(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
 @operation(static="dimensions")
 def squeeze(array: ArrayLike, dimensions: int | Sequence[int]) -> Array:
     """`array` without the axes `dimensions`, which must have size 1.
+
+    Raises:
+        ValueError: an axis does not exist, or its size is not 1.
 
     >>> lax.squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
     (3, 1)

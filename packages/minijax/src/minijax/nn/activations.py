@@ -465,6 +465,9 @@ def one_hot(
         axis: the position of the class axis in the result.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
+    Raises:
+        TypeError: `x` does not hold numbers.
+
     >>> nn.one_hot(jnp.array([0, 2]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)

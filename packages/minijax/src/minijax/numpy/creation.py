@@ -394,6 +394,9 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 def copy(a: ArrayLike, order: str | None = None) -> Array:
     """An Array of the same numbers in new memory.
 
+    Raises:
+        NotImplementedError: `order` is neither "K" nor None.
+
     >>> x = jnp.arange(3)
     >>> y = jnp.copy(x)
     >>> y is x, y
@@ -738,6 +741,9 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 def fromfile(*args: Any, **kwargs: Any) -> Array:
     """Not supported, since it cannot be traced; use `asarray(numpy.fromfile(...))`.
 
+    Raises:
+        NotImplementedError: always.
+
     >>> import tempfile
     >>> with tempfile.TemporaryFile() as file:
     ...     np.arange(3, dtype=np.int32).tofile(file)
@@ -754,6 +760,9 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
 @evaluated_by_library
 def fromiter(*args: Any, **kwargs: Any) -> Array:
     """Not supported, as in JAX; use `asarray(numpy.fromiter(...))`.
+
+    Raises:
+        NotImplementedError: always.
 
     >>> jnp.asarray(np.fromiter((i * i for i in range(4)), dtype=np.int32))
     Array([0, 1, 4, 9], dtype=int32)

@@ -93,6 +93,9 @@ def _meshgrid(vectors: list[Any], *, sparse: bool, indexing: str) -> tuple[Any, 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors as index arrays of the grid that they span; booleans as their true positions.
 
+    Raises:
+        ValueError: an argument is not a vector.
+
     >>> x = jnp.arange(12).reshape(3, 4)
     >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3]))]
     Array([[ 1,  3],
@@ -377,6 +380,9 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 def diag_indices(n: int, ndim: int = 2) -> Indices:
     """The indices of the diagonal of an array of `ndim` axes of size `n`.
 
+    Raises:
+        ValueError: `n` or `ndim` is negative.
+
     >>> jnp.zeros((2, 2)).at[jnp.diag_indices(2)].set(7.0)
     Array([[7., 0.],
            [0., 7.]], dtype=float32)
@@ -389,6 +395,9 @@ def diag_indices(n: int, ndim: int = 2) -> Indices:
 @hiding_frames
 def diag_indices_from(arr: ArrayLike) -> Indices:
     """The indices of the diagonal of `arr`, whose axes all have the same size.
+
+    Raises:
+        ValueError: there are fewer than two axes, or their sizes differ.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> x[jnp.diag_indices_from(x)]

@@ -99,6 +99,9 @@ def matmul(
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of each element of the vector `x1` with each of `x2`, as a matrix.
 
+    Raises:
+        ValueError: an operand is not a vector.
+
     >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([10, 20]))
     Array([[10, 20],
            [20, 40]], dtype=int32)
@@ -247,6 +250,10 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
     Returns:
         A pair. Where a determinant is 0 the sign is 0, and the logarithm minus infinity.
+
+    Raises:
+        ValueError: the matrices are not square.
+        NotImplementedError: there is no such `method`.
 
     >>> sign, log = jnp.linalg.slogdet(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> sign, f"{jnp.exp(log):.2f}"
@@ -456,6 +463,9 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array,
 @operation(static="ind")
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of `a` as a linear map to arrays of its first `ind` axes.
+
+    Raises:
+        ValueError: `ind` is not positive.
 
     >>> a = jnp.eye(6).reshape(2, 3, 6)
     >>> jnp.linalg.tensorinv(a, ind=2).shape
@@ -678,6 +688,9 @@ def eigvals(a: ArrayLike) -> Array:
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """Square matrices to the power `n`, a possibly negative int.
 
+    Raises:
+        TypeError: the matrices are not square.
+
     >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
     Array([[1, 5],
            [0, 1]], dtype=int32)
@@ -766,6 +779,9 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 @operation
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The matrices in the last two axes, transposed.
+
+    Raises:
+        ValueError: `x` has fewer than two axes.
 
     >>> jnp.linalg.matrix_transpose(jnp.zeros((5, 2, 3))).shape
     (5, 3, 2)

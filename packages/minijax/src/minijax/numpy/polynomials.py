@@ -133,6 +133,9 @@ def _or_zero(p: Any) -> Any:
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The derivative of a polynomial, `m` times over.
 
+    Raises:
+        ValueError: `m` is negative, or `p` is not a vector.
+
     >>> jnp.polyder(jnp.array([1.0, 2.0, 3.0]))
     Array([2., 2.], dtype=float32)
     """

@@ -284,6 +284,9 @@ def tile(A: ArrayLike, reps: Axes) -> Array:
 def resize(a: ArrayLike, new_shape: Axes) -> Array:
     """The elements of `a` in another shape, repeated as needed.
 
+    Raises:
+        ValueError: a size is negative.
+
     >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))
     Array([[1, 2],
            [3, 1]], dtype=int32)

@@ -173,6 +173,10 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """`a` with its axes permuted.
 
+    Raises:
+        TypeError: `axes` is None.
+        ValueError: `axes` are not a permutation of the axes.
+
     >>> jnp.permute_dims(jnp.zeros((2, 3, 4)), (1, 2, 0)).shape
     (3, 4, 2)
     """
@@ -204,6 +208,9 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
         a: the array.
         source: the axis, or axes, to move.
         destination: its position, or theirs, in the result.
+
+    Raises:
+        ValueError: there are not as many destinations as sources, or there are no such axes.
 
     >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)

@@ -700,6 +700,9 @@ def histogram(
     Returns:
         The counts, and the edges, one more than counts. The last bin includes both its edges.
 
+    Raises:
+        ValueError: `weights` have another shape than `a`.
+
     >>> counts, edges = jnp.histogram(jnp.array([1.0, 1.5, 4.0]), bins=3, range=(0.0, 6.0))
     >>> counts, edges
     (Array([2., 0., 1.], dtype=float32), Array([0., 2., 4., 6.], dtype=float32))
@@ -752,6 +755,9 @@ def histogram2d(
         x, y: the coordinates of the points.
         bins: as in `histogram`, for both axes, or a pair with one for each.
         range, weights, density: as in `histogramdd`.
+
+    Raises:
+        ValueError: `x` and `y` are not vectors of one size.
 
     >>> counts, _, _ = jnp.histogram2d(jnp.array([0.1, 0.9]), jnp.array([0.2, 0.3]), bins=2)
     >>> counts

@@ -277,6 +277,9 @@ def declare(
         jointly: whether it is linear in its operands together, as a sum is, and not only in each
             while the others are constant, as a product is.
 
+    Raises:
+        TypeError: `jvp` or `transpose` is neither a rule nor formulas.
+
     >>> from minijax.core import Primitive, bind, declare
     >>> halve_p = Primitive("halve")
     >>> def lower(b, out_avals, x):

@@ -189,6 +189,9 @@ def verify_tensorstore_spec(
         ocdbt: whether it has to be a database.
         check_metadata: whether shape, dtype and chunks are compared.
 
+    Raises:
+        ValueError: the description does not match.
+
     >>> import numpy as np
     >>> from minijax.experimental.array_serialization import tensorstore_impl
     >>> spec = tensorstore_impl.get_tensorstore_spec("/tmp/w", ocdbt=False, arr=np.ones(3))

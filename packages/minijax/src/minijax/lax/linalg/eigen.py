@@ -352,6 +352,10 @@ def schur(
     Returns:
         `t` and, if requested, `z`. NaN where LAPACK fails.
 
+    Raises:
+        NotImplementedError: sorted eigenvalues are requested.
+        ValueError: the matrices are not square.
+
     >>> a = jnp.array([[1.0, 2.0], [3.0, 4.0]])
     >>> t, z = lax.linalg.schur(a)
     >>> bool(jnp.allclose(z @ t @ z.T, a, atol=1e-5))

@@ -487,6 +487,9 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         x: real numbers.
         series_order: must be 3: the number of terms of the series used far from 0.
 
+    Raises:
+        NotImplementedError: `series_order` is not 3.
+
     >>> f"{minijax.scipy.special.log_ndtr(-50.0):.2f}", minijax.scipy.special.ndtr(-50.0).item()
     ('-1254.83', 0.0)
     """
