@@ -1,4 +1,4 @@
-"""Shardings: meshes of devices, and how arrays are divided among them (`jax.sharding`)."""
+"""Shardings: meshes of devices, and how arrays are sharded over them (`jax.sharding`)."""
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -42,13 +42,13 @@ AxisNames = Hashable | Iterable[Hashable] | None
 def auto_axes(
     f: Any = not_given, /, *, axes: AxisNames = None, out_sharding: Any = not_given
 ) -> Any:
-    """A function in which the compiler decides how arrays are divided, as along axes `Auto`.
+    """A function in which the compiler decides how arrays are sharded, as along axes `Auto`.
 
     Arguments:
         f: the function. Without it, `auto_axes` returns a decorator.
         axes: the name of an axis of the mesh in context, or several; by default all of type
             `Explicit`.
-        out_sharding: how the results are divided: a `NamedSharding`, or a `PartitionSpec` of the
+        out_sharding: how the results are sharded: a `NamedSharding`, or a `PartitionSpec` of the
             mesh in context, or a pytree prefix of the result of these. The function returned takes
             it, too, by this name.
 
@@ -86,12 +86,12 @@ def auto_axes(
 def explicit_axes(
     f: Any = not_given, /, *, axes: AxisNames = None, in_sharding: Any = not_given
 ) -> Any:
-    """A function in which types say how arrays are divided, along axes that are `Auto` outside.
+    """A function in which types say how arrays are sharded, along axes that are `Auto` outside.
 
     Arguments:
         f: the function. Without it, `explicit_axes` returns a decorator.
         axes: the name of an axis of the mesh in context, or several; by default all.
-        in_sharding: how the arguments are divided: a `NamedSharding`, or a `PartitionSpec` of the
+        in_sharding: how the arguments are sharded: a `NamedSharding`, or a `PartitionSpec` of the
             mesh, or a pytree prefix of the tuple of arguments of these. The function returned takes
             it, too, by this name.
 

@@ -129,7 +129,7 @@ class KeyReuseError(JAXTypeError):
 
 
 class ShardingTypeError(TypeError):
-    """The types of arrays say that they are divided in ways that do not go together."""
+    """The types of arrays say that they are sharded in ways that do not go together."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 

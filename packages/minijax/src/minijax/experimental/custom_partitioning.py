@@ -100,9 +100,9 @@ class SdyShardingRule:
     Arguments:
         operand_mappings: an `ArrayMapping` for each operand.
         result_mappings: one for each result.
-        reduction_factors: those that are summed: results are partial sums where they are divided.
-        need_replication_factors: those that must not be divided.
-        permutation_factors: those along which devices exchange data where they are divided.
+        reduction_factors: those that are summed: results are partial sums where they are sharded.
+        need_replication_factors: those that must not be sharded.
+        permutation_factors: those along which devices exchange data where they are sharded.
         factor_sizes: the sizes of factors that are only in compound ones.
 
     Raises:
@@ -310,10 +310,10 @@ calls.add(custom_partitioning_p)
 
 
 class custom_partitioning:
-    """A function with a rule of its own for how it is divided among devices.
+    """A function with a rule of its own for how it is sharded over devices.
 
     In a program for several devices, XLA's partitioner takes the function as one operation. A
-    sharding rule says how operands and results are divided, given how some of them are, and
+    sharding rule says how operands and results are sharded, given how some of them are, and
     `partition` what each device computes. On one device, and outside of jitted functions, it is
     the function itself.
 
@@ -358,7 +358,7 @@ class custom_partitioning:
         permutation_factors: tuple[str, ...] = (),
         **factor_sizes: int,
     ) -> Callable[..., Any]:
-        """Say how the function is divided.
+        """Say how the function is sharded.
 
         Arguments:
             partition: function of a mesh, and of trees with a `ShapeDtypeStruct` for each array of
@@ -501,7 +501,7 @@ class _Division:
         ins: Sequence[Any],
         outs: Sequence[Any],
     ) -> tuple[str, list[Any], list[Any]]:
-        """The module of a device's part of the call; how operands and results are divided."""
+        """The module of a device's part of the call; how operands and results are sharded."""
         in_avals, out_avals = jaxpr.in_avals, jaxpr.out_avals
         mesh, lower_fn, result, arguments = self.partition(
             *self.static,

@@ -30,16 +30,16 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
     Arguments:
         in_tree: a pytree of arrays and numbers, of the same shapes in all processes; or of Arrays
-            that are divided among the processes.
+            that are sharded over the processes.
         tiled: whether the values of the processes are concatenated along their first axis; by
             default they are stacked along a new first axis, as numbers always are. An Array that is
-            divided among processes is gathered as the whole that it is, and needs `tiled=True`.
+            sharded over processes is gathered as the whole that it is, and needs `tiled=True`.
 
     Returns:
         A pytree of numpy arrays.
 
     Raises:
-        ValueError: an Array is divided among the processes, and `tiled` is False.
+        ValueError: an Array is sharded over the processes, and `tiled` is False.
         RuntimeError: the processes call it with other shapes, or do something else.
 
     >>> from minijax.experimental import multihost_utils
@@ -105,7 +105,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """Raise an AssertionError unless all processes have the same values. All must call it.
 
     Arguments:
-        in_tree: a pytree of arrays and numbers. NaN is equal to NaN. Arrays that are divided among
+        in_tree: a pytree of arrays and numbers. NaN is equal to NaN. Arrays that are sharded over
             the processes are the same by themselves.
         fail_message: the beginning of the error's message.
 
@@ -262,11 +262,11 @@ def _lives(devices: Sequence[Device]) -> dict[Device, int]:
 
 @evaluated_by_library
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Join arrays that each process has for itself into arrays that are divided among them.
+    """Join arrays that each process has for itself into arrays that are sharded over them.
 
     Arguments:
         local_inputs: a pytree of arrays and numbers: along each axis that processes divide, the
-            parts of this one. Arrays that are divided among processes already are returned as they
+            parts of this one. Arrays that are sharded over processes already are returned as they
             are.
         global_mesh: the mesh, in which the devices of each process are a block.
         pspecs: a `PartitionSpec` for each array, or a pytree prefix of these.
@@ -302,14 +302,14 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 @evaluated_by_library
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Take the parts of this process out of arrays that are divided among processes.
+    """Take the parts of this process out of arrays that are sharded over processes.
 
     Arguments:
         global_inputs: a pytree of Arrays. Those that this process has to itself are returned as
             they are.
         global_mesh: the mesh, in which the devices of each process are a block.
         pspecs: a `PartitionSpec` for each Array, or a pytree prefix of these; an Array that is
-            divided otherwise is moved first.
+            sharded otherwise is moved first.
 
     Returns:
         A pytree of Arrays on the devices of this process.
@@ -374,7 +374,7 @@ def _mesh_of_processes() -> Mesh:
 
 
 def _of_processes(x: np.ndarray[Any, Any], mesh: Mesh) -> Array:
-    """The values of all processes, stacked along a new first axis that is divided among them."""
+    """The values of all processes, stacked along a new first axis that is sharded over them."""
     sharding = NamedSharding(mesh, PartitionSpec("processes"))
     return make_array_from_process_local_data(sharding, x[None])
 

@@ -143,7 +143,7 @@ class _Program(NamedTuple):
         leaf_avals: the types of all leaves of the arguments.
         out_avals: the types of the results.
         kept: the positions of the leaves that it uses.
-        consts: the arrays that are its first arguments, and how they are divided.
+        consts: the arrays that are its first arguments, and how they are sharded.
         options, where, out_shardings: those of the `Compilation`.
         names: the names of the leaves.
         devices: the numbers of its devices.

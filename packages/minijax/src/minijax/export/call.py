@@ -33,7 +33,7 @@ class PortableProgram:
         name: the name of the function.
         modules: the module for each platform, in its portable form.
         in_avals, out_avals: the types of arguments and results.
-        num_devices: the number of devices that it is divided among.
+        num_devices: the number of devices that it is sharded over.
         in_shardings, out_shardings: the shardings of arguments and results.
         any_platform: whether it may be called on other platforms, where the first module runs.
     """
@@ -144,7 +144,7 @@ def _lower(
 def _require_devices(b: FunctionBuilder, program: PortableProgram, text: str) -> None:
     """Raise ValueError unless a module is for as many devices as the program.
 
-    A program for one device, without a mesh and collectives, can be divided among any number.
+    A program for one device, without a mesh and collectives, can be sharded over any number.
     """
     count = b.module.num_devices if isinstance(b.module, PartitionedModule) else 1
     each_alone = on_each_device.get()

@@ -324,7 +324,7 @@ class Exported:
 
 
 def _divided(x: Any, sharding: NamedSharding | None, mesh: AbstractMesh) -> Any:
-    """A result, of a type that says how it is divided along axes `Explicit` of a mesh."""
+    """A result, of a type that says how it is sharded along axes `Explicit` of a mesh."""
     if sharding is None or sharding.mesh.shape_tuple != mesh.shape_tuple:
         return x
     explicit = {*mesh.explicit_axes}
@@ -361,8 +361,8 @@ def export(
     Returns:
         A function of the same arguments, of which only the types matter: anything with a shape and
         a dtype may replace an array. It returns an `Exported`. Static arguments are compiled in,
-        and are not arguments of the exported function. The devices, and how arguments are divided
-        among them, are those that the function would run on.
+        and are not arguments of the exported function. The devices, and how arguments are sharded
+        over them, are those that the function would run on.
 
     Raises:
         TypeError: `fun_jit` is not jitted; `disabled_checks` holds something else.

@@ -49,9 +49,9 @@ def get_compile_options(
 
     Arguments:
         num_replicas: the number of copies of the program that run.
-        num_partitions: the number of devices among which each is divided.
+        num_partitions: the number of devices that each is sharded over.
         device_assignment: devices, or their numbers, of shape `(num_replicas, num_partitions)`, or
-            `(num_replicas,)` if programs are not divided.
+            `(num_replicas,)` if programs are not sharded.
         env_options_overrides: options of XLA by name.
         fdo_profile: a profile that guides optimization.
         detailed_logging, backend: ignored.

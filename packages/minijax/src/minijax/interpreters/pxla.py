@@ -15,12 +15,12 @@ def create_compile_options(
     np_dev: Any,
     compiler_options: Mapping[str, Any],
 ) -> Any:
-    """jaxlib's options for a program that is divided among devices.
+    """jaxlib's options for a program that is sharded over devices.
 
     Arguments:
         computation, backend: ignored.
         tuple_args: whether the program takes its arguments as one tuple.
-        allow_prop_to_inputs: for each argument whether XLA may choose how it is divided.
+        allow_prop_to_inputs: for each argument whether XLA may choose how it is sharded.
         allow_prop_to_outputs: the same of results.
         np_dev: the devices, an array of numpy.
         compiler_options: options of XLA by name.

@@ -297,7 +297,7 @@ def _require_same_example(name: str, indices: Sequence[Any], axes: Sequence[Mesh
 
 
 def _rest_of_examples(name: str, reduces: bool, axes: Sequence[MeshAxis]) -> list[Any]:
-    """The indices of the devices among which the examples of a batch are divided."""
+    """The indices of the devices that the examples of a batch are sharded over."""
     if axes and not reduces:
         raise NotImplementedError(
             f"{name}: it combines examples of vmap, which its spmd_axis_name divides among devices "

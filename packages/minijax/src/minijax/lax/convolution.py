@@ -385,10 +385,10 @@ def _type_of_convolution(
 def _division_of_convolution(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """Examples and places are divided as those of the input, features as those of the kernel.
+    """Examples and places are sharded as those of the input, features as those of the kernel.
 
     Raises:
-        ShardingTypeError: what is summed over is divided, or what belongs to one group.
+        ShardingTypeError: what is summed over is sharded, or what belongs to one group.
     """
     lhs, rhs = in_avals
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]

@@ -284,10 +284,10 @@ _BY_OUT_SHARDING = "Give the function out_sharding, as in x.at[...].get(out_shar
 def _division_of_gathered(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """Axes taken whole are divided as the operand's, the others as those of the indices.
+    """Axes taken whole are sharded as the operand's, the others as those of the indices.
 
     Raises:
-        ShardingTypeError: an axis is divided along which elements are chosen.
+        ShardingTypeError: an axis is sharded along which elements are chosen.
     """
     x, indices = in_avals
     offset, collapsed, _, batching, indices_batching = params["dimension_numbers"]

@@ -133,7 +133,7 @@ def _lower_unwrap(b: FunctionBuilder, out_avals: Avals, keys: Value) -> list[Val
 def by_halves(rule: Any) -> Any:
     """A lowering rule that moves each half of such keys as integers of 64 bits.
 
-    Where an array is divided among devices, XLA brings chosen elements together by adding them to
+    Where an array is sharded over devices, XLA brings chosen elements together by adding them to
     zeros, which keeps integers, but not the bits of all floats.
     """
 

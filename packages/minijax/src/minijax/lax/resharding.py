@@ -1,4 +1,4 @@
-"""Resharding: arrays of types that say how they are divided, and how they become others."""
+"""Resharding: arrays of types that say how they are sharded, and how they become others."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def _lower_resharded(
 def _vmap_resharded(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: NamedSharding
 ) -> tuple[list[Any], list[BatchDim]]:
-    """The axis of the examples stays divided as it is."""
+    """The axis of the examples stays sharded as it is."""
     (x,), (dim,) = values, dims
     if dim is not None:
         entry = division_of(typeof(x))[dim]
@@ -116,9 +116,9 @@ of_types.update((reshard_p, to_auto_p))
 
 @evaluated_by_library
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """`xs`, a pytree of arrays, divided otherwise along the axes of type `Explicit` of a mesh.
+    """`xs`, a pytree of arrays, sharded otherwise along the axes of type `Explicit` of a mesh.
 
-    The type of the result says so, in a program as outside. It is linear: the cotangent is divided
+    The type of the result says so, in a program as outside. It is linear: the cotangent is sharded
     as the argument.
 
     Arguments:

@@ -102,10 +102,10 @@ def scatter_type(
 def _division_of_scattered(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """The result is divided as the operand is, which is so along axes updated whole only.
+    """The result is sharded as the operand is, which is so along axes updated whole only.
 
     Raises:
-        ShardingTypeError: an axis is divided along which elements are chosen, or the updates are
+        ShardingTypeError: an axis is sharded along which elements are chosen, or the updates are
             among devices that have all of the operand.
     """
     x, indices, updates = in_avals

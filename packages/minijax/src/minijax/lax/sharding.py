@@ -60,7 +60,7 @@ _NUMBERS = (*python_scalars, np.ndarray, np.generic)
 
 
 def constrain(x: Any, sharding: Sharding) -> Any:
-    """`x` with a sharding constraint; with another type, if types say how arrays are divided."""
+    """`x` with a sharding constraint; with another type, if types say how arrays are sharded."""
     sharding.parts(typeof(x).ndim)
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         return bind1(reshard_p, x, sharding=sharding)
@@ -78,7 +78,7 @@ def _lower(
 def _vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: Sharding
 ) -> tuple[list[Any], list[BatchDim]]:
-    """The batch axis is divided as `vmap` was told, or as the partitioner likes."""
+    """The batch axis is sharded as `vmap` was told, or as the partitioner likes."""
     (x,), (dim,) = values, dims
     if isinstance(sharding, NamedSharding) and dim is not None:
         entry = axis_data(axis).spmd_name or PartitionSpec.UNCONSTRAINED

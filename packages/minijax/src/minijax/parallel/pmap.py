@@ -52,7 +52,7 @@ def pmap(
     """Map `fun` over an axis of its arguments: each example is computed on a device of its own.
 
     It is `vmap` whose examples run in parallel, and are compiled. New programs are easier to write
-    with `shard_map`, or with `jit` of arrays that are divided among devices.
+    with `shard_map`, or with `jit` of arrays that are sharded over devices.
 
     Of several processes, each gives the examples for its own devices, as many as the others, and
     gets their results; collectives combine those of all. Within another transformation, and for

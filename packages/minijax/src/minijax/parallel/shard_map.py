@@ -120,7 +120,7 @@ class Manual(NamedTuple):
         return leave_to_compiler(x, self.mesh.abstract_mesh)
 
     def as_outside(self, x: Any, spec: PartitionSpec) -> Any:
-        """A result, of a type that says how it is divided along axes `Explicit` outside."""
+        """A result, of a type that says how it is sharded along axes `Explicit` outside."""
         mesh = self.outside.abstract_mesh
         explicit = {*mesh.explicit_axes}
         rest = division_of(typeof(x))
@@ -620,7 +620,7 @@ def shard_map(
             the devices return make an array. Along axes of the mesh that it does not name the
             results are the same.
         in_specs: a `PartitionSpec` for each argument, or a pytree prefix of the tuple of arguments:
-            how they are divided. Along axes of the mesh that it does not name, all devices get the
+            how they are sharded. Along axes of the mesh that it does not name, all devices get the
             same part. With None in its place, an argument is passed on to `f` as it is, as if
             closed over, and may be anything.
         mesh: the mesh; the one in context if not given.
@@ -740,7 +740,7 @@ def map_parts(
         flat: function of a device's parts of the arrays.
         leaves: the arrays.
         manual: the mesh.
-        in_specs: how the arrays are divided.
+        in_specs: how the arrays are sharded.
         out_specs_of: function from the types of the parts returned to how they make arrays.
         names: the names of the arrays, for messages.
     """
@@ -894,7 +894,7 @@ def smap(
 
     Arguments:
         f: function of arrays and pytrees of arrays. Without it, the result is a decorator.
-        in_axes: the axis of the arguments that is divided: an int or None (all devices get the
+        in_axes: the axis of the arguments that is sharded: an int or None (all devices get the
             whole) for all, or a tuple with an int, None or a pytree prefix for each. By default
             types say it, where the axis of the mesh is `Explicit`.
         out_axes: the axis of the results along which their parts are put together: an int, None

@@ -243,7 +243,7 @@ def plan(
 
     Raises:
         TypeError: `fun` is not a function, or `mesh` not a mesh.
-        ValueError: there is no mesh; nothing says how arrays are divided among its devices; `fun`
+        ValueError: there is no mesh; nothing says how arrays are sharded over its devices; `fun`
             calls Python functions; there is no such topology.
         PlatformError: the plugin for GPUs is not installed.
         CompileError: XLA does not compile the program.

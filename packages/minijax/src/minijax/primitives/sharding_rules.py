@@ -46,7 +46,7 @@ def agreed(
 def require_whole(
     caller: Any, aval: ShapedArray, axes: Iterable[int], why: str, remedy: str = ""
 ) -> None:
-    """Raise an error if one of these axes is divided.
+    """Raise an error if one of these axes is sharded.
 
     Raises:
         ShardingTypeError: it is.
@@ -106,7 +106,7 @@ def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
 def by_lines(primitive: Primitive, *roles: str) -> ShardingRule:
     """The rule of a primitive that works along axes, which these parameters name.
 
-    These must not be divided; along all others operands and results are divided alike.
+    These must not be sharded; along all others operands and results are sharded alike.
 
     >>> from minijax import core, sharding
     >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
@@ -173,7 +173,7 @@ def as_operands(
 def as_first(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """The rule of a primitive whose results are divided along each axis as its first operand is.
+    """The rule of a primitive whose results are sharded along each axis as its first operand is.
 
     The sizes of axes may differ, so the results may not fit, which is an error.
     """
@@ -195,7 +195,7 @@ def as_any(primitive: Primitive) -> ShardingRule:
 def whole(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """The rule of a primitive whose results are not divided, whatever its operands."""
+    """The rule of a primitive whose results are not sharded, whatever its operands."""
     return [((),) * out.ndim for out in out_avals]
 
 
@@ -222,7 +222,7 @@ def _contracted(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> li
     """The axes of the batch, those of the rows, those of the columns.
 
     Raises:
-        ShardingTypeError: both operands are divided along an axis that is summed over, so that
+        ShardingTypeError: both operands are sharded along an axis that is summed over, so that
             the sum could be left on any of the devices.
     """
     x, y = in_avals
@@ -247,11 +247,11 @@ def _reshaped(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list
     """The axes of an array that are split or merged.
 
     An axis of the mesh goes on dividing the outermost axis that it divided. A merged axis is
-    divided if that is so of the first of those merged, and of no later one alone. Axes of size 1
+    sharded if that is so of the first of those merged, and of no later one alone. Axes of size 1
     that come or go have no division, not even by an axis of the mesh with one device.
 
     Raises:
-        ShardingTypeError: an axis is divided otherwise.
+        ShardingTypeError: an axis is sharded otherwise.
     """
     (x,), (out,) = in_avals, out_avals
     larger = [axis for axis in range(x.ndim) if x.shape[axis] != 1]

@@ -132,7 +132,7 @@ def division_text(
 def constrained(
     b: FunctionBuilder, x: Value, sharding: NamedSharding, is_open: bool = False
 ) -> Value:
-    """`x`, divided as a sharding says; if that is open, further, as the compiler likes."""
+    """`x`, sharded as a sharding says; if that is open, further, as the compiler likes."""
     division = division_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim, is_open)
     return _constrained(b, x, division)
 

@@ -40,7 +40,7 @@ def make_array_from_callback(
 
     Arguments:
         shape: the shape of the whole array.
-        sharding: the devices, and how the array is divided among them.
+        sharding: the devices, and how the array is sharded over them.
         data_callback: a function from a tuple of slices, one per axis, to that part of the array.
             It is called once for each device of this process; once only if each device holds all of
             the array.
@@ -109,7 +109,7 @@ def make_array_from_single_device_arrays(
 
     Arguments:
         shape: the shape of the whole array.
-        sharding: the devices, and how the array is divided among them.
+        sharding: the devices, and how the array is sharded over them.
         arrays: for each device of this process an Array on that device: its part. Any order.
         dtype: the dtype of the parts, which they must have; by default whichever they have.
 
@@ -183,7 +183,7 @@ def make_array_from_process_local_data(
     after the other; along others, and where its size is that of the whole array, it has everything.
 
     Arguments:
-        sharding: the devices, and how the array is divided among them; for a pytree, a prefix of it
+        sharding: the devices, and how the array is sharded over them; for a pytree, a prefix of it
             of these.
         local_data: an array or number, or a pytree of these.
         global_shape: the shape of the whole array; for a pytree, a pytree of the same structure. By

@@ -198,7 +198,7 @@ class PartitionedProgram:
         """The shardings of results, with those that types say.
 
         Along axes of type `Auto` the compiler chooses, and so it does if a mesh has any; and where
-        only `in_shardings` say how arguments are divided, but neither their types nor a mesh.
+        only `in_shardings` say how arguments are sharded, but neither their types nor a mesh.
         """
         avals = [*self.out_avals, *self.in_avals]
         said = dict.fromkeys([aval.mesh for aval in avals if isinstance(aval, ShardedArray)])

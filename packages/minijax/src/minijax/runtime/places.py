@@ -143,7 +143,7 @@ class GivenPlaces:
 
         Raises:
             ValueError: an Array was put elsewhere, or is not divided evenly; numbers of this
-                process are to be divided among several.
+                process are to be sharded over several.
         """
         given = shardings_for("jit", "in_shardings", self.in_shardings, args)
         given += [None] * (len(leaves) - len(given))  # arguments by keyword
@@ -200,7 +200,7 @@ class GivenPlaces:
 
 
 def _divides_what_is_local(sharding: Sharding, x: Any) -> bool:
-    """Return True if numbers that only this process has are to be divided among several."""
+    """Return True if numbers that only this process has are to be sharded over several."""
     return not (
         isinstance(x, Array)
         or hasattr(x, "to_aval")  # a type

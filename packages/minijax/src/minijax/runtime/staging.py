@@ -41,7 +41,7 @@ class ShapeDtypeStruct:
         dtype: the dtype of the elements.
         weak_type: whether it is the type of a Python number, which promotes to other dtypes.
         sharding: a `Sharding`, or a `PartitionSpec` of the mesh in context: how the array is
-            divided among devices. A function lowered for this type is compiled for it.
+            sharded over devices. A function lowered for this type is compiled for it.
         manual_axis_type: must be None.
         is_ref: must be False.
 
@@ -88,7 +88,7 @@ class ShapeDtypeStruct:
     def like(cls, x: Any) -> "ShapeDtypeStruct":
         """The type of an array, of a number, or of anything with a shape and a dtype.
 
-        It says how an array is divided if the user put it there, by `device_put` for instance.
+        It says how an array is sharded if the user put it there, by `device_put` for instance.
 
         >>> ShapeDtypeStruct.like(2.0)
         ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)

@@ -1,1 +1,1 @@
-"""Shardings: how an array is divided among the devices of a mesh."""
+"""Shardings: how an array is sharded over the devices of a mesh."""

@@ -37,9 +37,9 @@ def put_in_context(mesh: "Mesh | AbstractMesh | None") -> None:
 
 
 class AxisType(Enum):
-    """The type of an axis of a mesh: who decides how arrays are divided along it.
+    """The type of an axis of a mesh: who decides how arrays are sharded along it.
 
-    `Auto`: the compiler; `Explicit`: the types of the arrays, which say how they are divided;
+    `Auto`: the compiler; `Explicit`: the types of the arrays, which say how they are sharded;
     `Manual`: the program, which sees its own part of each array.
 
     >>> minijax.make_mesh((1,), ("data",)).axis_types == (AxisType.Explicit,)

@@ -77,7 +77,7 @@ def require_kept(caller: str, before: Sequence[Division], after: Sequence[Divisi
 
 
 def require_in_place(caller: str, before: Division, after: Division) -> None:
-    """As `require_kept`, for a result that must be divided along the same axes as the operand."""
+    """As `require_kept`, for a result that must be sharded along the same axes as the operand."""
     require_kept(caller, [before], [after])
     for own, wanted in zip(before, after, strict=True):
         require_allowed(f"{caller} moves parts", {*own} - {*wanted} if _forbidden.value else ())

@@ -84,14 +84,14 @@ class Sharding:
         return bool(self.addressable_devices)
 
     def check_compatible_aval(self, aval_shape: Shape) -> None:
-        """Raise ValueError unless arrays of this shape have all axes that are divided."""
+        """Raise ValueError unless arrays of this shape have all axes that are sharded."""
         self.parts(len(aval_shape))
 
     def shard_shape(self, global_shape: Shape) -> Shape:
         """The shape of the part that each device holds of an array of `global_shape`.
 
         Raises:
-            ValueError: an axis does not divide evenly, or the array lacks an axis that is divided.
+            ValueError: an axis does not divide evenly, or the array lacks an axis that is sharded.
         """
         parts = self.parts(len(global_shape))
         for axis, (size, count) in enumerate(zip(global_shape, parts, strict=True)):
@@ -247,7 +247,7 @@ def _single_device_of_id(number: int, platform: str | None = None) -> SingleDevi
 
 
 class NamedSharding(Sharding):
-    """An array divided among the axes of a mesh.
+    """An array sharded over the axes of a mesh.
 
     Arguments:
         mesh: the mesh.

@@ -49,7 +49,7 @@ to_auto_p = Primitive("to_auto")
 
 
 class ShardedArray(stage2.ShapedArray):
-    """The type of arrays that are divided in a given way along axes of type `Explicit`.
+    """The type of arrays that are sharded in a given way along axes of type `Explicit`.
 
     There is only one object per type.
 
@@ -107,7 +107,7 @@ class ShardedArray(stage2.ShapedArray):
         return ShardedArray(self.plain.with_axis(axis, size), self.mesh, division)
 
     def accepts(self, other: stage2.ShapedArray) -> bool:
-        """Return True if `other` is the same type, or one that does not say how it is divided."""
+        """Return True if `other` is the same type, or one that does not say how it is sharded."""
         if not self.plain.accepts(unsharded(other)):
             return False
         return not isinstance(other, ShardedArray) or (
@@ -115,7 +115,7 @@ class ShardedArray(stage2.ShapedArray):
         )
 
     def convert(self, x: Any) -> Any:
-        """`x`, a value of a type that this one accepts, divided as this type says."""
+        """`x`, a value of a type that this one accepts, sharded as this type says."""
         if isinstance(typeof(x), ShardedArray):
             return x
         return bind1(reshard_p, x, sharding=sharding_of_type(self))
@@ -321,7 +321,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> Any:
-    """`x`, of that name in errors, divided as a sharding says along axes of type `Explicit`.
+    """`x`, of that name in errors, sharded as a sharding says along axes of type `Explicit`.
 
     Errors call the sharding by the name of the argument that gave it, `role`.
     """
@@ -339,7 +339,7 @@ def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> A
 
 
 def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
-    """`x` with a type that does not say how it is divided along axes of type `Auto` of `mesh`.
+    """`x` with a type that does not say how it is sharded along axes of type `Auto` of `mesh`.
 
     Without a mesh, it says nothing at all.
     """
@@ -353,7 +353,7 @@ def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
 
 
 def divided_like(x: Any, aval: stage2.ShapedArray) -> Any:
-    """`x`, of the shape of a type, divided as that says."""
+    """`x`, of the shape of a type, sharded as that says."""
     said = sharded_type(aval)
     return x if said is None else bind1(reshard_p, x, sharding=sharding_of_type(said))
 
@@ -370,7 +370,7 @@ def cast_cotangent(ct: Any, aval: stage2.ShapedArray) -> Any:
 
 
 def divided_as(tangents: Any, primals: Any) -> Any:
-    """Tangents, divided as the values that they belong to, if types say how these are divided."""
+    """Tangents, sharded as the values that they belong to, if types say how these are sharded."""
     leaves, treedef = tree_flatten(tangents)
     values, tree_of_values = tree_flatten(primals)
     if treedef != tree_of_values or not any(
@@ -382,10 +382,10 @@ def divided_as(tangents: Any, primals: Any) -> Any:
 
 
 def dividing(function: Function) -> Function:
-    """Decorator: the results of a function of arrays are divided as its `out_sharding` says.
+    """Decorator: the results of a function of arrays are sharded as its `out_sharding` says.
 
     If that is given, the types of the arguments need not agree, and do not say how the result is
-    divided: the compiler brings together what has to be.
+    sharded: the compiler brings together what has to be.
     """
 
     caller = name_of(function)

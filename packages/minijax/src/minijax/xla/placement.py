@@ -81,7 +81,7 @@ def _placement_class() -> Any:
 
 
 def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placement:
-    """The placement for arrays divided among `devices` by `tiling`.
+    """The placement for arrays sharded over `devices` by `tiling`.
 
     Raises:
         RuntimeError: jaxlib is too old to read arrays from several devices.

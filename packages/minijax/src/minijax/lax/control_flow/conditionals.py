@@ -338,7 +338,7 @@ def _operands_returned(branch: Jaxpr) -> list[int | None]:
 
 
 def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequence[Jaxpr]:
-    """The branches, whose results are divided alike if the types of any say how.
+    """The branches, whose results are sharded alike if the types of any say how.
 
     Raises:
         ShardingTypeError: the types of two say different things.
