@@ -116,7 +116,8 @@ def dot_general(
             rhs_batch))`.
         precision: a `lax.Precision` or its name, a pair of these, or a `lax.DotAlgorithm`; None: as
             `default_matmul_precision` says.
-        preferred_element_type: the dtype of the sums and of the result; None: that of the operands.
+        preferred_element_type: the dtype of the sums and of the result; None: the dtype of the
+            operands.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:

@@ -67,7 +67,7 @@ def full(
     Arguments:
         shape: the shape of the result, an int or a sequence of ints.
         fill_value: the number.
-        dtype: the dtype of the result; None: that of `fill_value`.
+        dtype: the dtype of the result; None: the dtype of `fill_value`.
         sharding: where the result lies; None: on the default device.
 
     Raises:
@@ -105,8 +105,8 @@ def full_like(
     Arguments:
         x: an array, or a `ShapeDtypeStruct`.
         fill_value: the number.
-        dtype: the dtype of the result; None: that of `x`.
-        shape: the shape of the result; None: that of `x`.
+        dtype: the dtype of the result; None: the dtype of `x`.
+        shape: the shape of the result; None: the shape of `x`.
         sharding: where the result lies; None: where `x` lies, if the result has its shape.
 
     >>> lax.full_like(jnp.array([1, 2], jnp.int8), 7)

@@ -63,7 +63,7 @@ def array(
     Arguments:
         object: a number, an array of any library, or lists and tuples of these, nested to any
             depth.
-        dtype: the dtype of the result; None: that of `object`.
+        dtype: the dtype of the result; None: the dtype of `object`.
         copy: whether the result is in memory of its own, also where `object` is an Array, so that a
             donation of one leaves the other.
         order: must be "K" or None: XLA decides the memory layout of an Array.
@@ -165,7 +165,7 @@ def asarray(
 
     Arguments:
         a: as `object` in `array`.
-        dtype: the dtype of the result; None: that of `a`.
+        dtype: the dtype of the result; None: the dtype of `a`.
         order: as in `array`.
         copy: whether to copy also an Array, into memory of its own.
         device, out_sharding: as in `array`.
@@ -246,7 +246,7 @@ def full(
     Arguments:
         shape: the shape of the result, an int or a sequence of ints.
         fill_value: a number, or an array that broadcasts to `shape`.
-        dtype: the dtype of the result; None: that of `fill_value`.
+        dtype: the dtype of the result; None: the dtype of `fill_value`.
         device, out_sharding: as in `array`.
 
     Raises:
@@ -315,8 +315,8 @@ def full_like(
     Arguments:
         a: an array, or anything with a shape and a dtype, such as a `ShapeDtypeStruct`.
         fill_value: a number, or an array that broadcasts to the shape.
-        dtype: the dtype of the result; None: that of `a`.
-        shape: the shape of the result; None: that of `a`.
+        dtype: the dtype of the result; None: the dtype of `a`.
+        shape: the shape of the result; None: the shape of `a`.
         device: a device or a sharding, where the result lies; None: where `a` lies, if the result
             has its shape.
         out_sharding: as in `array`.
@@ -362,8 +362,8 @@ def empty_like(
     Arguments:
         prototype: as `a` in `full_like`.
         dtype, shape, device: as in `full_like`.
-        dtype: the dtype of the result; None: that of `prototype`.
-        shape: the shape of the result; None: that of `prototype`.
+        dtype: the dtype of the result; None: the dtype of `prototype`.
+        shape: the shape of the result; None: the shape of `prototype`.
         device: a device or a sharding, where the result lies; None: where `prototype` lies, if the
             result has its shape.
 
@@ -460,7 +460,7 @@ def arange(
         start: the first number; without `stop` the limit, and the first number is 0.
         stop: the limit, exclusive.
         step: the step; None: 1.
-        dtype: the dtype of the result; None: that of the numbers.
+        dtype: the dtype of the result; None: the dtype of the numbers.
         device, out_sharding: as in `array`.
 
     Raises:

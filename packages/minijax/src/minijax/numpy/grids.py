@@ -122,7 +122,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
 
     Arguments:
         dimensions: the shape.
-        dtype: the dtype of the indices; that of Python ints by default.
+        dtype: the dtype of the indices; None: the default int.
         sparse: whether to return a tuple of arrays with size 1 along other axes, instead of one
             array.
 
@@ -313,7 +313,7 @@ def trace(
         offset: the diagonal: 0 is the main one, positive ones lie above it.
         axis1: the axis of rows.
         axis2: the axis of columns.
-        dtype: the dtype of the result; that of `sum` by default.
+        dtype: the dtype of the result; None: the dtype of `sum`.
         out: must be None.
 
     Raises:

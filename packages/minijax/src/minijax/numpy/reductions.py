@@ -43,8 +43,8 @@ def sum(
     Arguments:
         a: the array.
         axis: the axis or axes to reduce; None: all.
-        dtype: the dtype of the result, and of the summation; None: that of `a`, or the default int
-            if `promote_integers`.
+        dtype: the dtype of the result, and of the summation; None: the dtype of `a`, or the default
+            int if `promote_integers`.
         out: must be None.
         keepdims: whether to keep the reduced axes, with size 1.
         initial: a number to start from.
@@ -124,7 +124,7 @@ def mean(
     Arguments:
         a: the array.
         axis: as in `sum`.
-        dtype: the dtype of the result, and of the summation; None: that of `a`, or the default
+        dtype: the dtype of the result, and of the summation; None: the dtype of `a`, or the default
             float for integers.
         out, keepdims, where: as in `sum`.
 
@@ -163,8 +163,8 @@ def var(
     Arguments:
         a: the array.
         axis: as in `sum`.
-        dtype: the dtype of the computation and the result, complex if `a` is; None: that of `a`, or
-            the default float for integers.
+        dtype: the dtype of the computation and the result, complex if `a` is; None: the dtype of
+            `a`, or the default float for integers.
         out: must be None.
         ddof: the number to subtract from the count.
         keepdims, where: as in `sum`.
@@ -807,8 +807,8 @@ def cumsum(
     Arguments:
         a: the array.
         axis: the axis; None: all elements, flattened.
-        dtype: the dtype of the result, and of the summation; None: that of `a`, or the default int
-            for booleans.
+        dtype: the dtype of the result, and of the summation; None: the dtype of `a`, or the default
+            int for booleans.
         out: must be None.
 
     >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
@@ -880,7 +880,7 @@ def cumulative_sum(
     Arguments:
         x: the array.
         axis: the axis, required if there are several.
-        dtype: the dtype of the result; that of `sum` by default.
+        dtype: the dtype of the result; None: the dtype of `sum`.
         include_initial: whether to put the empty sum, 0, first.
 
     Raises:
@@ -906,7 +906,7 @@ def cumulative_prod(
     Arguments:
         x: the array.
         axis: as in `cumulative_sum`.
-        dtype: the dtype of the result; None: that of `x`, or the default int for booleans.
+        dtype: the dtype of the result; None: the dtype of `x`, or the default int for booleans.
         include_initial: whether to put the empty product, 1, first.
 
     Raises:

@@ -316,7 +316,7 @@ def ravel_multi_index(
         dims: the shape of the array.
         mode: the treatment of indices out of bounds: "raise" an error, "wrap" or "clip".
         order: "C", the last axis fastest, or "F", the first.
-        dtype: of the result; that of Python ints by default.
+        dtype: the dtype of the result; None: the default int.
 
     Raises:
         ValueError: in mode "raise", an index is out of bounds; or mode, order or dtype is invalid.

@@ -258,7 +258,7 @@ def bernoulli(
     Arguments:
         key: the key.
         p: the probability, or an array of them.
-        shape: the shape of the result; that of `p` by default.
+        shape: the shape of the result; None: the shape of `p`.
         mode: "low" (by default), or "high", which draws twice as many bits, so that small
             probabilities are exact.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
@@ -905,7 +905,7 @@ def multivariate_normal(
         cov: a matrix of `n` rows and columns, positive definite, or an array of matrices.
         shape: the shape of the result without its last axis; by default the broadcast shape of the
             leading axes of `mean` and `cov`.
-        dtype: a real dtype, in which to draw the normal numbers; by default that of `mean` and
+        dtype: a real dtype, in which to draw the normal numbers; None: the dtype of `mean` and
             `cov`.
         method: "cholesky", "eigh" or "svd": the method for the root of `cov`. The last two accept
             positive semidefinite matrices.

@@ -401,7 +401,7 @@ def multinomial(
         key: the key.
         n: the number of trials, or an array that broadcasts to the shape without its last axis.
         p: the probabilities, along the last axis.
-        shape: the shape of the result, including its last axis; that of `p` by default.
+        shape: the shape of the result, including its last axis; None: the shape of `p`.
         dtype: the dtype of the result; None: the default float.
         unroll: as for `lax.scan`.
 
@@ -450,7 +450,7 @@ def poisson(
     Arguments:
         key: the key.
         lam: the nonnegative mean, or an array that broadcasts to `shape`.
-        shape: the shape of the result; None: that of `lam`.
+        shape: the shape of the result; None: the shape of `lam`.
         dtype: an integer dtype; None: the default int.
         method: "exact", or "approximate", which is faster, for it needs no loops.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.

@@ -186,7 +186,7 @@ def gamma(
     Arguments:
         key: the key.
         a: the positive shape parameter, or an array that broadcasts to `shape`.
-        shape: the shape of the result; None: that of `a`.
+        shape: the shape of the result; None: the shape of `a`.
         dtype: a real dtype; None: the default float.
         method: "exact", or "approximate", which is faster, for it needs no loops.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
@@ -386,7 +386,7 @@ def dirichlet(
     Arguments:
         key: the key.
         alpha: the concentrations, along the last axis.
-        shape: the shape of the result without its last axis; None: that of `alpha`.
+        shape: the shape of the result without its last axis; None: the shape of `alpha`.
         dtype: a real dtype; None: the default float.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
@@ -496,7 +496,7 @@ def t(
     Arguments:
         key: the key.
         df: the positive degrees of freedom, or an array that broadcasts to `shape`.
-        shape: the shape of the result; None: that of `df`.
+        shape: the shape of the result; None: the shape of `df`.
         dtype: a real dtype; None: the default float.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
