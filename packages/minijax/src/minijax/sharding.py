@@ -17,10 +17,10 @@ from minijax.shardings.mesh import (
     get_abstract_mesh,
     get_mesh,
     mesh_in_context,
+    no_collectives,
     set_mesh,
     use_abstract_mesh,
 )
-from minijax.shardings.no_collectives import no_collectives
 from minijax.shardings.partition_spec import Infer, PartitionSpec, UnreducedKind
 from minijax.shardings.sharding import (
     NamedSharding,

@@ -7,9 +7,8 @@ import sys
 import numpy as np
 
 import minijax
-from minijax.runtime import observers
-from minijax.runtime.observers import BY_XLA, COMPILED, LOWERED, RETRACED, TRACED, Observer
-from minijax.settings.config import config
+from minijax import monitoring
+from minijax.monitoring import COMPILED, LOWERED, TRACED
 
 # Modules of what settings have to ask for, after a gradient was computed.
 ENTERED = """
@@ -17,21 +16,24 @@ import sys, minijax
 minijax.jit(minijax.grad(lambda x: x * x))(3.0)
 print(*[name for name in sys.modules if name.startswith("minijax.runtime.")])
 """
-ASKED_FOR = "compilation_cache", "host_functions", "retracing", "slow_compiles"
+ASKED_FOR = "compilation_cache", "host_functions", "notices"
 
 
-def test_the_steps_of_a_first_call_are_observed_in_order(monkeypatch):
+def test_listeners_hear_of_the_steps_of_a_first_call_in_order():
     seen = []
-    steps = frozenset((RETRACED, TRACED, LOWERED, COMPILED, BY_XLA))
-    asked = Observer(steps, lambda: True, lambda step, about: seen.append(step))
-    not_asked = Observer(steps, lambda: False, lambda step, about: seen.append("not asked"))
-    monkeypatch.setattr(observers, "OBSERVERS", (asked, not_asked))
-    twice = minijax.jit(lambda x: x * 2.0)
-    x = np.ones(3, np.float32)
-    with config.override(enable_compilation_cache=False):
+
+    def listen(event, seconds, **details):
+        if event in (TRACED, LOWERED, COMPILED):
+            seen.append(event)
+
+    monitoring.register_event_duration_secs_listener(listen)
+    try:
+        twice = minijax.jit(lambda x: x * 2.0)
         for _ in range(3):
-            twice(x)
-    assert seen == [RETRACED, TRACED, LOWERED, COMPILED, BY_XLA]
+            twice(np.ones(3, np.float32))
+    finally:
+        monitoring.unregister_event_duration_listener(listen)
+    assert seen == [TRACED, LOWERED, COMPILED]
 
 
 def test_a_compilation_enters_only_what_settings_ask_for():

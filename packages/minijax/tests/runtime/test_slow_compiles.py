@@ -9,7 +9,7 @@ import pytest
 
 from minijax import config, jit, xla
 from minijax.runtime import notices as logged_notices
-from minijax.runtime.observers import BY_XLA, observed
+from minijax.runtime.program import noticed_when_slow
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_notice_of_one_program_does_not_wait_for_another(slow_xla, notices):
     slow_xla(awaited=1)
     patient = config.override(slow_compile_notice_secs=1000.0)
     usual = config.override(slow_compile_notice_secs=0.05)
-    with patient, observed(BY_XLA, "module @patient {"), usual:
+    with patient, noticed_when_slow("module @patient {"), usual:
         jit(lambda x: x + 3.0)(2.0)
     assert not any("patient" in message for message in notices.found)
 
@@ -111,7 +111,7 @@ def test_what_others_compute_is_not_counted(monkeypatch):
 def test_fast_programs_and_none_at_all(notices):
     with config.override(slow_compile_notice_secs=1.0):
         for _ in range(1000):
-            with observed(BY_XLA, "module @fast {"):
+            with noticed_when_slow("module @fast {"):
                 pass
     assert not notices.found
     watchers = [x for x in threading.enumerate() if x.name == "minijax-slow-compiles"]
@@ -120,5 +120,5 @@ def test_fast_programs_and_none_at_all(notices):
         watcher.join(60)
         assert not watcher.is_alive()
     off = config.override(slow_compile_notice_secs=0.0)
-    with off, observed(BY_XLA, "module @unwatched {"):
+    with off, noticed_when_slow("module @unwatched {"):
         assert not logged_notices._running

@@ -382,8 +382,6 @@ Categories = frozenset[ErrorCategory]
 # `rule(trace, args, params) -> results`: evaluates a primitive on the level below, and tells the
 # trace what may have gone wrong, by `trace.fail` or `trace.found`.
 check_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
-# The rule of all other primitives, called with the primitive first: the last of these.
-check_defaults: list[Callable[..., Sequence[Any]]] = []
 
 
 class CheckTrace(Trace):
@@ -402,7 +400,7 @@ class CheckTrace(Trace):
         rule = check_rules.get(primitive)
         if rule is None:
             require_no_checks(primitive, params)
-            rule = partial(check_defaults[-1], primitive)
+            rule = partial(_nan, primitive)
         with on_behalf_of(user_source()), set_interpreter(self.parent):
             return list(rule(self, args, params))
 
@@ -671,7 +669,6 @@ for _checking_primitive in (
     scatter.scatter_max_p,
 ):
     check_rules[_checking_primitive] = partial(_scatter, _checking_primitive)
-check_defaults.append(_nan)
 
 
 # Errors in primitives that hold programs: each returns the first error of its program.

@@ -26,10 +26,9 @@ from minijax.runtime.inspection import PartitionedModule
 from minijax.runtime.lowering import lower, on_each_device
 from minijax.runtime.staging import ShapeDtypeStruct
 from minijax.settings.names import list_public_names, wraps
-from minijax.shardings.division import sharding_of_division
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
-from minijax.shardings.sharding import NamedSharding, Sharding
+from minijax.shardings.sharding import NamedSharding, Sharding, sharding_of_division
 from minijax.xla import executables
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves
 from minijax_stage2.arguments import FlatFunction

@@ -33,7 +33,7 @@ from minijax.primitives.axes import (
 from minijax.runtime.array import Array, ArrayLike, array, to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.number_types import as_weak_as
-from minijax.shardings.no_collectives import require_allowed
+from minijax.shardings.mesh import require_allowed
 from minijax_stage2 import (
     Primitive,
     ShapedArray,

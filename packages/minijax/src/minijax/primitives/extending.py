@@ -17,9 +17,8 @@ from minijax.primitives.higher_order import declare_program, dependence_rules, k
 from minijax.primitives.methods import set_methods
 from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
 from minijax.runtime.array import to_array
-from minijax.runtime.effects import order_rules
+from minijax.runtime.effects import ProgramRules, order_rules
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.program_rules import ProgramRules
 from minijax.settings.names import counted
 from minijax.settings.tracers import Tracer
 from minijax.shardings.types import ShapedArray

@@ -9,9 +9,8 @@ from minijax.primitives.declare import calls, piecewise_constant
 from minijax.primitives.loops import Flags, call_text, evaluate_compiled, stage_body
 from minijax.primitives.regions import host_calls
 from minijax.runtime.array import to_array
-from minijax.runtime.effects import declare_effects, define_dce, order_rules
+from minijax.runtime.effects import ProgramRules, declare_effects, define_dce, order_rules
 from minijax.runtime.lowering import Attributes, Module
-from minijax.runtime.program_rules import ProgramRules
 from minijax.runtime.templates import note_declaration
 from minijax.shardings.types import sharding_rules
 from minijax_stage2 import (

@@ -20,7 +20,6 @@ from minijax.settings.number_types import (
     implementation_of,
     is_key_type,
     parse_dtype,
-    wide_number,
 )
 from minijax.shardings.sharding import (
     Format,
@@ -880,9 +879,6 @@ def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: Implementation) ->
 def in_own_memory(x: Any) -> Any:
     """A copy of a concrete Array, which a donation of `x` leaves; what is traced is nobody's."""
     return x.copy() if isinstance(x, Array) and is_evaluating() else x
-
-
-wide_number.append(lambda x: from_numpy(x, weak_type=False))
 
 
 def array(x: Any, dtype: Any = None) -> Any:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from minijax.runtime.array import Array, Placed
-from minijax.runtime.program_rules import ProgramRules
 from minijax.settings.number_types import no_numbers
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2.shaped_array import float0
+from minijax_stage2.trace import Rules
 from minijax_stage3 import Jaxpr, JaxprEqn, Literal, Var, abstract_eval_rules, backend
 from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.array import new_buffer
@@ -17,6 +17,28 @@ from minijax_stage3.dce import dce_rules
 from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.jaxpr import Atom, inner_jaxprs
 from minijax_stage3.lowering import type_text
+
+# Columns of rules for higher-order primitives only.
+
+
+class ProgramRules(Rules):
+    """A column with rules for higher-order primitives only; None if one needs no rule.
+
+    >>> costs_of_programs = ProgramRules("the cost of programs", "costs_of_programs")
+    >>> repeat_p = Primitive("repeat", higher_order=True)
+    >>> costs_of_programs[repeat_p] = None
+    >>> costs_of_programs.of(repeat_p), costs_of_programs.of(Primitive("twice"))
+    (None, None)
+    """
+
+    def of(self, primitive: Primitive) -> Callable[..., Any] | None:
+        """The rule of `primitive`; None if it needs none.
+
+        Raises:
+            MissingRuleError: it is a higher-order primitive, and the column has no rule for it.
+        """
+        return self[primitive] if primitive.higher_order else None
+
 
 # Effects: which programs do more than return results, and so must run in any case.
 

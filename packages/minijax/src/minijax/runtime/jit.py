@@ -14,7 +14,6 @@ from minijax.errors.tracebacks import hide_frames, hiding_frames
 from minijax.runtime import evaluation, stages
 from minijax.runtime.array import Array, is_evaluating, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library, library_evaluation
-from minijax.runtime.observers import RETRACED, observed
 from minijax.runtime.pipeline import (
     AnyProgram,
     Cache,
@@ -46,10 +45,10 @@ from minijax.runtime.signature import (
     types_in_key,
     types_of_leaves,
 )
-from minijax.settings.config import Switch
+from minijax.settings.config import Switch, config
 from minijax.settings.later import later
 from minijax.settings.names import PickledByName, not_given
-from minijax.settings.options import disable_jit_option, require_execution
+from minijax.settings.options import disable_jit_option, require_execution, require_tracing
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding
 from minijax.xla.trees import fast_flatten
@@ -430,8 +429,10 @@ class PjitFunction(PickledByName, Called):
         _, args, kwargs = self._static.split(args, kwargs)
         in_tree = tree_structure((args, kwargs))
         names = functools.partial(self._names, args, kwargs)
-        with observed(RETRACED, (self, (in_tree, *key[1:]))):
-            traced = trace(self._fun, self._static.fill(static), in_tree, avals, names)
+        require_tracing(self._name, self.caller or "jit")
+        if config.explain_cache_misses:
+            _explain_tracing(self, (in_tree, *key[1:]))
+        traced = trace(self._fun, self._static.fill(static), in_tree, avals, names)
         return self._traced.setdefault(key, traced) if traced.is_reusable else traced
 
     def _names_of_dynamic(self, args: Any, kwargs: Any) -> list[str]:
@@ -694,6 +695,7 @@ def _jitted_of(
 
 
 _constrain = later("minijax.lax.sharding", "constrain")
+_explain_tracing = later("minijax.runtime.notices", "explain_tracing")
 
 
 def _constrained(values: Sequence[Any], shardings: Shardings) -> list[Any]:

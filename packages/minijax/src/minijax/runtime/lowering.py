@@ -16,8 +16,7 @@ import minijax_stage3 as stage3
 from minijax import xla
 from minijax.monitoring import LOWERED
 from minijax.runtime.effects import in_order
-from minijax.runtime.observers import observed
-from minijax.settings.options import make_user_context
+from minijax.settings.options import make_user_context, timed
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
 from minijax.xla.executables import ir, parsed
@@ -487,5 +486,5 @@ def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
 
 def recorded_lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
     """`lower`, a step of the compilation of a function."""
-    with observed(LOWERED, f"jit({name.removeprefix('jit_')})"):
+    with timed(LOWERED, f"jit({name.removeprefix('jit_')})"):
         return lower(jaxpr, name, module)

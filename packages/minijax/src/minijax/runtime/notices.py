@@ -48,13 +48,13 @@ class Call:
         self.static = {which: value for which, _, value in static}
 
 
-def explained(step: str, about: Any) -> None:
+def explain_tracing(function: Any, key: tuple[Any, ...]) -> None:
     """Log why a jitted function of the user's is traced.
 
     Arguments:
-        about: the function, and the key that it looked up among what was traced.
+        function: the jitted function.
+        key: the key that it looked up among what was traced.
     """
-    function, key = about
     if function.is_users:
         earlier = [
             Call(traced.in_tree, *other[1:]) for other, traced in [*function._traced.items()]
@@ -245,7 +245,7 @@ _wakes_at = 0.0
 class noticed_when_slow:
     """A context that logs a notice if compiling a program in it takes long."""
 
-    def __init__(self, step: str, text: str):
+    def __init__(self, text: str):
         self.compilation = _Compilation(text, user_source(), config.slow_compile_notice_secs)
 
     def __enter__(self) -> None:

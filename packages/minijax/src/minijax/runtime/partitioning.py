@@ -26,10 +26,15 @@ from minijax.runtime.program import (
     once_for_jaxpr,
 )
 from minijax.settings.names import counted
-from minijax.shardings.division import plain_mesh, sharding_of_division
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
 from minijax.shardings.partition_spec import PartitionSpec
-from minijax.shardings.sharding import NamedSharding, Sharding, SingleDeviceSharding
+from minijax.shardings.sharding import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    plain_mesh,
+    sharding_of_division,
+)
 from minijax.shardings.types import (
     ShardedArray,
     on_known_devices,

@@ -16,7 +16,6 @@ from minijax.errors import CompileError, JaxRuntimeError
 from minijax.monitoring import TRACED
 from minijax.runtime.array import Array, buffer_here
 from minijax.runtime.lowering import Module, recorded_lower
-from minijax.runtime.observers import observed
 from minijax.runtime.partitioning import PartitionedProgram, require_platform, shardings_within
 from minijax.runtime.places import NOWHERE, Places, Shardings, shardings_of
 from minijax.runtime.program import (
@@ -29,7 +28,7 @@ from minijax.runtime.program import (
     once_for_jaxpr,
 )
 from minijax.runtime.signature import StaticArguments, resolve_arguments
-from minijax.settings.options import with_levels, with_settings
+from minijax.settings.options import timed, with_levels, with_settings
 from minijax_stage2 import ShapedArray, Tracer, tree_leaves
 from minijax_stage2.arguments import FlatFunction
 from minijax_stage2.errors import shown
@@ -196,8 +195,8 @@ def _starts(size: int) -> range:
 # compiles that, or the cache on disk has the result (`program`). 5. `Compilation.program`: what
 # calls run.
 #
-# A function on several devices is lowered and compiled by `partitioning`. `observers` has those
-# who look on at the steps: the log, listeners, notices, explanations.
+# A function on several devices is lowered and compiled by `partitioning`. The log and
+# listeners get the time of each step.
 
 
 # 1. Trace
@@ -251,7 +250,7 @@ def trace(
         argument_names: returns the names of the leaves, for messages.
     """
     name, flat_fun = name_of(fun), FlatFunction(static, in_tree, has_kwargs=True)
-    with observed(TRACED, name), refusing_recursion("jit", fun):
+    with timed(TRACED, name), refusing_recursion("jit", fun):
         closed = trace_to_jaxpr(flat_fun, in_avals, "jit", fun, argument_names)
     jaxpr = consts_as_invars(closed.jaxpr)
     return Traced(name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)

@@ -11,6 +11,7 @@ where the program has them. All others are made by Python, as all are without it
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from threading import RLock
 from types import MappingProxyType
@@ -23,11 +24,11 @@ from minijax.runtime import compiled_calls
 from minijax.runtime.array import Array, Placed, buffer_here, some_placed
 from minijax.runtime.effects import abstract_token, result_of_type
 from minijax.runtime.lowering import lower
-from minijax.runtime.observers import BY_XLA, observed
 from minijax.runtime.signature import Rules, leaf_types, types_in_key
 from minijax.settings.config import Switch, config
 from minijax.settings.later import later
 from minijax.settings.number_types import settings_in_force
+from minijax.settings.options import timed
 from minijax.xla import trees
 from minijax.xla.clients import Options
 from minijax.xla.trees import fast_unflatten
@@ -46,6 +47,7 @@ from minijax_stage3.executable import CompiledJaxpr, jaxpr_of_primitive
 
 _load_or_keep = later("minijax.runtime.compilation_cache", "load_or_keep")
 _functions_called = later("minijax.runtime.host_functions", "functions_called")
+_noticed_when_slow = later("minijax.runtime.notices", "noticed_when_slow")
 
 
 # --8<-- [start:compile_or_load]
@@ -56,7 +58,7 @@ def compile_or_load(
 
     A program that calls Python functions is never kept: they belong to this process.
     """
-    with observed(COMPILED, _name_of(text)):
+    with timed(COMPILED, _name_of(text)):
         xla.register_routines(text, xla.platform_of())  # whether it is compiled or loaded
         if not xla.calls_python(text):
             compile: Callable[[], Executable] = partial(xla.compile, text, out_avals, options)
@@ -76,12 +78,12 @@ def compile_or_load_partitioned(
     another compiles it for longer than the first one waits. Nor is one that has Python look at
     shardings while it is compiled.
     """
-    with observed(COMPILED, _name_of(text)):
+    with timed(COMPILED, _name_of(text)):
         functions, text = _functions_called(text)
         compile = partial(xla.compile_partitioned, text, devices, options, functions)
         here = xla.process_index()
         if has_addresses(text) or any(x.process_index != here for x in devices):
-            with observed(BY_XLA, text):
+            with noticed_when_slow(text):
                 return compile()
         load = xla.deserialize_partitioned
         return _kept(text, options, devices, compile, load, devices, options, functions)
@@ -98,7 +100,7 @@ def _kept(
     """The program from the cache, if there is one; otherwise compiled."""
 
     def by_xla() -> Any:
-        with observed(BY_XLA, text):
+        with noticed_when_slow(text):
             return compile()
 
     if not (config.enable_compilation_cache and config.compilation_cache_dir):
@@ -107,6 +109,13 @@ def _kept(
 
 
 # --8<-- [end:compile_or_load]
+
+
+def noticed_when_slow(text: str) -> AbstractContextManager[None]:
+    """A context in which XLA compiles; a notice says so if that takes long."""
+    if config.slow_compile_notice_secs > 0:
+        return _noticed_when_slow(text)
+    return nullcontext()
 
 
 def _name_of(text: str) -> str:

@@ -12,6 +12,7 @@ from threading import get_ident
 from types import TracebackType, UnionType
 from typing import Any, ParamSpec
 
+from minijax.settings.later import later
 from minijax_stage2.errors import shown
 
 # Context managers that can be entered more than once, one block after another or nested.
@@ -223,8 +224,8 @@ def _kind_of(kind: type | UnionType | tuple[str | None, ...]) -> _Kind:
     return _Kind(described, accepts, parse, ValueError)
 
 
-# Settings that can be named, and are not listed: the last of these returns them.
-unlisted_options: list[Callable[[], dict[str, Option]]] = []
+# Settings that can be named, and are not listed.
+_unlisted_options = later("minijax.settings.options", "options_of_jax")
 
 
 class Config:
@@ -264,8 +265,8 @@ class Config:
         """
         options: dict[str, Option] = self.options
         option = options.get(name.removeprefix(_JAX_PREFIX))
-        if option is None and unlisted_options:
-            option = unlisted_options[-1]().get(name.removeprefix(_JAX_PREFIX))
+        if option is None:
+            option = _unlisted_options().get(name.removeprefix(_JAX_PREFIX))
         if option is None:
             import difflib
 
@@ -311,7 +312,7 @@ class Config:
         >>> config.values["jax_log_compiles"]
         False
         """
-        unlisted = unlisted_options[-1]() if unlisted_options else {}
+        unlisted = _unlisted_options()
         return {
             name if name in _NOT_PREFIXED else _JAX_PREFIX + name: option.value
             for name, option in {**unlisted, **self.options}.items()
@@ -332,7 +333,7 @@ class Config:
             NotImplementedError: a variable asks for what is not implemented.
             ValueError: a variable cannot be read.
         """
-        unlisted = unlisted_options[-1]() if unlisted_options else {}
+        unlisted = _unlisted_options()
         for name, option in {**unlisted, **self.options}.items():
             variable = _JAX_PREFIX.upper() + name.upper()
             text = os.environ.get(variable)

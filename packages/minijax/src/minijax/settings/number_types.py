@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minijax.settings.config import Option, config
+from minijax.settings.later import later
 from minijax.settings.tracers import Tracer, interpreter_of_library
 from minijax_stage2 import ShapedArray, astype, bind1, promotion, typeof
 from minijax_stage2.errors import shown
@@ -202,8 +203,7 @@ _LONG = {np.longdouble, np.clongdouble} - {np.float64, np.complex128}
 _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex64")), strict=True))
 
 
-# The last of these makes an array of a scalar of 64 bits where scalars of numpy have 32.
-wide_number: list[Callable[[Any], Any]] = []
+_array_of = later("minijax.runtime.array", "from_numpy")
 
 
 def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
@@ -347,7 +347,7 @@ class LibraryDialect(Dialect):
     def scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         """A Python number as a scalar of `dtype`: ints wrap around, as in arrays."""
         value = self._scalar(x, dtype)
-        return value if self.in_memory(dtype) == dtype else wide_number[-1](value)
+        return value if self.in_memory(dtype) == dtype else _array_of(value, weak_type=False)
 
     def _scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         if dtype.kind in "fc":

@@ -6,19 +6,18 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import Enum
 from types import UnionType
 from typing import Any
 
-from minijax.monitoring import COMPILED, LOWERED, TRACED
+from minijax.monitoring import COMPILED, LOWERED, TRACED, has_listeners, recorded
 from minijax.settings.config import (
     Option,
     ReusableContext,
     Switch,
     config,
     reusable_context,
-    unlisted_options,
 )
 from minijax.settings.number_types import Implementation, NumbersOption, named
 from minijax_stage2.errors import shown
@@ -255,14 +254,14 @@ arguments of these types. config.explain_cache_misses tells what differs
         yield
 
 
-def refused(step: str, about: Any) -> None:
-    """Raise RuntimeError, as a jitted function may not be traced here."""
-    function, _ = about
-    raise RuntimeError(
-        f"re-tracing function {function._name} for `{function.caller or 'jit'}`, but 'no_tracing' "
-        "is set: it was not called before with arguments of these types. "
-        "config.explain_cache_misses tells what differs"
-    )
+def require_tracing(name: str, transformation: str) -> None:
+    """Raise RuntimeError if no function may be traced here."""
+    if Switch.used and no_tracing_option.value:
+        raise RuntimeError(
+            f"re-tracing function {name} for `{transformation}`, but 'no_tracing' is set: it was "
+            "not called before with arguments of these types. config.explain_cache_misses tells "
+            "what differs"
+        )
 
 
 @reusable_context
@@ -296,12 +295,18 @@ def jit_is_disabled() -> bool:
     return Switch.used and bool(disable_jit_option.value)
 
 
-def logs_compiles() -> bool:
-    return Switch.used and bool(_log_compiles.value)
+def timed(step: str, fun_name: str) -> AbstractContextManager[Any]:
+    """The context of a step of compiling: listeners and the log get its time, if any asks."""
+    stack = ExitStack()
+    if has_listeners():
+        stack.enter_context(recorded(step, fun_name))
+    if Switch.used and _log_compiles.value:
+        stack.enter_context(_logged(step, fun_name))
+    return stack
 
 
 @contextmanager
-def logged(event: str, fun_name: str) -> Iterator[None]:
+def _logged(event: str, fun_name: str) -> Iterator[None]:
     """Log how long a step of compiling took, of a function of this name."""
     start = time.perf_counter()
     yield
@@ -513,9 +518,6 @@ def options_of_jax() -> dict[str, Option]:
 def _kind_and_default(entry: Any) -> tuple[Any, Any]:
     """The type of a setting and its default, from the entry of a table."""
     return (entry, None) if isinstance(entry, UnionType) else (type(entry), entry)
-
-
-unlisted_options.append(options_of_jax)
 
 
 def _context(name: str) -> Callable[[Any], ReusableContext]:

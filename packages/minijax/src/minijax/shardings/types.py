@@ -13,8 +13,14 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.errors import ShardingTypeError
-from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
-from minijax.shardings.no_collectives import require_in_place, require_kept
+from minijax.shardings.mesh import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    mesh_in_context,
+    require_in_place,
+    require_kept,
+)
 from minijax.shardings.partition_spec import PartitionSpec, UnreducedKind
 from minijax.shardings.sharding import NamedSharding, Sharding, explicit_sharding
 from minijax_stage2 import (
