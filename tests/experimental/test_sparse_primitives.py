@@ -12,7 +12,7 @@ from libraries import results_at_once
 
 import minijax
 from minijax.experimental import sparse as ours
-from minijax.experimental.sparse.api import SparseInfo as OurInfo
+from minijax.experimental.sparse.base import SparseInfo as OurInfo
 from minijax.experimental.sparse.coo import COOInfo as OurCOOInfo
 
 SHAPE = (3, 4)

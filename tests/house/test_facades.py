@@ -11,8 +11,9 @@ import types
 import pytest
 
 import minijax
-from minijax.settings import facade_names
-from tools import facades
+from tools import stubs
+
+FACADES = [name for name, _ in stubs.facades()]
 
 
 def run(program):
@@ -22,19 +23,16 @@ def run(program):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_table_is_what_type_checkers_see():
-    found = facades.tables()
-    assert found == facade_names.FACADES, "python -m tools.facades writes it"
+@pytest.mark.parametrize("name", FACADES)
+def test_type_checkers_see_what_it_offers(name):
+    text = dict(stubs.facades())[name].read_text(encoding="utf-8")
+    assert text == stubs.stub(name), "python -m tools.stubs writes it"
 
 
-@pytest.mark.parametrize("name", facade_names.FACADES)
+@pytest.mark.parametrize("name", FACADES)
 def test_every_name_is_there_and_listed(name):
     facade = importlib.import_module(name)
-    offered = {
-        public.rpartition(":")[2]
-        for names in facade_names.FACADES[name].values()
-        for public in names.split()
-    }
+    offered = facade.__places__
     assert set(facade.__all__) <= set(dir(facade))
     for each in {*offered, *facade.__all__}:
         value = getattr(facade, each)
@@ -57,7 +55,7 @@ def test_a_module_does_not_hide_the_function_of_its_name():
 
 
 def test_facades_are_pickled_by_name():
-    for name in facade_names.FACADES:
+    for name in FACADES:
         facade = importlib.import_module(name)
         assert pickle.loads(pickle.dumps(facade)) is facade
 
@@ -69,14 +67,13 @@ def test_what_is_named_is_replaced(monkeypatch):
 
 def test_anything_may_be_imported_while_a_function_is_traced():
     run(
-        """
+        f"""
         import importlib
         import minijax
-        from minijax.settings.facade_names import FACADES
 
         def f(x):
-            for table in FACADES.values():
-                for module in table:
+            for facade in {FACADES}:
+                for module, _ in importlib.import_module(facade).__places__.values():
                     importlib.import_module(module)
             return x * 2
 
@@ -92,8 +89,7 @@ def test_any_module_may_be_the_first():
     modules = [
         each.name
         for each in pkgutil.walk_packages(minijax.__path__, "minijax.")
-        if not each.name.endswith(("__main__", "declared_primitives"))
-        and ".as_jax" not in each.name
+        if not each.name.endswith("__main__") and ".as_jax" not in each.name
     ]
     for name in modules:
         run(f"import {name}")

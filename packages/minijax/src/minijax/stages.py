@@ -4,8 +4,11 @@
 `Compiled`, which can be called like `f`.
 """
 
-# ruff: noqa: F403
-from minijax.runtime.stages import *
-from minijax.settings.names import set_all_of_facade as _set_all_of_facade
+from minijax.settings.facades import lazy_facade as _lazy_facade
 
-_set_all_of_facade(globals())
+_lazy_facade(
+    globals(),
+    {
+        "minijax.runtime.stages": "ArgInfo Compiled CompilerOptions Lowered Traced Wrapped",
+    },
+)

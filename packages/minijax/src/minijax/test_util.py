@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.numpy.dtypes import finfo
+from minijax.dtypes import finfo
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.transforms.transformations import jvp, vjp
 from minijax_stage2 import float0, tree_leaves, tree_map, typeof

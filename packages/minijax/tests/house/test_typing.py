@@ -158,6 +158,8 @@ def rest(function):
 @for_each("name", ["lax", "lax.linalg"])
 def test_declared_primitives_are_there(name):
     module = importlib.import_module(f"minijax.{name}")
-    declarations = importlib.import_module(f"minijax.{name}.declared_primitives")
-    for each in inspect.get_annotations(declarations):
+    stub = Path(module.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    declared = re.findall("^([a-z0-9_]+_p): Primitive$", stub, re.MULTILINE)
+    assert len(declared) > 10
+    for each in declared:
         assert f"{getattr(module, each).name}_p" == each

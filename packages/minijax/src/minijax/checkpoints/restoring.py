@@ -313,6 +313,3 @@ def _made(target: _Target, numbers: Numbers) -> Any:
     if place is not None and not place.committed:
         return put(numbers, aval, place.sharding, committed=False)
     return Array(new_buffer(numbers, aval), aval)
-
-
-__all__ = ["restore"]

@@ -408,6 +408,3 @@ def _is_copy(part: Numbers) -> bool:
 
 def _bounds(index: Index) -> tuple[Any, ...]:
     return tuple([(each.start, each.stop) for each in index])
-
-
-__all__ = ["PendingSave", "save"]

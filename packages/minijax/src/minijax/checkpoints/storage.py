@@ -504,6 +504,3 @@ def _number(kind: str, text: str) -> complex:
 
 def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-__all__ = ["all_steps", "latest_step", "remove"]

@@ -358,6 +358,3 @@ def _origin(jaxpr: Jaxpr, atom: Atom, of_input: Callable[[int], str]) -> str:
     if source is None:
         return what
     return f"{what} from {source.code.co_filename}:{source.line} ({source.code.co_name})"
-
-
-__all__ = ["explain"]

@@ -10,10 +10,9 @@ from minijax.runtime.operation import Operation
 from minijax.runtime.templates import JaxprTrace
 from minijax.settings.number_types import types_in_function
 from minijax_stage3 import lowering_rules
-from minijax_watch.recorder import is_recorded, record, watched
+from minijax_watch.recorder import is_recorded, watched
+from minijax_watch.recorder import record as record
 from minijax_watch.stage2 import rules_of_class
-
-__all__ = ["record"]
 
 rules_of_class[DeviceTrace] = lowering_rules  # XLA evaluates what they write
 

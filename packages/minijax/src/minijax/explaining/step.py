@@ -563,6 +563,3 @@ def step(fun: Callable[..., Any]) -> Callable[..., Execution]:
         return Execution(name_of(fun), jaxpr, closed.consts, leaves, traced.out_tree)
 
     return begin
-
-
-__all__ = ["step"]

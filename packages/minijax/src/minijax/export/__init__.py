@@ -1,7 +1,15 @@
 """Exported functions, under the names of `jax.export`."""
 
-# ruff: noqa: F403
-from minijax.export.exported import *
-from minijax.settings.names import set_all_of_facade as _set_all_of_facade
+from minijax.settings.facades import lazy_facade as _lazy_facade
 
-_set_all_of_facade(globals())
+_lazy_facade(
+    globals(),
+    {
+        ".exported": """
+            DisabledSafetyCheck Exported default_export_platform deserialize export is_symbolic_dim
+            maximum_supported_calling_convention_version
+            minimum_supported_calling_convention_version
+        """,
+        ".format": "register_namedtuple_serialization register_pytree_node_serialization",
+    },
+)

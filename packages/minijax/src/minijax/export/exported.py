@@ -16,8 +16,6 @@ from minijax.export.format import (
     avals_from_json,
     malformed,
     pack,
-    register_namedtuple_serialization,
-    register_pytree_node_serialization,
     shardings_from_json,
     shardings_to_json,
     tree_from_json,
@@ -585,17 +583,3 @@ def _vjp_from(blob: bytes, of: Exported) -> Exported:
     if found != (of.platforms, takes, tuple(map(tangent_type, of.in_avals))):
         raise malformed(f"the derivative of `{of.fun_name}`", found)
     return loaded
-
-
-__all__ = [
-    "DisabledSafetyCheck",
-    "Exported",
-    "default_export_platform",
-    "deserialize",
-    "export",
-    "is_symbolic_dim",
-    "maximum_supported_calling_convention_version",
-    "minimum_supported_calling_convention_version",
-    "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
-]

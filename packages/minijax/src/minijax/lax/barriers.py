@@ -248,14 +248,3 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
             return tree_to_arrays(decomposition(*tree_to_arrays(args), **attributes))
 
     return wraps(decomposition)(composed)
-
-
-__all__ = [
-    "after_all",
-    "composite",
-    "create_token",
-    "dce_sink",
-    "optimization_barrier",
-    "stage",
-    "stop_gradient",
-]

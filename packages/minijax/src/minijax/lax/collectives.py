@@ -1087,21 +1087,3 @@ def _rows(x: Any, indices: Any) -> Any:
     shape = typeof(x).shape
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
     return gather(x, expand_dims(indices, [1]), numbers, (1, *shape[1:]), mode="clip")
-
-
-__all__ = [
-    "all_gather",
-    "all_to_all",
-    "axis_index",
-    "axis_size",
-    "pbroadcast",
-    "pmax",
-    "pmean",
-    "pmin",
-    "ppermute",
-    "pshuffle",
-    "psum",
-    "psum_scatter",
-    "pswapaxes",
-    "ragged_all_to_all",
-]

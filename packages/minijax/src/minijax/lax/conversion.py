@@ -126,6 +126,3 @@ declare(
     vmap=_vmap_bitcast,
     sharding=_division_of_bitcast,
 )
-
-
-__all__ = ["bitcast_convert_type", "convert_element_type"]

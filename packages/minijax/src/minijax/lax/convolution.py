@@ -951,18 +951,3 @@ def conv_general_dilated_local(
     # The axes of the product are the spatial ones, that of the examples, that of the features.
     found = [*out_spec[2:], out_spec[0], out_spec[1]]
     return transpose(out, [found.index(axis) for axis in range(len(found))])
-
-
-__all__ = [
-    "ConvDimensionNumbers",
-    "ConvGeneralDilatedDimensionNumbers",
-    "conv",
-    "conv_dimension_numbers",
-    "conv_general_dilated",
-    "conv_general_dilated_local",
-    "conv_general_dilated_p",
-    "conv_general_dilated_patches",
-    "conv_general_permutations",
-    "conv_transpose",
-    "conv_with_general_padding",
-]

@@ -406,6 +406,3 @@ cumlogsumexp = _cumulative(
     _shares,
     in_windows=False,
 )
-
-
-__all__ = ["associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]

@@ -222,6 +222,3 @@ def minus_log1p(x: Any, one_more: Any) -> Any:
     r = div(near, add(near, 2.0))
     by_series = sub(mul(near, r), mul(2.0, mul(mul(r, square(r)), artanh_series(r))))
     return where(is_near, by_series, sub(x, log(one_more)))
-
-
-__all__ = ["polynomial"]

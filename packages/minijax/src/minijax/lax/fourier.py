@@ -150,6 +150,3 @@ declare(
     jvp=(lambda t, out, x, **params: bind1(fft_p, t, **params),),
     transpose=(_transpose_fft,),
 )
-
-
-__all__ = ["FftType", "fft"]

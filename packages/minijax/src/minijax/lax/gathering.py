@@ -570,12 +570,3 @@ def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array:
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), axes, axes)
     sizes = [1 if axis in axes else size for axis, size in enumerate(shape)]
     return gather(src, concatenate(columns, 1), numbers, sizes)
-
-
-__all__ = [
-    "GatherDimensionNumbers",
-    "GatherScatterMode",
-    "ScatterDimensionNumbers",
-    "gather",
-    "index_take",
-]

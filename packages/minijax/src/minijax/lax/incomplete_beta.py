@@ -326,6 +326,3 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """
     operands = promote(a, b, x, inexact=True)
     return bind1(regularized_incomplete_beta_p, *operands)
-
-
-__all__ = ["betainc"]

@@ -533,6 +533,3 @@ def random_gamma_grad(a: Any, x: Any) -> Array:
     '0.751'
     """
     return _random_gamma_grad_of(a, x)
-
-
-__all__ = ["igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]

@@ -186,8 +186,3 @@ def _algorithm_text(algorithm: DotAlgorithm) -> str:
 
     fields = ", ".join(f"{name} = {text(value)}" for name, value in algorithm._asdict().items())
     return f"<{fields}>"
-
-
-__all__ = [
-    "DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",
-]  # fmt: skip

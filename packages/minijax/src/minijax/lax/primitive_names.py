@@ -12,7 +12,6 @@ from minijax.lax.linalg import promoting as linalg
 from minijax.lax.sharding import device_put
 from minijax.primitives.declare import declare, lower_by, results_of, types_by
 from minijax.runtime.evaluation import evaluators
-from minijax.settings.facade_names import FACADES
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.jvp import jvp_flat
@@ -29,8 +28,8 @@ from minijax_stage4.transpose import UndefPrimal, backward_pass
 
 def all_primitives() -> list[Primitive]:
     """The primitives of the library, whose rooms are imported for that."""
-    for table in FACADES.values():
-        for module in table:
+    for facade in ("", ".lax", ".lax.linalg", ".nn", ".numpy", ".random", ".scipy.special"):
+        for module, _ in import_module(f"minijax{facade}").__places__.values():
             import_module(module)
     import_module("minijax.debug")
     return list(abstract_eval_rules)
@@ -70,8 +69,7 @@ def _named(primitives: Iterable[Primitive], name: str) -> Primitive | None:
 
 def primitive_of_linalg(module: str, name: str) -> Primitive:
     """The primitive of a function of `lax.linalg` for an attribute of that module."""
-    functions = " ".join(FACADES["minijax.lax.linalg"].values()).split()
-    return primitive_named(module, name, among=functions)
+    return primitive_named(module, name, among=import_module("minijax.lax.linalg").__places__)
 
 
 # Primitives of JAX that are functions here: their names, for programs that bind them.

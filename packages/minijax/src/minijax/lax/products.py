@@ -478,15 +478,3 @@ def scaled_dot(
         for operand, scale in ((lhs, lhs_scale), (rhs, rhs_scale))
     ]
     return convert_element_type(dot_general(wide[0], wide[1], dimension_numbers), dtype)
-
-
-__all__ = [
-    "DotDimensionNumbers",
-    "RaggedDotDimensionNumbers",
-    "batch_matmul",
-    "dot",
-    "dot_general",
-    "ragged_dot",
-    "ragged_dot_general",
-    "scaled_dot",
-]

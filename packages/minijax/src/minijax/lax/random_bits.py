@@ -195,6 +195,3 @@ declare(
     lower=_lower_uniform,
     jvp=(no_derivative("rng_uniform", "a"), no_derivative("rng_uniform", "b")),
 )
-
-
-__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]

@@ -650,17 +650,3 @@ def _declare_arg(
 
 _declare_arg(argmax_p, gt, smallest)
 _declare_arg(argmin_p, lt, largest)
-
-
-__all__ = [
-    "argmax",
-    "argmin",
-    "reduce",
-    "reduce_and",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_prod",
-    "reduce_sum",
-    "reduce_xor",
-]

@@ -144,6 +144,3 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         for (path, leaf), sharding in zip(leaves, found, strict=True)
     ]
     return tree_unflatten(treedef, outs)
-
-
-__all__ = ["reshard"]

@@ -667,14 +667,3 @@ def scatter_apply(
         mode,
         jaxpr=closed.jaxpr,
     )
-
-
-__all__ = [
-    "scatter",
-    "scatter_add",
-    "scatter_apply",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_sub",
-]

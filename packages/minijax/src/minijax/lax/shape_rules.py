@@ -11,7 +11,6 @@ from minijax.lax.convolution import conv_general_dilated, conv_transpose
 from minijax.lax.windowed_reductions import windowed_shape
 from minijax.runtime.array import is_value
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.settings.names import set_all
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
@@ -189,6 +188,3 @@ def _shape_of(function: Callable[..., Any], *shapes: Sequence[int]) -> Shape:
     avals = [ShapedArray(ints("shape", shape), np.float32) for shape in shapes]
     closed = trace_to_jaxpr(lambda *xs: [function(*xs)], avals, "shape", function)
     return closed.out_avals[0].shape
-
-
-set_all(globals())

@@ -500,24 +500,3 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     pairs = [size for both in zip(reps, aval.shape, strict=True) for size in both]
     spread = broadcast_in_dim(operand, tuple(pairs), tuple(range(1, len(pairs), 2)))
     return reshape(spread, [n * size for n, size in zip(reps, aval.shape, strict=True)])
-
-
-__all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_like",
-    "broadcast_shapes",
-    "broadcast_to_rank",
-    "broadcasted_iota",
-    "collapse",
-    "empty",
-    "expand_dims",
-    "full",
-    "full_like",
-    "iota",
-    "reshape",
-    "rev",
-    "squeeze",
-    "tile",
-    "transpose",
-]

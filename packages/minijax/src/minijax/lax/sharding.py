@@ -327,6 +327,3 @@ def pcast(x: Any, axis_name: Hashable | tuple[Hashable, ...], *, to: str) -> Any
         axis_of(name)
     axes = mesh_axes_of(names)
     return tree_map(lambda leaf: pvary(leaf, axes), tree_to_arrays(x))
-
-
-__all__ = ["device_put", "pcast", "with_sharding_constraint"]

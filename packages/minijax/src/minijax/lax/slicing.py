@@ -529,15 +529,3 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     axis = canonical_axis("unstack", axis, typeof(x).ndim)
     parts = [slice_in_dim(x, i, i + 1, axis=axis) for i in range(typeof(x).shape[axis])]
     return tuple([squeeze(part, (axis,)) for part in parts])
-
-
-__all__ = [
-    "concatenate",
-    "index_in_dim",
-    "pad",
-    "slice",
-    "slice_in_dim",
-    "split",
-    "stack",
-    "unstack",
-]

@@ -376,8 +376,3 @@ def _positive(caller: str, k: int) -> int:
     if k < 1:
         raise ValueError(f"{caller}: k must be positive, found {k}")
     return k
-
-
-__all__ = [
-    "approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k",
-]  # fmt: skip

@@ -411,16 +411,3 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     ('1.645', '1.645')
     """
     return _zeta(x, q)
-
-
-__all__ = [
-    "bessel_i0e",
-    "bessel_i1e",
-    "digamma",
-    "erf",
-    "erf_inv",
-    "erfc",
-    "lgamma",
-    "polygamma",
-    "zeta",
-]

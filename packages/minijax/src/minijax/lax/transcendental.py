@@ -379,32 +379,3 @@ def with_accuracy(function: Callable[..., Any]) -> Any:
     (operand,) = theirs.parameters.values()
     wrapped.__signature__ = theirs.replace(parameters=[operand, own])  # type: ignore[attr-defined]
     return Operation(wrapped, "accuracy")
-
-
-__all__ = [
-    "AccuracyMode",
-    "Tolerance",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "cos",
-    "cosh",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log1p",
-    "log2",
-    "logistic",
-    "rsqrt",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-]

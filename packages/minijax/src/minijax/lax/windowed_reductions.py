@@ -731,6 +731,3 @@ _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "max": (reduce_window_max, reductions.smallest),
     "min": (reduce_window_min, reductions.largest),
 }
-
-
-__all__ = ["padtype_to_pads", "reduce_window"]

@@ -1,14 +1,19 @@
 """Neural network functions, under the names of `jax.nn`."""
 
-# ruff: noqa: F403
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from minijax.settings.facades import lazy_facade as _lazy_facade
 
-if _TYPE_CHECKING:
-    from minijax.nn import initializers as initializers
-    from minijax.nn.activations import *
-    from minijax.nn.attention import *
-    from minijax.nn.block_scaled import *
-
-_lazy_facade(globals())
+_lazy_facade(
+    globals(),
+    {
+        ".": "initializers",
+        ".activations": """
+            celu elu gelu glu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu
+            log1mexp log_sigmoid log_softmax logmeanexp logsumexp mish one_hot relu relu6 selu
+            sigmoid silu soft_sign softmax softplus sparse_plus sparse_sigmoid squareplus
+            standardize swish
+        """,
+        ".attention": "dot_product_attention",
+        ".block_scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
+        "minijax.numpy": "tanh",
+    },
+)

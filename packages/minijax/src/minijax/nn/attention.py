@@ -200,6 +200,3 @@ def _in_groups(x: Any, key_heads: int) -> Any:
 def _up_to(size: int, lengths: Any) -> Any:
     """Mask the first `lengths` positions, for each element of the batch."""
     return jnp.less(lax.iota(INT, size)[None, :], lengths[:, None])
-
-
-__all__ = ["dot_product_attention"]

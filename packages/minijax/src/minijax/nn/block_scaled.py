@@ -294,6 +294,3 @@ def scaled_dot_general(
     b, columns = _as_matrices(rhs, rhs_contracting, rhs_batch)
     batch = [typeof(lhs).shape[i] for i in lhs_batch]
     return jnp.reshape(product(a, b), (*batch, *rows, *columns))
-
-
-__all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]

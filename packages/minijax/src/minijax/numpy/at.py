@@ -328,6 +328,3 @@ def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequen
 
 
 at = property(_IndexUpdateHelper, doc="Functional updates: `x.at[index].set(values)` and others.")
-
-
-__all__ = []

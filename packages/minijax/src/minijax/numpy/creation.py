@@ -797,37 +797,3 @@ def fromstring(
         return arrays.array(np.fromstring(string, dtype, count, sep=sep))
     except ValueError as error:
         raise ValueError(f"fromstring: cannot read {shown(string)}: {error}") from None
-
-
-__all__ = [
-    "arange",
-    "array",
-    "array_repr",
-    "array_str",
-    "asarray",
-    "copy",
-    "empty",
-    "empty_like",
-    "eye",
-    "frombuffer",
-    "fromfile",
-    "fromiter",
-    "fromstring",
-    "full",
-    "full_like",
-    "geomspace",
-    "get_printoptions",
-    "identity",
-    "linspace",
-    "load",
-    "logspace",
-    "ones",
-    "ones_like",
-    "printoptions",
-    "save",
-    "savez",
-    "set_printoptions",
-    "vander",
-    "zeros",
-    "zeros_like",
-]

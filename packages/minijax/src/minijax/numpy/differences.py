@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from minijax.dtypes import finfo
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
-from minijax.numpy.dtypes import finfo, of_one_dtype
+from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.elementwise import remainder
 from minijax.numpy.reductions import sum
 from minijax.numpy.sorting import searchsorted
@@ -311,6 +312,3 @@ def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     before, behind = lax.sub(lasts[0], period), lax.add(firsts[0], period)
     xp = lax.concatenate([before, xp, behind], 0)
     return x, xp, lax.concatenate([lasts[1], fp, firsts[1]], 0)
-
-
-__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid"]

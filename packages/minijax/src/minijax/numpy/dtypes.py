@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax import dtypes
-from minijax.dtypes import DTypeLike, can_cast, finfo, iinfo, isdtype, promote_types, result_type
+from minijax.dtypes import DTypeLike
 from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.array import Array
 from minijax.settings import number_types
@@ -105,15 +105,3 @@ def _warn_if_complex(caller: str, x: Any, target: ShapedArray) -> None:
             f"{caller} drops the imaginary part of complex numbers; take x.real",
             np.exceptions.ComplexWarning,
         )
-
-
-__all__ = [
-    "can_cast",
-    "dtype",
-    "finfo",
-    "iinfo",
-    "isdtype",
-    "issubdtype",
-    "promote_types",
-    "result_type",
-]

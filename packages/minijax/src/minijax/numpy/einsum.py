@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.dtypes import DTypeLike
+from minijax.dtypes import DTypeLike, promote_types
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
-from minijax.numpy.dtypes import dtype, promote_types
+from minijax.numpy.dtypes import dtype
 from minijax.numpy.products import meet, weak_like
 from minijax.runtime.array import Array, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
@@ -471,9 +471,3 @@ def _product(
         preferred_element_type=preferred_element_type,
     )
     return out, pairing.output
-
-
-__all__ = [
-    "einsum",
-    "einsum_path",
-]

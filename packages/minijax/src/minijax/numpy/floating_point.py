@@ -15,7 +15,6 @@ from minijax.lax.elementwise import where
 from minijax.numpy.dtypes import cast_into, default_float, of_one_dtype
 from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
-from minijax.settings.names import set_all
 from minijax.settings.number_types import is_key_type, promote, require_one_rank, weak_if_all_are
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
@@ -389,6 +388,3 @@ def _power_of_two(exponent: Any, dtype: np.dtype[Any]) -> Any:
     biased = lax.add(exponent, 2 ** (limits.nexp - 1) - 1)
     bits = lax.shift_left(stage2.astype(biased, _integer_of(dtype)), limits.nmant)
     return lax.bitcast_convert_type(bits, dtype)
-
-
-set_all(globals())

@@ -605,32 +605,3 @@ def mask_indices(
     """
     rows, columns = nonzero(mask_func(lax.full((n, n), 1), k), size=size)
     return rows, columns
-
-
-__all__ = [
-    "c_",
-    "diag",
-    "diag_indices",
-    "diag_indices_from",
-    "diagflat",
-    "diagonal",
-    "fill_diagonal",
-    "fromfunction",
-    "index_exp",
-    "indices",
-    "ix_",
-    "mask_indices",
-    "meshgrid",
-    "mgrid",
-    "ogrid",
-    "r_",
-    "s_",
-    "trace",
-    "tri",
-    "tril",
-    "tril_indices",
-    "tril_indices_from",
-    "triu",
-    "triu_indices",
-    "triu_indices_from",
-]

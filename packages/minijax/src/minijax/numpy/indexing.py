@@ -826,6 +826,3 @@ CHUNK = 100  # so many elements are cut out by one program
 def _rows(x: Any, start: Any, count: int) -> list[Any]:
     x = lax.dynamic_slice_in_dim(x, start, count, allow_negative_indices=False)
     return [lax.index_in_dim(x, i, keepdims=False) for i in range(count)]
-
-
-__all__ = []

@@ -80,6 +80,3 @@ class NamespaceInfo:
 def __array_namespace_info__() -> NamespaceInfo:
     """Capabilities, devices and dtypes, for libraries written for the array API."""
     return NamespaceInfo()
-
-
-__all__ = ["__array_namespace_info__"]

@@ -297,6 +297,3 @@ def _pad_by(
     for axis, width in enumerate(widths):
         x = apply_along_axis(function, axis, x, width, axis, kwargs)
     return x
-
-
-__all__ = ["pad"]

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.dtypes import finfo
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.numpy.creation import eye, vander
-from minijax.numpy.dtypes import default_int, dtype_of_mean, finfo, of_one_dtype
+from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
 from minijax.numpy.indexing import known_value
 from minijax.numpy.linalg import eigvals, inv, lstsq
 from minijax.numpy.products import convolve, outer
@@ -23,7 +24,6 @@ from minijax.numpy.selection import trim_zeros
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.names import set_all
 from minijax.settings.number_types import as_weak_as, require_one_dtype
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import broadcast_shapes, to_inexact
@@ -436,6 +436,3 @@ def _roots_and_nan(p: Any, zeros: Any) -> Any:
     _, found = lax.sort_key_val(lax.convert_element_type(lax.eq(found, 0), np.int32), found)
     is_there = lax.lt(lax.iota(default_int(), count), lax.sub(count, zeros))
     return where(is_there, found, complex(np.nan, np.nan))
-
-
-set_all(globals())

@@ -499,20 +499,3 @@ def _slide(
         preferred_element_type=preferred_element_type,
     )
     return lax.squeeze(out, [0, 1])
-
-
-__all__ = [
-    "convolve",
-    "correlate",
-    "cross",
-    "dot",
-    "inner",
-    "kron",
-    "matmul",
-    "matvec",
-    "outer",
-    "tensordot",
-    "vdot",
-    "vecdot",
-    "vecmat",
-]

@@ -455,17 +455,3 @@ def _order_of_traced(size: int, indices: Any, count: int) -> Any:
     twice = lax.mul(broadcast_to(wrapped, (count,)), 2)
     places = concatenate([np.arange(1, 2 * size, 2, dtype=np.int32), twice])
     return lax.sort_key_val(places, lax.iota(np.int32, size + count))[1]
-
-
-__all__ = [
-    "delete",
-    "flip",
-    "fliplr",
-    "flipud",
-    "insert",
-    "repeat",
-    "resize",
-    "roll",
-    "rot90",
-    "tile",
-]

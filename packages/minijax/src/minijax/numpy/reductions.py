@@ -963,38 +963,3 @@ def _from_the_first(
 
 def _without_nan(a: Any, number: int) -> Any:
     return elementwise.where(lax.ne(a, a), number, a)
-
-
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
-    "max",
-    "mean",
-    "min",
-    "minmax",
-    "nanargmax",
-    "nanargmin",
-    "nancumprod",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-    "prod",
-    "ptp",
-    "std",
-    "sum",
-    "var",
-]

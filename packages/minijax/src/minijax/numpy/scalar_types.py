@@ -101,13 +101,3 @@ complexfloating = np.complexfloating
 flexible = np.flexible
 character = np.character
 object_ = np.object_
-
-__all__ = [
-    "bfloat16", "bool", "bool_", "cdouble", "character", "complex64", "complex128", "complex_",
-    "complexfloating", "csingle", "double", "flexible", "float4_e2m1fn", "float6_e2m3fn",
-    "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
-    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32",
-    "float64", "float_", "floating", "generic", "inexact", "int2", "int4", "int8", "int16", "int32",
-    "int64", "int_", "integer", "number", "object_", "signedinteger", "single", "uint", "uint2",
-    "uint4", "uint8", "uint16", "uint32", "uint64", "unsignedinteger",
-]  # fmt: skip

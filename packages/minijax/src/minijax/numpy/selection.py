@@ -21,7 +21,6 @@ from minijax.numpy.taking import require_out_of_place, take, take_along_axis, un
 from minijax.runtime.array import Array, ArrayLike, array, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.names import set_all
 from minijax.settings.number_types import promote
 from minijax_stage2 import typeof
 from minijax_stage2.errors import shown
@@ -443,6 +442,3 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
             limit = int(found.max()) + 1 if "b" in trim.lower() else None
             cut.append(slice(start, limit))
     return array(filt)[tuple(cut)]
-
-
-set_all(globals())

@@ -600,9 +600,3 @@ def _of_one_dtype(*operands: Any) -> list[Any]:
 @operation
 def _in_a_row(ar1: Any, ar2: Any) -> Any:
     return lax.concatenate([lax.reshape(x, (-1,)) for x in _of_one_dtype(ar1, ar2)], 0)
-
-
-__all__ = [
-    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values",
-]  # fmt: skip

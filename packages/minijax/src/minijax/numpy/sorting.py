@@ -14,7 +14,7 @@ from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax.settings.names import counted, set_all
+from minijax.settings.names import counted
 from minijax_stage2 import ShapedArray, promotion, typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.shaped_array import is_inexact
@@ -408,6 +408,3 @@ def top_k(
     indices = lax.broadcasted_iota(np.int32, aval.shape, along)
     values, indices = lax.sort((a, indices), dimension=along, num_keys=1)
     return [lax.slice_in_dim(x, 0, k, axis=along) for x in (values, indices)]
-
-
-set_all(globals())

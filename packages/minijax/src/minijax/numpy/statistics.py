@@ -845,21 +845,3 @@ def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
             widths = lax.broadcast_in_dim(diff(ends), shape, (axis,))
             counts = lax.div(counts, lax.convert_element_type(widths, typeof(counts).dtype))
     return counts
-
-
-__all__ = [
-    "average",
-    "bincount",
-    "corrcoef",
-    "cov",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-    "median",
-    "nanmedian",
-    "nanpercentile",
-    "nanquantile",
-    "percentile",
-    "quantile",
-]

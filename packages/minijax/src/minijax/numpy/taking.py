@@ -368,6 +368,3 @@ def _raveled(
         if math.prod(dims) - 1 > np.iinfo(dtype).max:
             dtype = typeof(total).dtype
     return lax.convert_element_type(total, dtype)
-
-
-__all__ = ["put", "put_along_axis", "ravel_multi_index", "take", "take_along_axis", "unravel_index"]

@@ -25,7 +25,6 @@ from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import Operation, operation
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape
-from minijax.settings.names import set_all
 from minijax.settings.number_types import promote, require_meeting, weak_if_all_are
 from minijax_stage2 import typeof
 from minijax_stage2.arguments import require_function
@@ -729,6 +728,3 @@ def logical_xor(x: ArrayLike, y: Any) -> Array:
     """
     require_meeting(x, y)
     return lax.bitwise_xor(truth(x), truth(y))
-
-
-set_all(globals())

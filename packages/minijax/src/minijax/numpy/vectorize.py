@@ -233,6 +233,3 @@ def apply_over_axes(
             )
         a = out
     return a  # type: ignore[return-value]
-
-
-__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]

@@ -11,49 +11,31 @@ import minijax_stage4 as stage4
 from minijax.errors.arguments import checking_arguments, require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives import declare as declaring
-from minijax.primitives.custom_trace import Trace, transformation
 from minijax.primitives.declare import leading_batch, lower_by, types_by
-from minijax.primitives.higher_order import declare_program, dependence_rules, key_rules, step_rules
 from minijax.primitives.methods import set_methods
 from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
 from minijax.runtime.array import to_array
-from minijax.runtime.effects import ProgramRules, order_rules
+from minijax.runtime.effects import order_rules
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import counted
-from minijax.settings.tracers import Tracer
 from minijax.shardings.types import ShapedArray
 from minijax_stage2 import (
-    Primitive,
-    Zero,
     arguments,
-    current_trace,
-    impl_rules,
-    jvp_rules,
     typeof,
-    vmap_rules,
 )
 from minijax_stage2.errors import shown
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import aval_rules
-from minijax_stage2.trace import Rules
 from minijax_stage2.tree import PyTreeDef
-from minijax_stage2.vmap import BatchAxis, move_batch_dim, vmap_flat
+from minijax_stage2.vmap import move_batch_dim, vmap_flat
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3 import (
     ClosedJaxpr,
     Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    abstract_eval_rules,
-    lowering_rules,
 )
-from minijax_stage3.dce import dce_rules
-from minijax_stage3.jaxpr import Atom, inner_jaxprs
-from minijax_stage3.lowering import FunctionBuilder, mlir_type, signature
+from minijax_stage3.jaxpr import inner_jaxprs
+from minijax_stage3.lowering import mlir_type, signature
 from minijax_stage3.staging import trace_to_jaxpr
-from minijax_stage4 import UndefPrimal, transpose_rules
-from minijax_stage4.partial_eval import partial_eval_rules
 
 jvp_flat, vmap_flat = hiding_frames(jvp_flat), hiding_frames(vmap_flat)
 move_batch_dim, trace_to_jaxpr = hiding_frames(move_batch_dim), hiding_frames(trace_to_jaxpr)
@@ -153,17 +135,9 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
     return evaluated_by_library(stage3.jaxpr_as_fun(closed_jaxpr))
 
 
+# Functions of the stages and of other modules, wrapped above.
 __all__ = [
-    "AbstractValue", "Atom", "BatchAxis", "ClosedJaxpr", "FlatFunction", "FunctionBuilder", "Jaxpr",
-    "JaxprEqn", "Literal", "ParamDict", "Primitive", "ProgramRules", "Rules", "ShapedArray",
-    "Trace", "Tracer", "UndefPrimal", "Value", "Var", "Zero",
-    "abstract_eval_rules", "binary", "bind", "by_batch", "by_elements", "by_lines", "by_reduction",
-    "current_trace", "dce_jaxpr", "dce_rules", "declare",
-    "declare_program", "defjvp", "deflinear", "deftranspose", "defzero", "dependence_rules",
-    "eval_jaxpr", "impl_rules", "inner_jaxprs", "jaxpr_as_fun", "jvp_flat",
-    "jvp_rules", "key_rules", "leading_batch", "lower_by", "lowering_rules", "max_dim", "min_dim",
-    "mlir_type", "move_batch_dim", "order_rules", "partial_eval_rules", "pytype_aval_mappings",
-    "reduction", "signature", "step_rules",
-    "trace_to_jaxpr", "transformation", "transpose_rules", "typecheck_jaxpr",
-    "typeof", "types_by", "unary", "vmap_elementwise", "vmap_flat", "vmap_rules",
+    "by_batch", "by_elements", "by_lines", "by_reduction", "inner_jaxprs", "jvp_flat",
+    "leading_batch", "lower_by", "mlir_type", "move_batch_dim", "signature", "trace_to_jaxpr",
+    "typeof", "types_by", "vmap_elementwise", "vmap_flat",
 ]  # fmt: skip

@@ -300,6 +300,3 @@ def set_methods() -> None:
         method.__name__ = method.__name__.removeprefix("_")
         method.__qualname__ = f"Primitive.{method.__name__}"
         setattr(methods, method.__name__, method)
-
-
-__all__ = ["DebugEffect", "Effect", "IOEffect", "OrderedDebugEffect", "OrderedIOEffect"]

@@ -263,6 +263,3 @@ def aliases_text(aliases: Sequence[tuple[int, int]], num_outs: int) -> str:
         for operand, out in aliases
     )
     return f"[{', '.join(pairs)}]"
-
-
-__all__ = ["LayoutOption", "aliases_text", "attribute_text", "layouts_text", "minor_to_major"]

@@ -1,14 +1,21 @@
 """Random numbers, under the names of `jax.random`: the same numbers for the same keys."""
 
-# ruff: noqa: F403
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from minijax.settings.facades import lazy_facade as _lazy_facade
 
-if _TYPE_CHECKING:
-    from minijax.random.continuous import *
-    from minijax.random.discrete import *
-    from minijax.random.gamma_family import *
-    from minijax.random.keys import *
-
-_lazy_facade(globals())
+_lazy_facade(
+    globals(),
+    {
+        ".continuous": """
+            bernoulli cauchy double_sided_maxwell exponential geometric gumbel laplace logistic
+            lognormal maxwell multivariate_normal normal orthogonal pareto rademacher randint
+            rayleigh triangular truncated_normal uniform wald weibull_min
+        """,
+        ".discrete": "binomial categorical choice multinomial permutation poisson",
+        ".gamma_family": """
+            ball beta chisquare dirichlet f gamma generalized_normal loggamma random_gamma_p t
+        """,
+        ".keys": """
+            Key PRNGKey bits clone fold_in key key_data key_dtype key_impl split wrap_key_data
+        """,
+    },
+)

@@ -983,29 +983,3 @@ def orthogonal(
     signs = jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))
     q = jnp.multiply(q, jnp.expand_dims(signs, -2))
     return jnp.swapaxes(q, -1, -2) if n < columns else q
-
-
-__all__ = [
-    "bernoulli",
-    "cauchy",
-    "double_sided_maxwell",
-    "exponential",
-    "geometric",
-    "gumbel",
-    "laplace",
-    "logistic",
-    "lognormal",
-    "maxwell",
-    "multivariate_normal",
-    "normal",
-    "orthogonal",
-    "pareto",
-    "rademacher",
-    "randint",
-    "rayleigh",
-    "triangular",
-    "truncated_normal",
-    "uniform",
-    "wald",
-    "weibull_min",
-]

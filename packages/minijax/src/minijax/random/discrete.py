@@ -535,6 +535,3 @@ def _poisson_by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
 
     start = np.int32(0), lax.full(shape, -1, FLOAT), lax.full(shape, False), key
     return lax.while_loop(is_going, step, start)[1]
-
-
-__all__ = ["binomial", "categorical", "choice", "multinomial", "permutation", "poisson"]

@@ -591,17 +591,3 @@ def ball(
     inverse = as_dtype(jnp.divide(1, p), dtype)
     norm = lax.pow(lax.add(jnp.sum(powers, axis=-1), radius), inverse)
     return lax.div(points, jnp.expand_dims(norm, -1))
-
-
-__all__ = [
-    "ball",
-    "beta",
-    "chisquare",
-    "dirichlet",
-    "f",
-    "gamma",
-    "generalized_normal",
-    "loggamma",
-    "random_gamma_p",
-    "t",
-]

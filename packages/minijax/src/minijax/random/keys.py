@@ -614,18 +614,3 @@ def bits(
 def random_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
     """Unsigned integers of `width` random bits from a single typed key."""
     return bind1(random_bits_p, key, bit_width=width, shape=tuple(shape))
-
-
-__all__ = [
-    "Key",
-    "PRNGKey",
-    "bits",
-    "clone",
-    "fold_in",
-    "key",
-    "key_data",
-    "key_dtype",
-    "key_impl",
-    "split",
-    "wrap_key_data",
-]

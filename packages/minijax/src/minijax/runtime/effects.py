@@ -276,6 +276,3 @@ def _rule_of(primitive: Primitive) -> Callable[..., list[JaxprEqn]]:
             "and nothing says in which order. Call Python before or after it"
         )
     return rule
-
-
-__all__ = ["AbstractToken", "Token", "abstract_token"]

@@ -370,10 +370,3 @@ def _of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[Array]) -> 
     held = [x.buffer for x in parts]
     where = sharding.placement(aval.ndim)
     return placed(xla.join_parts(device_type(aval), where, held), type_at(aval, sharding))
-
-
-__all__ = [
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-]

@@ -584,6 +584,3 @@ def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any],
                 f"found {name!r}: {shown(value)}"
             )
     return tuple(sorted(options.items()))
-
-
-__all__ = ["Compilation", "CompileOptions"]

@@ -380,6 +380,3 @@ def program_with_refs(
 
     with_values.__name__ = name_of(fun)
     return with_values
-
-
-__all__ = ["AbstractRef", "OuterRefError", "Ref"]

@@ -477,6 +477,3 @@ class Compiled(_Stage):
         """Bytes of memory, as attributes: `argument_size_in_bytes`, `output_size_in_bytes`,
         `alias_size_in_bytes`, `temp_size_in_bytes`, `generated_code_size_in_bytes`."""
         return SimpleNamespace(**xla.memory_analysis(self.compiled.executable))
-
-
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

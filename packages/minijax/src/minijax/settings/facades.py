@@ -1,16 +1,14 @@
 """Facades: modules whose public names are imported from their rooms when they are first used.
 
-A facade shows type checkers what it offers by imports under `TYPE_CHECKING`; the table of
-`facade_names`, which `python -m tools.facades` makes from these, says at run time where a name is.
+Type checkers read the stub beside a facade, which `python -m tools.stubs` writes.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from minijax.settings.facade_names import FACADES
 from minijax.settings.later import named
 from minijax.settings.names import Namespace, is_special
 
@@ -30,19 +28,23 @@ class _Facade(ModuleType):
 
 def lazy_facade(
     namespace: Namespace,
+    rooms: Mapping[str, str],
     finish: Callable[[str, Any], Any] = lambda name, value: value,
     otherwise: Callable[[str, str], Any] | None = None,
 ) -> None:
-    """Make a module a facade: its names are those of its table, and those that it defines itself.
+    """Make a module a facade: its names are those of its rooms, and those that it defines itself.
 
     Arguments:
         namespace: `globals()` of the module, which calls this in its last line.
+        rooms: the public names by the module that defines them, separated by spaces. `.elementwise`
+            is a submodule of the facade; `.` stands before the names of public submodules.
+            `name:alias` is public as `alias`.
         finish: `finish(name, value)` returns what the facade offers for a value of the library.
         otherwise: `otherwise(facade, name)` returns the value of a name that is not public, or
             raises AttributeError.
     """
     facade = namespace["__name__"]
-    places = dict(_places(FACADES[facade]))
+    places = dict(_places(facade, rooms))
 
     def __getattr__(name: str) -> Any:
         if name == "__all__":
@@ -63,7 +65,7 @@ def lazy_facade(
     def __dir__() -> list[str]:
         return sorted({*sys.modules[facade].__all__, *filter(is_special, namespace)})
 
-    namespace.update(__getattr__=__getattr__, __dir__=__dir__, __places__=places)
+    namespace.update(__getattr__=__getattr__, __dir__=__dir__, __places__=places, __rooms__=rooms)
     sys.modules[facade].__class__ = _Facade
 
 
@@ -83,9 +85,10 @@ def primitives_by(function: str) -> Callable[[str, str], Any]:
     return otherwise
 
 
-def _places(table: dict[str, str]) -> Any:
+def _places(facade: str, rooms: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield each public name of a facade with the module that defines it, and its name there."""
-    for module, names in table.items():
+    for room, names in rooms.items():
+        module = f"{facade}{room}".removesuffix(".") if room.startswith(".") else room
         for public in names.split():
             name, _, alias = public.partition(":")
             yield alias or name, (module, name)

@@ -64,21 +64,6 @@ def also_importable_as(namespace: Namespace, *names: str) -> None:
         vars(sys.modules[package]).setdefault(attribute, module)
 
 
-def set_all_of_facade(namespace: Namespace, *modules: str) -> None:
-    """Set `__all__` of a facade that re-exports modules with `from ... import *`.
-
-    Arguments:
-        namespace: `globals()` of the facade.
-        modules: the names of modules that are public; other modules and private names are not.
-    """
-    namespace["__all__"] = sorted(
-        name
-        for name, value in namespace.items()
-        if not name.startswith("_") and (name in modules or not isinstance(value, ModuleType))
-    )
-    list_public_names(namespace)
-
-
 def list_public_names(namespace: Namespace) -> None:
     """Make `dir` of a module, and so the completion of a prompt, list what is public."""
 

@@ -731,6 +731,3 @@ def make_user_context(default_value: Any = None) -> UserContext:
     2
     """
     return UserContext(default_value)
-
-
-__all__ = ["CompilerEffortLevel"]

@@ -617,6 +617,3 @@ declare_program(
 )
 saving_rules[checkpoint_p] = save_in_call
 log_from_program(checkpoint_p)
-
-
-__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies"]

@@ -495,6 +495,3 @@ def _examples(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:
         return value
 
     return examples(axis_size, x, spec)
-
-
-__all__ = ["custom_vmap"]

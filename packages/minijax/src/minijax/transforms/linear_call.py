@@ -299,6 +299,3 @@ def linear_call(
         pull_back, forward, residuals, values, out_avals, is_own_derivative=True
     )
     return out_trees[0].unflatten(outs)
-
-
-__all__ = ["linear_call"]

@@ -730,28 +730,3 @@ def is_the_only(devices: tuple[Device, ...]) -> bool:
     if len(devices) > 1 or len(_clients) > 1 or platform_of() != _CPU:
         return False
     return bool(list(devices) == client_of().devices())
-
-
-__all__ = [
-    "Options",
-    "can_read_all_arrays",
-    "client",
-    "client_class",
-    "client_of",
-    "compile_options",
-    "default_device",
-    "device_class",
-    "devices",
-    "fingerprint",
-    "is_the_only",
-    "jaxlib_version",
-    "local_devices",
-    "module_of_clients",
-    "platform",
-    "platform_of",
-    "process_index",
-    "pytree_registry",
-    "pytree_registry_of",
-    "use_gpus",
-    "xla_flags",
-]

@@ -279,20 +279,3 @@ def _listed(platforms: Sequence[str] | str | None) -> list[str]:
 
 def _api(platform: str) -> Any:
     return import_module("jaxlib._jax").get_pjrt_plugin(platform)
-
-
-__all__ = [
-    "TARGET",
-    "Partitioner",
-    "clear_transformation",
-    "include_dir",
-    "pycapsule",
-    "register_ffi_target",
-    "register_ffi_target_as_batch_partitionable",
-    "register_ffi_type",
-    "register_ffi_type_id",
-    "register_partitioners",
-    "register_routines",
-    "register_transformation",
-    "transformations",
-]

@@ -37,6 +37,3 @@ def interrupts_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if received:
             handler(signal.SIGINT, received[0])
-
-
-__all__ = ["import_module", "interrupts_deferred"]

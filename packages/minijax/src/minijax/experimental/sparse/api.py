@@ -11,12 +11,7 @@ from minijax import numpy as jnp
 from minijax import tree
 from minijax.experimental.sparse.base import (
     BCOO,
-    CuSparseEfficiencyWarning,
     JAXSparse,
-    SparseEfficiencyError,
-    SparseEfficiencyWarning,
-    SparseInfo,
-    nfold_vmap,
 )
 from minijax.experimental.sparse.bcoo_shapes import bcoo_sort_indices
 from minijax.experimental.sparse.bcsr import BCSR
@@ -28,7 +23,7 @@ from minijax.random.continuous import uniform
 from minijax.random.discrete import choice
 from minijax.random.keys import split
 from minijax.runtime.array import Array, ArrayLike
-from minijax.settings.names import also_importable_as, list_public_names
+from minijax.settings.names import also_importable_as
 from minijax.transforms import transformations
 from minijax.transforms.transformations import vmap
 from minijax_stage2 import Primitive, Tracer, bind1
@@ -434,27 +429,6 @@ def random_bcoo(
     mat = BCOO((data, indices), shape=sizes, unique_indices=unique_indices)
     return bcoo_sort_indices(mat) if sorted_indices else mat
 
-
-__all__ = [
-    "CuSparseEfficiencyWarning",
-    "SparseEfficiencyError",
-    "SparseEfficiencyWarning",
-    "SparseInfo",
-    "empty",
-    "eye",
-    "grad",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
-    "lobpcg_standard",
-    "nfold_vmap",
-    "random_bcoo",
-    "spsolve",
-    "todense",
-    "todense_p",
-    "value_and_grad",
-]
-list_public_names(globals())
 
 also_importable_as(
     globals(),

@@ -524,20 +524,3 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
 
     data = bcoo_extract_p.bind(sparr.indices, array, assume_unique=bool(unique))
     return sparr._with_data(data)
-
-
-__all__ = [
-    "BCOO",
-    "BCOOProperties",
-    "CuSparseEfficiencyWarning",
-    "JAXSparse",
-    "SparseEfficiencyError",
-    "SparseEfficiencyWarning",
-    "SparseInfo",
-    "bcoo_extract",
-    "bcoo_extract_p",
-    "bcoo_fromdense",
-    "bcoo_fromdense_p",
-    "bcoo_todense",
-    "bcoo_todense_p",
-]

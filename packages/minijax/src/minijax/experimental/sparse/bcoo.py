@@ -11,35 +11,21 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.experimental.sparse.base import (
     BCOO,
-    BCOOProperties,
     JAXSparse,
-    bcoo_extract,
     bcoo_fromdense,
     bcoo_todense,
 )
 from minijax.experimental.sparse.bcoo_products import (
     add,
-    bcoo_conv_general_dilated,
-    bcoo_dot_general,
-    bcoo_dot_general_sampled,
-    bcoo_multiply_dense,
-    bcoo_multiply_sparse,
     bcoo_reduce_sum,
     matmul,
     multiply,
 )
 from minijax.experimental.sparse.bcoo_shapes import (
-    bcoo_broadcast_in_dim,
-    bcoo_concatenate,
-    bcoo_dynamic_slice,
     bcoo_eliminate_zeros,
     bcoo_eye,
-    bcoo_gather,
     bcoo_reshape,
-    bcoo_rev,
-    bcoo_slice,
     bcoo_sort_indices,
-    bcoo_squeeze,
     bcoo_sum_duplicates,
     bcoo_transpose,
     bcoo_update_layout,
@@ -193,12 +179,3 @@ _METHODS = {
 }
 for _name, _method in _METHODS.items():
     setattr(BCOO, _name, _method)
-
-__all__ = [
-    "BCOO", "BCOOProperties", "bcoo_broadcast_in_dim", "bcoo_concatenate",
-    "bcoo_conv_general_dilated", "bcoo_dot_general", "bcoo_dot_general_sampled",
-    "bcoo_dynamic_slice", "bcoo_eliminate_zeros", "bcoo_extract", "bcoo_fromdense", "bcoo_gather",
-    "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum", "bcoo_reshape", "bcoo_rev",
-    "bcoo_slice", "bcoo_sort_indices", "bcoo_squeeze", "bcoo_sum_duplicates", "bcoo_todense",
-    "bcoo_transpose", "bcoo_update_layout",
-]  # fmt: skip

@@ -30,8 +30,8 @@ from minijax.lax.convolution import (
     conv_dimension_numbers,
     pads_of,
 )
-from minijax.lax.products import DotDimensionNumbers
 from minijax.runtime.array import Array, ArrayLike
+from minijax_stage2.primitives import DotDimensionNumbers
 
 # Sums and products of sparse arrays.
 
@@ -519,16 +519,3 @@ def _elements(mat: Any) -> tuple[Any, Any]:
     mat = bcoo_update_layout(mat, n_batch=0, n_dense=0)
     inside = is_inside(mat.indices, mat.sparse_shape)
     return masked(inside, mat.data), mat.indices[:, 2]
-
-
-__all__ = [
-    "bcoo_conv_general_dilated",
-    "bcoo_dot_general",
-    "bcoo_dot_general_p",
-    "bcoo_dot_general_sampled",
-    "bcoo_dot_general_sampled_p",
-    "bcoo_multiply_dense",
-    "bcoo_multiply_sparse",
-    "bcoo_reduce_sum",
-    "bcoo_spdot_general_p",
-]

@@ -744,23 +744,3 @@ def bcoo_gather(
     if order == list(range(out.ndim)):
         return out
     return bcoo_transpose(bcoo_update_layout(out, n_batch=0), permutation=order)
-
-
-__all__ = [
-    "bcoo_broadcast_in_dim",
-    "bcoo_concatenate",
-    "bcoo_dynamic_slice",
-    "bcoo_eliminate_zeros",
-    "bcoo_gather",
-    "bcoo_reshape",
-    "bcoo_rev",
-    "bcoo_slice",
-    "bcoo_sort_indices",
-    "bcoo_sort_indices_p",
-    "bcoo_squeeze",
-    "bcoo_sum_duplicates",
-    "bcoo_sum_duplicates_p",
-    "bcoo_transpose",
-    "bcoo_transpose_p",
-    "bcoo_update_layout",
-]

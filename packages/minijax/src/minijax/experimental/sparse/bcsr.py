@@ -26,8 +26,8 @@ from minijax.experimental.sparse.bcoo_shapes import (
     bcoo_sort_indices,
     bcoo_sum_duplicates,
 )
-from minijax.lax.products import DotDimensionNumbers
 from minijax.runtime.array import Array, ArrayLike
+from minijax_stage2.primitives import DotDimensionNumbers
 
 
 class BCSRProperties(NamedTuple):
@@ -381,10 +381,3 @@ def places_of(places: BCOO, array: Any) -> Any:
         places.n_batch,
     )
     return from_dense(places.indices, array)
-
-
-__all__ = [
-    "BCSR", "BCSRProperties", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general",
-    "bcsr_dot_general_p", "bcsr_eliminate_zeros", "bcsr_extract", "bcsr_extract_p",
-    "bcsr_fromdense", "bcsr_fromdense_p", "bcsr_sum_duplicates", "bcsr_todense", "bcsr_todense_p",
-]  # fmt: skip

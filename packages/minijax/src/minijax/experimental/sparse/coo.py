@@ -13,7 +13,7 @@ from minijax.experimental.sparse.bcoo_products import bcoo_dot_general
 from minijax.experimental.sparse.bcoo_shapes import bcoo_eye
 from minijax.experimental.sparse.bcsr import BCSR, bcsr_fromdense
 from minijax.runtime.array import Array, ArrayLike
-from minijax.settings.names import also_importable_as, list_public_names
+from minijax.settings.names import also_importable_as
 
 # COO: sparse matrices as a list of elements with their row and column.
 
@@ -384,28 +384,5 @@ def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """
     return csr_matvec(mat, B, transpose)
 
-
-__all__ = [
-    "COO",
-    "CSC",
-    "CSR",
-    "coo_fromdense",
-    "coo_fromdense_p",
-    "coo_matmat",
-    "coo_matmat_p",
-    "coo_matvec",
-    "coo_matvec_p",
-    "coo_todense",
-    "coo_todense_p",
-    "csr_fromdense",
-    "csr_fromdense_p",
-    "csr_matmat",
-    "csr_matmat_p",
-    "csr_matvec",
-    "csr_matvec_p",
-    "csr_todense",
-    "csr_todense_p",
-]
-list_public_names(globals())
 
 also_importable_as(globals(), "minijax.experimental.sparse.csr")

@@ -11,21 +11,24 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.base import BCOO
-from minijax.experimental.sparse.bcoo import (
-    bcoo_broadcast_in_dim,
-    bcoo_concatenate,
+from minijax.experimental.sparse.bcoo_products import (
+    add,
     bcoo_conv_general_dilated,
     bcoo_dot_general,
+    bcoo_reduce_sum,
+    multiply,
+)
+from minijax.experimental.sparse.bcoo_shapes import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
     bcoo_dynamic_slice,
     bcoo_gather,
-    bcoo_reduce_sum,
     bcoo_reshape,
     bcoo_rev,
     bcoo_slice,
     bcoo_squeeze,
     bcoo_transpose,
 )
-from minijax.experimental.sparse.bcoo_products import add, multiply
 from minijax.experimental.sparse.bcsr import (
     BCSR,
     bcsr_broadcast_in_dim,
@@ -41,7 +44,7 @@ from minijax.primitives.custom_trace import Trace, program_of
 from minijax.runtime.array import to_array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
-from minijax.settings.names import list_public_names, wraps
+from minijax.settings.names import wraps
 from minijax.settings.tracers import Tracer
 from minijax.transforms.custom_derivatives import custom_call_p
 from minijax_stage1.interpreter import set_interpreter
@@ -591,15 +594,3 @@ for _rules in BOTH:
     _rules[_named("cond")] = _cond
     _rules[_named("while")] = _while
     _rules[_named("scan")] = _scan
-
-
-__all__ = [
-    "SparseTracer",
-    "SparsifyEnv",
-    "SparsifyValue",
-    "arrays_to_spvalues",
-    "sparsify",
-    "spvalues_to_arrays",
-    "spvalues_to_avals",
-]
-list_public_names(globals())

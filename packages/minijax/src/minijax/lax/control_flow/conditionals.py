@@ -615,6 +615,3 @@ def _platform_lower(
 
 declare(platform_index_p, abstract_eval=lambda **params: [_INDEX], lower=_platform_lower)
 impl_rules[platform_index_p] = _evaluate
-
-
-__all__ = ["cond", "platform_dependent", "switch"]

@@ -970,6 +970,3 @@ def _one_by_one(f: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 
     step.__name__ = name_of(f)
     return step
-
-
-__all__ = ["fori_loop", "map", "scan"]

@@ -538,6 +538,3 @@ declare_program(
     keys=_keys,
     steps=None,
 )
-
-
-__all__ = ["custom_linear_solve", "custom_root"]

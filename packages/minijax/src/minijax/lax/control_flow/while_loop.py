@@ -567,6 +567,3 @@ def _repeat_alone(
         body_consts=len(invariant) + len(closed.consts),
     )
     return tree_unflatten(tree, map(to_array, merge(is_const, outs, invariant)))
-
-
-__all__ = ["while_loop"]

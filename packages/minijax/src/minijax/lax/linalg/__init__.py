@@ -3,19 +3,20 @@
 The primitives of these functions have their names with `_p` after them: `cholesky_p`.
 """
 
-# ruff: noqa: F403
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from minijax.settings.facades import lazy_facade as _lazy_facade
+from minijax.settings.facades import primitives_by as _primitives_by
+from minijax.settings.later import later as _later
 
-if _TYPE_CHECKING:
-    from minijax.lax.linalg.declared_primitives import *
-    from minijax.lax.linalg.promoting import *
-else:
-    from minijax.settings.facades import lazy_facade as _lazy_facade
-    from minijax.settings.facades import primitives_by as _primitives_by
-    from minijax.settings.later import later as _later
-
-    _lazy_facade(
-        globals(),
-        _later("minijax.lax.linalg.strict", "strict_function"),
-        _primitives_by("primitive_of_linalg"),
-    )
+_lazy_facade(
+    globals(),
+    {
+        ".eigen": "EigImplementation EighImplementation SvdAlgorithm eig eigh qdwh schur svd",
+        ".factorizations": """
+            cholesky cholesky_update geqrf hessenberg householder_product lu
+            lu_pivots_to_permutation ormqr qr symmetric_product tridiagonal
+        """,
+        ".solve": "triangular_solve tridiagonal_solve",
+    },
+    _later("minijax.lax.linalg.strict", "strict_function"),
+    _primitives_by("primitive_of_linalg"),
+)

@@ -813,15 +813,3 @@ def _step_by_cholesky(u: Any, a: float, b: float, c: float) -> Any:
         factor, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True
     )
     return b / c * u + (a - b / c) * mH(solved)
-
-
-__all__ = [
-    "EigImplementation",
-    "EighImplementation",
-    "SvdAlgorithm",
-    "eig",
-    "eigh",
-    "qdwh",
-    "schur",
-    "svd",
-]

@@ -997,18 +997,3 @@ declare(
     sharding=by_batch(ormqr_p, 2, 1, 2),
     jvp=_householder_no_derivative("ormqr"),
 )
-
-
-__all__ = [
-    "cholesky",
-    "cholesky_update",
-    "geqrf",
-    "hessenberg",
-    "householder_product",
-    "lu",
-    "lu_pivots_to_permutation",
-    "ormqr",
-    "qr",
-    "symmetric_product",
-    "tridiagonal",
-]

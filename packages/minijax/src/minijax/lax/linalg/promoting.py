@@ -3,14 +3,11 @@
 Users get them from `minijax.lax.linalg`, where most reject these.
 """
 
-# ruff: noqa: F403
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import sys as _sys
 
 from minijax.settings.facades import lazy_facade as _lazy_facade
 
-if _TYPE_CHECKING:
-    from minijax.lax.linalg.eigen import *
-    from minijax.lax.linalg.factorizations import *
-    from minijax.lax.linalg.solve import *
-
-_lazy_facade(globals())
+_rooms = _sys.modules["minijax.lax.linalg"].__rooms__.items()
+_lazy_facade(
+    globals(), {f"minijax.lax.linalg{room}": names for room, names in _rooms if room != "."}
+)

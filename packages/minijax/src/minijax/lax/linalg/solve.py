@@ -323,6 +323,3 @@ declare(
     jvp=_tridiagonal_jvp,
     transpose=(None, None, None, _tridiagonal_transpose),
 )
-
-
-__all__ = ["triangular_solve", "tridiagonal_solve"]

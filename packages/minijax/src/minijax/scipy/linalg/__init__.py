@@ -4,13 +4,19 @@
 that is not finite gives NaN.
 """
 
-# ruff: noqa: F403
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from minijax.settings.facades import lazy_facade as _lazy_facade
 
-if _TYPE_CHECKING:
-    from minijax.scipy.linalg.decompositions import *
-    from minijax.scipy.linalg.matrices import *
-
-_lazy_facade(globals())
+_lazy_facade(
+    globals(),
+    {
+        ".decompositions": """
+            cho_factor cho_solve cholesky det eigh eigh_tridiagonal hessenberg inv lu lu_factor
+            lu_solve polar qr qr_multiply rsf2csf schur solve solve_sylvester solve_triangular svd
+        """,
+        ".matrices": """
+            block_diag circulant companion convolution_matrix dft expm expm_frechet fiedler
+            fiedler_companion funm hadamard hankel helmert hilbert invhilbert invpascal leslie
+            pascal sqrtm toeplitz
+        """,
+    },
+)

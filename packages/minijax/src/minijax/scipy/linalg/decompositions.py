@@ -788,27 +788,3 @@ def _by_eigenvectors(a: Any, b: Any, c: Any, tol: float) -> Any:
     target = jnp.linalg.solve(u, c.astype(u.dtype)) @ v
     y = target / jnp.where(jnp.abs(sums) < tol, jnp.nan, sums)
     return u @ jnp.linalg.solve(v.T, y.T).T
-
-
-__all__ = [
-    "cho_factor",
-    "cho_solve",
-    "cholesky",
-    "det",
-    "eigh",
-    "eigh_tridiagonal",
-    "hessenberg",
-    "inv",
-    "lu",
-    "lu_factor",
-    "lu_solve",
-    "polar",
-    "qr",
-    "qr_multiply",
-    "rsf2csf",
-    "schur",
-    "solve",
-    "solve_sylvester",
-    "solve_triangular",
-    "svd",
-]

@@ -715,27 +715,3 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     which = start + np.arange(rows)[:, None] - np.arange(count)
     inside = (which >= 0) & (which < size)
     return jnp.where(inside, jnp.asarray(a)[..., np.clip(which, 0, size - 1)], 0)
-
-
-__all__ = [
-    "block_diag",
-    "circulant",
-    "companion",
-    "convolution_matrix",
-    "dft",
-    "expm",
-    "expm_frechet",
-    "fiedler",
-    "fiedler_companion",
-    "funm",
-    "hadamard",
-    "hankel",
-    "helmert",
-    "hilbert",
-    "invhilbert",
-    "invpascal",
-    "leslie",
-    "pascal",
-    "sqrtm",
-    "toeplitz",
-]

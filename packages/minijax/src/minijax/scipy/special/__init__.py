@@ -1,17 +1,21 @@
 """Special functions, under the names of `jax.scipy.special`."""
 
-# ruff: noqa: F403
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from minijax.settings.facades import lazy_facade as _lazy_facade
 
-if _TYPE_CHECKING:
-    from minijax.nn.activations import logsumexp as logsumexp
-    from minijax.numpy.transcendental import i0 as i0
-    from minijax.scipy.special.error_functions import *
-    from minijax.scipy.special.gamma_and_beta import *
-    from minijax.scipy.special.hypergeometric import *
-    from minijax.scipy.special.integrals import *
-    from minijax.scipy.special.logarithms import *
-
-_lazy_facade(globals())
+_lazy_facade(
+    globals(),
+    {
+        "minijax.nn.activations": "logsumexp",
+        "minijax.numpy.transcendental": "i0",
+        ".error_functions": "dawsn erf erfc erfcinv erfcx erfinv log_ndtr ndtr ndtri owens_t wofz",
+        ".gamma_and_beta": """
+            _complex_log_gamma bernoulli beta betainc betaln comb digamma factorial gamma gammainc
+            gammaincc gammaln gammasgn loggamma multigammaln poch polygamma zeta
+        """,
+        ".hypergeometric": "bessel_jn hyp1f1 hyp2f1 i0e i1 i1e sph_harm_y",
+        ".integrals": "exp1 expi expn fresnel sici spence",
+        ".logarithms": """
+            boxcox boxcox1p entr expit kl_div log_softmax logit rel_entr softmax xlog1py xlogy
+        """,
+    },
+)

@@ -597,18 +597,3 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """
     h, a = (lax.convert_element_type(x, default_float()) for x in real_arrays("owens_t", h, a))
     return _owens_t_of(h, a)
-
-
-__all__ = [
-    "dawsn",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "log_ndtr",
-    "ndtr",
-    "ndtri",
-    "owens_t",
-    "wofz",
-]

@@ -492,25 +492,3 @@ def _size(x: Any) -> Any:
     """Integers that compare as the absolute values of floats do, subnormal ones among them."""
     bits = np.dtype(f"int{typeof(x).dtype.itemsize * 8}")
     return lax.bitwise_and(lax.bitcast_convert_type(x, bits), np.iinfo(bits).max)
-
-
-__all__ = [
-    "_complex_log_gamma",
-    "bernoulli",
-    "beta",
-    "betainc",
-    "betaln",
-    "comb",
-    "digamma",
-    "factorial",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "gammasgn",
-    "loggamma",
-    "multigammaln",
-    "poch",
-    "polygamma",
-    "zeta",
-]

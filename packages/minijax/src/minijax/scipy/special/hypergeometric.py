@@ -406,6 +406,3 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
 def _root(x: Any) -> Any:
     """The square root; its derivative at 0 never matters, since `x` depends on integers only."""
     return lax.stop_gradient(jnp.sqrt(jnp.maximum(x, 0)))
-
-
-__all__ = ["bessel_jn", "hyp1f1", "hyp2f1", "i0e", "i1", "i1e", "sph_harm_y"]

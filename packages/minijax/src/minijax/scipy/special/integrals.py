@@ -524,6 +524,3 @@ def spence(x: ArrayLike) -> Array:
     if typeof(x).dtype not in (np.float32, np.float64):
         raise TypeError(f"spence: x must have dtype float32 or float64, found {typeof(x)}")
     return _spence_of(*strong_floats("spence", x))
-
-
-__all__ = ["exp1", "expi", "expn", "fresnel", "sici", "spence"]

@@ -334,18 +334,3 @@ def log_softmax(x: ArrayLike, *, axis: Axes = None) -> Array:
     Array([    0., -1000., -2000.], dtype=float32)
     """
     return nn.log_softmax(x, axis)
-
-
-__all__ = [
-    "boxcox",
-    "boxcox1p",
-    "entr",
-    "expit",
-    "kl_div",
-    "log_softmax",
-    "logit",
-    "rel_entr",
-    "softmax",
-    "xlog1py",
-    "xlogy",
-]

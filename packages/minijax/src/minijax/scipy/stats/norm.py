@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minijax.dtypes import promote_types
 from minijax.lax import promoting as lax
-from minijax.numpy.dtypes import default_float, promote_types
+from minijax.numpy.dtypes import default_float
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.scipy.special import log_ndtr, ndtr, ndtri

@@ -1,0 +1,522 @@
+"""The primitives as functions, under the names of `jax.lax`.
+
+Each takes Arrays, numpy arrays, Python numbers and tracers, and returns Arrays. Operands must have
+one dtype and one shape, scalars aside, and axes count from 0, as in JAX; only `minijax.numpy`
+promotes. Primitives have their names with `_p` after them: `add_p`.
+"""
+
+from minijax.lax import linalg as linalg
+from minijax.lax.barriers import after_all as after_all
+from minijax.lax.barriers import composite as composite
+from minijax.lax.barriers import create_token as create_token
+from minijax.lax.barriers import dce_sink as dce_sink
+from minijax.lax.barriers import optimization_barrier as optimization_barrier
+from minijax.lax.barriers import stage as stage
+from minijax.lax.barriers import stop_gradient as stop_gradient
+from minijax.lax.collectives import all_gather as all_gather
+from minijax.lax.collectives import all_to_all as all_to_all
+from minijax.lax.collectives import axis_index as axis_index
+from minijax.lax.collectives import axis_size as axis_size
+from minijax.lax.collectives import pbroadcast as pbroadcast
+from minijax.lax.collectives import pmax as pmax
+from minijax.lax.collectives import pmean as pmean
+from minijax.lax.collectives import pmin as pmin
+from minijax.lax.collectives import ppermute as ppermute
+from minijax.lax.collectives import pshuffle as pshuffle
+from minijax.lax.collectives import psum as psum
+from minijax.lax.collectives import psum_scatter as psum_scatter
+from minijax.lax.collectives import pswapaxes as pswapaxes
+from minijax.lax.collectives import ragged_all_to_all as ragged_all_to_all
+from minijax.lax.control_flow.conditionals import cond as cond
+from minijax.lax.control_flow.conditionals import platform_dependent as platform_dependent
+from minijax.lax.control_flow.conditionals import switch as switch
+from minijax.lax.control_flow.scan import fori_loop as fori_loop
+from minijax.lax.control_flow.scan import map as map
+from minijax.lax.control_flow.scan import scan as scan
+from minijax.lax.control_flow.solves import custom_linear_solve as custom_linear_solve
+from minijax.lax.control_flow.solves import custom_root as custom_root
+from minijax.lax.control_flow.while_loop import while_loop as while_loop
+from minijax.lax.conversion import bitcast_convert_type as bitcast_convert_type
+from minijax.lax.conversion import convert_element_type as convert_element_type
+from minijax.lax.convolution import ConvDimensionNumbers as ConvDimensionNumbers
+from minijax.lax.convolution import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
+from minijax.lax.convolution import conv as conv
+from minijax.lax.convolution import conv_dimension_numbers as conv_dimension_numbers
+from minijax.lax.convolution import conv_general_dilated as conv_general_dilated
+from minijax.lax.convolution import conv_general_dilated_local as conv_general_dilated_local
+from minijax.lax.convolution import conv_general_dilated_p as conv_general_dilated_p
+from minijax.lax.convolution import conv_general_dilated_patches as conv_general_dilated_patches
+from minijax.lax.convolution import conv_general_permutations as conv_general_permutations
+from minijax.lax.convolution import conv_transpose as conv_transpose
+from minijax.lax.convolution import conv_with_general_padding as conv_with_general_padding
+from minijax.lax.cumulative import associative_scan as associative_scan
+from minijax.lax.cumulative import cumlogsumexp as cumlogsumexp
+from minijax.lax.cumulative import cummax as cummax
+from minijax.lax.cumulative import cummin as cummin
+from minijax.lax.cumulative import cumprod as cumprod
+from minijax.lax.cumulative import cumsum as cumsum
+from minijax.lax.dynamic_slicing import dynamic_index_in_dim as dynamic_index_in_dim
+from minijax.lax.dynamic_slicing import dynamic_slice as dynamic_slice
+from minijax.lax.dynamic_slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
+from minijax.lax.dynamic_slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from minijax.lax.dynamic_slicing import dynamic_update_slice as dynamic_update_slice
+from minijax.lax.dynamic_slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from minijax.lax.elementwise import RoundingMethod as RoundingMethod
+from minijax.lax.elementwise import abs as abs
+from minijax.lax.elementwise import add as add
+from minijax.lax.elementwise import bitwise_and as bitwise_and
+from minijax.lax.elementwise import bitwise_not as bitwise_not
+from minijax.lax.elementwise import bitwise_or as bitwise_or
+from minijax.lax.elementwise import bitwise_xor as bitwise_xor
+from minijax.lax.elementwise import ceil as ceil
+from minijax.lax.elementwise import clamp as clamp
+from minijax.lax.elementwise import clz as clz
+from minijax.lax.elementwise import complex as complex
+from minijax.lax.elementwise import conj as conj
+from minijax.lax.elementwise import div as div
+from minijax.lax.elementwise import eq as eq
+from minijax.lax.elementwise import floor as floor
+from minijax.lax.elementwise import ge as ge
+from minijax.lax.elementwise import gt as gt
+from minijax.lax.elementwise import imag as imag
+from minijax.lax.elementwise import integer_pow as integer_pow
+from minijax.lax.elementwise import is_finite as is_finite
+from minijax.lax.elementwise import le as le
+from minijax.lax.elementwise import lt as lt
+from minijax.lax.elementwise import max as max
+from minijax.lax.elementwise import min as min
+from minijax.lax.elementwise import mul as mul
+from minijax.lax.elementwise import mulhi as mulhi
+from minijax.lax.elementwise import ne as ne
+from minijax.lax.elementwise import neg as neg
+from minijax.lax.elementwise import nextafter as nextafter
+from minijax.lax.elementwise import one_minus_square as one_minus_square
+from minijax.lax.elementwise import population_count as population_count
+from minijax.lax.elementwise import pow as pow
+from minijax.lax.elementwise import real as real
+from minijax.lax.elementwise import reciprocal as reciprocal
+from minijax.lax.elementwise import reduce_precision as reduce_precision
+from minijax.lax.elementwise import rem as rem
+from minijax.lax.elementwise import round as round
+from minijax.lax.elementwise import select as select
+from minijax.lax.elementwise import select_n as select_n
+from minijax.lax.elementwise import shift_left as shift_left
+from minijax.lax.elementwise import shift_right_arithmetic as shift_right_arithmetic
+from minijax.lax.elementwise import shift_right_logical as shift_right_logical
+from minijax.lax.elementwise import sign as sign
+from minijax.lax.elementwise import square as square
+from minijax.lax.elementwise import sub as sub
+from minijax.lax.formulas import polynomial as polynomial
+from minijax.lax.fourier import FftType as FftType
+from minijax.lax.fourier import fft as fft
+from minijax.lax.gathering import GatherDimensionNumbers as GatherDimensionNumbers
+from minijax.lax.gathering import GatherScatterMode as GatherScatterMode
+from minijax.lax.gathering import ScatterDimensionNumbers as ScatterDimensionNumbers
+from minijax.lax.gathering import gather as gather
+from minijax.lax.gathering import index_take as index_take
+from minijax.lax.incomplete_beta import betainc as betainc
+from minijax.lax.incomplete_gamma import igamma as igamma
+from minijax.lax.incomplete_gamma import igamma_grad_a as igamma_grad_a
+from minijax.lax.incomplete_gamma import igammac as igammac
+from minijax.lax.incomplete_gamma import random_gamma_grad as random_gamma_grad
+from minijax.lax.precision import DotAlgorithm as DotAlgorithm
+from minijax.lax.precision import DotAlgorithmPreset as DotAlgorithmPreset
+from minijax.lax.precision import Precision as Precision
+from minijax.lax.precision import PrecisionLike as PrecisionLike
+from minijax.lax.products import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from minijax.lax.products import batch_matmul as batch_matmul
+from minijax.lax.products import dot as dot
+from minijax.lax.products import dot_general as dot_general
+from minijax.lax.products import ragged_dot as ragged_dot
+from minijax.lax.products import ragged_dot_general as ragged_dot_general
+from minijax.lax.products import scaled_dot as scaled_dot
+from minijax.lax.random_bits import RandomAlgorithm as RandomAlgorithm
+from minijax.lax.random_bits import rng_bit_generator as rng_bit_generator
+from minijax.lax.random_bits import rng_uniform as rng_uniform
+from minijax.lax.reductions import argmax as argmax
+from minijax.lax.reductions import argmin as argmin
+from minijax.lax.reductions import reduce as reduce
+from minijax.lax.reductions import reduce_and as reduce_and
+from minijax.lax.reductions import reduce_max as reduce_max
+from minijax.lax.reductions import reduce_min as reduce_min
+from minijax.lax.reductions import reduce_or as reduce_or
+from minijax.lax.reductions import reduce_prod as reduce_prod
+from minijax.lax.reductions import reduce_sum as reduce_sum
+from minijax.lax.reductions import reduce_xor as reduce_xor
+from minijax.lax.scattering import scatter as scatter
+from minijax.lax.scattering import scatter_add as scatter_add
+from minijax.lax.scattering import scatter_apply as scatter_apply
+from minijax.lax.scattering import scatter_max as scatter_max
+from minijax.lax.scattering import scatter_min as scatter_min
+from minijax.lax.scattering import scatter_mul as scatter_mul
+from minijax.lax.scattering import scatter_sub as scatter_sub
+from minijax.lax.shape_rules import conv_general_shape_tuple as conv_general_shape_tuple
+from minijax.lax.shape_rules import conv_shape_tuple as conv_shape_tuple
+from minijax.lax.shape_rules import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+from minijax.lax.shape_rules import dtype as dtype
+from minijax.lax.shape_rules import reduce_window_shape_tuple as reduce_window_shape_tuple
+from minijax.lax.shape_rules import shape_as_value as shape_as_value
+from minijax.lax.shapes import broadcast as broadcast
+from minijax.lax.shapes import broadcast_in_dim as broadcast_in_dim
+from minijax.lax.shapes import broadcast_like as broadcast_like
+from minijax.lax.shapes import broadcast_shapes as broadcast_shapes
+from minijax.lax.shapes import broadcast_to_rank as broadcast_to_rank
+from minijax.lax.shapes import broadcasted_iota as broadcasted_iota
+from minijax.lax.shapes import collapse as collapse
+from minijax.lax.shapes import empty as empty
+from minijax.lax.shapes import expand_dims as expand_dims
+from minijax.lax.shapes import full as full
+from minijax.lax.shapes import full_like as full_like
+from minijax.lax.shapes import iota as iota
+from minijax.lax.shapes import reshape as reshape
+from minijax.lax.shapes import rev as rev
+from minijax.lax.shapes import squeeze as squeeze
+from minijax.lax.shapes import tile as tile
+from minijax.lax.shapes import transpose as transpose
+from minijax.lax.sharding import device_put as device_put
+from minijax.lax.sharding import pcast as pcast
+from minijax.lax.sharding import with_sharding_constraint as with_sharding_constraint
+from minijax.lax.slicing import concatenate as concatenate
+from minijax.lax.slicing import index_in_dim as index_in_dim
+from minijax.lax.slicing import pad as pad
+from minijax.lax.slicing import slice as slice
+from minijax.lax.slicing import slice_in_dim as slice_in_dim
+from minijax.lax.slicing import split as split
+from minijax.lax.slicing import stack as stack
+from minijax.lax.slicing import unstack as unstack
+from minijax.lax.sorting import approx_max_k as approx_max_k
+from minijax.lax.sorting import approx_min_k as approx_min_k
+from minijax.lax.sorting import sort as sort
+from minijax.lax.sorting import sort_key_val as sort_key_val
+from minijax.lax.sorting import top_k as top_k
+from minijax.lax.special import bessel_i0e as bessel_i0e
+from minijax.lax.special import bessel_i1e as bessel_i1e
+from minijax.lax.special import digamma as digamma
+from minijax.lax.special import erf as erf
+from minijax.lax.special import erf_inv as erf_inv
+from minijax.lax.special import erfc as erfc
+from minijax.lax.special import lgamma as lgamma
+from minijax.lax.special import polygamma as polygamma
+from minijax.lax.special import zeta as zeta
+from minijax.lax.transcendental import AccuracyMode as AccuracyMode
+from minijax.lax.transcendental import Tolerance as Tolerance
+from minijax.lax.transcendental import acos as acos
+from minijax.lax.transcendental import acosh as acosh
+from minijax.lax.transcendental import asin as asin
+from minijax.lax.transcendental import asinh as asinh
+from minijax.lax.transcendental import atan as atan
+from minijax.lax.transcendental import atan2 as atan2
+from minijax.lax.transcendental import atanh as atanh
+from minijax.lax.transcendental import cbrt as cbrt
+from minijax.lax.transcendental import cos as cos
+from minijax.lax.transcendental import cosh as cosh
+from minijax.lax.transcendental import exp as exp
+from minijax.lax.transcendental import exp2 as exp2
+from minijax.lax.transcendental import expm1 as expm1
+from minijax.lax.transcendental import log as log
+from minijax.lax.transcendental import log1p as log1p
+from minijax.lax.transcendental import log2 as log2
+from minijax.lax.transcendental import logistic as logistic
+from minijax.lax.transcendental import rsqrt as rsqrt
+from minijax.lax.transcendental import sin as sin
+from minijax.lax.transcendental import sinh as sinh
+from minijax.lax.transcendental import sqrt as sqrt
+from minijax.lax.transcendental import tan as tan
+from minijax.lax.transcendental import tanh as tanh
+from minijax.lax.windowed_reductions import padtype_to_pads as padtype_to_pads
+from minijax.lax.windowed_reductions import reduce_window as reduce_window
+from minijax_stage2 import Primitive
+from minijax_stage2.primitives import DotDimensionNumbers as DotDimensionNumbers
+
+abs_p: Primitive
+acos_p: Primitive
+acosh_p: Primitive
+add_p: Primitive
+after_all_p: Primitive
+all_gather_p: Primitive
+all_gather_invariant_p: Primitive
+all_to_all_p: Primitive
+and_p: Primitive
+approx_top_k_p: Primitive
+argmax_p: Primitive
+argmin_p: Primitive
+asin_p: Primitive
+asinh_p: Primitive
+atan_p: Primitive
+atan2_p: Primitive
+atanh_p: Primitive
+axis_index_p: Primitive
+bcoo_dot_general_p: Primitive
+bcoo_dot_general_sampled_p: Primitive
+bcoo_extract_p: Primitive
+bcoo_fromdense_p: Primitive
+bcoo_sort_indices_p: Primitive
+bcoo_spdot_general_p: Primitive
+bcoo_sum_duplicates_p: Primitive
+bcoo_todense_p: Primitive
+bcoo_transpose_p: Primitive
+bcsr_dot_general_p: Primitive
+bcsr_extract_p: Primitive
+bcsr_fromdense_p: Primitive
+bcsr_todense_p: Primitive
+bell_p: Primitive
+bessel_i0e_p: Primitive
+bessel_i1e_p: Primitive
+beta_density_p: Primitive
+betaln_p: Primitive
+bitcast_convert_type_p: Primitive
+broadcast_in_dim_p: Primitive
+cbrt_p: Primitive
+ceil_p: Primitive
+checkpoint_p: Primitive
+cholesky_p: Primitive
+cholesky_update_p: Primitive
+clamp_p: Primitive
+clz_p: Primitive
+comb_p: Primitive
+complex_p: Primitive
+concatenate_p: Primitive
+cond_p: Primitive
+conj_p: Primitive
+convert_element_type_p: Primitive
+coo_fromdense_p: Primitive
+coo_matmat_p: Primitive
+coo_matvec_p: Primitive
+coo_todense_p: Primitive
+copy_p: Primitive
+cos_p: Primitive
+cos_of_square_p: Primitive
+cosh_p: Primitive
+cosine_integral_p: Primitive
+create_token_p: Primitive
+csr_fromdense_p: Primitive
+csr_matmat_p: Primitive
+csr_matvec_p: Primitive
+csr_todense_p: Primitive
+cumlogsumexp_p: Primitive
+cummax_p: Primitive
+cummin_p: Primitive
+cumprod_p: Primitive
+cumsum_p: Primitive
+custom_call_p: Primitive
+custom_linear_p: Primitive
+custom_vmap_call_p: Primitive
+dawsn_p: Primitive
+dawsn_slope_p: Primitive
+debug_callback_p: Primitive
+det_p: Primitive
+device_put_p: Primitive
+digamma_p: Primitive
+div_p: Primitive
+dot_general_p: Primitive
+dynamic_slice_p: Primitive
+dynamic_update_slice_p: Primitive
+eig_p: Primitive
+eigh_p: Primitive
+empty2_p: Primitive
+eq_p: Primitive
+eq_to_p: Primitive
+erf_p: Primitive
+erf_inv_p: Primitive
+erfc_p: Primitive
+erfcx_p: Primitive
+erfcx_slope_p: Primitive
+exp_p: Primitive
+exp1_p: Primitive
+exp2_p: Primitive
+expi_p: Primitive
+expm1_p: Primitive
+expn_p: Primitive
+fft_p: Primitive
+floor_p: Primitive
+fresnel_cos_p: Primitive
+fresnel_sin_p: Primitive
+gamma_density_p: Primitive
+gather_p: Primitive
+ge_p: Primitive
+gelu_p: Primitive
+gelu_slope_p: Primitive
+gelu_slope_slope_p: Primitive
+geqp3_p: Primitive
+geqrf_p: Primitive
+growth_of_digamma_p: Primitive
+gt_p: Primitive
+hessenberg_p: Primitive
+householder_product_p: Primitive
+hyp1f1_p: Primitive
+hyp1f1_slope_0_p: Primitive
+hyp1f1_slope_1_p: Primitive
+hyp2f1_p: Primitive
+hyp2f1_slope_0_p: Primitive
+hyp2f1_slope_1_p: Primitive
+hyp2f1_slope_2_p: Primitive
+hypot_p: Primitive
+i0_p: Primitive
+igamma_p: Primitive
+igamma_grad_a_p: Primitive
+igammac_p: Primitive
+imag_p: Primitive
+inspect_sharding_p: Primitive
+integer_pow_p: Primitive
+io_callback_p: Primitive
+iota_p: Primitive
+is_finite_p: Primitive
+jit_p: Primitive
+key_use_p: Primitive
+kullback_leibler_p: Primitive
+le_p: Primitive
+le_to_p: Primitive
+lgamma_p: Primitive
+lgamma_of_64_bits_p: Primitive
+linear_solve_p: Primitive
+log_p: Primitive
+log1mexp_p: Primitive
+log1mexp_slope_p: Primitive
+log1mexp_slope_slope_p: Primitive
+log1p_p: Primitive
+log2_p: Primitive
+log_ndtr_p: Primitive
+log_of_backward_pass_p: Primitive
+log_quotient_p: Primitive
+logaddexp_p: Primitive
+logaddexp2_p: Primitive
+logistic_p: Primitive
+logit_p: Primitive
+lt_p: Primitive
+lt_to_p: Primitive
+lu_p: Primitive
+lu_pivots_to_permutation_p: Primitive
+lu_solve_p: Primitive
+max_p: Primitive
+mean_exponential_p: Primitive
+mean_exponential_slope_p: Primitive
+min_p: Primitive
+mish_p: Primitive
+mish_slope_p: Primitive
+mish_slope_slope_p: Primitive
+mul_p: Primitive
+mulhi_p: Primitive
+name_p: Primitive
+ndtri_p: Primitive
+ndtri_slope_p: Primitive
+ne_p: Primitive
+neg_p: Primitive
+nextafter_p: Primitive
+not_p: Primitive
+one_minus_square_p: Primitive
+optimization_barrier_p: Primitive
+or_p: Primitive
+ormqr_p: Primitive
+owens_t_p: Primitive
+pad_p: Primitive
+part_of_sum_p: Primitive
+pinv_p: Primitive
+platform_index_p: Primitive
+pmax_p: Primitive
+pmin_p: Primitive
+poch_p: Primitive
+polygamma_p: Primitive
+polynomial_p: Primitive
+population_count_p: Primitive
+pow_p: Primitive
+ppermute_p: Primitive
+psum_p: Primitive
+psum_scatter_p: Primitive
+pure_callback_p: Primitive
+pvary_p: Primitive
+qr_p: Primitive
+ragged_all_to_all_p: Primitive
+random_bits_p: Primitive
+random_fold_in_p: Primitive
+random_gamma_p: Primitive
+random_gamma_grad_p: Primitive
+random_seed_p: Primitive
+random_split_p: Primitive
+random_unwrap_p: Primitive
+random_wrap_p: Primitive
+real_p: Primitive
+reduce_p: Primitive
+reduce_and_p: Primitive
+reduce_max_p: Primitive
+reduce_min_p: Primitive
+reduce_or_p: Primitive
+reduce_precision_p: Primitive
+reduce_prod_p: Primitive
+reduce_sum_p: Primitive
+reduce_window_p: Primitive
+reduce_window_max_p: Primitive
+reduce_window_min_p: Primitive
+reduce_window_sum_p: Primitive
+reduce_xor_p: Primitive
+regularized_incomplete_beta_p: Primitive
+relative_entropy_p: Primitive
+rem_p: Primitive
+reshape_p: Primitive
+reshard_p: Primitive
+rev_p: Primitive
+rng_bit_generator_p: Primitive
+rng_uniform_p: Primitive
+round_p: Primitive
+rsqrt_p: Primitive
+scan_p: Primitive
+scatter_p: Primitive
+scatter_add_p: Primitive
+scatter_apply_p: Primitive
+scatter_max_p: Primitive
+scatter_min_p: Primitive
+scatter_mul_p: Primitive
+scatter_sub_p: Primitive
+schur_p: Primitive
+select_and_gather_add_p: Primitive
+select_and_scatter_p: Primitive
+select_and_scatter_add_p: Primitive
+select_n_p: Primitive
+shard_map_p: Primitive
+sharding_constraint_p: Primitive
+shift_left_p: Primitive
+shift_right_arithmetic_p: Primitive
+shift_right_logical_p: Primitive
+sign_p: Primitive
+sin_p: Primitive
+sin_of_square_p: Primitive
+sinc_p: Primitive
+sinc_slope_p: Primitive
+sinc_slope_slope_p: Primitive
+sine_integral_p: Primitive
+sinh_p: Primitive
+slice_p: Primitive
+slogdet_p: Primitive
+slope_of_zeta_p: Primitive
+sort_p: Primitive
+spence_p: Primitive
+split_p: Primitive
+sqrt_p: Primitive
+square_p: Primitive
+squeeze_p: Primitive
+stack_p: Primitive
+stage_p: Primitive
+stop_gradient_p: Primitive
+sub_p: Primitive
+svd_p: Primitive
+symmetric_product_p: Primitive
+tan_p: Primitive
+tanh_p: Primitive
+threefry2x32_p: Primitive
+tile_p: Primitive
+to_auto_p: Primitive
+todense_p: Primitive
+top_k_p: Primitive
+transpose_p: Primitive
+triangular_solve_p: Primitive
+tridiagonal_p: Primitive
+tridiagonal_solve_p: Primitive
+unstack_p: Primitive
+while_p: Primitive
+wofz_p: Primitive
+xlog1py_p: Primitive
+xlogx_p: Primitive
+xlogy_p: Primitive
+xor_p: Primitive
+zeta_p: Primitive
