@@ -136,8 +136,10 @@ from minijax.shardings.mesh import get_mesh as get_mesh
 from minijax.shardings.mesh import make_mesh as make_mesh
 from minijax.shardings.mesh import set_mesh as set_mesh
 from minijax.shardings.mesh import use_abstract_mesh as use_abstract_mesh
+from minijax.shardings.partition_spec import PartitionSpec as P
 from minijax.shardings.sharding import NamedSharding as NamedSharding
 from minijax.transforms.checkpoint import checkpoint as checkpoint
+from minijax.transforms.checkpoint import checkpoint as remat
 from minijax.transforms.checkpoint import checkpoint_policies as checkpoint_policies
 from minijax.transforms.custom_derivatives import closure_convert as closure_convert
 from minijax.transforms.custom_derivatives import custom_gradient as custom_gradient

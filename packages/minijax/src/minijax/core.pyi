@@ -42,10 +42,10 @@ from minijax.primitives.higher_order import declare_program as declare_program
 from minijax.primitives.higher_order import dependence_rules as dependence_rules
 from minijax.primitives.higher_order import key_rules as key_rules
 from minijax.primitives.higher_order import step_rules as step_rules
+from minijax.runtime.effects import ProgramRules as ProgramRules
 from minijax.runtime.effects import order_rules as order_rules
 from minijax.runtime.evaluation import ensure_compile_time_eval as ensure_compile_time_eval
 from minijax.runtime.evaluation import eval_context as eval_context
-from minijax.runtime.program_rules import ProgramRules as ProgramRules
 from minijax.settings.tracers import Tracer as Tracer
 from minijax.shardings.types import ShapedArray as ShapedArray
 from minijax_stage2 import Primitive as Primitive

@@ -415,6 +415,7 @@ from minijax.numpy.ufuncs import ufunc as ufunc
 from minijax.numpy.vectorize import apply_along_axis as apply_along_axis
 from minijax.numpy.vectorize import apply_over_axes as apply_over_axes
 from minijax.numpy.vectorize import vectorize as vectorize
+from minijax.runtime.array import Array as ndarray
 
 e: float
 pi: float

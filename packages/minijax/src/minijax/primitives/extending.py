@@ -15,7 +15,6 @@ from minijax.primitives.declare import leading_batch, lower_by, types_by
 from minijax.primitives.methods import set_methods
 from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
 from minijax.runtime.array import to_array
-from minijax.runtime.effects import order_rules
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import counted
 from minijax.shardings.types import ShapedArray
