@@ -62,7 +62,7 @@ def is_supported_dtype(dtype: Any) -> bool:
     """Return True if arrays of a dtype can be exchanged through DLPack.
 
     Raises:
-        TypeError: `dtype` is no dtype.
+        TypeError: `dtype` is not a dtype.
 
     >>> is_supported_dtype("float32"), is_supported_dtype("float8_e4m3fn")
     (True, False)

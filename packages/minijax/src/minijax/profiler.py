@@ -358,7 +358,7 @@ def save_device_memory_profile(filename: Any, backend: str | None = None) -> Non
 
     Raises:
         PlatformError: there is no such platform.
-        TypeError: `filename` is no path.
+        TypeError: `filename` is not a path.
     """
     if not isinstance(filename, str | Path):
         raise TypeError(f"save_device_memory_profile: expected a path, found {shown(filename)}")

@@ -102,7 +102,7 @@ def _fitting(ref: Ref | RefView, part: Any, x: Any, caller: str) -> Any:
     """A value that takes the place of a part of the array of a reference, or is added to it.
 
     Raises:
-        TypeError: it is no array.
+        TypeError: it is not an array.
         ValueError: it has another shape or dtype.
     """
     if not has_type(x):
@@ -154,7 +154,7 @@ def new_ref(
         memory_space, kind, pin: only their defaults.
 
     Raises:
-        TypeError: `init_val` is no array.
+        TypeError: `init_val` is not an array.
         NotImplementedError: an option is given.
 
     >>> total = minijax.new_ref(jnp.float32(0))
@@ -203,7 +203,7 @@ def freeze(ref: Ref) -> Array:
     """The array of a reference that is not needed any more.
 
     Raises:
-        TypeError: `ref` is no reference.
+        TypeError: `ref` is not a reference.
 
     >>> minijax.freeze(minijax.new_ref(jnp.arange(2)))
     Array([0, 1], dtype=int32)
@@ -216,7 +216,7 @@ def free_ref(ref: Ref) -> None:
     """End a reference: it holds nothing any more.
 
     Raises:
-        TypeError: `ref` is no reference.
+        TypeError: `ref` is not a reference.
 
     >>> ref = minijax.new_ref(jnp.ones(3))
     >>> minijax.free_ref(ref)
@@ -235,7 +235,7 @@ def get(ref: Ref | RefView, idx: Any = None) -> Array:
         idx: an index, as of arrays; None is all.
 
     Raises:
-        TypeError: `ref` is no reference.
+        TypeError: `ref` is not a reference.
         IndexError: an int is out of bounds.
 
     >>> minijax.ref.get(minijax.new_ref(jnp.arange(3)), 1)
@@ -256,7 +256,7 @@ def swap(ref: Ref | RefView, idx: Any, value: ArrayLike) -> Array:
         value: an array of the shape and dtype of the part.
 
     Raises:
-        TypeError: `ref` is no reference, or `value` no array.
+        TypeError: `ref` is not a reference, or `value` is not an array.
         ValueError: `value` has another shape or dtype.
         IndexError: an int is out of bounds.
 
@@ -278,7 +278,7 @@ def set(ref: Ref | RefView, idx: Any, value: ArrayLike) -> None:
         value: an array of the shape and dtype of the part.
 
     Raises:
-        TypeError: `ref` is no reference, or `value` no array.
+        TypeError: `ref` is not a reference, or `value` is not an array.
         ValueError: `value` has another shape or dtype.
         IndexError: an int is out of bounds.
 
@@ -300,7 +300,7 @@ def addupdate(ref: Ref | RefView, idx: Any, x: ArrayLike) -> None:
         x: an array of the shape and dtype of the part.
 
     Raises:
-        TypeError: `ref` is no reference, or `x` no array.
+        TypeError: `ref` is not a reference, or `x` is not an array.
         ValueError: `x` has another shape or dtype.
         IndexError: an int is out of bounds.
 

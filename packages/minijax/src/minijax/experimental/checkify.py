@@ -503,7 +503,7 @@ def checkify(
         can be jitted, mapped and differentiated like any other, and so can functions in `f`.
 
     Raises:
-        TypeError: `f` is no function, or `errors` are no categories.
+        TypeError: `f` is not a function, or `errors` are not categories.
 
     >>> from minijax.experimental import checkify
     >>> def mean_of_logs(x):

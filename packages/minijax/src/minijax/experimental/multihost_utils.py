@@ -184,7 +184,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
         `distributed.initialize`, always gets False.
 
     Raises:
-        TypeError: `step_id` is no int.
+        TypeError: `step_id` is not an int.
 
     >>> from minijax.experimental import multihost_utils
     >>> multihost_utils.reached_preemption_sync_point(10)

@@ -177,7 +177,7 @@ def odeint(
         that do not grow.
 
     Raises:
-        TypeError: `func` is no function, or returns something else than a derivative of the
+        TypeError: `func` is not a function, or returns something else than a derivative of the
             value; `args` holds something else than arrays; or `y0` or `t` are not of a
             floating-point dtype.
         ValueError: `t` is not of rank 1, or empty.

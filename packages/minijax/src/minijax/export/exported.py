@@ -357,7 +357,7 @@ def export(
             names, are there and mean the same where it is called.
 
     Returns:
-        A function of the same arguments, of which only the types matter: anything with a shape and
+        A function of the same arguments; only their types matter: anything with a shape and
         a dtype may replace an array. It returns an `Exported`. Static arguments are compiled in,
         and are not arguments of the exported function. The devices, and how arguments are sharded
         over them, are those that the function would run on.

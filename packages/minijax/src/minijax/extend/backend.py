@@ -12,7 +12,7 @@ def get_backend(platform: str | None = None) -> Any:
     """jaxlib's client of a platform.
 
     Arguments:
-        platform: its name, "cpu" or "gpu"; by default that of the default device.
+        platform: its name, "cpu" or "gpu"; None: the platform of the default device.
 
     Raises:
         RuntimeError: there is no such platform here.

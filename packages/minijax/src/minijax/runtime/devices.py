@@ -88,7 +88,7 @@ def devices(backend: str | None = None) -> list[Device]:
     On a GPU, `device.memory_stats()` says how much of its memory is in use.
 
     Arguments:
-        backend: the platform, "cpu", "gpu", or "cuda"; by default that of `default_backend`.
+        backend: the platform, "cpu", "gpu", or "cuda"; None: `default_backend()`.
 
     Raises:
         PlatformError: there are no devices of that platform; the message says what was looked for.
@@ -107,7 +107,7 @@ def local_devices(
 
     Arguments:
         process_index: the number of a process; by default this one's.
-        backend: the platform, "cpu" or "gpu"; by default that of `default_backend`.
+        backend: the platform, "cpu" or "gpu"; None: `default_backend()`.
         host_id: the older name of `process_index`.
 
     Raises:
@@ -159,7 +159,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     """All live Arrays: not deleted, and still referenced in this process.
 
     Arguments:
-        platform: the platform of their devices; by default that of `default_backend`.
+        platform: the platform of their devices; None: `default_backend()`.
 
     Raises:
         PlatformError: there are no devices of that platform.

@@ -212,7 +212,7 @@ def make_jaxpr(
         return_shape: whether to return the types of the results, too.
 
     Returns:
-        A function of the same arguments, of which only the types matter: anything with a shape and
+        A function of the same arguments; only their types matter: anything with a shape and
         a dtype may replace an array. It returns a `ClosedJaxpr`; with `return_shape` a pair of that
         and the result with a `ShapeDtypeStruct` for each array.
 

@@ -403,7 +403,7 @@ def make_mesh(
 
     Raises:
         ValueError: there are too few devices, or names and types do not fit the axes.
-        TypeError: a size is no int, or something in `devices` no device.
+        TypeError: a size is not an int, or something in `devices` is not a device.
 
     >>> minijax.make_mesh((1, 1), ("data", "model")).shape_tuple
     (('data', 1), ('model', 1))

@@ -1058,7 +1058,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        example_args: arguments, of which only the types matter.
+        example_args: arguments; only their types matter.
 
     Returns:
         A function of the same arguments and then those values, and the list of the values.

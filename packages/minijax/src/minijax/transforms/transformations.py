@@ -553,7 +553,7 @@ def vjp_function(
 
     Raises:
         TypeError: `saveable_args` holds something else than bools.
-        ValueError: it is no prefix of the primals.
+        ValueError: it is not a prefix of the primals.
     """
     leaves, tree = tree_flatten([*primals])
     places = {id(leaf): number for number, leaf in enumerate(leaves)}
@@ -674,7 +674,7 @@ def grad(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
-        has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        has_aux: whether `fun` returns a pair; only its first part is differentiated.
         holomorphic: whether `fun` is a holomorphic function of complex arguments, whose complex
             derivative is returned.
         allow_int: whether arguments may be integers, whose gradients are zeros of dtype float0.
@@ -849,7 +849,7 @@ def vjp(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         primals: the arguments at which to evaluate.
-        has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        has_aux: whether `fun` returns a pair; only its first part is differentiated.
         reduce_axes: must be empty.
         saveable_args: whether arguments may be kept as residuals: True or False for each, or a
             pytree prefix of them. The caller puts those that may not back into `args_res` of the
@@ -865,7 +865,7 @@ def vjp(
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result;
             `saveable_args` or `in_nzs` holds something else than bools.
-        ValueError: one of these is no prefix of the arguments.
+        ValueError: one of these is not a prefix of the arguments.
 
     >>> def to_polar(x, y):
     ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
@@ -925,7 +925,7 @@ def fwd_and_bwd(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the number or numbers of the positional arguments to differentiate by.
-        has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        has_aux: whether `fun` returns a pair; only its first part is differentiated.
         jitted: whether to compile both.
 
     Returns:
@@ -935,7 +935,7 @@ def fwd_and_bwd(
         the arguments if `argnums` is a sequence.
 
     Raises:
-        TypeError: `argnums` is no int or sequence of ints.
+        TypeError: `argnums` is not an int or sequence of ints.
         ValueError: there is no such argument.
 
     >>> fwd, bwd = minijax.fwd_and_bwd(jnp.dot, argnums=(0, 1))
@@ -1018,7 +1018,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False, in_nzs: Any =
     Arguments:
         fun: function of arrays and pytrees of arrays.
         primals: the arguments at which to evaluate.
-        has_aux: whether `fun` returns a pair, of which only the first part is differentiated.
+        has_aux: whether `fun` returns a pair; only its first part is differentiated.
         in_nzs: whether arguments have tangents: True or False for each, or a pytree prefix of them;
             None: all have. Tangents of others are taken for zero.
 
@@ -1029,9 +1029,9 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False, in_nzs: Any =
 
     Raises:
         TypeError: `in_nzs` holds something else than bools.
-        ValueError: it is no prefix of the arguments.
+        ValueError: it is not a prefix of the arguments.
 
-    With `has_aux`, `fun` returns a pair, of which only the first part is differentiated; the second
+    With `has_aux`, `fun` returns a pair; only its first part is differentiated; the second
     is returned last.
 
     The returned linear function is a pytree of its residuals, so it can be a result, or an
@@ -1062,7 +1062,7 @@ def linear_transpose(
 
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
-        primals: arguments, of which only the types matter; anything with a shape and a dtype may
+        primals: arguments; only their types matter; anything with a shape and a dtype may
             replace one. Either all of them and all results are integers, or none is.
         reduce_axes: must be empty.
 
@@ -1345,7 +1345,7 @@ def jacfwd(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         argnums: the positional arguments to differentiate with respect to.
-        has_aux: whether `fun` returns a pair, of which only the first part is differentiated; the
+        has_aux: whether `fun` returns a pair; only its first part is differentiated; the
             second is returned last.
         holomorphic: whether `fun` is a holomorphic function of complex arguments, which require it.
 

@@ -676,7 +676,7 @@ def platform() -> str:
 
 
 def client_of(name: Any = None) -> Client:
-    """The client of a platform, "cpu", "gpu" or "cuda"; by default that of the default device.
+    """The client of a platform, "cpu", "gpu" or "cuda"; None: the platform of the default device.
 
     Raises:
         PlatformError: there are no devices of this kind.
