@@ -193,8 +193,8 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
     Arguments:
         args: arrays, numbers, dtypes.
-        return_weak_type_flag: whether to return also whether the result is weak, as that of Python
-            numbers.
+        return_weak_type_flag: whether to return also whether the result is weakly typed, like
+            Python numbers.
 
     Raises:
         TypePromotionError: there is none.

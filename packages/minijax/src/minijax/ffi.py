@@ -69,11 +69,11 @@ def ffi_call(
             `abstract_token`; or a sequence of these.
         has_side_effect: whether it is to be called even if its results are not used.
         vmap_method: what vmap does, as for `pure_callback`.
-        input_layouts: for each operand the order of its axes in memory, from the one of the
-            largest stride: a sequence of axes, a `Layout`, or None for row-major.
+        input_layouts: for each operand the order of its axes in memory, from the one of the largest
+            stride: a sequence of axes, a `Layout`, or None for row-major.
         output_layouts: the same of the result or results.
-        input_output_aliases: for numbers of operands, those of the results, of the same type and
-            layout, that the function finds in their place.
+        input_output_aliases: a dict from numbers of operands to numbers of results, of the same
+            type and layout, that the function finds in their place.
         custom_call_api_version: 4 for XLA's typed interface; fewer for interfaces before it.
         legacy_backend_config: the text for functions of interfaces before version 4.
 

@@ -57,7 +57,7 @@ def annotate_function(
 
     Arguments:
         func: the function.
-        name: that of the event; that of the function by default.
+        name: the name of the event; None: the name of the function.
         **decorator_kwargs: more about the event.
 
     >>> @minijax.profiler.annotate_function
@@ -321,7 +321,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
     Arguments:
         pid: the child process.
-        port: that of its server of profiles.
+        port: the port of its profiler server.
 
     Returns:
         A function that ends that.

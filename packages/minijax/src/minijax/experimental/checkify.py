@@ -301,7 +301,7 @@ def check_error(error: Error) -> None:
 
     Raises:
         JaxRuntimeError: it is one, and nothing is transformed.
-        TypeError: `error` is no `Error`.
+        TypeError: `error` is not an `Error`.
 
     >>> from minijax.experimental import checkify
     >>> error, out = checkify.checkify(lambda x: x + 1)(2.0)

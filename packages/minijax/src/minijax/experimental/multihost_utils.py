@@ -70,7 +70,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
     Arguments:
         in_tree: a pytree of arrays and numbers, of the same shapes and dtypes in all processes.
-        is_source: whether the values of this process are sent; by default those of process 0 are.
+        is_source: whether the values of this process are sent; None: in process 0.
 
     Returns:
         A pytree of numpy arrays.

@@ -95,7 +95,7 @@ def _parts(
 def swap_lstm_gates(
     weights: ArrayLike, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
-    """The weights with the last two gates of each, cell and output, exchanged.
+    """The weights with the last two gates of each, cell and output, swapped.
 
     Arguments:
         weights: the array of all weights.

@@ -95,7 +95,7 @@ def deserialize_and_load(
     Arguments:
         serialized, in_tree, out_tree: the results of `serialize`.
         backend: the platform, "cpu" or "cuda", or a client of jaxlib; by default the first one.
-        execution_devices: devices, those of the program among them.
+        execution_devices: devices that include the devices of the program.
 
     Returns:
         A `Compiled`, as `serialize` was given.

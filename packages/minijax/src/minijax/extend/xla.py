@@ -26,11 +26,12 @@ def register_hlo_module_transformation(
     compiled already stay as they are; the compile cache keeps the others apart.
 
     Arguments:
-        callback: a function of the bytes of an `HloModuleProto`, which returns those of another, or
+        callback: a function from the bytes of an `HloModuleProto` to the bytes of another, or to
             None for no change.
         name: a name, by which to remove it.
         stage: when it is called.
-        platforms: the platforms for which; by default the CPU and that of the default device.
+        platforms: the platforms of the programs; None: the CPU and the platform of the default
+            device.
 
     Raises:
         NotImplementedError: jaxlib is older than 0.11.

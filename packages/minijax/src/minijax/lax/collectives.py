@@ -437,8 +437,8 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
         x: an array or a pytree of arrays. Of a number, the sum is known at once: `psum(1, name)` is
             the size of the axis, an int.
         axis_name: the name of the axis, or a tuple of names of axes treated as one.
-        axis_index_groups: None, or along one axis of a mesh, lists of indices; examples communicate
-            only with those of their own list.
+        axis_index_groups: lists of indices along one mesh axis; examples communicate only within
+            their list. None: all communicate.
 
     Raises:
         NameError: there is no axis of that name.
@@ -680,8 +680,8 @@ def all_gather(
     Arguments:
         x: an array or a pytree of arrays.
         axis_name: the name of the axis.
-        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
-            communicate only with those of their own list.
+        axis_index_groups: lists of indices of one size along one mesh axis; examples communicate
+            only within their list. None: all communicate.
         axis: the position of the batch axis in the result.
         tiled: whether to concatenate the values along an existing axis instead of stacking them
             along a new one.
@@ -751,8 +751,7 @@ def psum_scatter(
         x: an array or a pytree of arrays.
         axis_name: the name of the axis, or a tuple of names of axes treated as one.
         scatter_dimension: the axis of `x` to divide among the examples.
-        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
-            communicate only with those of their own list.
+        axis_index_groups: as in `all_gather`.
         tiled: whether to keep that axis, shorter; otherwise it must have one element per example,
             and is removed.
 
@@ -828,8 +827,7 @@ def all_to_all(
         split_axis: the axis of `x` to divide among the examples.
         concat_axis: the axis of the result along which the parts are joined, in order of the
             examples.
-        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
-            communicate only with those of their own list.
+        axis_index_groups: as in `all_gather`.
         tiled: whether to keep the axes, `split_axis` shorter and `concat_axis` longer; otherwise
             `split_axis` must have one element per example, and is removed, and `concat_axis` is
             new.
@@ -887,8 +885,7 @@ def pswapaxes(x: Any, axis_name: Axis, axis: int, *, axis_index_groups: Any = No
         x: an array or a pytree of arrays.
         axis_name: the name of the axis.
         axis: the axis of `x`, with one element for each example.
-        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
-            communicate only with those of their own list.
+        axis_index_groups: as in `all_gather`.
 
     Raises:
         NameError: there is no axis of that name.
@@ -1021,8 +1018,7 @@ def ragged_all_to_all(
         output_offsets: for each slice the row of the receiver's `output` at which to put it.
         recv_sizes: the number of rows of each slice that arrives, in order of the senders.
         axis_name: the name of the axis, or a tuple of names of axes treated as one.
-        axis_index_groups: None, or along one axis of a mesh, lists of indices of one size; examples
-            communicate only with those of their own list.
+        axis_index_groups: as in `all_gather`.
 
     Returns:
         An array of the shape of `output`.

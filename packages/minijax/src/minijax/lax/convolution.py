@@ -763,13 +763,13 @@ def conv_transpose(
     Arguments:
         lhs: the input.
         rhs: the kernel.
-        strides: those of the convolution to transpose, for each spatial axis.
+        strides: the strides of the convolution to transpose, for each spatial axis.
         padding: "SAME" or "VALID", as for that convolution; or pairs, of zeros put before and after
             the input.
         rhs_dilation: the dilation of the kernel; None: 1.
         dimension_numbers: the meaning of the axes; by default features come last, with the kernel's
             input features before its output features.
-        transpose_kernel: whether the kernel is that of the convolution to transpose: then it is
+        transpose_kernel: whether `rhs` is the kernel of the convolution to transpose: then it is
             flipped, and its input and output features are swapped.
         precision: the precision of the products, a `lax.Precision`.
         precision, preferred_element_type: as in `dot_general`.

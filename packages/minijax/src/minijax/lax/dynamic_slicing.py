@@ -351,7 +351,7 @@ def dynamic_slice_in_dim(
             to 0.
 
     Raises:
-        TypeError: the index is not an integer, or the size exceeds that of the axis.
+        TypeError: the index is not an integer, or the slice is larger than the axis.
         ValueError: there is no such axis.
 
     >>> lax.dynamic_slice_in_dim(jnp.arange(12).reshape(2, 6), 3, 2, axis=1)

@@ -50,7 +50,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     Arguments:
         x: the array; complex, or for RFFT real. Integers and booleans become floats.
         fft_type: an `FftType`, or its name.
-        fft_lengths: the sizes of these axes, up to three; for IRFFT those of the result.
+        fft_lengths: the sizes of these axes, up to three; for IRFFT, the sizes in the result.
 
     Raises:
         ValueError: they do not match the array, or there is no such transform.

@@ -455,9 +455,9 @@ def scaled_dot(
     Arguments:
         lhs: an array.
         rhs: an array.
-        lhs_scale: the scales of `lhs`, each for a block of its numbers; 1 by default.
-        rhs_scale: those of `rhs`.
-        dimension_numbers: as for `dot_general`; by default the last axis of `lhs` meets the last
+        lhs_scale: the scales of `lhs`, each for a block of its numbers; None: 1.
+        rhs_scale: the scales of `rhs`; None: 1.
+        dimension_numbers: as for `dot_general`; None contracts the last axis of `lhs` with the last
             but one of `rhs`, after batch axes.
         preferred_element_type: the dtype of the result; bfloat16 by default.
 

@@ -422,7 +422,7 @@ scatter = _scatter(
     Arguments:
         operand: the array.
         scatter_indices: integers; along their last axis stands where one update begins.
-        updates: the updates, of a dtype that promotes to that of `operand`.
+        updates: the updates, of a dtype that promotes to the dtype of `operand`.
         dimension_numbers: a `ScatterDimensionNumbers`.
         indices_are_sorted: a promise that the indices are in order.
         unique_indices: a promise that no two updates overlap.

@@ -112,8 +112,8 @@ def conv_shape_tuple(
     """The shape of the result of `conv_general_dilated`, with axes in their usual order.
 
     Arguments:
-        lhs_shape: that of the input: examples, features, spatial axes.
-        rhs_shape: that of the kernel: output features, input features, spatial axes.
+        lhs_shape: the shape of the input: examples, features, spatial axes.
+        rhs_shape: the shape of the kernel: output features, input features, spatial axes.
         strides, pads, batch_group_count: as for `conv_general_dilated`.
 
     >>> lax.conv_shape_tuple((1, 3, 8), (5, 3, 3), (1,), "VALID")

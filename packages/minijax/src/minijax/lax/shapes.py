@@ -466,7 +466,8 @@ def broadcast_in_dim(
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Raises:
-        TypeError: a size is neither 1 nor that of its axis in `shape`, or the axes do not exist.
+        TypeError: a size is neither 1 nor the size of its axis in `shape`, or the axes do not
+            exist.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],

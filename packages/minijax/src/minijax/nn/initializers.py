@@ -350,7 +350,7 @@ def delta_orthogonal(
 
     Arguments:
         scale: the factor of the matrix.
-        column_axis: which of the last two axes is that of columns.
+        column_axis: which of the last two axes holds columns.
         dtype: the dtype used when the initializer is called without one; by default the default
             float dtype.
 

@@ -237,15 +237,15 @@ def interp(
         x: where to evaluate it, an array of any shape.
         xp: the coordinates of its points, in ascending order.
         fp: the values at the points.
-        left: its value before the first point: by default that of the first point; "extrapolate"
+        left: its value before the first point; None: the value of the first point; "extrapolate"
             continues the first line.
         right: the same after the last point.
         period: the period of the function; then `xp` need not be in order, and `left` and `right`
-            make no difference.
+            are ignored.
 
     Raises:
-        ValueError: `xp` and `fp` are not sequences of one length; `x` is complex; `left` or
-            `right` is another string.
+        ValueError: `xp` and `fp` are not sequences of one length; `x` is complex; `left` or `right`
+            is another string.
 
     >>> import minijax.numpy as jnp
     >>> interp(1.5, jnp.array([1.0, 2.0]), jnp.array([10.0, 30.0]))

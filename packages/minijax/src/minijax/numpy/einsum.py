@@ -66,9 +66,9 @@ def einsum(
     """The sum of products of operands with labeled axes, as in numpy.
 
     Arguments:
-        subscripts: the labels of each operand's axes, and after `->` those of the result. Without
-            that these are the labels that occur once, in alphabetical order. `...` stands for axes
-            that broadcast.
+        subscripts: the labels of each operand's axes, and after `->` the labels of the result's.
+            Without `->`, these are the labels that occur once, in alphabetical order. `...` stands
+            for axes that broadcast.
         operands: the arrays. Or else, from the first argument on, arrays alternating with lists of
             ints for their labels, and finally a list for the result.
         out: must be None.

@@ -145,7 +145,7 @@ def vdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The sum of products of all elements of `a`, conjugated, with those of `b`.
+    """The sum of the products of elements of `a`, conjugated, and `b`, both flattened.
 
     Arguments:
         a: the left operand.
@@ -301,8 +301,8 @@ def tensordot(
     Arguments:
         a: the left operand.
         b: the right operand.
-        axes: the number of last axes of `a` to contract with the first of `b`; or a pair, the axes
-            of `a` and those of `b`, each an int or a sequence of ints.
+        axes: the number of last axes of `a` to contract with the first axes of `b`; or a pair of
+            the axes of `a` and the axes of `b`, each an int or a sequence of ints.
         precision, preferred_element_type, out_sharding: as in `lax.dot_general`.
 
     Raises:

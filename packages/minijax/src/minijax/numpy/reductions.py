@@ -119,7 +119,7 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean over one axis, several, or (None) all of them; that of integers is a float.
+    """The mean over one axis, several, or (None) all of them; integers have a float as their mean.
 
     Arguments:
         a: the array.

@@ -44,7 +44,7 @@ def where(
         condition: booleans; numbers are true unless they are zero.
         x: the values where it is true.
         y: the values elsewhere.
-        size, fill_value: without `x` and `y`, those of `nonzero`.
+        size, fill_value: without `x` and `y`, as for `nonzero`.
 
     Raises:
         ValueError: only one of `x` and `y` is given, or `size` in addition to them.
@@ -372,7 +372,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     Arguments:
         arr: the array.
         mask: booleans, as many as `arr` has elements.
-        vals: the values, of which the first are used if there are more than needed.
+        vals: the values; more than needed are ignored.
         inplace: must be False: Arrays are immutable.
 
     Raises:

@@ -251,7 +251,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 @operation(static=("axis1", "axis2"))
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """`a` with two axes exchanged.
+    """`a` with two axes swapped.
 
     Arguments:
         a: the array.

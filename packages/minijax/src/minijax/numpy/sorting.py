@@ -108,8 +108,8 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     Arguments:
         keys: a sequence of arrays of one shape, or an array of them.
         axis: the axis to sort along.
-        batch_size: the number of keys to compare at once. More keys take several rounds, the last
-            keys in the last round, so that compile time does not grow with their number. Keys of
+        batch_size: the number of keys to compare at once. More keys take several passes, the last
+            keys in the last pass, so that compile time does not grow with their number. Keys of
             several dtypes are always compared at once.
 
     Raises:

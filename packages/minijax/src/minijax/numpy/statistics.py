@@ -109,7 +109,7 @@ def cov(
         ddof: the number to subtract from the number of observations; overrides `bias`.
         fweights: the integer frequency of each observation.
         aweights: the weight of each observation.
-        dtype: the dtype of the result, if not that of the variables as floats.
+        dtype: the dtype of the result; None: the dtype of the variables, as floats.
 
     Raises:
         ValueError: there are more than two axes.
@@ -257,8 +257,8 @@ def quantile(
         method: the interpolation between two elements: "linear", "lower", "higher", "midpoint" or
             "nearest"; or "inverted_cdf", the inverse of the empirical distribution function.
         keepdims: whether to keep the reduced axes, with size 1.
-        weights: how often each element counts, for the method "inverted_cdf": an array of the shape
-            of `a`, or of that of the axes. One that is negative or NaN makes the result NaN.
+        weights: how often each element counts, for the method "inverted_cdf": an array with the
+            shape of `a`, or of the reduced axes. One that is negative or NaN makes the result NaN.
 
     Raises:
         ValueError: `method` is not known, `q` has more than one axis, `a` or `weights` are complex,
@@ -692,7 +692,7 @@ def histogram(
     Arguments:
         a: the array.
         bins: the number of bins of equal size, or an array of their edges in order.
-        range: the lowest and the highest edge; by default those of the elements.
+        range: the lowest and the highest edge; None: the lowest and the highest element.
         weights: the weight of each element; an array of the shape of `a`.
         density: whether to normalize the area of the histogram to 1.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.

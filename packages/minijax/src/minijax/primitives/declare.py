@@ -267,9 +267,9 @@ def declare(
         lower: the lowering rule, which evaluation uses, too.
         vmap: function `(axis, values, dims, **params)` from a `BatchAxis`, operands and the numbers
             of their batch axes to results and theirs. A primitive without operands needs none.
-        sharding: function from the types of operands, those of results and the parameters to the
-            sharding of each result over mesh axes, as in `minijax.primitives.sharded`. Without it,
-            operands whose types say how they are sharded are an error.
+        sharding: function from the types of operands and results and the parameters to the sharding
+            of each result over mesh axes, as in `minijax.primitives.sharded`. Without it, operands
+            whose types say how they are sharded are an error.
         jvp: a formula for each operand, as for `defjvp`. If empty, the result is piecewise
             constant, and its tangent zero.
         transpose: a formula for each operand, as for `deftranspose`. If empty, the primitive is not
@@ -355,7 +355,7 @@ def unary(
         hlo: the operation of StableHLO, or of CHLO if it begins with `chlo.`; or a lowering rule.
         kinds: the kinds of dtypes that it accepts: b(ool), i(nt), u(nsigned), f(loat), c(omplex).
             If these do not include integers, the function converts integers to floats.
-        result: function from the dtype of the operand to that of the result, if they differ.
+        result: function from the dtype of the operand to the dtype of the result, if they differ.
         jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
 
     >>> from minijax.core import unary

@@ -139,7 +139,7 @@ def by_batch(primitive: Primitive, *counts: int) -> ShardingRule:
 
     Arguments:
         primitive: the primitive.
-        counts: the number of last axes for each operand; the last number is that of all others.
+        counts: the number of last axes for each operand; the last number is for all others.
 
     >>> from minijax import core, sharding
     >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))

@@ -215,8 +215,8 @@ def categorical(
         key: the key.
         logits: logarithms of probabilities, up to a constant.
         axis: the axis of the categories.
-        shape: the shape of the result, which must end with that of `logits` without `axis`, the
-            default.
+        shape: the shape of the result, which ends with the shape of `logits` without `axis`; None:
+            this shape.
         replace: whether to draw with replacement along the additional leading axes.
         mode: as for `gumbel`.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.

@@ -459,7 +459,7 @@ def f(
     Arguments:
         key: the key.
         dfnum: the degrees of freedom of the numerator, or an array that broadcasts to `shape`.
-        dfden: those of the denominator, or an array that broadcasts to `shape`.
+        dfden: the degrees of freedom of the denominator, or an array that broadcasts to `shape`.
         shape: the shape of the result; by default the broadcast shape of the parameters.
         dtype: a real dtype; None: the default float.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.

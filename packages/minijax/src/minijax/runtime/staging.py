@@ -208,7 +208,7 @@ def make_jaxpr(
     Arguments:
         fun: function of arrays and pytrees of arrays.
         static_argnums: positions of arguments that are not arrays but hashable Python values.
-        axis_env: must be None: a program of named axes is that of a function mapped by `vmap`.
+        axis_env: must be None; map the function by `vmap` to name an axis.
         return_shape: whether to return the types of the results, too.
 
     Returns:

@@ -635,7 +635,7 @@ def istft(
         Zxx: the transforms.
         fs, window, noverlap: as for `stft`.
         nperseg: the number of samples of a segment; by default from the size of `Zxx`.
-        nfft: the number of samples transformed; by default that of an even `nperseg`.
+        nfft: the number of samples transformed; None: as for an even `nperseg`.
         input_onesided: whether negative frequencies were omitted.
         boundary: whether half a segment was added at both ends.
         time_axis: the axis of segments.

@@ -408,7 +408,7 @@ class Layout:
     """The order of an array's axes in memory.
 
     Attributes:
-        major_to_minor: the axes, from that of the largest strides to that of the smallest.
+        major_to_minor: the axes, from the largest strides to the smallest.
         tiling: the sizes of tiles, if elements lie in tiles.
         sub_byte_element_size_in_bits: the size of elements that share bytes, else 0.
     """

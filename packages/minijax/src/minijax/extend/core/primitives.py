@@ -66,7 +66,7 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
     Transformations apply it to the transformed program; other parameters stay as they are.
 
     Arguments:
-        name: its name, and that of the function in compiled programs.
+        name: the name of the primitive, and of the function in compiled programs.
         inline_jax_late: ignored.
 
     >>> from minijax.extend.core import create_call_primitive
@@ -90,7 +90,7 @@ def register_call_primitive_rules(
 
     Arguments:
         prim: the primitive.
-        name: the name of the function in compiled programs; that of the primitive by default.
+        name: the name of the function in compiled programs; None: the name of the primitive.
         transpose_rule: must be None; `interpreters.ad.primitive_transposes` takes a rule.
         inline_jax_late: ignored.
 

@@ -134,7 +134,7 @@ def custom_root(
     tangent_solve: Callable[..., Any],
     has_aux: bool = False,
 ) -> Any:
-    """Solve `f(x) == 0`; derivatives are those of the equation, not of the solver.
+    """Solve `f(x) == 0`; its derivatives differentiate the equation, not the solver.
 
     The root is a function of what `f` closes over. With f(x, p) = 0, its derivative solves
     (df/dx) x' = -(df/dp) p'.
@@ -257,7 +257,7 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """Solve `matvec(x) == b`; derivatives are those of the equation, not of the solver.
+    """Solve `matvec(x) == b`; its derivatives differentiate the equation, not the solver.
 
     Arguments:
         matvec: linear function from arrays like `b`, a pytree, to arrays like `b`.

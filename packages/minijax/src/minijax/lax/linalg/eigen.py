@@ -699,9 +699,9 @@ def qdwh(
         x: a matrix with at least as many rows as columns, and of full rank.
         is_hermitian: ignored.
         max_iterations: the number of iterations at most; 10 by default.
-        eps: the relative precision of `u`; by default that of the dtype.
-        dynamic_shape: the numbers of the rows and columns that count, also traced; the others
-            are taken as zero.
+        eps: the relative precision of `u`; None: the precision of the dtype.
+        dynamic_shape: the numbers of the rows and columns that count, also traced; the others are
+            taken as zero.
 
     Returns:
         `u` with orthonormal columns; `h`, Hermitian and positive semidefinite; the number of

@@ -57,7 +57,7 @@ def triangular_solve(
     """The solutions x of `op(a) @ x = b`, or of `x @ op(a) = b`, for triangular matrices a.
 
     Arguments:
-        a: the matrices, of which only one triangle is read.
+        a: the matrices; only one triangle is read.
         b: right-hand sides, or a single vector if `b` has one axis less than `a`.
         left_side: whether `a` is on the left of x.
         lower: whether the triangle is the lower one.

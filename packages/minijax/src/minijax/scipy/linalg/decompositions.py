@@ -230,7 +230,7 @@ def cholesky(
     """The triangular `u` for which `u^H @ u` is `a`, or with `lower` the `l` for `l @ l^H`.
 
     Arguments:
-        a: symmetric (Hermitian) positive definite matrices, of which only that triangle is read.
+        a: symmetric (Hermitian) positive definite matrices; only that triangle is read.
         lower: whether to return the lower triangle.
         overwrite_a, check_finite: ignored.
 
@@ -355,7 +355,7 @@ def eigh(
     """The eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
 
     Arguments:
-        a: the matrices, of which only one triangle is read.
+        a: the matrices; only one triangle is read.
         b: must be None.
         lower: whether the triangle to read is the lower one.
         eigvals_only: whether to return the eigenvalues without the eigenvectors.
@@ -534,7 +534,7 @@ def solve_triangular(
     """The solutions x of `a @ x = b` for triangular matrices `a`.
 
     Arguments:
-        a: the matrices, of which only one triangle is read.
+        a: the matrices; only one triangle is read.
         b: vectors, or matrices whose columns are right-hand sides.
         trans: 0 or "N"; 1 or "T" for the transpose of `a`; 2 or "C" for the conjugate transpose.
         lower: whether the triangle is the lower one.
@@ -621,7 +621,7 @@ def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
-    """The factors in one matrix, and the exchanged rows, for `lu_solve`.
+    """The factors in one matrix, and the swapped rows, for `lu_solve`.
 
     Arguments:
         a: the matrices.
