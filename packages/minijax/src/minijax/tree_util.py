@@ -247,8 +247,8 @@ def tree_map_with_path(
         f: `f(path, leaf, *others) -> leaf`.
         tree: the first tree, as for `tree_map`.
         *rest: further trees, as for `tree_map`.
-        is_leaf: as for `tree_flatten_with_path`.
-        is_leaf_takes_path: as for `tree_flatten_with_path`.
+        is_leaf: as in `tree_flatten_with_path`.
+        is_leaf_takes_path: as in `tree_flatten_with_path`.
 
     Returns:
         A tree of the results of `f`, with the structure of `tree`.

@@ -470,7 +470,7 @@ def SumPool(
     padding: str = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """The sum of each window of the inputs; arguments as for `MaxPool`.
+    """The sum of each window of the inputs.
 
     Arguments:
         window_shape, strides, padding, spec: as in `MaxPool`.

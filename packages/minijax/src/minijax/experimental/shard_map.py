@@ -20,8 +20,8 @@ def shard_map(
     Arguments:
         f: function of arrays and pytrees of arrays.
         mesh: the mesh.
-        in_specs: as for `minijax.shard_map`.
-        out_specs: as for `minijax.shard_map`.
+        in_specs: as in `minijax.shard_map`.
+        out_specs: as in `minijax.shard_map`.
         check_rep: its `check_vma`.
         auto: the axes of the mesh that the partitioner has: all but its `axis_names`.
 

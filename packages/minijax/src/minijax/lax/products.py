@@ -291,7 +291,7 @@ def ragged_dot_general(
             other axes are the batch axes, and the axes of the ragged one's kind before it.
         ragged_dot_dimension_numbers: which axes of `lhs` and `rhs` meet, are batch axes, are
             ragged, and count groups.
-        precision: as for `dot`.
+        precision: as in `dot`.
         preferred_element_type: the dtype of the result.
         group_offset: must be None.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
@@ -378,7 +378,7 @@ def ragged_dot(
         lhs: the rows, of shape (m, k): first those of the first group.
         rhs: a matrix for each group, of shape (g, k, n).
         group_sizes: the number of rows of each group, g integers. Rows after these give zeros.
-        precision: as for `dot`.
+        precision: as in `dot`.
         preferred_element_type: the dtype of the result.
         group_offset: must be None.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.

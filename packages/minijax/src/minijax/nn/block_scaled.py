@@ -243,7 +243,7 @@ def scaled_dot_general(
     Arguments:
         lhs: an array.
         rhs: an array.
-        dimension_numbers: as for `dot_general`.
+        dimension_numbers: as in `lax.dot_general`.
         preferred_element_type: the dtype of the result: float32, bfloat16 or float16.
         configs: the formats of `lhs`, `rhs` and the cotangent, of
             `get_scaled_dot_general_config`. By default nothing is quantized.

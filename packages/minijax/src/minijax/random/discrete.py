@@ -218,7 +218,7 @@ def categorical(
         shape: the shape of the result, which ends with the shape of `logits` without `axis`; None:
             this shape.
         replace: whether to draw with replacement along the additional leading axes.
-        mode: as for `gumbel`.
+        mode: as in `gumbel`.
         out_sharding: the sharding of the result over mesh axes of type `Explicit`.
 
     Returns:
@@ -403,7 +403,7 @@ def multinomial(
         p: the probabilities, along the last axis.
         shape: the shape of the result, including its last axis; None: the shape of `p`.
         dtype: the dtype of the result; None: the default float.
-        unroll: as for `lax.scan`.
+        unroll: as in `lax.scan`.
 
     >>> random.multinomial(random.key(0), 10, jnp.array([0.2, 0.3, 0.5]))
     Array([1., 1., 8.], dtype=float32)

@@ -345,9 +345,15 @@ def key(seed: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
 
 @hiding_frames
 def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
-    """An old-style key, its words in an array of uint32; see `key`.
+    """An old-style key, its words in an array of uint32.
 
-    The arguments and errors are those of `key`; with `enable_custom_prng`, the result, too.
+    With `enable_custom_prng`, it is a new-style key, as `key` makes it.
+
+    Arguments:
+        seed, impl: as in `key`.
+
+    Raises:
+        TypeError, ValueError, OverflowError: as in `key`.
 
     >>> random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)

@@ -633,7 +633,7 @@ def istft(
 
     Arguments:
         Zxx: the transforms.
-        fs, window, noverlap: as for `stft`.
+        fs, window, noverlap: as in `stft`.
         nperseg: the number of samples of a segment; by default from the size of `Zxx`.
         nfft: the number of samples transformed; None: as for an even `nperseg`.
         input_onesided: whether negative frequencies were omitted.

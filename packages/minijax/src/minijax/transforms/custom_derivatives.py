@@ -784,12 +784,12 @@ class custom_vjp(CustomFunction[P, R]):
         """Define the derivative, by a backward rule that logs arrays.
 
         Arguments:
-            fwd: as for `defvjp`.
+            fwd: as in `defvjp`.
             bwd: as for `defvjp`, but it returns a pair: the tuple of cotangents, and None or a dict
                 of pytrees of arrays. The method `with_logs` of what `vjp` returns gives these;
                 otherwise they are ignored.
-            symbolic_zeros: as for `defvjp`.
-            optimize_remat: as for `defvjp`.
+            symbolic_zeros: as in `defvjp`.
+            optimize_remat: as in `defvjp`.
 
         Raises:
             TypeError: when differentiated, `bwd` returns something else.

@@ -240,7 +240,7 @@ def compile_calling(
     Arguments:
         text: a StableHLO module; a custom call of `call_target` names a function by its number.
         functions: functions of numpy arrays that return a tuple of these, as declared in the text.
-        out_avals, options: as for `compile`.
+        out_avals, options: as in `compile`.
 
     Raises:
         CompileError: XLA rejects the text or an option.

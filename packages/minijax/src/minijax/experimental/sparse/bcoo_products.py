@@ -224,7 +224,7 @@ def bcoo_dot_general(
     Arguments:
         lhs: an array.
         rhs: an array.
-        dimension_numbers: as for `lax.dot_general`.
+        dimension_numbers: as in `lax.dot_general`.
         precision: ignored.
         preferred_element_type: the dtype of the result.
         out_sharding: must be None.
@@ -422,7 +422,7 @@ def bcoo_dot_general_sampled(
         A: an array.
         B: an array.
         indices: the coordinates of the places, of shape `(*batch, nse, n_sparse)`.
-        dimension_numbers: as for `lax.dot_general`.
+        dimension_numbers: as in `lax.dot_general`.
     """
     elements: Array = bcoo_dot_general_sampled_p.bind(
         *map(jnp.asarray, (A, B, indices)), dimension_numbers=plain_numbers(dimension_numbers)
