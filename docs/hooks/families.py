@@ -214,7 +214,7 @@ PAGES = (
         "more/experimental", "Experimental",
         (
             "minijax.experimental", "minijax.experimental.jet", "minijax.experimental.sparse",
-            "minijax.experimental.sparse.api", "minijax.experimental.mesh_utils",
+            "minijax.experimental.mesh_utils",
             "minijax.experimental.multihost_utils", "minijax.experimental.random",
             "minijax.experimental.rnn", "minijax.experimental.buffer_callback",
             "minijax.experimental.roofline", "minijax.experimental.source_mapper",
