@@ -234,7 +234,8 @@ def std(
         mean, correction: as in `var`.
 
     Raises:
-        ValueError: `dtype` is an integer dtype, or as for `var`.
+        ValueError: `dtype` is an integer dtype, or real for a complex `a`; `ddof` and `correction`
+            are both given.
 
     >>> jnp.std(jnp.array([1.0, 3.0])), f"{jnp.std(jnp.array([1.0, 3.0]), ddof=1):.3f}"
     (Array(1., dtype=float32), '1.414')

@@ -272,7 +272,7 @@ def bicgstab(
     """Solve `A x = b` for any `A` with biconjugate gradients.
 
     Arguments:
-        A: as in `cg`, but any.
+        A: any square matrix, or a linear function of arrays like `b`.
         b, x0, tol, atol, maxiter, M: as in `cg`.
 
     >>> a, b = jnp.array([[2.0, 1.0], [0.0, 3.0]]), jnp.array([4.0, 6.0])
