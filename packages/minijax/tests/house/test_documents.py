@@ -103,7 +103,7 @@ def lacks_what_it_needs(module):
     """A module may need an extra, or a newer jaxlib."""
     if module.startswith(("minijax.checkpoints", "minijax.experimental.array_serialization")):
         return importlib.util.find_spec("tensorstore") is None
-    return module == "minijax.extend.xla" and importlib.util.find_spec("jaxlib._xla") is None
+    return module == "minijax.extend.backend" and importlib.util.find_spec("jaxlib._xla") is None
 
 
 ROOMS = {}

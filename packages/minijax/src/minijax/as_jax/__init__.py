@@ -178,7 +178,8 @@ class _Finder(DistributionFinder):
         if parent:
             # Not importlib.util.find_spec, which would find a module that is no part of a package.
             package = importlib.import_module(parent)
-            if PathFinder.find_spec(ours, getattr(package, "__path__", [])) is None:
+            has_file = PathFinder.find_spec(ours, getattr(package, "__path__", [])) is not None
+            if not has_file and ours not in sys.modules:
                 return spec_of_absent(fullname, fullname)
         return ModuleSpec(fullname, _Loader(ours))
 
@@ -224,9 +225,6 @@ class _Loader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has put the spec of the other name into the module.
         module.__spec__ = self.spec
-        for name in [*sys.modules]:  # what is a module of its own in JAX, and is this one here
-            if name.startswith(f"{self.name}.") and sys.modules[name] is module:
-                sys.modules[name.replace("minijax", "jax", 1)] = module
         if self.name == "minijax":
             for name in _IMPORTED_WITH_JAX:
                 importlib.import_module(name)

@@ -22,8 +22,7 @@ from minijax.extend.backend import backends
 from minijax.runtime.array import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings import number_types
-from minijax.settings.later import named
-from minijax.settings.names import is_special
+from minijax.settings.facades import lazy_facade
 from minijax.settings.tracers import printed_type
 from minijax.sharding import Sharding
 from minijax.tree_util import tree_map
@@ -81,7 +80,7 @@ MODULES: dict[str, str | dict[str, str]] = {
     "flattree": {},
     "interpreters": "minijax.interpreters",
     "lax": "minijax.lax",
-    "lib": {},
+    "lib": {HERE: "version_str version_str:__version__ xla_client"},
     "lib.mlir": "jaxlib.mlir",
     "literals": {
         "minijax": "Array:LiteralArray Array:TypedNdArray",
@@ -119,7 +118,7 @@ MODULES: dict[str, str | dict[str, str]] = {
     "state": {},
     "state.types": {"minijax.runtime.refs": "AbstractRef"},
     "traceback_util": {
-        "minijax.extend.source_info_util": "register_exclusion",
+        "minijax_stage2.source": "hide_frames_of:register_exclusion",
         HERE: "_exclude_paths api_boundary include_frame",
     },
     "tree_util": {"minijax.tree_util": "*", HERE: "node_registry:_registry prefix_errors"},
@@ -157,19 +156,15 @@ class PrivateLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         row = MODULES.get(self.module, {})
         assert isinstance(row, dict)
-        places = dict(_places(row))
-        otherwise = _OTHERWISE.get(self.module)
+        others = _OTHERWISE.get(self.module, lambda name: None)
 
-        def value_of(name: str) -> Any:
-            if name in places:
-                return vars(module).setdefault(name, named(*places[name]))
-            value = None if otherwise is None else otherwise(name)
+        def otherwise(module: str, name: str) -> Any:
+            value = others(name)
             if value is None:
-                raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+                raise AttributeError(f"module {module!r} has no attribute {name!r}")
             return value
 
-        module.__getattr__ = value_of  # type: ignore[method-assign]
-        vars(module)["__all__"] = sorted(name for name in places if not name.startswith("_"))
+        lazy_facade(vars(module), row, otherwise=otherwise)
 
 
 def private_spec(name: str) -> ModuleSpec | None:
@@ -179,15 +174,6 @@ def private_spec(name: str) -> ModuleSpec | None:
     return ModuleSpec(name, PrivateLoader(module), is_package=True) if is_made else None
 
 
-def _places(row: dict[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield each name of a module with the module that defines it, and its name there."""
-    for home, names in row.items():
-        for each in names.split():
-            name, _, alias = each.partition(":")
-            for found in import_module(home).__all__ if name == "*" else [name]:
-                yield alias or found, (home, found)
-
-
 # Modules with names that no row can list: functions from a name to its value, or None.
 
 
@@ -195,7 +181,7 @@ def _submodule(name: str) -> ModuleType | None:
     """`jax._src.NAME`, for programs that do not import each."""
     module = f"jax._src.{name}"
     try:
-        return None if is_special(name) else import_module(module)
+        return import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
@@ -213,7 +199,7 @@ def _compiler(name: str) -> None:
 
 def _setting(name: str) -> Any:
     try:
-        return None if is_special(name) else Setting(name)
+        return Setting(name)
     except AttributeError:
         return None
 
@@ -225,10 +211,13 @@ def _flat_tree(name: str) -> NoReturn:
     )
 
 
-def _jaxlib(name: str) -> Any:
+def __getattr__(name: str) -> Any:
+    """The names of `jax.lib`, values of jaxlib that are looked up when they are used."""
     if name == "xla_client":
         return xla.module_of_clients()
-    return xla.jaxlib_version() if name in ("__version__", "version_str") else None
+    if name == "version_str":
+        return xla.jaxlib_version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _OTHERWISE: dict[str, Callable[[str], Any]] = {
@@ -236,7 +225,6 @@ _OTHERWISE: dict[str, Callable[[str], Any]] = {
     "compiler": _compiler,
     "config": _setting,
     "flattree": _flat_tree,
-    "lib": _jaxlib,
     "xla_bridge": lambda name: backends() if name == "_backends" else None,
 }
 

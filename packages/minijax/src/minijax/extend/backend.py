@@ -1,11 +1,13 @@
 """The clients of XLA, under the names of `jax.extend.backend`."""
 
-from collections.abc import Mapping
+import enum
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minijax.checks import clear_caches as clear_in_memory_compilation_cache
 from minijax.runtime.devices import devices
-from minijax.xla.clients import client, compile_options, default_device
+from minijax.xla.clients import client, client_class, compile_options, default_device
+from minijax.xla.extensions import clear_transformation, register_transformation
 
 
 def get_backend(platform: str | None = None) -> Any:
@@ -68,7 +70,111 @@ def get_compile_options(
     )
 
 
+def create_compile_options(
+    computation: Any,
+    tuple_args: bool,
+    allow_prop_to_inputs: Sequence[bool],
+    allow_prop_to_outputs: Sequence[bool],
+    backend: Any,
+    np_dev: Any,
+    compiler_options: Mapping[str, Any],
+) -> Any:
+    """jaxlib's options for a program that is sharded over devices.
+
+    Arguments:
+        computation, backend: ignored.
+        tuple_args: whether the program takes its arguments as one tuple.
+        allow_prop_to_inputs: for each argument whether XLA may choose how it is sharded.
+        allow_prop_to_outputs: the same of results.
+        np_dev: the devices, an array of numpy.
+        compiler_options: options of XLA by name.
+
+    >>> from minijax.interpreters import pxla
+    >>> devices = np.array(minijax.devices()[:1])
+    >>> pxla.create_compile_options(None, False, [False], [True], None, devices, {}).num_replicas
+    1
+    """
+    options = dict(compiler_options)
+    profile = options.pop("fdo_profile", None)
+    made = compile_options(1, np_dev.size, np_dev.reshape(1, -1), options, profile)
+    made.parameter_is_tupled_arguments = tuple_args
+    build = made.executable_build_options
+    build.allow_spmd_sharding_propagation_to_parameters = list(allow_prop_to_inputs)
+    build.allow_spmd_sharding_propagation_to_output = list(allow_prop_to_outputs)
+    return made
+
+
+# Functions that change programs while XLA compiles them, as `jax.extend.xla` has them.
+
+
+class PipelineStage(enum.Enum):
+    """When XLA calls a function: before or after it puts operations in order."""
+
+    PRE_SCHEDULER = 0
+    POST_SCHEDULER = 1
+
+
+def register_hlo_module_transformation(
+    callback: Callable[[bytes], bytes | None],
+    *,
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    platforms: Sequence[str] | str | None = None,
+) -> None:
+    """Let XLA call a function of each program that it compiles from now on.
+
+    Functions of one stage are called in the order in which they were registered. Programs that are
+    compiled already stay as they are; the compile cache keeps the others apart.
+
+    Arguments:
+        callback: a function from the bytes of an `HloModuleProto` to the bytes of another, or to
+            None for no change.
+        name: a name, by which to remove it.
+        stage: when it is called.
+        platforms: the platforms of the programs; None: the CPU and the platform of the default
+            device.
+
+    Raises:
+        NotImplementedError: jaxlib is older than 0.11.
+
+    >>> from minijax.extend import xla
+    >>> seen = []
+    >>> xla.register_hlo_module_transformation(seen.append, name="look")
+    >>> minijax.jit(lambda x: 3 * x + 5)(1.0), len(seen) > 0
+    (Array(8., dtype=float32, weak_type=True), True)
+    >>> xla.clear_hlo_module_transformation("look")
+    True
+    """
+    register_transformation(callback, name, stage.value, platforms)
+
+
+def clear_hlo_module_transformation(
+    name: str,
+    stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+    platforms: Sequence[str] | str | None = None,
+) -> bool:
+    """Remove a function that `register_hlo_module_transformation` has registered.
+
+    Arguments:
+        name, stage, platforms: as in `register_hlo_module_transformation`.
+
+    Returns:
+        Whether there was such a function.
+
+    >>> from minijax.extend import xla
+    >>> xla.clear_hlo_module_transformation("nobody")
+    False
+    """
+    return clear_transformation(name, stage.value, platforms)
+
+
 __all__ = [
     "backend_xla_version", "backends", "clear_in_memory_compilation_cache", "get_backend",
     "get_compile_options", "get_default_device",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Backend":  # of jaxlib, which is imported when it is needed
+        return client_class()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,21 @@ A rule entered by JAX's convention works in every transformation here, and the r
 library are read by it. `minijax.core.declare` enters all rules of a primitive at once.
 """
 
-from minijax.interpreters import ad, batching, mlir, partial_eval, pxla, xla
+from minijax.interpreters import ad, batching, mlir, partial_eval
+from minijax.settings.facades import make_module
+
+pxla = make_module(
+    "minijax.interpreters.pxla",
+    "Options of a compilation, under the name of `jax.interpreters.pxla`.",
+    {"minijax.extend.backend": "create_compile_options"},
+)
+xla = make_module(
+    "minijax.interpreters.xla",
+    "Evaluation of a primitive by compiling it, under the name of `jax.interpreters.xla`.",
+    {
+        "minijax.extend.backend": "Backend",
+        "minijax.interpreters.mlir": "apply_primitive canonicalize_dtype_handlers",
+    },
+)
 
 __all__ = ["ad", "batching", "mlir", "partial_eval", "pxla", "xla"]

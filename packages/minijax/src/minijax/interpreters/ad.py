@@ -6,7 +6,6 @@ from typing import Any
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.core import ClosedJaxpr, jaxpr_as_fun
-from minijax.extend.core.primitives import add_jaxvals_p
 from minijax.primitives.methods import as_list, as_result, is_undefined_primal
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import list_public_names
@@ -15,6 +14,7 @@ from minijax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
 from minijax_stage2.functions import add as add_jaxvals
 from minijax_stage2.jvp import JVPTrace, jvp_flat
 from minijax_stage2.jvp import JVPTracer as _JVPTracer
+from minijax_stage2.primitives import add_p as add_jaxvals_p
 from minijax_stage2.tangent import instantiate as instantiate_zeros
 from minijax_stage2.tangent import tangent_type
 from minijax_stage2.trace import Rules

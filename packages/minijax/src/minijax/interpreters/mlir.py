@@ -10,22 +10,26 @@ import io
 import itertools
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from minijax.callbacks import io_callback, pure_callback
-from minijax.extend.lowering import LoweringRuleContext, ModuleContext
 from minijax.primitives.declare import array_text, lower_by, results_of
+from minijax.primitives.methods import as_result
 from minijax.primitives.routines import attribute_text
+from minijax.runtime.array import to_array
+from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.lowering import Module, platform_of
+from minijax.runtime.program import call, compile_primitive
 from minijax.settings.names import counted
 from minijax.shardings.mesh import Mesh
 from minijax.xla.clients import pytree_registry_of
-from minijax.xla.executables import dialect, mlir_context
+from minijax.xla.executables import context_class, dialect, dialects, mlir_context
 from minijax.xla.executables import ir as _ir
-from minijax_stage2 import Primitive, ShapedArray
+from minijax_stage2 import Primitive, ShapedArray, typeof
 from minijax_stage3 import Jaxpr, lowering_rules
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.lowering import (
@@ -39,6 +43,55 @@ from minijax_stage3.lowering import (
     Value as Operand,
 )
 from minijax_stage3.staging import trace_to_jaxpr
+
+# The context of a lowering rule.
+
+
+_kept: list[Any] = []
+
+
+@dataclass(frozen=True)
+class ModuleContext:
+    """The module that a rule writes into.
+
+    Attributes:
+        module: the module.
+        platforms: the platforms that it is for.
+    """
+
+    module: Any
+    platforms: tuple[str, ...]
+
+    def add_keepalive(self, keepalive: Any) -> None:
+        """Keep an object, such as a Python function that a program calls, from now on.
+
+        It stays until the process ends: nothing says when the last program that needs it is gone.
+        """
+        _kept.append(keepalive)
+
+
+@dataclass(frozen=True)
+class LoweringRuleContext:
+    """Knowledge of a lowering rule besides the operands.
+
+    Attributes:
+        module_context: the module.
+        primitive: the primitive.
+        avals_in: the types of the operands.
+        avals_out: the types of the results.
+    """
+
+    module_context: ModuleContext
+    primitive: Primitive | None
+    avals_in: Sequence[ShapedArray]
+    avals_out: Sequence[ShapedArray]
+
+    def replace(self, **changes: Any) -> "LoweringRuleContext":
+        return LoweringRuleContext(**{**vars(self), **changes})
+
+
+# Types, attributes and constants.
+
 
 LoweringRule = Callable[..., Any]
 MeshAxisName = Any
@@ -449,9 +502,42 @@ def __getattr__(name: str) -> Any:
             return _ir()
         case "Value":
             return _ir().Value
+        case "JaxIrContext":
+            return context_class()
+        case "upstream_dialects":
+            return dialects()
         case "ir_tree_registry":
             return _tree_registry()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# Evaluation of a primitive by its lowering rule, as `jax.interpreters.xla` has it.
+
+
+# Functions that convert values of a class on their way into a program. Entries are of no effect:
+# a class counts as an array once `core.pytype_aval_mappings` knows its type.
+canonicalize_dtype_handlers = dict.fromkeys(
+    [np.ndarray, np.generic, bool, int, float, complex], to_array
+)
+
+
+@evaluated_by_library
+def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
+    """Compile a primitive by its lowering rule, and run it.
+
+    Arguments:
+        prim: the primitive.
+        args: its operands.
+        params: its parameters.
+
+    Returns:
+        Its result, or a list of them if it has `multiple_results`.
+
+    Raises:
+        MissingRuleError: it has no lowering rule.
+    """
+    in_avals = tuple(map(typeof, args))
+    return as_result(prim, list(call(compile_primitive(prim, in_avals, params), args)))
 
 
 __all__ = [

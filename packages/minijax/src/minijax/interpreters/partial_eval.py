@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, partial_eval_rules
 from minijax.core import dce_rules as _dce_rules
-from minijax.extend.core.primitives import dce_call
+from minijax.extend.core import dce_call
 from minijax.extend.linear_util import WrappedFun
 from minijax.interpreters.ad import Rule, RulesByJAX
 from minijax.runtime.effects import has_effects

@@ -19,7 +19,7 @@ from minijax.primitives.declare import declare, leading_batch, lower_by
 from minijax.primitives.higher_order import declare_program
 from minijax.primitives.sharding_rules import agreed, as_operands, by_batch
 from minijax.random.prng import rbg, threefry, unsafe_rbg
-from minijax.runtime.array import Array, ArrayLike, alias, is_value
+from minijax.runtime.array import Array, ArrayLike, alias, is_value, to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.config import Switch
@@ -620,3 +620,75 @@ def bits(
 def random_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
     """Unsigned integers of `width` random bits from a single typed key."""
     return bind1(random_bits_p, key, bit_width=width, shape=tuple(shape))
+
+
+# Implementations of keys that a library defines, as `jax.extend.random` has them.
+
+
+def define_prng_impl(
+    *,
+    key_shape: tuple[int, ...],
+    seed: Callable[[Array], Array],
+    split: Callable[[Array, tuple[int, ...]], Array],
+    random_bits: Callable[[Array, int, tuple[int, ...]], Array],
+    fold_in: Callable[[Array, Array], Array],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> Hashable:
+    """An implementation of random keys, for the argument `impl` of `random.key`.
+
+    Its functions work on the words of one key, an array of uint32.
+
+    Arguments:
+        key_shape: the shape of the words, four at most.
+        seed: function from an integer to a key.
+        split: function from a key and a shape to new keys, of shape `(*shape, *key_shape)`.
+        random_bits: function from a key, a width of 8, 16, 32 or 64, and a shape to an array of
+            unsigned integers of that width.
+        fold_in: function from a key and an integer of uint32 to a key.
+        name: what `repr` shows of it.
+        tag: what the dtype of keys shows of it.
+
+    Raises:
+        NotImplementedError: a key has more than four words.
+
+    >>> from minijax import random
+    >>> squares = define_prng_impl(
+    ...     key_shape=(1,),
+    ...     seed=lambda seed: jnp.uint32(seed).reshape(1),
+    ...     split=lambda key, shape: key + jnp.arange(np.prod(shape), dtype="uint32").reshape(
+    ...         *shape, 1
+    ...     ),
+    ...     random_bits=lambda key, width, shape: jnp.full(shape, key[0] ** 2, f"uint{width}"),
+    ...     fold_in=lambda key, data: key + data,
+    ... )
+    >>> random.bits(random.key(3, impl=squares), (2,))
+    Array([9, 9], dtype=uint32)
+    """
+    made = Implementation(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
+    _ = made.dtype
+    return made
+
+
+@hiding_frames
+def random_seed(seeds: ArrayLike, impl: Implementation) -> Array:
+    """Keys made from integers, one for each.
+
+    Arguments:
+        seeds: an array of integers.
+        impl: the implementation: one of those here, or what `define_prng_impl` returns.
+
+    >>> random_seed(np.arange(3), rbg).shape
+    (3,)
+    """
+    return seeded(to_array(np.int64(seeds) if isinstance(seeds, int) else seeds), impl=impl)
+
+
+def seed_with_impl(impl: Implementation, seed: ArrayLike) -> Array:
+    """`random_seed` with its arguments in the other order.
+
+    >>> seed_with_impl(threefry, 42)
+    Array((), dtype=key<fry>) overlaying:
+    [ 0 42]
+    """
+    return random_seed(seed, impl)

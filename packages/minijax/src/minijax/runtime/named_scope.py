@@ -19,7 +19,7 @@ from minijax.settings.tracers import interpreter_of_library
 from minijax_stage1 import current_interpreter
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
-from minijax_stage2.source import Source, name_of
+from minijax_stage2.source import Source, name_of, on_behalf_of
 from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import PartialEvalTrace
 
@@ -215,3 +215,54 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
             return fun(*args, **kwargs)
 
     return named
+
+
+# Stacks of names and places in a program, as `jax.extend.source_info_util` has them.
+
+
+def summarize(source_info: Source | None, num_frames: int = 1) -> str:
+    """The place as text: file, line and function."""
+    return "unknown" if source_info is None else str(source_info)
+
+
+@contextmanager
+def user_context(traceback: Any, *, name_stack: Any = None) -> Iterator[None]:
+    """Attribute what runs in the block to a place; None to the line that is running."""
+    with on_behalf_of(traceback if isinstance(traceback, Source) else None):
+        yield
+
+
+def current_name_stack() -> NameStack:
+    """The names of the enclosing parts of the program. Transformations add none, unlike JAX's."""
+    return NameStack(open_parts())
+
+
+def new_name_stack(name: str = "") -> NameStack:
+    """A stack of this name, or an empty one."""
+    return NameStack((name,) if name else ())
+
+
+@contextmanager
+def extend_name_stack(name: str) -> Iterator[NameStack]:
+    """Name a part of the program, as `named_scope` does, and return the names."""
+    with parts_opened([name]):
+        yield current_name_stack()
+
+
+@contextmanager
+def transform_name_stack(name: str) -> Iterator[NameStack]:
+    """Say that a transformation made what follows, and return the names."""
+    with parts_opened([Transform(name)]):
+        yield current_name_stack()
+
+
+@contextmanager
+def set_name_stack(name_stack: NameStack) -> Iterator[None]:
+    """Use these names in place of those of the enclosing parts."""
+    with parts_opened(name_stack.stack, instead=True):
+        yield
+
+
+def reset_name_stack() -> Any:
+    """Use no names, whatever the enclosing parts are called."""
+    return set_name_stack(NameStack())

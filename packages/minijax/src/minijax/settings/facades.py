@@ -6,6 +6,7 @@ Type checkers read the stub beside a facade, which `python -m tools.stubs` write
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -38,7 +39,7 @@ def lazy_facade(
         namespace: `globals()` of the module, which calls this in its last line.
         rooms: the public names by the module that defines them, separated by spaces. `.elementwise`
             is a submodule of the facade; `.` stands before the names of public submodules.
-            `name:alias` is public as `alias`.
+            `name:alias` is public as `alias`, and `*` is all public names of the module.
         finish: `finish(name, value)` returns what the facade offers for a value of the library.
         otherwise: `otherwise(facade, name)` returns the value of a name that is not public, or
             raises AttributeError.
@@ -89,6 +90,35 @@ def _places(facade: str, rooms: Mapping[str, str]) -> Iterator[tuple[str, tuple[
     """Yield each public name of a facade with the module that defines it, and its name there."""
     for room, names in rooms.items():
         module = f"{facade}{room}".removesuffix(".") if room.startswith(".") else room
+        if "*" in names:
+            names = names.replace("*", " ".join(import_module(module).__all__))
         for public in names.split():
             name, _, alias = public.partition(":")
             yield alias or name, (module, name)
+
+
+# Public modules that are too small for a file: their names are defined in larger ones.
+
+
+def make_module(
+    name: str,
+    doc: str,
+    rooms: Mapping[str, str],
+    otherwise: Callable[[str, str], Any] | None = None,
+) -> ModuleType:
+    """Return a facade that has no file; the package that it is in calls this.
+
+    Arguments:
+        name: its name, with that of its package.
+        doc: its docstring.
+        rooms: as for `lazy_facade`.
+        otherwise: as for `lazy_facade`.
+    """
+    module = ModuleType(name, doc)
+    module.__spec__ = ModuleSpec(name, None)
+    sys.modules[name] = module
+    package, _, attribute = name.rpartition(".")
+    vars(sys.modules[package]).setdefault("__path__", [])  # by which imports know a package
+    vars(sys.modules[package]).setdefault(attribute, module)
+    lazy_facade(vars(module), rooms, otherwise=otherwise)
+    return module

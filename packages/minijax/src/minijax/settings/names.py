@@ -62,6 +62,7 @@ def also_importable_as(namespace: Namespace, *names: str) -> None:
         package, _, attribute = name.rpartition(".")
         sys.modules[name] = module
         vars(sys.modules[package]).setdefault(attribute, module)
+        vars(sys.modules[package]).setdefault("__path__", [])
 
 
 def list_public_names(namespace: Namespace) -> None:
