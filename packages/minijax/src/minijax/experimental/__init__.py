@@ -1,7 +1,146 @@
 """JAX's experimental names, such as `io_callback`; and `plan` and a `while_loop` with a bound."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from minijax import numpy as jnp
 from minijax.callbacks import io_callback
-from minijax.experimental.bounded_loop import while_loop
+from minijax.lax.control_flow.conditionals import cond
+from minijax.lax.control_flow.scan import scan
+from minijax.lax.control_flow.while_loop import while_loop as plain_while_loop
 from minijax.plan import plan
+from minijax.runtime.array import tree_to_arrays
+from minijax.runtime.evaluation import evaluated_by_library
+from minijax.settings.facades import make_module
+from minijax.transforms.checkpoint import checkpoint
+from minijax.transforms.custom_derivatives import closure_convert, custom_jvp
+from minijax.transforms.custom_vmap import custom_vmap
+from minijax.transforms.transformations import jvp
+from minijax_stage2.arguments import require_function
+from minijax_stage2.functions import one_int
+
+compilation_cache = make_module(
+    "minijax.experimental.compilation_cache",
+    "The directory of compiled programs, under the names of `jax.experimental.compilation_cache`.",
+    {"minijax.runtime.compilation_cache": "reset_cache set_cache_dir"},
+)
+make_module(
+    "minijax.experimental.compilation_cache.compilation_cache",
+    "The same as `minijax.experimental.compilation_cache`.",
+    {"minijax.runtime.compilation_cache": "reset_cache set_cache_dir"},
+)
+profiler = make_module(
+    "minijax.experimental.profiler",
+    "Costs of instructions, from profiles (`jax.experimental.profiler`).",
+    {"minijax.profiler": "get_profiled_instructions_proto"},
+)
+
+# `while_loop` with reverse mode: as many iterations as it takes, up to a bound.
+#
+# Where it is differentiated, the loop is a tree of loops: one of the outermost level has as many
+# iterations as checkpoints are kept, and in each runs a loop of the next level, under `checkpoint`.
+# So each level keeps the carries at which its iterations began, and no other value outlives a step.
+
+Carry = TypeVar("Carry")
+
+
+@evaluated_by_library
+def while_loop(
+    cond_fun: Callable[[Carry], Any],
+    body_fun: Callable[[Carry], Carry],
+    init_val: Carry,
+    *,
+    max_steps: int,
+    checkpoints: int = 16,
+) -> Carry:
+    """`lax.while_loop` of at most `max_steps` steps, which has derivatives in reverse mode, too.
+
+    With `n` checkpoints, reverse mode keeps `n` carries for each of the levels, of which there are
+    the logarithm of `max_steps` to base `n`, and computes each step once per level: two levels need
+    the square root of the memory. It takes the time of the steps that the loop takes, not of
+    `max_steps`, also mapped by `vmap`, where the loop goes on while any example does.
+
+    Arguments:
+        cond_fun: function of the carry that returns a boolean scalar.
+        body_fun: function of the carry that returns the next one, of the same structure and types.
+        init_val: the initial carry, a pytree of arrays.
+        max_steps: the number of steps after which the loop ends in any case.
+        checkpoints: the number of carries to keep per level, 2 or more.
+
+    Returns:
+        The first carry for which `cond_fun` is false, or that after `max_steps` steps.
+
+    Raises:
+        TypeError: `max_steps` or `checkpoints` is not an int, `cond_fun` does not return a boolean
+            scalar, or the carry changes its type.
+        ValueError: `max_steps` is negative, or `checkpoints` less than 2.
+
+    >>> from minijax.experimental import while_loop
+    >>> def power(x):  # the first one that is at least 10
+    ...     return while_loop(lambda y: y < 10, lambda y: x * y, x, max_steps=100)
+    >>> minijax.value_and_grad(power)(jnp.float32(2))
+    (Array(16., dtype=float32), Array(32., dtype=float32))
+    """
+    require_function("while_loop", cond_fun)
+    require_function("while_loop", body_fun)
+    most = one_int("while_loop: max_steps", max_steps)
+    width = one_int("while_loop: checkpoints", checkpoints)
+    if most < 0 or width < 2:
+        raise ValueError(
+            "while_loop: max_steps must be at least 0 and checkpoints at least 2, found "
+            f"{most} and {width}"
+        )
+    init_val = tree_to_arrays(init_val)
+    condition, of_condition = closure_convert(cond_fun, init_val)
+    body, of_body = closure_convert(body_fun, init_val)
+
+    def is_running(state: Any, of_condition: Any) -> Any:
+        steps, carry = state
+        return (steps < most) & condition(carry, *of_condition)
+
+    def step(state: Any, of_body: Any) -> Any:
+        steps, carry = state
+        return steps + 1, body(carry, *of_body)
+
+    @custom_jvp
+    def repeated(state: Any, of_condition: Any, of_body: Any) -> Any:
+        return plain_while_loop(
+            lambda state: is_running(state, of_condition), lambda state: step(state, of_body), state
+        )
+
+    def in_levels(state: Any, of_condition: Any, of_body: Any) -> Any:
+        def up_to(count: int, state: Any) -> Any:
+            running = is_running(state, of_condition)
+            if count <= 1:
+                return cond(running, lambda state: step(state, of_body), lambda state: state, state)
+            part = -(-count // width)
+
+            def level(state: Any, _: None) -> tuple[Any, None]:
+                return up_to(part, state), None
+
+            def whole(state: Any) -> Any:
+                return scan(checkpoint(level), state, length=width)[0]
+
+            return cond(anywhere(running), whole, lambda state: state, state)
+
+        return up_to(most, state)
+
+    repeated.defjvp(lambda primals, tangents: jvp(in_levels, primals, tangents))
+    _, carry = repeated((jnp.int32(0), init_val), of_condition, of_body)
+    return carry
+
+
+@custom_vmap
+def anywhere(active: Any) -> Any:
+    """A boolean, or of a batch of them, whether any is true."""
+    return active
+
+
+@anywhere.def_vmap
+def _in_the_batch(axis_size: int, in_batched: Any, active: Any) -> tuple[Any, bool]:
+    return anywhere(jnp.any(active, axis=0) if in_batched[0] else active), False
+
 
 __all__ = ["io_callback", "plan", "while_loop"]
