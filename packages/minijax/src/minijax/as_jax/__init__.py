@@ -85,7 +85,7 @@ def install_as_jax(version: str = VERSION) -> None:
     sys.meta_path.append(_FinderOfAbsent())
     version_of_library.stand_in_for(version)
     set_attributes()
-    logging.getLogger("minijax").parent = logging.getLogger("jax")  # which programs listen to
+    logging.getLogger("minijax").parent = logging.getLogger("jax")  # programs listen to it
     os.environ[VARIABLE] = version
     _set_python_path([SHIM, *_python_path()])
 
@@ -120,7 +120,7 @@ def import_as_jax(name: str) -> None:
     """Put minijax in the place of the package `jax` that is being imported from a file."""
     install_as_jax(os.environ.get(VARIABLE, VERSION))
     sys.modules.pop(name, None)
-    __import__(name)  # which finds minijax, and `import` takes what stands in sys.modules
+    __import__(name)  # finds minijax; `import` then takes it from sys.modules
 
 
 def _is_of_jax(name: str) -> bool:
@@ -218,7 +218,7 @@ class _Loader(Loader):
         self.name = name
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module: ModuleType = import_module(self.name)  # which knows how to import jaxlib
+        module: ModuleType = import_module(self.name)  # jaxlib has to be imported in one way
         self.spec = module.__spec__
         return module
 

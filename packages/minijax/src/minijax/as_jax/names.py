@@ -43,11 +43,11 @@ class AbsentName:
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # which Python asks for, to see what this is
+        if name.startswith("__"):  # Python asks for these to see what this is
             raise AttributeError(name)
         self._refuse()
 
-    def __or__(self, other: Any) -> Any:  # in an annotation, which nobody asks
+    def __or__(self, other: Any) -> Any:  # in an annotation, which is never evaluated further
         return self
 
     __ror__ = __or__

@@ -406,7 +406,7 @@ def _pooling(
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         outputs = pool(inputs, start, combine)
-        if is_mean:  # of what is there: the zeros around the inputs do not count
+        if is_mean:  # without the zeros around the inputs
             of_one = [1 if axis in "NC" else n for axis, n in zip(spec, inputs.shape, strict=True)]
             outputs = jnp.divide(outputs, pool(jnp.ones(of_one, outputs.dtype), 0.0, lax.add))
         return outputs

@@ -813,7 +813,7 @@ def _while(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
         body_consts=cond_consts + body_consts,
     )
     outs = _kept(trace, outs, sites)
-    if of_cond:  # which has been evaluated once more than the body
+    if of_cond:  # it is evaluated once more than the body
         trace.found.append(in_cond(consts, outs))
     return outs
 

@@ -66,8 +66,8 @@ class _State(NamedTuple):
     t: Any
     dt: Any
     last_t: Any
-    pieces: Any  # of the solution between last_t and t, see `_between`
-    count: Any  # of steps since the last time asked for
+    pieces: Any  # the solution between last_t and t, see `_between`
+    count: Any  # steps since the last time asked for
 
 
 def _norm(x: Any) -> Any:
@@ -290,7 +290,7 @@ def _solve(func: Any, options: _Options, y0: Any, ts: Any, *args: Any) -> Any:
 def _forward(
     func: Any, options: _Options, y0: Any, ts: Any, *args: Any
 ) -> tuple[Any, tuple[Any, Any, Any]]:
-    ys = _odeint(func, options, y0, ts, *args)  # which can be differentiated again
+    ys = _odeint(func, options, y0, ts, *args)  # can be differentiated again
     return ys, (ys, ts, args)
 
 

@@ -50,7 +50,7 @@ class StatefulPRNG:
     _counter: Any
 
     def __post_init__(self) -> None:
-        key = self._base_key  # of a tree, a leaf may be anything
+        key = self._base_key  # a leaf of a tree may be anything
         if isinstance(key, Array) and not issubdtype(key.dtype, prng_key):
             raise ValueError(f"StatefulPRNG: expected a key of random.key, found {typeof(key)}")
 

@@ -175,6 +175,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Backend":  # of jaxlib, which is imported when it is needed
+    if name == "Backend":  # a class of jaxlib, imported when it is needed
         return client_class()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -59,11 +59,11 @@ from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.jit_rules import split_jaxpr, transpose_jaxpr
 from minijax_stage4.partial_eval import PartialEqns, merge, partition, split_call
 
-# The interpreter at work here, for libraries that keep state of their own.
+# The current interpreter, for libraries that keep state of their own.
 
 
 class OpaqueTraceState:
-    """The interpreters at work at some moment; states of the same ones are equal."""
+    """The interpreters that are active at some moment; states of the same ones are equal."""
 
     def __init__(self) -> None:
         self._trace = None if is_evaluating() else current_trace()
@@ -80,7 +80,7 @@ class TraceTag:
 
 
 def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
-    """The interpreters that are at work.
+    """The interpreters that are active.
 
     A library compares the state of the moment in which it made a value with the present one, to
     know whether both are within the same transformation.
@@ -92,18 +92,18 @@ def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
 
 
 def is_evaluating() -> bool:
-    """Return True if no transformation is at work."""
+    """Return True if no transformation is active."""
     return bool(isinstance(current_trace(), EvalTrace))
 
 
 def find_top_trace(xs: Any) -> Trace:
-    """The trace at work, which handles the values `xs` with all others."""
+    """The current trace, which handles the values `xs` with all others."""
     return current_trace()
 
 
 @contextmanager
 def take_current_trace() -> Iterator[Trace]:
-    """Give the trace at work, and evaluate in the block; `set_current_trace` makes it current."""
+    """Yield the current trace, and evaluate in the block; `set_current_trace` restores it."""
     trace = current_trace()
     with library_evaluation(), set_interpreter(evaluator):
         yield trace
@@ -150,7 +150,7 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
 
 
 def trace_state_clean() -> bool:
-    """Return True if no transformation is at work."""
+    """Return True if no transformation is active."""
     return current_interpreter() is evaluator or is_evaluating()
 
 
@@ -431,7 +431,7 @@ def _order(
     return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
 
 
-# Primitives that this library has not, or under another name.
+# Primitives that exist for programs that compare or bind them by name.
 
 
 def _whole(name: str, transforms: tuple[Any, ...]) -> None:

@@ -65,7 +65,8 @@ class ModuleContext:
     def add_keepalive(self, keepalive: Any) -> None:
         """Keep an object, such as a Python function that a program calls, from now on.
 
-        It stays until the process ends: nothing says when the last program that needs it is gone.
+        It is kept until the process ends, as no event marks the end of the last program that needs
+        it.
         """
         _kept.append(keepalive)
 
@@ -318,7 +319,7 @@ def core_call_lowering(
         args: values of MLIR for the arguments.
         name: ignored.
         call_jaxpr: the jaxpr.
-        params: other parameters of the primitive, of no effect.
+        params: other parameters of the primitive, ignored.
     """
     consts = [ir_constant(const) for const in call_jaxpr.consts]
     return _call(ctx.module_context, call_jaxpr.jaxpr, [*consts, *args])
@@ -514,8 +515,8 @@ def __getattr__(name: str) -> Any:
 # Evaluation of a primitive by its lowering rule, as `jax.interpreters.xla` has it.
 
 
-# Functions that convert values of a class on their way into a program. Entries are of no effect:
-# a class counts as an array once `core.pytype_aval_mappings` knows its type.
+# Functions that convert values of a class on their way into a program. Entries are ignored: a class
+# counts as an array once `core.pytype_aval_mappings` knows its type.
 canonicalize_dtype_handlers = dict.fromkeys(
     [np.ndarray, np.generic, bool, int, float, complex], to_array
 )

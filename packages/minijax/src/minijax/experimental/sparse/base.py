@@ -56,7 +56,7 @@ class JAXSparse:
     """
 
     buffers: ClassVar[tuple[str, ...]] = ()  # the names of the arrays
-    settings: ClassVar[tuple[str, ...]] = ()  # of other arguments than the shape
+    settings: ClassVar[tuple[str, ...]] = ()  # names of arguments other than the shape
     shape: tuple[int, ...]
     data: Any
     __hash__ = None  # type: ignore[assignment]
