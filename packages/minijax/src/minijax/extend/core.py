@@ -493,7 +493,7 @@ primitives = make_module(
         "minijax_stage3.jit": "jit_p",
         "minijax_stage4.stop_gradient": "stop_gradient_p",
     },
-    lambda name: primitive_named("minijax.extend.core.primitives", name),
+    primitive_named,
 )
 
 
