@@ -20,7 +20,7 @@ from minijax import version as version_of_library
 from minijax.as_jax.names import AbsentLoader, coverage, spec_of_absent
 from minijax.as_jax.private import MODULES, PrivateLoader, private_spec, set_attributes
 from minijax.settings.config import config
-from minijax.xla.importing import import_module
+from minijax.xla.clients import import_module
 
 VERSION = "0.12.0.1"
 SHIM = str(Path(__file__).parent / "shim")

@@ -7,7 +7,7 @@ promotes. Primitives have their names with `_p` after them: `add_p`.
 
 from minijax.settings.facades import lazy_facade as _lazy_facade
 from minijax.settings.facades import primitives_by as _primitives_by
-from minijax.settings.later import later as _later
+from minijax.settings.names import later as _later
 
 _lazy_facade(
     globals(),

@@ -10,7 +10,7 @@ from minijax.runtime.templates import (
     template_p,
     transposed,
 )
-from minijax.settings.later import later
+from minijax.settings.names import later
 from minijax.shardings import types as resharding
 from minijax.shardings.types import ShardedArray
 from minijax_stage2 import Tracer, Zero, add, current_trace, typeof

@@ -18,7 +18,7 @@ from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax.settings.later import named
+from minijax.settings.names import named
 from minijax.settings.number_types import result_type, warn_of_lost_part
 from minijax.shardings.types import Axes, Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof

@@ -30,7 +30,7 @@ _lazy_facade(
             logspace ones ones_like printoptions save savez set_printoptions vander zeros zeros_like
         """,
         ".differences": "diff ediff1d gradient interp trapezoid",
-        ".dtypes": "dtype issubdtype",
+        ".dtypes": "__array_namespace_info__ dtype issubdtype",
         ".einsum": "einsum einsum_path",
         ".elementwise": """
             abs absolute allclose angle array_equal array_equiv bitwise_count bitwise_invert
@@ -49,7 +49,6 @@ _lazy_facade(
             index_exp indices ix_ mask_indices meshgrid mgrid ogrid r_ s_ trace tri tril
             tril_indices tril_indices_from triu triu_indices triu_indices_from
         """,
-        ".namespace_info": "__array_namespace_info__",
         ".padding": "pad",
         ".polynomials": """
             poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots

@@ -50,6 +50,7 @@ from minijax.numpy.differences import ediff1d as ediff1d
 from minijax.numpy.differences import gradient as gradient
 from minijax.numpy.differences import interp as interp
 from minijax.numpy.differences import trapezoid as trapezoid
+from minijax.numpy.dtypes import __array_namespace_info__ as __array_namespace_info__
 from minijax.numpy.dtypes import dtype as dtype
 from minijax.numpy.dtypes import issubdtype as issubdtype
 from minijax.numpy.einsum import einsum as einsum
@@ -155,7 +156,6 @@ from minijax.numpy.grids import tril_indices_from as tril_indices_from
 from minijax.numpy.grids import triu as triu
 from minijax.numpy.grids import triu_indices as triu_indices
 from minijax.numpy.grids import triu_indices_from as triu_indices_from
-from minijax.numpy.namespace_info import __array_namespace_info__ as __array_namespace_info__
 from minijax.numpy.padding import pad as pad
 from minijax.numpy.polynomials import poly as poly
 from minijax.numpy.polynomials import polyadd as polyadd

@@ -13,7 +13,7 @@ from minijax.dtypes import DTypeLike
 from minijax.errors.tracebacks import hide_frames
 from minijax.runtime.array import Array, ArrayLike, converts_itself, public_names_of
 from minijax.runtime.templates import copied
-from minijax.settings.later import named
+from minijax.settings.names import named
 from minijax.settings.tracers import Tracer
 from minijax_stage2 import functions, typeof
 from minijax_stage2.errors import ConcretizationTypeError, TracerArrayConversionError, shown

@@ -12,8 +12,7 @@ import numpy as np
 import minijax_stage3 as stage3
 from minijax import xla
 from minijax.settings.config import Switch
-from minijax.settings.later import later
-from minijax.settings.names import counted
+from minijax.settings.names import counted, later
 from minijax.settings.number_types import (
     Implementation,
     host_words,

@@ -13,7 +13,7 @@ from minijax.runtime.partitioning import evaluate_jaxpr, evaluate_partitioned
 from minijax.runtime.places import places_of
 from minijax.runtime.program import call, compile_primitive
 from minijax.settings.config import Switch, reusable_context
-from minijax.settings.later import later
+from minijax.settings.names import later
 from minijax.settings.number_types import (
     dtype_promotion,
     library_number_types,

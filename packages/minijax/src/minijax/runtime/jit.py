@@ -46,8 +46,7 @@ from minijax.runtime.signature import (
     types_of_leaves,
 )
 from minijax.settings.config import Switch, config
-from minijax.settings.later import later
-from minijax.settings.names import PickledByName, not_given
+from minijax.settings.names import PickledByName, later, not_given
 from minijax.settings.options import disable_jit_option, require_execution, require_tracing
 from minijax.shardings.mesh import mesh_in_context
 from minijax.shardings.sharding import SingleDeviceSharding

@@ -26,7 +26,7 @@ from minijax.runtime.effects import abstract_token, result_of_type
 from minijax.runtime.lowering import lower
 from minijax.runtime.signature import Rules, leaf_types, types_in_key
 from minijax.settings.config import Switch, config
-from minijax.settings.later import later
+from minijax.settings.names import later
 from minijax.settings.number_types import settings_in_force
 from minijax.settings.options import timed
 from minijax.xla import trees

@@ -12,7 +12,7 @@ from threading import get_ident
 from types import TracebackType, UnionType
 from typing import Any, ParamSpec
 
-from minijax.settings.later import later
+from minijax.settings.names import later
 from minijax_stage2.errors import shown
 
 # Context managers that can be entered more than once, one block after another or nested.

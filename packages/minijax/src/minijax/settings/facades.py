@@ -10,8 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from minijax.settings.later import named
-from minijax.settings.names import Namespace, is_special
+from minijax.settings.names import Namespace, is_special, named
 
 
 class _Facade(ModuleType):

@@ -1,4 +1,4 @@
-"""Names listed, found and pickled; counts in messages."""
+"""Names listed, found, imported when they are first used, and pickled; counts in messages."""
 
 import copyreg
 import functools
@@ -76,6 +76,24 @@ def list_public_names(namespace: Namespace) -> None:
 
 def is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
+
+
+# Imports at the first use, above all of what a room needs of one above it.
+
+
+@functools.cache
+def named(module: str, name: str) -> Any:
+    """The value of that name in a module."""
+    return getattr(importlib.import_module(module), name)
+
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """The function of that name in a module, which is imported with the first call."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return named(module, name)(*args, **kwargs)
+
+    return call
 
 
 # Functions that a command line names: `FILE:FUNCTION` or `MODULE:FUNCTION`.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minijax.settings.config import Option, config
-from minijax.settings.later import later
+from minijax.settings.names import later
 from minijax.settings.tracers import Tracer, interpreter_of_library
 from minijax_stage2 import ShapedArray, astype, bind1, promotion, typeof
 from minijax_stage2.errors import shown

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.settings.later import named
+from minijax.settings.names import named
 from minijax_stage2 import ShapedArray, current_trace, typeof
 from minijax_stage2.errors import (
     ConcretizationTypeError,

@@ -6,9 +6,9 @@ _lazy_facade(
     globals(),
     {
         ".clients": """
-            can_read_all_arrays client default_device device_class devices fingerprint is_the_only
-            jaxlib_version module_of_clients platform platform_of process_index pytree_registry
-            use_gpus xla_flags
+            can_read_all_arrays client default_device device_class devices fingerprint import_module
+            interrupts_deferred is_the_only jaxlib_version module_of_clients platform platform_of
+            process_index pytree_registry use_gpus xla_flags
         """,
         ".coordination": "Coordination Timeouts coordination join leave process_runs",
         ".executables": """
@@ -18,7 +18,6 @@ _lazy_facade(
             serialize to_dlpack to_portable xla_computation
         """,
         ".extensions": "Partitioner TARGET register_partitioners register_routines transformations",
-        ".importing": "import_module interrupts_deferred",
         ".placement": """
             Division PartitionedExecutable Placement Tiling WHOLE buffers_here compile_partitioned
             deserialize_partitioned division_of explicit_transfers guard_threads hlo_sharding

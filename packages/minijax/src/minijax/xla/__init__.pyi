@@ -6,6 +6,8 @@ from minijax.xla.clients import default_device as default_device
 from minijax.xla.clients import device_class as device_class
 from minijax.xla.clients import devices as devices
 from minijax.xla.clients import fingerprint as fingerprint
+from minijax.xla.clients import import_module as import_module
+from minijax.xla.clients import interrupts_deferred as interrupts_deferred
 from minijax.xla.clients import is_the_only as is_the_only
 from minijax.xla.clients import jaxlib_version as jaxlib_version
 from minijax.xla.clients import module_of_clients as module_of_clients
@@ -50,8 +52,6 @@ from minijax.xla.extensions import Partitioner as Partitioner
 from minijax.xla.extensions import register_partitioners as register_partitioners
 from minijax.xla.extensions import register_routines as register_routines
 from minijax.xla.extensions import transformations as transformations
-from minijax.xla.importing import import_module as import_module
-from minijax.xla.importing import interrupts_deferred as interrupts_deferred
 from minijax.xla.placement import WHOLE as WHOLE
 from minijax.xla.placement import Division as Division
 from minijax.xla.placement import PartitionedExecutable as PartitionedExecutable

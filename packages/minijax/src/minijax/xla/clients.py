@@ -3,10 +3,11 @@
 import ctypes
 import importlib.util
 import os
+import signal
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,10 +16,40 @@ import numpy as np
 
 from minijax.errors import PlatformError
 from minijax.settings.config import Option, config
-from minijax.xla.importing import import_module
 from minijax_stage2.errors import shown
 from minijax_stage3 import backend
 from minijax_stage3.backend import Client, Device, get_backend, has_client
+
+# Imports of jaxlib that Ctrl-C does not break: an exception in the middle of its first import would
+# pass through C++ code, and end the process.
+
+
+def import_module(name: str) -> Any:
+    """The module of jaxlib called `name`."""
+    with interrupts_deferred():
+        return backend.import_module(name)
+
+
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Defer SIGINT to the end of a block.
+
+    Only the main thread is interrupted, and only if the signal handler is a Python function;
+    otherwise there is nothing to do.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[Any] = []  # the frames in which the signal arrived
+    signal.signal(signal.SIGINT, lambda _, frame: received.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if received:
+            handler(signal.SIGINT, received[0])
+
 
 # The client of XLA: its kind, devices and registries.
 

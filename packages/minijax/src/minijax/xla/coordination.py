@@ -9,8 +9,7 @@ from contextlib import suppress
 from math import ceil
 from typing import Any, NamedTuple
 
-from minijax.xla.clients import set_client_option
-from minijax.xla.importing import import_module
+from minijax.xla.clients import import_module, set_client_option
 from minijax_stage3.backend import has_client
 
 # Coordination of processes: jaxlib's service in the first process, and a client of it in each.

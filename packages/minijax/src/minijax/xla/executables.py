@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.settings.names import counted
-from minijax.xla.clients import CUDA, Options, load_plugin, options_with, platform_of
+from minijax.xla.clients import CUDA, Options, import_module, load_plugin, options_with, platform_of
 from minijax.xla.extensions import register_routines
-from minijax.xla.importing import import_module
 from minijax_stage2 import ShapedArray
 from minijax_stage3 import backend
 from minijax_stage3.backend import Buffer, Device, get_backend

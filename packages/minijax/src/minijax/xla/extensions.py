@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
-from minijax.xla.clients import CUDA, load_plugin, platform
-from minijax.xla.importing import import_module
+from minijax.xla.clients import CUDA, import_module, load_plugin, platform
 
 # Registration with XLA of functions that are compiled elsewhere.
 

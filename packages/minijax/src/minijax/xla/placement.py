@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.xla.clients import Options, options_with
+from minijax.xla.clients import Options, import_module, options_with
 from minijax.xla.coordination import coordination
 from minijax.xla.executables import (
     Calling,
@@ -18,7 +18,6 @@ from minijax.xla.executables import (
     parsed,
     remembering,
 )
-from minijax.xla.importing import import_module
 from minijax_stage2 import ShapedArray
 from minijax_stage3.backend import Buffer, Device, get, get_backend
 from minijax_stage3.errors import CompileError, ExecutionError

@@ -5,7 +5,7 @@ The primitives of these functions have their names with `_p` after them: `choles
 
 from minijax.settings.facades import lazy_facade as _lazy_facade
 from minijax.settings.facades import primitives_by as _primitives_by
-from minijax.settings.later import later as _later
+from minijax.settings.names import later as _later
 
 _lazy_facade(
     globals(),
