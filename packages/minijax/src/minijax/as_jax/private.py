@@ -310,14 +310,14 @@ def full_lower(val: Any) -> Any:
 
 
 def physical_aval(aval: Any) -> Any:
-    """The type of arrays in memory: of keys, that of their words."""
+    """The type of an array in memory; keys are stored as their words."""
     if not number_types.is_key_type(aval.dtype):
         return aval
     words = number_types.implementation_of(aval.dtype).key_shape
     return printed_type(ShapedArray((*aval.shape, *words), np.dtype(np.uint32)))
 
 
-# `jax._src.distributed`: this process among those of `distributed.initialize`.
+# `jax._src.distributed`: this process after `distributed.initialize`.
 
 
 class ThisProcess:
@@ -350,7 +350,7 @@ class ExtendedDType:
 
 
 def dtype(x: Any) -> Any:
-    """The dtype of a value or of a type; of a Python number, that of the settings."""
+    """The dtype of a value or of a type; settings give the dtype of a Python number."""
     if x is None:
         raise ValueError("dtype: None has no dtype")
     return result_type(x)

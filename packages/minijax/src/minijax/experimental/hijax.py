@@ -219,7 +219,7 @@ class HiPrim:
         raise self._lacks("vjp_bwd", "derivatives in reverse mode")
 
     def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
-        """Add cotangents to those of the arguments that are accumulators, `ValAccum`."""
+        """Add cotangents to the arguments that are accumulators, `ValAccum`."""
         raise self._lacks("transpose", "transposition")
 
     def batch(self, axis_data: AxisData, args: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:

@@ -35,7 +35,7 @@ def create_device_mesh(
         allow_split_physical_axes: ignored: it is about TPUs.
 
     Raises:
-        ValueError: the number of devices is not that of the places in the array.
+        ValueError: the number of devices is not the number of places in the array.
         TypeError: `mesh_shape` holds something else than ints.
 
     >>> devices = create_device_mesh((1, 1), minijax.devices()[:1])

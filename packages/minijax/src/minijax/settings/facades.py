@@ -108,7 +108,7 @@ def make_module(
     """Return a facade that has no file; the package that it is in calls this.
 
     Arguments:
-        name: its name, with that of its package.
+        name: its full name, such as "minijax.extend.random".
         doc: its docstring.
         rooms: as for `lazy_facade`.
         otherwise: as for `lazy_facade`.
