@@ -2,8 +2,6 @@
 
 from enum import Enum
 
-# Kinds of memory.
-
 
 class Space(Enum):
     """A memory of a device: its own, or that of its host.

@@ -18,8 +18,6 @@ from minijax.tree_util import tree_structure as structure
 from minijax.tree_util import tree_transpose as transpose
 from minijax.tree_util import tree_unflatten as unflatten
 
-# Pytrees, by the short names of `jax.tree`.
-
 
 def static(**kwargs: Any) -> Any:
     """A field of a dataclass that is part of the structure; the others are children.

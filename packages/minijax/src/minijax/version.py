@@ -2,9 +2,6 @@
 
 from typing import Any
 
-# The version of the library, that of the installed distribution.
-
-
 _stand_in: str | None = None
 
 
@@ -29,10 +26,8 @@ def version_to_show() -> str | None:
     return _stand_in or installed_version()
 
 
-# The version of the library, that of the installed distribution.
-#
-# `__version__` is a string, and `__version_info__` its numbers. A library that runs from its
-# sources has none, and raises AttributeError.
+# Attributes: `__version__`, a string, and `__version_info__`, its numbers. A library that runs from
+# its sources has neither, and raises AttributeError.
 
 
 def __getattr__(name: str) -> Any:

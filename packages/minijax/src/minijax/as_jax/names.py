@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-# Modules of JAX that are not here: they can be imported, and say so where they are used.
+# Modules of JAX that are absent here can be imported, and raise an error where they are used.
 
 
 @functools.cache

@@ -516,7 +516,7 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
     return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 
 
-# States as pytrees that can be written down.
+# States as pytrees of arrays, for checkpoints.
 
 
 class JoinPoint:

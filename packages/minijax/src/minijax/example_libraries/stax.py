@@ -542,7 +542,7 @@ def BatchNorm(
     return init_fun, apply_fun
 
 
-# Layers without parameters: functions of each number, `Flatten`, `Dropout`.
+# Layers without parameters: elementwise functions, `Flatten`, `Dropout`.
 
 
 def keep_shape(rng: Any, input_shape: Any) -> tuple[Any, Any]:

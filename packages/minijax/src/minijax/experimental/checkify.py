@@ -374,7 +374,7 @@ declare_program(
 )
 
 
-# `checkify`: an interpreter that looks at each operation, and keeps the first error.
+# `checkify`: an interpreter that checks each operation, and keeps the first error.
 
 
 Categories = frozenset[ErrorCategory]
@@ -535,7 +535,7 @@ def checkify(
     return checked
 
 
-# Failures of single operations: a result that is no number, a division by zero, an index.
+# Failures of single operations: NaN, a division by zero, an index out of bounds.
 
 
 Args = Sequence[Any]
@@ -671,7 +671,7 @@ for _checking_primitive in (
     check_rules[_checking_primitive] = partial(_scatter, _checking_primitive)
 
 
-# Errors in primitives that hold programs: each returns the first error of its program.
+# Errors in higher-order primitives: each returns the first error of its program.
 
 
 def _call(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:

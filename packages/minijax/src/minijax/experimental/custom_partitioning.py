@@ -301,7 +301,7 @@ def as_rule(rule: Any) -> SdyShardingRule:
     raise ValueError(f"sharding_rule: expected an SdyShardingRule or a string, found {shown(rule)}")
 
 
-# Functions that say themselves how they are divided among devices.
+# Functions that define their own partitioning.
 
 
 custom_partitioning_p = Primitive("custom_partitioning", higher_order=True)

@@ -405,7 +405,7 @@ def _dump(closed: ClosedJaxpr, **_: Any) -> SourceMapDump:
 register_pass(Pass("jaxpr", _compile, _dump))
 
 
-# The source map of a program in MLIR, whose operations say where they come from.
+# The source map of a program in MLIR, from the locations of its operations.
 
 
 class Location(NamedTuple):

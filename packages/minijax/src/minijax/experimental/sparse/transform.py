@@ -65,7 +65,7 @@ from minijax_stage3.staging import trace_to_jaxpr
 
 # `sparsify`: an interpreter of primitives whose operands are sparse arrays.
 #
-# Its tracers look like dense arrays to the function. The rules are in `rules.py`.
+# Its tracers look like dense arrays to the function.
 
 
 # `rule(*operands, **params) -> results`, of arrays of which at least one is sparse: of operands
@@ -524,7 +524,7 @@ bcsr_rules[_named("concatenate")] = _of_list(bcsr_concatenate)
 bcsr_rules[_named("dot_general")] = _by(bcsr_dot_general)
 
 
-# Primitives that hold programs.
+# Higher-order primitives.
 
 
 @cached_by_jaxpr
