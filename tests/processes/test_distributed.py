@@ -96,10 +96,10 @@ for attempt in (
         print(str(error).splitlines()[0])
 """
 OF_ERRORS = [
-    r"f32\[4@x\] is divided among 4 devices, of which this process has 2, so its numbers cannot",
+    r"f32\[4@x\] is sharded over 4 devices, and this process has 2, so its numbers cannot",
     "put x: the value differs from that of process",
     "put x: the value differs from that of process",
-    "in_shardings divides argument x among processes, and it is a ndarray, which each process has",
+    "in_shardings shards argument x over processes, and it is a ndarray, which is local to each",
     "axis 0 of local_data must have size 2, the 2 parts of 1 that this process has of an array of",
     "incompatible devices for `add`",
     r"can only be moved to a sharding of these, in this order, found \[2048\]",

@@ -361,7 +361,7 @@ def test_the_device_of_a_jitted_function():
         ({"backend": "abacus"}, "Unknown backend 'abacus', there are no devices"),
         ({"device": "tpu"}, "Unknown backend 'tpu', there are no devices"),
         ({"device": 3}, "device must be None or"),
-        ({"device": device, "backend": "cpu"}, "backend is given, and so is device"),
+        ({"device": device, "backend": "cpu"}, "pass either backend or device"),
         ({"in_shardings": 1}, "in_shardings must be a device, a Sharding"),
         ({"out_shardings": {"a": "x"}}, "out_shardings must be a device, a Sharding"),
     ):

@@ -1,7 +1,7 @@
-"""Agreement of processes: that all run the same program, and put the same values on their devices.
+"""Checks that all processes run the same programs and put the same values on their devices.
 
 XLA would not notice: processes that launch different programs wait for each other for a long time,
-or take each other's numbers for their own.
+or mistake each other's numbers for their own.
 """
 
 import hashlib
@@ -27,10 +27,10 @@ def processes_of(devices: Sequence[Device]) -> list[int]:
 
 
 class SharedProgram:
-    """A program that several processes run together, and in which they wait for each other.
+    """A program of several processes, which wait for each other in it.
 
     Arguments:
-        devices: those that it runs on.
+        devices: its devices.
         described: its name and the types of its arguments.
         text: the program.
         sizes: the numbers of elements of its results.
@@ -45,17 +45,17 @@ class SharedProgram:
         sizes: Sequence[int],
     ):
         self.joined = joined
-        self.watched = sizes.index(min(sizes)) if sizes else None  # a small result, which is kept
+        self.watched = sizes.index(min(sizes)) if sizes else None  # the smallest
         self.processes = processes_of(devices)
         self.described = described
         numbers = str([device.id for device in devices])
         self.key = hashlib.blake2b((numbers + text).encode(), digest_size=16).hexdigest()
 
     def meet(self) -> None:
-        """Wait until all processes are to run the program for the first time.
+        """Wait until all processes reach the first launch of the program.
 
         Raises:
-            RuntimeError: a process is to do something else, has ended, or does not come in time.
+            RuntimeError: a process does something else, has ended, or does not arrive in time.
         """
         source = user_source()
         where = "" if source is None else f" at {source}"
@@ -70,7 +70,7 @@ class SharedProgram:
         count, history = launches.history.get(group, (0, 0))
         launches.history[group] = count + 1, (31 * history + int(self.key[:8], 16)) % 2**61
         launch = _Launch(self, number)
-        _ = launches.current  # drops those that are over
+        _ = launches.current  # drops finished ones
         launches.begun.append(launch)
         try:
             results = execute(buffers)
@@ -85,8 +85,8 @@ class SharedProgram:
 class _Launch:
     """A launch of a program, by its number.
 
-    With several devices, the call that launches a program returns before the results are computed,
-    and the process waits wherever it first needs one.
+    On several devices, the call that launches a program returns before the results are computed,
+    and the process waits where it first needs one.
     """
 
     def __init__(self, program: SharedProgram, number: int):
@@ -100,7 +100,7 @@ class _Launch:
             return self.has_returned
         try:
             return xla.is_ready(self.result)
-        except RuntimeError:  # it was deleted meanwhile
+        except RuntimeError:  # deleted in the meantime
             return True
 
 
@@ -108,9 +108,9 @@ class _Launches:
     """The launches of shared programs by this process.
 
     Attributes:
-        begun: those that were not over when last looked at, in their order.
+        begun: launches not known to have finished, in order.
         numbers: how often each program was launched, by its key.
-        history: by group of processes, the number of launches, and a hash of their order.
+        history: for each group of processes, the number of launches, and a hash of their order.
     """
 
     def __init__(self) -> None:
@@ -120,8 +120,8 @@ class _Launches:
 
     @property
     def current(self) -> _Launch | None:
-        """The first one that is not over, for which this process waits, or will."""
-        with suppress(IndexError, ValueError):  # another thread drops them, too
+        """The first unfinished launch, which this process waits for, or will."""
+        with suppress(IndexError, ValueError):  # another thread may drop them, too
             while (first := self.begun[0]).is_over:
                 self.begun.remove(first)
             return first
@@ -138,7 +138,7 @@ launches = _Launches()
 def shared_program(
     devices: Sequence[Device], described: str, text: str, sizes: Sequence[int]
 ) -> SharedProgram | None:
-    """The program as one of several processes, or None if it has the devices of one."""
+    """The program as a shared one, or None if all its devices belong to one process."""
     joined = xla.coordination()
     if joined is None or len(processes_of(devices)) == 1:
         return None
@@ -148,18 +148,18 @@ def shared_program(
 class Watch:
     """Compares a launch that takes long with what other processes wait for.
 
-    Used by another thread than the one that launches.
+    Used by a thread of its own, not by the one that launches.
     """
 
     def __init__(self, joined: xla.Coordination):
         self.joined = joined
         self.key = f"running/{joined.index}"
-        self.looks = 0  # at the launch that runs
+        self.looks = 0  # at the running launch
         self.launch: _Launch | None = None
         self.others = _Waiting()
 
     def conflict(self) -> str | None:
-        """Why the launch that this process waits for will not end, if that is known."""
+        """The reason why the launch that this process waits for will not end, if known."""
         joined, launch = self.joined, launches.current
         if launch is None or launch is not self.launch:
             if self.looks:
@@ -194,10 +194,10 @@ class Watch:
 
 
 class _Waiting:
-    """Finds the processes that wait for others, and do not go on from look to look."""
+    """Finds processes that wait for others and make no progress between checks."""
 
     def __init__(self) -> None:
-        self.first: dict[int, Any] = {}  # the first record of a launch that runs, by process
+        self.first: dict[int, Any] = {}  # by process, the first record of its running launch
 
     def now(self, joined: xla.Coordination) -> dict[int, Any]:
         """The records of the processes that wait, by number."""
@@ -218,7 +218,7 @@ class _Waiting:
 def _reason(
     joined: xla.Coordination, index: int, done: Mapping[int, str], waiting: Mapping[int, Any]
 ) -> str | None:
-    """Why a process will not come, if it is done, or waits for something that is not to be."""
+    """The reason why a process will not come: it has finished, or waits for something else."""
     if index in done:
         return f"{joined.described(index)} is done"
     other = waiting.get(index)
@@ -228,7 +228,7 @@ def _reason(
 
 
 def _is_done_here(joined: xla.Coordination, other: Any) -> bool:
-    """Return True if this process has done its part of what another one waits for."""
+    """Return True if this process has done its part of the launch that another one waits for."""
     if "number" in other:
         return launches.numbers.get(other["key"], 0) >= int(other["number"])
     return joined.index in joined.of_processes(other["key"])
@@ -270,16 +270,16 @@ def require_same_value(devices: Sequence[Device], described: str, x: np.ndarray[
     digest = hashlib.blake2b(np.ascontiguousarray(x).tobytes(), digest_size=16).hexdigest()
     mine = f"{x.dtype}{list(x.shape)} {digest}"
     texts = _meet(joined, processes, f"value/{group}/{number}", mine, described)
-    if number:  # which all have seen
+    if number:
         joined.delete(f"value/{group}/{number - 1}/{joined.index}")
     for index, text in texts.items():
         if text != mine:
             theirs = text.split()[0]
-            what = f"a {mine.split()[0]}" + (f", theirs a {theirs}" if theirs not in mine else "")
+            found = f"a {mine.split()[0]}" + (f", theirs a {theirs}" if theirs not in mine else "")
             raise ValueError(
                 f"{described}: the value differs from that of {joined.described(index)}, and all "
-                f"processes must give the same; this is {what}. Of different values for the parts, "
-                "make_array_from_process_local_data makes one array."
+                f"processes must pass the same; this is {found}. For an array of different parts, "
+                "use make_array_from_process_local_data."
             )
 
 
@@ -289,7 +289,7 @@ _numbers: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 def _meet(
     joined: xla.Coordination, processes: Sequence[int], key: str, text: str, purpose: str
 ) -> dict[int, str]:
-    """Publish a text, and wait for those of the other processes; return all of them."""
+    """Publish a text, and wait for the other processes' texts; return all of them."""
     seconds = joined.timeouts.initialization
     end = time.monotonic() + seconds
     joined.set(f"{key}/{joined.index}", text)
@@ -308,7 +308,7 @@ def _meet(
     try:
         while missing:
             joined.get(f"{key}/{missing[0]}", pause)
-            # Read before the texts: a process may be done because it has found them all.
+            # Read before the texts: a process may have finished because it has found them all.
             done, waits = joined.of_processes("done"), others.now(joined)
             found = joined.of_processes(key)
             missing = [index for index in processes if index not in found]
@@ -320,7 +320,7 @@ def _meet(
                 obstacle = "; ".join(joined.losses()) or None
             if obstacle is None and time.monotonic() > end:
                 names = ", ".join(map(joined.described, missing))
-                obstacle = f"{names} did not come to do the same in {seconds} s"
+                obstacle = f"{names} did not arrive within {seconds} s"
             if obstacle is not None:
                 raise RuntimeError(
                     f"process {joined.index} is to {purpose}, which needs all processes, and "

@@ -1,4 +1,4 @@
-"""The Array of the full library, and how numbers become one."""
+"""The Array of the full library, and conversion of numbers to it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from minijax.numpy.at import _IndexUpdateHelper
 
 
-# The interpreter that is running: does it trace, or only evaluate?
+# The current interpreter: tracing, or only evaluation?
 
 
 def is_evaluating() -> bool:
@@ -63,13 +63,13 @@ _EVALUATORS = EvalTrace, EvalInterpreter
 
 # The Array of the full library: stage 3's, with everything else that real programs need.
 #
-# It can be copied, pickled, read by other libraries without a copy, waited for and deleted.
+# It can be copied, pickled, shared with other libraries without a copy, waited for and deleted.
 #
-# Arrays on one device and on several are of one class. Most lie on the default device, where
-# nobody put them on purpose; what sets the others apart is their `call_key`.
+# Arrays on one device and on several have one class. Most are uncommitted, on the default device;
+# the others differ from them in their `call_key`.
 
 
-# Methods of arrays and tracers that the library itself calls.
+# Methods of arrays and tracers that only the library calls.
 _INTERNAL = frozenset(
     (
         "buffer",
@@ -84,7 +84,7 @@ _INTERNAL = frozenset(
 
 
 def public_names_of(x: Any) -> list[str]:
-    """The names that `dir` lists of an array or tracer: those that users' programs may use."""
+    """The names that `dir` lists for an array or tracer: its public attributes."""
     public = frozenset(dir(Array)) - _INTERNAL
     return [name for name in object.__dir__(x) if name in public or name.startswith("_")]
 
@@ -108,8 +108,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
     All results of this library are of this class. `isinstance(x, Array)` is true for tracers, too,
     which stand for Arrays in a transformed function.
 
-    Once it is deleted, by `delete` or as a donated argument, any use of its numbers raises
-    RuntimeError.
+    Once it is deleted, by `delete` or by donation, any use of its numbers raises RuntimeError.
 
     >>> import minijax.numpy as jnp
     >>> x = jnp.arange(3, dtype=jnp.int8)
@@ -148,7 +147,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
                 f"{self.aval} holds random keys, which are not numbers; random.key_data(x) gives "
                 "the words that they are made of"
             )
-        if not self.is_placed or self.aval.dtype == float0:  # which has no bits
+        if not self.is_placed or self.aval.dtype == float0:  # float0 has no bits
             return super().numpy()
         try:
             return self._host
@@ -186,7 +185,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def weak_type(self) -> bool:
-        """True if the dtype gives way to that of other operands, as a Python number's does."""
+        """True if promotion prefers the dtypes of other operands, as for a Python number."""
         return self.aval.weak_type
 
     @property
@@ -201,7 +200,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def sharding(self) -> Sharding:
-        """The devices that hold the array, and the part of it on each."""
+        """The devices of the array, and the part of it on each."""
         return sharding_of(xla.placement_of(self.buffer))
 
     @property
@@ -211,7 +210,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def device(self) -> Any:
-        """The device that holds the array; its sharding, where several do."""
+        """The device that holds the array, or its sharding if there are several."""
         sharding = self.sharding
         return sharding.device_tuple[0] if sharding.num_devices == 1 else sharding
 
@@ -221,7 +220,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     @property
     def is_placed(self) -> bool:
-        """False if the array lies on the default device, and nobody put it there on purpose."""
+        """False if the array is uncommitted and on the default device."""
         return self.call_key is not self.aval
 
     @property
@@ -254,13 +253,13 @@ class Array(stage3.Array, metaclass=_ArrayType):
             return self._shards
         except AttributeError:  # not asked for yet
             shards = _shards_here(self)
-            if self.is_placed:  # otherwise they would hinder the donation of the only buffer
+            if self.is_placed:  # otherwise they would prevent the donation of the only buffer
                 self._shards = shards
             return shards
 
     @property
     def global_shards(self) -> list[Shard]:
-        """The parts of the array on all its devices; those of other processes have no data."""
+        """The parts of the array on all its devices; parts in other processes have no data."""
         here = {shard.device: shard for shard in self.addressable_shards}
         places = _places_of_shards(self.sharding, self.shape)
         return [here.get(place[0]) or Shard(*place, None, None) for place in places]
@@ -274,7 +273,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
                 f"0; found {index!r}"
             )
         part = self if self.sharding.num_devices == 1 else shards[index].data
-        assert part is not None  # for it is here
+        assert part is not None  # it belongs to this process
         return part
 
     def block_until_ready(self) -> Array:
@@ -297,7 +296,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
     def copy(self) -> Array:
         """An array of the same numbers and sharding in new memory."""
         if type(self.call_key) is not Placed:
-            numbers = backend.get(self.buffer)  # a view that ends here, and hinders no donation
+            numbers = backend.get(self.buffer)  # a temporary view, which prevents no donation
             return Array(new_buffer(numbers, self.aval), self.aval)
         _, where, committed = self.call_key
         parts = [part.copy() for part in parts_here(self)]
@@ -332,17 +331,17 @@ class Array(stage3.Array, metaclass=_ArrayType):
                 delattr(self, name)
 
     def let_go_of_buffer(self, reason: object) -> None:
-        """As `delete_because`, for an array of which only the buffer is there."""
+        """As `delete_because`, for an array that has only a buffer."""
         self._deleted = reason
         try:  # noqa: SIM105  # the context that suppresses an error takes longer than the rest
             del self.buffer
         except AttributeError:  # another thread was faster
             pass
 
-    if not TYPE_CHECKING:  # for which every attribute would exist
+    if not TYPE_CHECKING:  # type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error: a live array finds every attribute before this is called."""
+            """Raise an error: on a live array, every attribute is found before this is called."""
             if name == "buffer" and hasattr(self, "_deleted"):
                 raise RuntimeError(
                     f"the array {self.aval} was {self._deleted}, so its numbers are gone. Where "
@@ -357,7 +356,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         return public_names_of(self)
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the numbers, of an array on one device; other code may read there."""
+        """The address of the numbers of an array on one device, for other code to read."""
         return self.buffer.unsafe_buffer_pointer()
 
     def __dlpack__(
@@ -632,11 +631,11 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
 
 class Placed(NamedTuple):
-    """The part of an Array that lies elsewhere, or is committed, in the key of a call.
+    """The part in the key of a call for an Array that is committed, or not on the default device.
 
     Attributes:
         aval: its type.
-        placement: the devices that hold it, and the part of it on each.
+        placement: the devices that hold it, and the part on each.
         committed: whether the user chose them, so that programs run there.
     """
 
@@ -645,14 +644,14 @@ class Placed(NamedTuple):
     committed: bool = True
 
     def array(self, buffer: backend.Buffer) -> Array:
-        """The Array of a buffer that lies there."""
+        """An Array with this placement, from its buffer."""
         x = Array(buffer, self.aval)
         x.call_key = self
         return x
 
 
 def placed(buffer: backend.Buffer, aval: ShapedArray, committed: bool = True) -> Array:
-    """An Array that lies where its buffer does."""
+    """An Array placed where its buffer is."""
     return _placed(aval, xla.placement_of(buffer), committed).array(buffer)
 
 
@@ -660,7 +659,7 @@ _placed = lru_cache(maxsize=4096)(Placed)  # keys of calls are mostly compared b
 
 
 def some_placed(values: Sequence[Any]) -> bool:
-    """Return True if some of these are Arrays that do not simply lie on the default device."""
+    """Return True if some of these are committed Arrays, or not on the default device."""
     for x in values:  # noqa: SIM110  # `any` takes longer, and eager operations ask
         if type(x) is Array and x.call_key is not x.aval:
             return True
@@ -681,7 +680,7 @@ def buffer_here(x: Any, aval: ShapedArray) -> backend.Buffer:
     return to_buffer(x, aval)
 
 
-# What functions of arrays take.
+# Reading and placing numbers.
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 
 
@@ -696,7 +695,7 @@ def _is_shown(x: Array) -> bool:
 
 
 def read(x: Array) -> np.ndarray[Any, Any]:
-    """The numbers of an array on any devices, as the device has them.
+    """The numbers of an array on any devices, in the device's representation.
 
     Raises:
         RuntimeError: some are only in other processes.
@@ -704,7 +703,7 @@ def read(x: Array) -> np.ndarray[Any, Any]:
     if not is_readable(x):
         sharding = x.sharding
         raise RuntimeError(
-            f"{x.aval} is divided among {sharding.num_devices} devices, of which this process has "
+            f"{x.aval} is sharded over {sharding.num_devices} devices, and this process has "
             f"{len(sharding.addressable_devices)}, so its numbers cannot be read here. "
             "minijax.experimental.multihost_utils.process_allgather(x, tiled=True) gives them to "
             "all processes; x.addressable_shards has the parts of this one"
@@ -745,14 +744,14 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
     parts = [x[index] for index in indices] if x.ndim else [x] * len(indices)
-    if _repeats_parts(sharding, aval.shape) or 0 in x.strides:  # as where it is broadcast
+    if _repeats_parts(sharding, aval.shape) or 0 in x.strides:  # broadcast arrays
         parts = [part.copy() for part in parts]  # jaxlib takes none that share memory
     return wanted.array(xla.put_parts(on_device, where, parts, committed))
 
 
 @lru_cache(maxsize=4096)
 def _repeats_parts(sharding: Sharding, shape: Shape) -> bool:
-    """Return True if parts of an array on devices of this process begin at one address."""
+    """Return True if the parts of an array on two devices of this process begin at one address."""
     indices = sharding.indices_here(shape)
     begins = {tuple([each.start or 0 for each in index]) for index in indices}
     return len(begins) < len(indices) or 0 in shape
@@ -787,8 +786,8 @@ class Shard:
         device: the device.
         index: the slices of the array that make the part.
         replica_id: its number among the devices that hold the same part.
-        data: the part, as an Array on that device, in the memory of the array; None if the device
-            is another process's.
+        data: the part, as an Array on that device in the array's memory; None if the device
+            belongs to another process.
 
     >>> (shard,) = jnp.arange(3).addressable_shards
     >>> shard.index, shard.data
@@ -811,7 +810,7 @@ class Shard:
 
     @property
     def data(self) -> Array | None:
-        """The part, as an Array on its device; None if that is another process's."""
+        """The part, as an Array on its device; None if the device belongs to another process."""
         if self._data is None and self._part is not None and self._aval is not None:
             self._data = _on_one_device(self._part, self._aval, self.device)
             self._part = None
@@ -825,7 +824,7 @@ class Shard:
 
 
 def _on_one_device(buffer: backend.Buffer, aval: ShapedArray, device: Any) -> Array:
-    """A buffer on one device as an Array that says so, without a copy."""
+    """A buffer on one device as an Array with that placement, without a copy."""
     where = _only_placement(device, aval.ndim)
     return placed(xla.with_placement(buffer, device_type(aval), where), aval)
 
@@ -836,7 +835,7 @@ def _only_placement(device: Any, ndim: int) -> xla.Placement:
 
 
 def _shards_here(x: Array) -> list[Shard]:
-    """The parts of an Array on the devices of this process, which do not hold the array itself."""
+    """The parts of an Array on the devices of this process, without references to the array."""
     places = _places_of_shards(x.sharding, x.shape)
     parts = [x.buffer] if len(places) == 1 else xla.buffers_here(x.buffer)
     shape = x.sharding.shard_shape(x.shape)
@@ -853,7 +852,7 @@ def _places_here(sharding: Sharding, shape: Shape) -> list[tuple[Any, Index, int
 
 @lru_cache(maxsize=4096)
 def _places_of_shards(sharding: Sharding, shape: Shape) -> list[tuple[Any, Index, int]]:
-    """Device, index and number among equal ones for each part of an array."""
+    """Device, index, and number among equal parts, for each part of an array."""
     seen: dict[Any, int] = {}
     found = []
     for device, index in sharding.devices_indices_map(shape).items():
@@ -864,7 +863,7 @@ def _places_of_shards(sharding: Sharding, shape: Shape) -> list[tuple[Any, Index
 
 
 def from_numpy(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
-    """An Array of these numbers; called in unpickling."""
+    """An Array of these numbers; called by unpickling."""
     aval = ShapedArray(x.shape, x.dtype, weak_type)
     return Array(new_buffer(x, aval), aval)
 
@@ -876,7 +875,7 @@ def _keys_from_numpy(x: np.ndarray[Any, Any], implementation: Implementation) ->
 
 
 def in_own_memory(x: Any) -> Any:
-    """A copy of a concrete Array, which a donation of `x` leaves; what is traced is nobody's."""
+    """A copy of a concrete Array, which survives a donation of `x`; a tracer itself."""
     return x.copy() if isinstance(x, Array) and is_evaluating() else x
 
 
@@ -884,7 +883,7 @@ def array(x: Any, dtype: Any = None) -> Any:
     """Copy numbers to the default device; `stage3.array`, for this library's Arrays."""
     if isinstance(x, list | tuple):
         x = _numbers_in(x, dtype)
-    if dtype is not None and type(x) is int:  # may not fit in a signed dtype
+    if dtype is not None and type(x) is int:  # may not fit into a signed dtype
         x = np.asarray(x, dialect().dtype_of("array", dtype))
     out = of_library(stage3.array(x, dtype))
     if out is not x and Switch.used and type(out) is Array and not out.is_placed:
@@ -913,7 +912,7 @@ def _numbers_in(nested: Any, dtype: Any) -> np.ndarray[Any, Any]:
         raise type(error)(f"array: {error}; give a dtype that holds all the numbers") from None
 
 
-# Conversion of numbers and numpy arrays to Arrays as they enter or leave this library.
+# Conversion of numbers and numpy arrays to Arrays at the boundary of the library.
 
 
 _NUMBERS = (*python_scalars, np.ndarray, np.generic)
@@ -942,7 +941,7 @@ def to_array(x: Any) -> Any:
 
 
 def tree_to_arrays(tree: Any) -> Any:
-    """The tree with each leaf that is a number or a numpy array as an Array."""
+    """The tree with its numbers and numpy arrays converted to Arrays."""
     return tree_map(to_array, tree)
 
 
@@ -957,7 +956,7 @@ def type_of(x: Any) -> ShapedArray:
 
 
 def given_type(x: Any) -> ShapedArray | None:
-    """The type `x`, if it is not a value: a type of this library, or with a shape and a dtype."""
+    """The type that `x` is, or None for a value: a type of this library, or a shape and a dtype."""
     if hasattr(x, "to_aval"):
         return x.to_aval()
     if isinstance(x, ShapedArray):
@@ -977,14 +976,14 @@ def require_no_out(name: str, out: None) -> None:
 
 
 def converts_itself(x: Any) -> bool:
-    """Return True if the class of `x` says itself how its objects become arrays."""
+    """Return True if the class of `x` defines its own conversion to arrays."""
     return hasattr(type(x), "__jax_array__")
 
 
 def with_own_conversions(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments, with the array of each that converts itself, also in lists and tuples."""
+    """Arguments with those that convert themselves converted, also in lists and tuples."""
     given = (*args, *kwargs.values()) if kwargs else args
     classes = [cls for x in given for cls in (map(type, x) if type(x) in _ROWS else (type(x),))]
     if not [cls for cls in classes if hasattr(cls, "__jax_array__")]:

@@ -1,9 +1,8 @@
 """The compile cache on disk: programs compiled in one process are loaded by the next.
 
 Loading takes a fraction of the time of compiling. A file holds one program; its name is a hash of
-everything that affects the compiled code. Nothing here may stop a program that would run without
-the cache: if an entry cannot be read, the program is compiled; if it cannot be written, it is not
-kept.
+everything that affects the compiled code. A failure here must not stop a program that would run
+without the cache: an unreadable entry is compiled again, an unwritable one is not stored.
 
 A file holds machine code, so anyone who can write to the directory can do whatever you can. So a
 directory that belongs to another user, or that others may write to, is not used.
@@ -32,15 +31,15 @@ _FORMAT = b"minijax compiled program 1\n"
 _SUFFIX = ".minijax"
 _DIGEST_SIZE = 32
 
-# A location at the end of a line, as lowering writes it. A location inside a string would have
-# the string's quotation mark after it, so no more is matched than what is meant.
-# What somebody calls the place, in front of it, is kept, for the program that is loaded shows it.
+# A location at the end of a line, as lowering writes it. A location inside a string would have the
+# string's quotation mark after it, so no more is matched than what is meant. A name in front of the
+# location is kept, since the loaded program shows it.
 _LOCATION = re.compile(r' loc\((?:unknown|(?:("[^"\n]*")\()?"[^"\n]*":\d+:\d+\)?)\)$', re.MULTILINE)
 
-# Those that come from the disk, which XLA cannot serialize once more.
+# Programs loaded from disk, which XLA cannot serialize again.
 loaded_executables: "WeakSet[Executable]" = WeakSet()
 
-_warned: set[str] = set()  # directories, about which the user has been told what is wrong
+_warned: set[str] = set()  # directories with a problem that was reported
 _sizes: dict[str, int] = {}  # directory -> bytes in it when last counted, and written since
 
 
@@ -55,7 +54,7 @@ def load_or_keep(
     compile: Callable[[], Compiled],
     load: Callable[[bytes], Compiled],
 ) -> Compiled:
-    """The program from the cache, or compiled and put there."""
+    """The program from the cache, or compiled and stored there."""
     directory = _directory()
     if directory is None or not _is_cacheable(text, options):
         return compile()
@@ -87,9 +86,9 @@ def cache_key(text: str, options: Mapping[str, Any], devices: Sequence[Device] =
     """A hash of everything that affects the result of compiling a program.
 
     Source locations are left out: they change with every line inserted above, and do not affect the
-    result. The devices, in their order, are those that a partitioned program runs on.
+    result. The order of a partitioned program's devices matters.
     """
-    import hashlib  # late, for it takes milliseconds
+    import hashlib  # late: importing it takes milliseconds
 
     numbers = " ".join([str(device.id) for device in devices])
     machine = (
@@ -119,7 +118,7 @@ def _machine() -> tuple[str, ...]:
         threads = len(os.sched_getaffinity(0))
     except AttributeError:  # not on this operating system
         threads = os.cpu_count() or 1
-    # XLA divides the work of a program among so many threads, or as many as these say.
+    # XLA compiles for this number of threads, or the one in these variables.
     chosen = os.environ.get("PJRT_NPROC"), os.environ.get("NPROC")
     names = ("vendor", "model", "stepping", "flags", "Features", "CPU ")
     try:
@@ -166,8 +165,8 @@ def _directory() -> str | None:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Return True if nobody else can have written to a file or directory."""
-    if os.name == "nt":  # these bits say nothing there; a user's directories are the user's own
+    """Return True if no other user can write to a file or directory."""
+    if os.name == "nt":  # no such bits on Windows, where a user's directories are private
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
@@ -178,7 +177,7 @@ def _read(file: str, key: str) -> bytes | None:
 
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        with open(os.open(file, flags), "rb") as entry:  # without waiting, were it a pipe
+        with open(os.open(file, flags), "rb") as entry:  # nonblocking, in case it is a pipe
             status = os.fstat(entry.fileno())
             if not (stat.S_ISREG(status.st_mode) and _is_private(status)):
                 return None
@@ -188,8 +187,8 @@ def _read(file: str, key: str) -> bytes | None:
     packed = content[len(_FORMAT) + _DIGEST_SIZE :]
     if not packed or not content.startswith(_FORMAT + _digest(key, packed)):
         return None
-    with contextlib.suppress(OSError):  # where nothing can be written, nothing is deleted either
-        os.utime(file)  # what was used last is deleted last
+    with contextlib.suppress(OSError):  # in a read-only directory, nothing is deleted either
+        os.utime(file)  # the least recently used is deleted first
     try:
         return zlib.decompress(packed)
     except zlib.error:
@@ -214,10 +213,10 @@ def _write(directory: str, file: str, key: str, data: bytes) -> None:
         except BaseException:
             _remove(temporary)
             raise
-    except FileNotFoundError:  # somebody is emptying the directory
+    except FileNotFoundError:  # another process is emptying the directory
         pass
     except OSError as error:
-        if not os.path.exists(file):  # else somebody was faster
+        if not os.path.exists(file):  # otherwise another process was faster
             _warn_unless_default(directory, f"cannot be written to ({error})")
 
 
@@ -231,7 +230,7 @@ def _make_room(directory: str, needed: int) -> bool:
     """Delete the least recently used entries if space runs out; return whether there is enough now.
 
     The directory is scanned when a process first writes to it, and when it seems full. A tenth is
-    then left free, so that it is not scanned again at once.
+    then left free, so that the next scan is not due at once.
     """
     limit: int = config.compilation_cache_max_size
     if limit < 0:
@@ -278,7 +277,7 @@ def _warn(directory: str, problem: str) -> None:
 
 
 def _warn_unless_default(directory: str, problem: str) -> None:
-    """A default directory may be missing: then programs only start later."""
+    """Warn unless it is the default directory: without that one, programs only start later."""
     if directory != config.option("compilation_cache_dir").default:
         _warn(directory, problem)
 

@@ -1,7 +1,7 @@
-"""The extension module that makes calls, built from `compiled_calls.pyx` as minijax is installed.
+"""The extension module for calls, built from `compiled_calls.pyx` when minijax is installed.
 
-It is used where it is there, and was built from the source that lies beside this file. The
-environment variable MINIJAX_COMPILED=0 leaves it aside.
+It is used if it exists and was built from the source beside this file. The environment variable
+MINIJAX_COMPILED=0 disables it.
 """
 
 import importlib
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).with_suffix(".pyx")
 
 
 def find() -> tuple[Any, str]:
-    """The module, or None, and a few words about it."""
+    """The module, or None, with a description for `print_environment_info`."""
     if os.environ.get("MINIJAX_COMPILED") == "0":
         return None, "off, by MINIJAX_COMPILED=0"
     try:

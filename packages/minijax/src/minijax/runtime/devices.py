@@ -20,14 +20,14 @@ from minijax.xla.clients import set_client_option
 from minijax.xla.trees import fast_flatten
 from minijax_stage2 import tree_leaves, tree_map
 
-# Devices of this process and of others, and reading arrays from them.
+# Devices of this process and of others.
 
 
 Tree = TypeVar("Tree")
 
 
 class _ClientOption(Option):
-    """A setting of XLA's client, of which there is one per process."""
+    """A setting of XLA's client, which each process has once."""
 
     def __init__(self, name: str, kind: type, default: Any, doc: str, argument: str):
         super().__init__(name, kind, default, f"{doc} To be chosen before the first array is made.")
@@ -72,7 +72,7 @@ for _option in (
         "num_cpu_devices",
         int,
         -1,
-        "The number of devices that the CPU is divided into; -1: one, or what XLA_FLAGS says.",
+        "The number of virtual devices of the CPU; -1: one, or the number in XLA_FLAGS.",
         argument="num_devices",
     ),
 ):
@@ -103,7 +103,7 @@ def devices(backend: str | None = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of this process, or of the one with the given number.
+    """The devices of this process, or of another one.
 
     Arguments:
         process_index: the number of a process; by default this one's.
@@ -135,8 +135,7 @@ def local_devices(
 def default_device(new_val: Device | str | None) -> Iterator[None]:
     """Set `config.default_device` for the block of a `with`, in this thread only.
 
-    Programs whose arguments do not say where they run, because nobody put them there on purpose,
-    run on that device, and so do their results lie there.
+    Programs whose arguments are all uncommitted run on that device, and their results are there.
 
     Arguments:
         new_val: one of `devices()`, a platform, or None, which means the first device.
@@ -179,8 +178,7 @@ def device_count(backend: str | None = None) -> int:
     """The number of devices of all processes.
 
     Arguments:
-        backend: the platform of the devices, "cpu" or "gpu"; by default that of
-            `default_backend`.
+        backend: the platform of the devices, "cpu" or "gpu"; by default `default_backend()`.
 
     Raises:
         PlatformError: there are no devices of that platform.
@@ -197,8 +195,7 @@ def local_device_count(backend: str | None = None) -> int:
     """The number of devices of this process.
 
     Arguments:
-        backend: the platform of the devices, "cpu" or "gpu"; by default that of
-            `default_backend`.
+        backend: the platform of the devices, "cpu" or "gpu"; by default `default_backend()`.
 
     Raises:
         PlatformError: there are no devices of that platform.
@@ -211,7 +208,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 @hiding_frames
 def default_backend() -> str:
-    """The platform of the default device: "gpu" where there is one, and else "cpu".
+    """The platform of the default device: "gpu" if there is one, else "cpu".
 
     >>> dtype = jnp.float32 if minijax.default_backend() == "cpu" else jnp.bfloat16
     """
@@ -337,7 +334,7 @@ def device_get(x: Any) -> Any:
     """Fetch the numbers of all Arrays of a pytree, as numpy arrays.
 
     They are read-only views if the device shares its memory with numpy, as a CPU does. Leaves that
-    are not arrays are returned unchanged, and so are keys and tokens, which numpy has no place for.
+    are not arrays are returned unchanged, and so are keys and tokens, which numpy cannot represent.
 
     Arguments:
         x: a pytree.
@@ -378,17 +375,16 @@ def block_until_ready(x: Tree) -> Tree:
     return x
 
 
-# Guards: errors, or lines in the log, where arrays are moved that were not to be moved.
-#
-# jaxlib has them. Others are of arrays that are freed late, and of threads.
+# Guards, implemented by jaxlib: errors or log messages for implicit transfers of arrays, for
+# arrays that are freed late, and for threads that run programs of several processes.
 
 
-# None: as nothing else says, and that is "allow".
+# None: the default, which is "allow".
 _LEVELS = (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
 
 
 class Guard(Option):
-    """A setting of jaxlib, which looks at it where it moves or frees an array."""
+    """A setting that jaxlib reads when it moves or frees an array."""
 
     def update(self, value: str | None) -> None:
         """Change the setting for all threads, except in blocks that override it."""
@@ -487,10 +483,10 @@ _threads = config.declare(
 def transfer_guard(new_val: str) -> Iterator[None]:
     """Set the guards of all transfers for the block of a `with`, in this thread only.
 
-    Numbers of Python are parts of programs here, and none of them is moved.
+    Python numbers are part of a program and are not moved.
 
     Arguments:
-        new_val: "allow"; "log" or "disallow", for transfers that `device_put` does not ask for;
+        new_val: "allow"; "log" or "disallow", for transfers without `device_put` or `device_get`;
             "log_explicit" or "disallow_explicit", for all. On a CPU nothing is moved to the host.
 
     Raises:
@@ -549,9 +545,9 @@ def transfer_guard_device_to_host(new_val: str) -> Iterator[None]:
 
 @reusable_context
 def array_garbage_collection_guard(new_val: str) -> Iterator[None]:
-    """Say for the block of a `with` what happens if an array is part of a cycle of references.
+    """Set the guard of arrays in reference cycles for the block of a `with`.
 
-    Its memory is only freed by Python's garbage collector then, late.
+    Only Python's garbage collector frees their memory, which may be late.
 
     Arguments:
         new_val: "allow"; "log", which writes to stderr; or "fatal", which ends the process.
@@ -571,7 +567,7 @@ def array_garbage_collection_guard(new_val: str) -> Iterator[None]:
 def thread_guard(new_val: bool = True) -> Iterator[None]:
     """Let only this thread run programs of several processes, for the block of a `with`.
 
-    Threads that run them in another order in another process would wait for each other forever.
+    If processes ran them in different orders, in several threads, they would wait forever.
 
     Raises:
         TypeError: `new_val` is not a bool.

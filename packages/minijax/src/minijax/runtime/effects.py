@@ -1,4 +1,4 @@
-"""Effects, their order, and the tokens that say it."""
+"""Effects, and the tokens that order them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,7 +40,7 @@ class ProgramRules(Rules):
         return self[primitive] if primitive.higher_order else None
 
 
-# Effects: which programs do more than return results, and so must run in any case.
+# Effects of programs that do more than return results, and so must run even if unused.
 
 
 DCERule = Callable[[Sequence[bool], JaxprEqn], tuple[list[bool], JaxprEqn | None]]
@@ -49,7 +49,7 @@ effectful: set[Primitive] = set()
 
 
 def has_effects(program: Jaxpr | JaxprEqn) -> bool:
-    """Return True if running a program, or one equation, does more than return results."""
+    """Return True if a program, or one equation, does more than return results."""
     if isinstance(program, Jaxpr):
         primitives = {eqn.primitive for eqn in program.eqns}
         if not any(primitive.higher_order for primitive in primitives):
@@ -77,13 +77,13 @@ def define_dce(primitive: Primitive, rule: DCERule | None) -> None:
     dce_rules[primitive] = dce
 
 
-# Tokens: values that hold nothing, and order what XLA does.
+# Tokens: values without data that order XLA's operations.
 
 
 _TOKEN = np.dtype([("Tok", np.bool_)])  # on the device, a token is an empty array of booleans
 no_numbers.add(_TOKEN)
 
-takes_tokens: set[Primitive] = set()  # of those that hold no programs
+takes_tokens: set[Primitive] = set()  # except higher-order ones
 
 
 class AbstractToken(ShapedArray):
@@ -115,10 +115,10 @@ class AbstractToken(ShapedArray):
     def abstract_eval(
         primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
     ) -> list[ShapedArray]:
-        """Return the types of the results of a primitive that is given tokens.
+        """Return the types of the results of a primitive with tokens among its operands.
 
         Raises:
-            TypeError: it takes arrays; or it is `cond`, in which XLA knows no tokens.
+            TypeError: it takes arrays; or it is `cond`, for which XLA has no tokens.
         """
         chooses = primitive.name == "cond"
         if chooses or not (primitive.higher_order or primitive in takes_tokens):
@@ -140,7 +140,7 @@ class AbstractToken(ShapedArray):
     to_ct_aval = to_tangent_aval
 
     def update(self, **changes: Any) -> ShapedArray:
-        """Return the type, if nothing changes, and that of zero tangents for dtype float0.
+        """Return the same type, or the type of zero tangents for the dtype float0.
 
         Raises:
             TypeError: anything else changes.
@@ -171,7 +171,7 @@ abstract_token = _the_type()
 
 
 class Token(Stage3Array):
-    """A token: what a program returns that another one is to follow.
+    """A token: a result that makes another program wait for this one.
 
     Arguments:
         buf: an Array or a buffer; the token is ready when it is.
@@ -186,7 +186,7 @@ class Token(Stage3Array):
 
     def __init__(self, buf: Any):
         self._buf = buf
-        # That of an Array may lie anywhere; a token is passed on as one of the default device.
+        # An Array's buffer may be anywhere; a token is passed on as one of the default device.
         super().__init__(_empty() if isinstance(buf, Array) else buf, abstract_token)
 
     @property
@@ -195,7 +195,7 @@ class Token(Stage3Array):
         return self._buf.buffer if isinstance(self._buf, Array) else self._buf
 
     def block_until_ready(self) -> None:
-        """Wait until what made the token is done."""
+        """Wait until the operation that made the token is done."""
         self._buf.block_until_ready()
 
     __repr__ = __str__ = object.__repr__
@@ -273,6 +273,6 @@ def _rule_of(primitive: Primitive) -> Callable[..., list[JaxprEqn]]:
     if rule is None:
         raise NotImplementedError(
             f"{primitive}: a function inside of it calls Python, as debug.print does, "
-            "and nothing says in which order. Call Python before or after it"
+            "and the order of its effects is not defined. Call Python before or after it"
         )
     return rule

@@ -38,10 +38,10 @@ from minijax_stage2.shaped_array import Dialect
 from minijax_stage2.trace import EvalTrace
 from minijax_stage3.jit import jit_p
 
-# The checks of evaluation and calls while their switches are on.
+# # Checks of evaluation and of calls, while their switches are on.
 #
-# Nothing here is called before some switch has been on (`Switch.used`), and a check is imported
-# once its own is, so that they cost nothing otherwise.
+# Nothing here is called before any switch has been on (`Switch.used`), and a check is imported
+# when its own switch is first on, so unused checks cost nothing.
 
 
 _check_keys = later("minijax.checks", "check_keys")
@@ -63,18 +63,18 @@ def after_primitive(
 
 
 def after_function() -> None:
-    """Check what is left when a function of the library returns to code that nothing transforms."""
+    """Run the checks due when a library function returns to code outside transformations."""
     if tracer_leaks_option.value:
         _check_leaks()
 
 
 def adds_equations() -> bool:
-    """Return True if a check has functions write more equations, of which each is another."""
+    """Return True if a check adds equations to functions, different ones in each call."""
     return bool(key_reuse_option.value)
 
 
 def call_checked(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a jitted function, in a tuple, if a check makes the call; otherwise None."""
+    """The result of a jitted function, in a 1-tuple, if a check makes the call; otherwise None."""
     result: tuple[Any] | None = None
     if key_reuse_option.value:
         result = _call_with_keys_checked(function, args, kwargs)
@@ -89,7 +89,7 @@ def call_checked(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
 #
 # The stages evaluate numpy arrays with numpy, in its 64 bits. While a function of this library
 # runs, another evaluator is at the bottom of the tracer stack, and Python numbers have 32 bits,
-# unless `enable_x64` is set. Users of a single stage see nothing of this.
+# unless `enable_x64` is set. Users of a single stage are not affected.
 
 
 @reusable_context
@@ -136,8 +136,7 @@ def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
 def numpy_rank_promotion(new_val: str) -> Iterator[None]:
     """Set `config.numpy_rank_promotion`, "allow", "warn" or "raise", for the block of a `with`.
 
-    It controls operands of different ranks: they broadcast as in numpy, with or without a warning,
-    or are an error.
+    Operands of different ranks broadcast as in numpy, with or without a warning, or are an error.
 
     Raises:
         ValueError: it is anything else.
@@ -153,7 +152,7 @@ def numpy_rank_promotion(new_val: str) -> Iterator[None]:
         yield
 
 
-# Primitives that are evaluated otherwise than by compiling them.
+# Primitives that are not evaluated by compiling them.
 evaluators: dict[Primitive, Callable[..., list[Any]]] = {}
 
 
@@ -195,7 +194,7 @@ class library_evaluation:
     """A context with this library's evaluator.
 
     Arguments:
-        numbers: the number types; by default those of the running code.
+        numbers: the number types; by default the running code's.
     """
 
     __slots__ = ("interpreter", "number_types")
@@ -222,7 +221,7 @@ def evaluated_by_library(function: Function) -> Function:
     """Decorator: this library evaluates the function's primitives, outside of transformations.
 
     Inside a transformation of this library its evaluator is already at the bottom. The wrapper
-    reaches what there is once in a process by modules: cloudpickle copies globals of functions.
+    reads singletons from modules, because cloudpickle copies the globals of functions.
     """
 
     @functools.wraps(function)
@@ -232,7 +231,7 @@ def evaluated_by_library(function: Function) -> Function:
             if is_inside:
                 if shaped_array.dialect() is not shaped_array.numpys_dialect:
                     return function(*args, **kwargs)
-                # In a transformation of a stage.
+                # In a stage's transformation.
                 with set_number_types(library_number_types()), adopted_traces():
                     args, kwargs = tree_map(adopted, (args, kwargs))
                     return function(*args, **kwargs)
@@ -251,7 +250,7 @@ def evaluated_by_library(function: Function) -> Function:
             raise
 
     wrapper: Any = in_library
-    wrapper.__wrapped__ = getattr(function, "__wrapped__", function)  # of the user
+    wrapper.__wrapped__ = getattr(function, "__wrapped__", function)  # the user's function
     return wrapper
 
 
@@ -314,7 +313,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 @reusable_context
 def eval_context() -> Iterator[None]:
-    """A context in which no transformation is at work: operations on tracers are errors.
+    """A context without transformations: operations on tracers are errors.
 
     >>> from minijax.core import eval_context
     >>> @minijax.jit

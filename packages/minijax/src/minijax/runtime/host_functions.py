@@ -16,7 +16,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, signature
 class NumberedFunction:
     """A function of numpy arrays that returns a tuple of them, and its number.
 
-    Numbers are unique in this process, even those of functions that are gone.
+    Numbers are never reused in a process.
     """
 
     def __init__(self, function: Callable[..., tuple[Any, ...]]):
@@ -42,8 +42,7 @@ def call_text(
 ) -> list[Value]:
     """Write a call of a function.
 
-    In a program for several devices the first one calls it; or each of them, in a part that each
-    runs by itself.
+    In a program for several devices the first device calls it; inside `shard_map`, each device.
 
     Raises:
         TypeError: it is the program of a stage's `jit`.
@@ -80,7 +79,7 @@ def functions_called(text: str) -> tuple[list[NumberedFunction], str]:
     """The functions that a program calls, and its text with their positions in that list.
 
     Raises:
-        RuntimeError: a function is gone, with the program for which the text was written.
+        RuntimeError: a function no longer exists.
     """
     numbers = sorted({int(number) for number in _NUMBER.findall(text)})
     functions = [_functions.get(number) for number in numbers]

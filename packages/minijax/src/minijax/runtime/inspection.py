@@ -16,9 +16,9 @@ ShardingCallback = Callable[[Sharding], None]
 
 
 class Inspection:
-    """A function that wants to know the sharding of an array within a program.
+    """A callback for the sharding of an array within a program.
 
-    XLA tells of it as it compiles the program, and until then the object has to live.
+    XLA calls it while it compiles the program, and the object has to live until then.
 
     Arguments:
         callback: the function.
@@ -28,16 +28,16 @@ class Inspection:
     def __init__(self, callback: ShardingCallback, ndim: int):
         self.callback = callback
         self.ndim = ndim
-        self.found: list[Any] = []  # as jaxlib has them
+        self.found: list[Any] = []  # jaxlib's objects
         self.told = self.found.append
         self.address = xla.inspection_address(self.told)
 
 
 class PartitionedModule(Module):
-    """A module for several devices, and what is to be found out as it is compiled.
+    """A module for several devices, with the inspections that run while it is compiled.
 
     Arguments:
-        platform: that of the devices.
+        platform: the devices' platform.
         num_devices: their number.
         mesh: a mesh of them.
     """
@@ -46,7 +46,7 @@ class PartitionedModule(Module):
         super().__init__(platform)
         self.num_devices = num_devices
         self.mesh = mesh
-        self.kept: list[xla.Partitioner] = []  # which have to live until it is compiled
+        self.kept: list[xla.Partitioner] = []  # alive until it is compiled
         self.inspections: list[Inspection] = []
 
     def function(self) -> "PartitionedFunction":
@@ -59,7 +59,7 @@ class PartitionedModule(Module):
         )
 
     def inspection(self, callback: ShardingCallback, ndim: int) -> str:
-        """The MLIR string that has XLA tell `callback` of a sharding."""
+        """The MLIR string by which XLA calls `callback` with a sharding."""
         self.inspections.append(Inspection(callback, ndim))
         return '"' + "".join(f"\\{byte:02X}" for byte in self.inspections[-1].address) + '"'
 
@@ -75,7 +75,7 @@ class PartitionedFunction(Function):
         mesh = next((aval.mesh for aval in found if aval), None)
         if mesh is None or eqn.primitive in of_types:
             return outs
-        is_open = bool(mesh.auto_axes)  # which the compiler may use, too
+        is_open = bool(mesh.auto_axes)  # the compiler may use these, too
         return [
             constrained(self, out, NamedSharding(mesh, sharding_of_type(aval).spec), is_open)
             if aval.ndim and not eqn.primitive.higher_order
@@ -85,5 +85,5 @@ class PartitionedFunction(Function):
 
 
 def without_addresses(text: str) -> str:
-    """The text of a module as another process has it."""
+    """The text of a module without the addresses that differ between processes."""
     return ADDRESS.sub(r'\1""', text)

@@ -62,16 +62,16 @@ from minijax_stage3.array import Array as Stage3Array
 from minijax_stage3.jit import jit_p
 from minijax_stage3.staging import CLOSE_OVER, JaxprTrace, abstractify
 
-# `Inline`: where the calls of a jitted function become part of the program around them.
+# `Inline`: when the call of a jitted function becomes part of the surrounding program.
 
 
 class Inline(Enum):
-    """The moment when a call of a jitted function in another program becomes its operations.
+    """When a call of a jitted function in another program is replaced by its operations.
 
     Attributes:
-        JAX_EARLY: as the program around it is traced, so that its jaxpr has no call.
-        JAX_LATE: the jaxpr has a call. This and the others are the same here, for XLA puts all
-            functions of a module together.
+        JAX_EARLY: while the surrounding program is traced, so that its jaxpr has no call.
+        JAX_LATE: the jaxpr has a call. This and the others are the same here, since XLA inlines
+            all functions of a module.
         XLA_EARLY: as JAX_LATE.
         XLA_LATE: as JAX_LATE.
         AUTO: as JAX_LATE.
@@ -103,24 +103,24 @@ def is_early(inline: Any) -> bool:
 
 # `jit` with JAX's options, and little overhead per call.
 #
-# The rules of a jitted function are those of stage 3.
+# The rules of jitted functions are stage 3's.
 
 
 _REMEDY = f"{CLOSE_OVER}, or made static by static_argnums or static_argnames"
 
-_interpreter = in_context.get  # bound, for every call asks
+_interpreter = in_context.get  # bound once: every call uses it
 
-_jitted: "WeakSet[PjitFunction]" = WeakSet()  # all of them, whose caches can be cleared
+_jitted: "WeakSet[PjitFunction]" = WeakSet()  # for `clear_jitted`
 
 
 class PjitFunction(PickledByName, Called):
     """A function that is compiled when first called with a new signature; JAX's name for it."""
 
-    caller = "jit"  # in messages; empty where users do not know that a function is jitted
-    is_users = True  # and so of interest to those who ask about it
-    is_of_refs = False  # of what references hold, for another one, which finds the references
+    caller = "jit"  # in messages; empty for a function that users do not know to be jitted
+    is_users = True  # jitted by the user, so logs and explanations mention it
+    is_of_refs = False  # the inner program of a function with refs
 
-    # Attributes besides these are the user's, which go on to functions made of this one.
+    # Other attributes are the user's, and are copied to functions made from this one.
     __slots__ = (
         "__dict__",
         "__weakref__",
@@ -152,21 +152,21 @@ class PjitFunction(PickledByName, Called):
         self._static = static
         self._options = options
         self._traced = traced
-        self._programs: dict[Any, Any] = {}  # by `Signature`, and by what is quicker to find
-        self._first_calls: dict[Any, Any] = {}  # the locks of those that are not over
+        self._programs: dict[Any, Any] = {}  # by `Signature`, and by the faster `_key_of`
+        self._first_calls: dict[Any, Any] = {}  # locks of first calls in progress
         self._given_places = places
         if compiled is not None and places.place is None:
             self._known = compiled.KnownCalls(static)
-        self._inside = fun if inline else None  # what is called inside a transformation
-        self.outer_refs: list[Ref] = []  # those that the function uses without being given them
+        self._inside = fun if inline else None  # called inside a transformation
+        self.outer_refs: list[Ref] = []  # references that the function closes over
         _jitted.add(self)
 
     # --8<-- [start:call]
     def _call_by_python(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 
-        The first call is found by its `Signature`, those that are like it by a key that is quicker
-        to make. If all arguments are Arrays, the key is no more than their types.
+        A program is first looked up by its `Signature`, and from then on by a key that is faster to
+        compute. If all arguments are Arrays, the key is just their types.
         """
         try:
             if Switch.used and (result := self._call_checked(args, kwargs)):
@@ -209,8 +209,8 @@ class PjitFunction(PickledByName, Called):
     ) -> tuple[Any, Executor | None, list[Any]]:
         """The key of a call, what executes it, and the buffers of its leaves.
 
-        The key is None for a call with anything that only a `Signature` can tell, and what executes
-        it is None for those that were not made before.
+        The key is None for a call that only a `Signature` can describe; the executor is None for a
+        call that was not made before.
         """
         static, types = self._static.chosen, types_of_leaves(settings)
         key: list[Any] = [settings]
@@ -220,7 +220,7 @@ class PjitFunction(PickledByName, Called):
             for x in args:
                 if position in static:
                     add_static(x, key)
-                elif type(x) is Array:  # as `add_tree` has it, without a call
+                elif type(x) is Array:  # as in `add_tree`, without a call
                     key.append(x.call_key)
                     buffers.append(x.buffer)
                 elif not add_tree(x, key, buffers, types):
@@ -235,11 +235,11 @@ class PjitFunction(PickledByName, Called):
                     return None, None, buffers
             found = tuple(key)
             return found, self._programs.get(found), buffers
-        except (TypeError, OverflowError, RecursionError):  # which the other way says better
+        except (TypeError, OverflowError, RecursionError):  # the slow path raises a better error
             return None, None, buffers
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[AnyProgram, Sequence[Any]]:
-        """Return the program of a call, made at the first of its signature, and its leaves."""
+        """Return a call's program, created for the first call of its signature, and its leaves."""
         signature, leaves = self._signature_of(settings, args, kwargs)
         program = self._programs.get(signature)
         if program is None:
@@ -267,7 +267,7 @@ class PjitFunction(PickledByName, Called):
                 keys = [x.call_key if type(x) is Array else types[type(x)](x) for x in leaves]
             return (tree, tuple(keys), static, settings), leaves
         except (KeyError, TypeError, OverflowError):
-            pass  # outside of the handler, so that no error comes with this one
+            pass  # leave the handler, so that the error below has no context
         avals = self._types_of(leaves, args, kwargs, type_of)
         pairs = zip(leaves, avals, strict=True)
         keys = [x.call_key if type(x) is Array else aval for x, aval in pairs]
@@ -291,7 +291,7 @@ class PjitFunction(PickledByName, Called):
         program = self._programs.get(signature)
         if program is not None:
             return program
-        try:  # concurrent threads wait for the first one
+        try:  # other threads wait for the first
             with self._first_calls.setdefault(signature, RLock()):
                 program = self._programs.get(signature)
                 if program is None:
@@ -304,9 +304,9 @@ class PjitFunction(PickledByName, Called):
             self._first_calls.pop(signature, None)
 
     def _program_of(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], tuple[int, ...]]:
-        """Return what the extension module calls next time, the list that it passes, and its order.
+        """Return the extension module's entry for the next call, the leaves, and their order.
 
-        The order is that of the leaves in the arguments, where those of a dict are not sorted.
+        The order is as in the arguments, where the items of a dict are not sorted.
         """
         try:
             program, leaves = self._find(settings_here(), args, kwargs)
@@ -317,10 +317,10 @@ class PjitFunction(PickledByName, Called):
         return execute, wanted, order_of_leaves((args, kwargs))
 
     def _take_over(self, outer: OuterRefError) -> None:
-        """Add a reference to those that the function uses without being given them."""
+        """Add a reference to those that the function closes over."""
         if self.is_of_refs or outer.ref in self.outer_refs:
             raise outer
-        outer.ref.read()  # or else the function around this one has to pass it on
+        outer.ref.read()  # raises if an enclosing function has to pass it on
         self.outer_refs.append(outer.ref)
 
     def _improve_error(self, args: Any, kwargs: Any, error: Exception) -> None:
@@ -333,12 +333,12 @@ class PjitFunction(PickledByName, Called):
         hide_frames(error)
 
     def _explain(self, args: Any, kwargs: Any, error: Exception) -> None:
-        """Raise a more informative error than the one that a call raised, if there is one."""
+        """Raise a more informative error than the one that a call raised, if possible."""
 
     def _call_inside(self, copies: Any, args: Any, kwargs: Any) -> Any:
-        """The result of a call in a transformation that is no call there, but its operations.
+        """The result of a call that a transformation sees as operations, not as a call.
 
-        `copies` is the trace that runs, if it takes templates.
+        `copies` is the running trace, if it takes templates.
         """
         static, args, kwargs = self._static.split(args, kwargs)
         function = self._static.fill(static)
@@ -357,7 +357,7 @@ class PjitFunction(PickledByName, Called):
         return evaluation.call_checked(self, args, kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The function and its options; programs are compiled again where the pickle is read."""
+        """The function and its options; programs are compiled again after unpickling."""
         is_inlined, places = self._inside is not None, self._given_places
         return _jitted_of, (
             type(self), self._fun, self._static, self._options, is_inlined, places
@@ -369,7 +369,7 @@ class PjitFunction(PickledByName, Called):
         return self._static
 
     def program_with_refs(self, static: Any, places: RefPlaces) -> Any:
-        """The jitted function of the arrays of references and the other leaves of arguments."""
+        """The jitted function of the references' arrays and the other leaves of the arguments."""
         outer = [*self.outer_refs]
         key = static, places, len(outer)
         program: Any = self._programs.get(key)
@@ -408,7 +408,7 @@ class PjitFunction(PickledByName, Called):
         """A call inside a transformation, which sees one primitive that holds a program."""
         signature, leaves = self._signature_of(settings_here(), args, kwargs)
         traced = self._traced_for(signature, args, kwargs)
-        is_staged = isinstance(current_interpreter(), JaxprTrace)  # which computes nothing yet
+        is_staged = isinstance(current_interpreter(), JaxprTrace)  # computes nothing yet
         consts = traced.consts if is_staged else traced.consts_on_device()
         given = self._given_places
         if given.have_shardings:
@@ -418,7 +418,7 @@ class PjitFunction(PickledByName, Called):
         return tree_unflatten(traced.out_tree, outs)
 
     def _traced_for(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
-        """The function as a program, for which it runs once for all calls of a signature."""
+        """The function as a program; it runs once for all calls of a signature."""
         tree, keys, static, *_ = signature
         avals = types_in_key(keys)
         key = tree, avals, static, dialect(), mesh_in_context.get()
@@ -435,7 +435,7 @@ class PjitFunction(PickledByName, Called):
         return self._traced.setdefault(key, traced) if traced.is_reusable else traced
 
     def _names_of_dynamic(self, args: Any, kwargs: Any) -> list[str]:
-        """Return the names of the leaves of those arguments that are not static."""
+        """Return the names of the leaves of the arguments that are not static."""
         _, args, kwargs = self._static.split(args, kwargs)
         return self._names(args, kwargs)
 
@@ -460,7 +460,7 @@ class PjitFunction(PickledByName, Called):
         return stages.Traced(self._compilation(traced, where), in_tree, names)
 
     def _trace_with_refs(self, args: Any, kwargs: Any) -> stages.Traced | None:
-        """The program of what references hold, if there are any."""
+        """The program on the arrays of references, if there are any."""
         static, args, kwargs = self._static.split(args, kwargs)
         caller = f"jit of `{self._name}`"
         given, rest, places = split_refs(caller, (args, kwargs))
@@ -540,7 +540,7 @@ class JittedMethod(functools.partial[Any]):
         return signature.replace(parameters=[*signature.parameters.values()][1:])
 
     def __get__(self, instance: Any, owner: Any = None) -> "JittedMethod":
-        return self  # wherever it is kept: it has its instance
+        return self  # bound already
 
     def __eq__(self, other: Any) -> bool:
         return (
@@ -625,7 +625,7 @@ def jit(
             returns a decorator.
         in_shardings: the shardings of the positional arguments: a sharding, a `PartitionSpec` of
             the mesh in context, or None (not fixed), or a pytree prefix of the tuple of arguments.
-            An Array that the user put elsewhere is refused.
+            An Array that is committed elsewhere is an error.
         out_shardings: the shardings of the results; None leaves the choice to XLA.
         static_argnums: positions of arguments that are not arrays but hashable Python values,
             part of the signature: `fun` is compiled for each value.
@@ -634,7 +634,7 @@ def jit(
             deletes Arrays passed there. Of no effect inside another jitted function.
         donate_argnames: the same, by name.
         keep_unused: whether to pass unused arguments to XLA, too.
-        device: None, or the device where `fun` runs, wherever its arguments lie.
+        device: None, or the device where `fun` runs, wherever its arguments are.
         backend: None, or the platform where `fun` runs: "cpu", "gpu".
         inline: inside another transformation, run `fun` itself, so that its operations become part
             of the surrounding program, instead of a call. True or `Inline.JAX_EARLY` does so.
@@ -660,13 +660,11 @@ def jit(
     (Array([1., 1., 1.], dtype=float32), True)
     """
     if backend is not None and device is not None:
-        raise ValueError("jit: backend is given, and so is device, which says it, too")
+        raise ValueError("jit: pass either backend or device, not both")
     device = device if backend is None else backend
     places = GivenPlaces(in_shardings, out_shardings, _placement_of(device))
     if places.have_shardings and places.place is not None:
-        raise ValueError(
-            "jit: device is given, and so are in_shardings or out_shardings, which say it, too"
-        )
+        raise ValueError("jit: pass either device or in_shardings and out_shardings, not both")
     if type(keep_unused) is not bool:
         raise TypeError(f"jit: keep_unused must be a bool, found {shown(keep_unused)}")
     is_inlined = is_early(inline)
@@ -698,7 +696,7 @@ _explain_tracing = later("minijax.runtime.notices", "explain_tracing")
 
 
 def _constrained(values: Sequence[Any], shardings: Shardings) -> list[Any]:
-    """Values inside a transformation with the shardings that are given for them."""
+    """Values inside a transformation, constrained to the given shardings."""
     return [
         x if sharding is None else _constrain(x, sharding)
         for x, sharding in zip(values, shardings or [None] * len(values), strict=True)

@@ -1,4 +1,4 @@
-"""The library's lowering: stage 3's, with what its own programs need besides."""
+"""The library's lowering: stage 3's, extended for the library's programs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from minijax_stage3.lowering import FunctionBuilder, ModuleBuilder, Value, mlir_
 
 # Templates: the text of an operation, with placeholders for the names and the location.
 #
-# The text of most operations depends on types and parameters alone. So their lowering rule runs
-# once for these, and writes a template, which every equation like it fills in.
+# The text of most operations depends only on types and parameters. So their lowering rule runs once
+# for these, and writes a template, which is filled in for every such equation.
 
 
-SEPARATOR = "\0"  # of the lines of a template
+SEPARATOR = "\0"  # between the lines of a template
 FIRST = 1_000_000_000  # placeholders are names with numbers that no program reaches
 _PLACEHOLDER = re.compile(r"%(1\d{9})")
 
@@ -42,14 +42,14 @@ Templates = dict[Any, Any]
 
 
 class TextTemplate:
-    """Lines of text that stand for any equation of some types and parameters.
+    """Lines of text for all equations with the same types and parameters.
 
     The text is the concatenation of items of a list: the names of the operands, the location, new
-    names, and the parts of the text that are always the same.
+    names, and the constant parts of the text.
 
     Attributes:
-        new_names: how many new names there are.
-        parts: the parts that are always the same.
+        new_names: the number of new names.
+        parts: the constant parts.
         chosen: function from that list to the items in the order of the text.
         outs: for each result the position of its name in that list, and a suffix: `#1`.
         simple: `(begin, operation, comma, types)`, if the text is one operation with one result,
@@ -85,7 +85,7 @@ _MOST = 16_384
 def known_templates(platform: str, indent: str) -> Templates:
     """The templates for a platform, at an indentation, under the current types of numbers.
 
-    None stands for operations that have none: their text depends on the module, too.
+    None stands for operations without a template, whose text also depends on the module.
     """
     templates = _known.setdefault((platform, indent, dialect()), {})
     if len(templates) > _MOST:
@@ -98,10 +98,10 @@ def known_templates(platform: str, indent: str) -> Templates:
 
 UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
 
-# True while the text of what each device runs by itself is written.
+# True while the program that each device runs by itself is being written.
 on_each_device: ContextVar[bool] = ContextVar("on_each_device", default=False)
 
-# The mesh of that, where its axes are not `Manual` all.
+# Its mesh, if not all axes are `Manual`.
 mesh_of_devices: ContextVar[Any] = ContextVar("mesh_of_devices", default=None)
 
 
@@ -131,7 +131,7 @@ def division_text(
 def constrained(
     b: FunctionBuilder, x: Value, sharding: NamedSharding, is_open: bool = False
 ) -> Value:
-    """`x`, sharded as a sharding says; if that is open, further, as the compiler likes."""
+    """`x` with a sharding constraint; if it is open, the compiler may shard further axes."""
     division = division_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim, is_open)
     return _constrained(b, x, division)
 
@@ -149,7 +149,7 @@ def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
 
 
 def undivided_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
-    """`x`, replicated if the devices do not divide these sizes evenly."""
+    """`x`, replicated if these sizes are not multiples of the numbers of devices."""
     devices = math.prod([size for _, size in _first_mesh(b.module) or ()])
     return x if all(count % devices == 0 for count in counts) else undivided(b, x)
 
@@ -172,7 +172,7 @@ def _first_mesh(module: ModuleBuilder) -> Any:
 
 
 def on_first_device(module: ModuleBuilder, count: int) -> str:
-    """The sharding of an operation of `count` results that only the first device does."""
+    """The sharding of an operation with `count` results that only the first device executes."""
     key = "the first device"
     if key not in module.names:
         module.names[key] = "first_device"
@@ -190,12 +190,12 @@ def joined(given: str | None, more: str) -> str:
     return more if not given else f"{given[:-1]}, {more[1:]}"
 
 
-# Frontend attributes: names and texts that operations bring along for the passes of XLA.
+# Frontend attributes: names and texts on operations for XLA's passes.
 
 
 Attributes = tuple[tuple[str, str], ...]
 
-# The attributes of the operations that are staged now, a part of the keys of all programs.
+# The attributes of operations being staged, part of the keys of all programs.
 attributes_in_context = make_user_context(())
 
 
@@ -221,19 +221,18 @@ def checked_attributes(caller: str, given: Any) -> Attributes:
     return as_attributes(given)
 
 
-# The library's lowering: stage 3's, with what its own programs need besides.
-#
-# That is the platform of a module, rules for keys and complex numbers, the order of effects,
-# names of parts, frontend attributes, and attributes of arguments and results.
+# The library's lowering extends stage 3's with the platform of a module, rules for keys and
+# complex numbers, the order of effects, named scopes, frontend attributes, and attributes of
+# arguments and results.
 #
 # While a module is written, locations mark the operations that have frontend attributes. MLIR,
-# which knows where each operation has them, then writes the text once more.
+# whose parser knows where attributes belong in each operation, then writes the text again.
 
 
 Avals = Sequence[ShapedArray]
 Rule = Callable[..., Sequence[Value]]
 
-# Rules that replace those of the stages for primitives of the stages.
+# Rules that override the stages' rules for their primitives.
 own_lowering_rules: dict[Primitive, Rule] = {}
 
 
@@ -241,9 +240,9 @@ class Module(ModuleBuilder):
     """A module of the library.
 
     Arguments:
-        platform: the platform that it is for, "cpu" or "cuda". Rules may differ between them.
+        platform: its platform, "cpu" or "cuda"; rules may differ between them.
         argument_attributes: MLIR attributes of the arguments of `main`, by number.
-        result_attributes: those of its results.
+        result_attributes: MLIR attributes of its results.
     """
 
     def __init__(
@@ -262,7 +261,7 @@ class Module(ModuleBuilder):
         return Function(self)
 
     def location(self, eqn: JaxprEqn) -> str:
-        """The place in the user's program, with the name of the part that the equation is in."""
+        """The place in the user's program, with the equation's named scope."""
         place = super().location(eqn)
         scope = getattr(eqn.source, "scope", "")
         return f"loc({stage3.quoted(f'{scope}/{eqn.primitive}')}({place[4:]})" if scope else place
@@ -326,9 +325,9 @@ class Function(FunctionBuilder):
     """Writes a function of the library's modules.
 
     Attributes:
-        platform: that of the module.
-        places: the locations that the module knows.
-        known: indices whose value lowering knows, by name.
+        platform: the module's platform.
+        places: the module's locations.
+        known: indices whose value is known during lowering, by name.
     """
 
     module: Module
@@ -351,7 +350,7 @@ class Function(FunctionBuilder):
         names = {var: x.name for var, x in zip(variables, params, strict=True)}
         templates = known_templates(self.platform, self.indent)
         lines, places = self.lines, self.places
-        last: Any = ()  # the source of the equation before
+        last: Any = ()  # the source of the previous equation
         for eqn in jaxpr.eqns:
             primitive, invars, source = eqn.primitive, eqn.invars, eqn.source
             if source is not last:
@@ -401,7 +400,7 @@ class Function(FunctionBuilder):
         return outs
 
     def go_to(self, eqn: JaxprEqn) -> Attributes:
-        """Set the location to that of an equation, and return its frontend attributes."""
+        """Set the location to an equation's, and return its frontend attributes."""
         self.location = self.module.location(eqn)
         return getattr(eqn.source, "attributes", ())
 
@@ -432,13 +431,13 @@ class Function(FunctionBuilder):
     def template_of(
         self, rule: Rule, in_avals: Avals, out_avals: Avals, params: dict[str, Any]
     ) -> TextTemplate | None:
-        """The template of an equation, if its text depends on nothing but types and parameters."""
+        """The template of an equation, if its text depends only on types and parameters."""
         if any(type(aval) is not ShapedArray for aval in [*in_avals, *out_avals]):
-            return None  # shardings are written besides
+            return None  # shardings are written separately
         return self.template(in_avals, lambda b, *args: rule(b, out_avals, *args, **params))
 
     def template(self, in_avals: Avals, write: Rule) -> TextTemplate | None:
-        """The template of what `write(b, *operands)` writes; None if that takes the module."""
+        """The template of the text of `write(b, *operands)`; None if it needs the module."""
         b = _TemplateWriter(self, len(in_avals))
         operands = [Value(f"%{FIRST + n}", aval) for n, aval in enumerate(in_avals)]
         try:
@@ -453,7 +452,7 @@ class _NeedsModule(Exception):
 
 
 class _TemplateWriter(Function):
-    """Writes a template: names and the location are placeholders, and there is no module."""
+    """Writes a template, with placeholders for names and the location, and without a module."""
 
     def __init__(self, b: Function, operands: int) -> None:
         self.platform, self.indent = b.platform, b.indent
@@ -461,7 +460,7 @@ class _TemplateWriter(Function):
         self.location = f"%{FIRST + operands}"
         self.count = FIRST + operands + 1
 
-    def __getattr__(self, name: str) -> Any:  # the module, and what is known of its values
+    def __getattr__(self, name: str) -> Any:  # the module, and known values
         raise _NeedsModule
 
     def go_to(self, eqn: JaxprEqn) -> Attributes:
@@ -473,7 +472,7 @@ def _attributed(declared: Sequence[str], attributes: Mapping[int, str]) -> list[
 
 
 def platform_of(b: FunctionBuilder) -> str:
-    """The platform that a function is written for; in a program of a stage, the default one."""
+    """The platform that a function is written for; in a stage's program, the default one."""
     return b.platform if isinstance(b, Function) else xla.platform_of()
 
 

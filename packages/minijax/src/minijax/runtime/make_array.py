@@ -1,4 +1,4 @@
-"""Arrays made of the parts that lie on the devices of this process."""
+"""Arrays made from their parts on the devices of this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make_array_from_callback(
     data_callback: Callable[[Index], Any],
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """An array of which a function makes the part for each device.
+    """An array whose parts on each device are made by a function.
 
     No process needs to hold the whole array.
 
@@ -44,7 +44,7 @@ def make_array_from_callback(
         data_callback: a function from a tuple of slices, one per axis, to that part of the array.
             It is called once for each device of this process; once only if each device holds all of
             the array.
-        dtype: the dtype of the parts, which they must have; by default whichever they have.
+        dtype: the required dtype of the parts; by default they only have to agree.
 
     Returns:
         The array, committed to its devices.
@@ -91,7 +91,7 @@ def make_array_from_callback(
 
 
 def _apart(parts: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """Copy parts that share memory, which jaxlib refuses."""
+    """Copy parts that share memory, since jaxlib rejects those."""
     begins = {x.__array_interface__["data"][0] for x in parts}
     shares = len(begins) < len(parts) or any(0 in x.strides for x in parts)
     return [x.copy() for x in parts] if shares else list(parts)
@@ -111,7 +111,7 @@ def make_array_from_single_device_arrays(
         shape: the shape of the whole array.
         sharding: the devices, and how the array is sharded over them.
         arrays: for each device of this process an Array on that device: its part. Any order.
-        dtype: the dtype of the parts, which they must have; by default whichever they have.
+        dtype: the required dtype of the parts; by default they only have to agree.
 
     Returns:
         The array, committed to its devices.
@@ -177,14 +177,13 @@ def make_array_from_single_device_arrays(
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Any = None
 ) -> Array:
-    """An array of which each process gives the data for its own devices.
+    """An array for which each process supplies the data of its own devices.
 
-    Along an axis that processes divide among them, `local_data` has the parts of this process one
+    Along an axis that is sharded over processes, `local_data` has the parts of this process one
     after the other; along others, and where its size is that of the whole array, it has everything.
 
     Arguments:
-        sharding: the devices, and how the array is sharded over them; for a pytree, a prefix of it
-            of these.
+        sharding: the devices, and how the array is sharded over them; or a pytree prefix.
         local_data: an array or number, or a pytree of these.
         global_shape: the shape of the whole array; for a pytree, a pytree of the same structure. By
             default each process has only the parts of its own devices.
@@ -194,8 +193,8 @@ def make_array_from_process_local_data(
 
     Raises:
         TypeError: an argument is of another type.
-        ValueError: the sharding does not divide the array evenly; the size of an axis is neither
-            that of the whole array nor that of the parts of this process.
+        ValueError: the sharding does not divide the array evenly; the size of an axis
+            is neither the whole array's nor the parts' of this process.
 
     >>> import numpy as np
     >>> mesh = minijax.make_mesh((1,), ("data",))
@@ -218,9 +217,9 @@ def make_array_from_process_local_data(
 
 @evaluated_by_library
 def join_local(x: Any, sharding: NamedSharding) -> Array:
-    """The array of which each process has its part, or an Array of all of it, as `x`.
+    """The global array from `x`, this process's part or an Array of all of it.
 
-    One that lies on the devices of this process as the whole is to be is joined without a copy.
+    If `x` is on the devices of this process with the final sharding, it is not copied.
     """
     mesh = sharding.mesh
     assert isinstance(mesh, Mesh)
@@ -232,7 +231,7 @@ def join_local(x: Any, sharding: NamedSharding) -> Array:
 
 
 def local_part(x: Array) -> Array:
-    """The part of `x`, divided by a `NamedSharding`, on the devices of this process; no copy."""
+    """The part of `x` with a `NamedSharding` on the devices of this process, without a copy."""
     if x.is_fully_addressable:
         return x
     sharding = x.sharding
@@ -242,7 +241,7 @@ def local_part(x: Array) -> Array:
 
 
 def _seen_as(x: Array, found: NamedSharding, wanted: NamedSharding) -> Array:
-    """An array of other processes' parts, or of none of them, in the memory of `x`."""
+    """An array with or without other processes' parts, in the memory of `x`."""
     part = found.shard_shape(x.shape)
     shape = [size * count for size, count in zip(part, wanted.parts(x.ndim), strict=True)]
     aval = unsharded(x.aval).update(shape=tuple(shape))
@@ -252,11 +251,11 @@ def _seen_as(x: Array, found: NamedSharding, wanted: NamedSharding) -> Array:
 
 
 def _of_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> Array:
-    """The array for the data of this process."""
+    """The global array from the data of this process."""
     local = array(local)
     data, ndim = read(local), local.ndim
     here = [sharding.coordinates(ndim)[device] for device in _devices_here(caller, sharding)]
-    # For each axis, the numbers of the parts that are here.
+    # For each axis, the numbers of this process's parts.
     ours = [sorted({at[axis] for at in here}) for axis in range(ndim)]
     if given is None:
         shape = _shape_of_all(caller, sharding, data.shape)
@@ -272,7 +271,7 @@ def _of_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> A
             raise ValueError(
                 f"{caller}: axis {axis} of local_data must have size {part * len(ours[axis])}, the "
                 f"{counted(len(ours[axis]), 'part')} of {part} that this process has of an array "
-                f"of shape {shape}, or {whole}, that of the array, found {size}"
+                f"of shape {shape}, or {whole}, the size of the whole array, found {size}"
             )
     parts = []
     for at in here:
@@ -295,7 +294,7 @@ def _devices_here(caller: str, sharding: Sharding) -> list[Any]:
 
 
 def _shape_of_all(caller: str, sharding: Sharding, local_shape: Shape) -> Shape:
-    """The shape of the array of which each process has its own parts."""
+    """The global shape, if each process has only its own parts."""
     numbers: dict[int, list[set[int]]] = {}  # by process, for each axis
     for device, at in sharding.coordinates(len(local_shape)).items():
         sets = numbers.setdefault(device.process_index, [set() for _ in at])
@@ -312,8 +311,8 @@ def _shape_of_all(caller: str, sharding: Sharding, local_shape: Shape) -> Shape:
             )
         if size % len(ours):
             raise ValueError(
-                f"{caller}: axis {axis} of local_data is divided among "
-                f"{counted(len(ours), 'part')} of this process, and its size {size} is not a "
+                f"{caller}: axis {axis} of local_data has "
+                f"{counted(len(ours), 'part')} in this process, and its size {size} is not a "
                 f"multiple of {len(ours)}"
             )
         shape.append(size // len(ours) * sharding.parts(len(local_shape))[axis])
@@ -351,9 +350,9 @@ def _type_of_whole(
     part_shape = sharding.shard_shape(shape)
     for number, aval in enumerate(parts):
         if aval.dtype != wanted:
-            said = f"{name(0)} has" if dtype is None else "dtype says"
-            what = f"{caller}: {name(number)} has dtype {aval.dtype}"
-            raise ValueError(f"{what}, and {said} {wanted}")
+            other = f"{name(0)} has" if dtype is None else "dtype says"
+            found = f"{caller}: {name(number)} has dtype {aval.dtype}"
+            raise ValueError(f"{found}, and {other} {wanted}")
         if aval.shape != part_shape:
             raise ValueError(
                 f"{caller}: {name(number)} must have shape {part_shape}, the part of an array of "

@@ -1,4 +1,4 @@
-"""Names for parts of a program, shown in its text and in profiles."""
+"""Named scopes: names for parts of a program, shown in its text and in profiles."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from minijax_stage4.partial_eval import PartialEvalTrace
 
 
 class Transform(NamedTuple):
-    """A transformation among the names of parts, written around the part that follows it."""
+    """A transformation in a name stack, printed around the name that follows it."""
 
     name: str
 
 
 Part = str | Transform
 
-# The names of the parts that are open, with the trace that writes the program they are parts of.
+# The current names, with the trace that stages the program they belong to.
 _open: ContextVar[tuple[tuple[Any, Part], ...]] = ContextVar("open_scopes", default=())
 
 P = ParamSpec("P")
@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class NameStack:
-    """The names of the parts of a program that are within each other, and transformations of them.
+    """The names of nested parts of a program, and their transformations.
 
     Attributes:
         stack: the names, from the outermost, a `Transform` for each transformation.
@@ -58,7 +58,7 @@ class NameStack:
         return NameStack((*self.stack, name))
 
     def transform(self, transform_name: str) -> NameStack:
-        """The stack with a transformation, written around the name that follows."""
+        """The stack with a transformation, printed around the name that follows."""
         return NameStack((*self.stack, Transform(transform_name)))
 
     def __getitem__(self, idx: slice) -> NameStack:
@@ -75,9 +75,9 @@ class NameStack:
 
 
 class ScopedSource(Source):
-    """A place in a program, the names of the enclosing parts, and attributes of its operations.
+    """A place in a program, with the names of the enclosing parts and frontend attributes.
 
-    A program inside another starts without names. XLA prepends the names around it.
+    An inner program starts without names; XLA prepends the outer ones.
     """
 
     __slots__ = ("attributes", "scope")
@@ -103,7 +103,7 @@ def _staging_trace() -> Any:
 
 
 def open_parts() -> tuple[Part, ...]:
-    """The names of the parts that are open in the program that is being written."""
+    """The names of the current parts in the program that is being staged."""
     staging = _staging_trace()
     return tuple([name for trace, name in _open.get() if trace is staging])
 
@@ -123,7 +123,7 @@ def text_of_parts(parts: Sequence[Part]) -> str:
 
 @contextmanager
 def parts_opened(parts: Sequence[Part], instead: bool = False) -> Iterator[None]:
-    """Open parts of a program, within those that are open or instead of them."""
+    """Enter parts of a program, within the current ones or instead of them."""
     record_scopes()
     staging, before = _staging_trace(), _open.get()
     if instead:
@@ -137,7 +137,7 @@ def parts_opened(parts: Sequence[Part], instead: bool = False) -> Iterator[None]
 
 @cache
 def record_scopes() -> None:
-    """Have equations record names and attributes from now on: it takes time."""
+    """Let equations record names and attributes from now on, which takes time."""
     for stage in JaxprTrace, PartialEvalTrace:
         trace = interpreter_of_library(stage)
         trace.process = _recording_scopes(trace.process)

@@ -1,6 +1,6 @@
-"""Notices about compilations: why a function is traced again, and which programs take long.
+"""Notices about compilation: why a function is traced again, and which programs compile slowly.
 
-They are logged, each kind by a logger of its own. This module is imported with the first of them.
+Each kind has its own logger. This module is imported with the first notice.
 """
 
 import logging
@@ -26,7 +26,7 @@ from minijax_stage2.tree import PyTreeDef, tree_leaves
 # 1. Retracing: how a call differs from the most similar earlier call
 
 _retracing = logging.getLogger("minijax.retracing")
-# For the code of functions that were traced while this was asked for, the last one.
+# By code object, the last function traced while explanations were on.
 _functions: "WeakKeyDictionary[CodeType, ref[Any]]" = WeakKeyDictionary()
 
 
@@ -49,11 +49,11 @@ class Call:
 
 
 def explain_tracing(function: Any, key: tuple[Any, ...]) -> None:
-    """Log why a jitted function of the user's is traced.
+    """Log why a user's jitted function is traced.
 
     Arguments:
         function: the jitted function.
-        key: the key that it looked up among what was traced.
+        key: the key of the missing program.
     """
     if function.is_users:
         earlier = [
@@ -76,7 +76,7 @@ def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
     if code is not None:
         _functions[code] = ref(fun)
     if earlier:
-        # Of equally many differences, those to the latest call are most likely to help.
+        # If several calls differ equally, the latest is most likely to help.
         nearest = min(reversed(earlier), key=lambda other: _distance(fun, other, call))
         lines = _differences(fun, nearest, call) or ["nothing that can be named"]
         before = "the earlier one" if len(earlier) == 1 else f"the nearest of {len(earlier)} others"
@@ -86,9 +86,9 @@ def explain(fun: Any, call: Call, earlier: Sequence[Call]) -> None:
         _retracing.warning("%s again, for it is jitted again with other options", name)
     elif code is not None and last is not None:
         _retracing.warning(
-            "%s, though a function of the same code was traced before, for this is another "
-            "function, defined anew at %s:%s. What is traced belongs to one function: define and "
-            "jit it once, outside of the loop or function that does so again and again",
+            "%s, though a function of the same code was traced before: this is another function "
+            "object, defined again at %s:%s. Traces belong to one function object: define and jit "
+            "it once, outside the loop or function that repeats it",
             *(name, code.co_filename, code.co_firstlineno),
         )
     else:
@@ -136,7 +136,7 @@ def _differences(fun: Any, before: Call, now: Call) -> list[str]:
 
 
 def _leaves_by_name(fun: Any, call: Call) -> dict[str, tuple[ShapedArray, str]]:
-    """The type of each leaf, and whether its argument was passed by position or by name."""
+    """The type of each leaf, and how its argument was passed: by position or by name."""
     args, kwargs = call.in_tree.unflatten(call.in_avals)
     by_position = len(tree_leaves(args))
     ways = ["position" if i < by_position else "name" for i in range(len(call.in_avals))]
@@ -190,7 +190,7 @@ def _shown(before: Any, now: Any) -> str:
 _slow_compiles = logging.getLogger("minijax.slow_compiles")
 
 _MANY_LINES = 3_000
-_SHARE_OF_A_PROCESS = 0.1  # a process that gets less time than this waits for something
+_SHARE_OF_A_PROCESS = 0.1  # below this share of a CPU, a process waits for something
 
 
 class _Compilation:
@@ -200,11 +200,11 @@ class _Compilation:
         self.text = text
         self.source = source
         self.start, self.start_of_process = time.monotonic(), time.process_time()
-        self.seconds = seconds  # after which the next notice is due
+        self.seconds = seconds  # until the next notice
 
     @property
     def due(self) -> float:
-        """The earliest time at which the next notice is due; it is later if others compute."""
+        """The earliest time when the next notice is due; later if other processes compute."""
         now = time.monotonic()
         passed = now - self.start
         spent = min(passed, time.process_time() - self.start_of_process)
@@ -216,13 +216,13 @@ class _Compilation:
         lines = self.text.count("\n")
         if lines >= _MANY_LINES:
             remedy = (
-                f"It has {lines} operations. A loop of Python is written out round by round: "
+                f"It has {lines} operations. Python loops are unrolled: "
                 "`lax.scan` and `lax.fori_loop` keep one body, which compiles once"
             )
         else:
             remedy = (
                 f"It has {lines} operations, which seldom take that long. Programs compile faster, "
-                "and run slower, without a pass of XLA such as fusion: "
+                "but run slower, without one of XLA's passes, such as fusion: "
                 '`jit(f, compiler_options={"xla_disable_hlo_passes": "fusion"})`'
             )
         _slow_compiles.warning(
@@ -237,7 +237,7 @@ class _Compilation:
 
 
 _running: set[_Compilation] = set()
-_changed = threading.Condition()  # guards what stands here
+_changed = threading.Condition()  # guards the state below
 _watcher: threading.Thread | None = None
 _wakes_at = 0.0
 
@@ -271,7 +271,7 @@ def _wake_watcher(due: float) -> None:
             _changed.notify()
         return
     watcher = threading.Thread(target=_watch, name="minijax-slow-compiles", daemon=True)
-    with suppress(RuntimeError):  # no thread can be started any more: the process ends
+    with suppress(RuntimeError):  # the process is ending and starts no more threads
         watcher.start()
         _watcher, _wakes_at = watcher, due
 

@@ -1,4 +1,4 @@
-"""Operations: the functions of this library for arrays."""
+"""Operations: the library's functions of arrays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Operation(PjitFunction):
     """A function of arrays that is evaluated as one program.
 
     It is compiled as a whole, once for each combination of argument types. Under a transformation
-    or staging, it is not a call of a program but the primitives that it consists of.
+    or staging, it is not a call but the primitives that it consists of.
     """
 
     is_users = False
@@ -64,7 +64,7 @@ class Operation(PjitFunction):
             if here is not numpys_dialect:
                 return self._fun(*args, **kwargs)
             args, kwargs = tree_map(adopted, (args, kwargs))
-            with adopted_traces():  # in a transformation of a stage
+            with adopted_traces():  # in a stage's transformation
                 return self._fun(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ class Operation(PjitFunction):
 
 
 class Uncompiled(NamedTuple):
-    """The stand-in for a program, of a call without arguments that a program could take."""
+    """Takes the place of a program, for a call without arguments that a program could take."""
 
     result: Callable[[], Any]
     execute: None = None
@@ -97,12 +97,11 @@ class Uncompiled(NamedTuple):
 
 
 class Creation(Operation):
-    """An operation whose result lies where its argument `device` or `sharding` says, or
-    `out_sharding`.
+    """An operation whose result is placed by its argument `device`, `sharding` or `out_sharding`.
 
-    Outside of transformations, the program is compiled for these devices, so that each makes its
-    own part. Inside, the function itself has to see to it. If the first argument is an array or a
-    type whose shape the result has, it says by default.
+    Outside transformations, the program is compiled for these devices, so that each makes its own
+    part. Inside, the function itself applies the argument. The default is the sharding of the first
+    argument, if it is an array or a type of the result's shape.
     """
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Sequence[Any]]:
@@ -156,11 +155,11 @@ class _ListsAsTuples(StaticArguments):
     def _checked(self, at: int | str, x: Any) -> Any:
         caller, name = name_of(self.fun), self._name(at)
         hint = hints_of(self.fun).get(name, Any)
-        if isinstance(x, frozenset):  # of axes, whose order makes no difference
+        if isinstance(x, frozenset):  # axes, in any order
             require_fit(caller, name, x, Sequence if hint is Any else Any)
             x = tuple(x)
         is_default = x is inspect.signature(self.fun).parameters[name].default
-        is_absent = x is None and hint in (bool, float)  # None is as good as False
+        is_absent = x is None and hint in (bool, float)  # None counts as False
         is_checked = hint is not NoneType and (isinstance(x, tuple) or is_of_numbers(hint))
         if is_checked and not is_default and not is_absent:
             require_fit(caller, name, x, hint)
@@ -202,7 +201,7 @@ def operation(
         fun: the function.
         static: the names of arguments that are not arrays, such as axes, shapes and dtypes.
         types: whether the first argument, an array, may be a type instead.
-        creates: whether arguments say where the result lies, as those of a `Creation` do.
+        creates: whether it is a `Creation`, whose arguments place the result.
     """
     if fun is None:
         return functools.partial(operation, static=static, types=types, creates=creates)
@@ -219,9 +218,9 @@ def _as_tuple(x: Any) -> Any:
         return frozenset(x)
     if isinstance(x, list | tuple):
         items = map(_as_tuple, x)
-        return x._make(items) if hasattr(x, "_make") else tuple(items)  # of a NamedTuple, one
+        return x._make(items) if hasattr(x, "_make") else tuple(items)  # keeps NamedTuples
     if isinstance(x, np.ndarray | np.integer | Array) and x.dtype.kind in "iu":
         return _as_tuple(x.tolist())
-    if hasattr(x, "as_list"):  # a shape of TensorFlow's
+    if hasattr(x, "as_list"):  # TensorFlow's TensorShape
         return _as_tuple(x.as_list())
     return x

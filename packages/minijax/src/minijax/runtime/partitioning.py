@@ -1,7 +1,7 @@
 """Programs on several devices, or on another device than the default one.
 
-The program is written for whole arrays. The shardings of its arguments tell XLA's partitioner how
-to divide it; the partitioner then chooses the shardings of the results.
+The program is written for whole arrays. XLA's partitioner starts from the shardings of its
+arguments and chooses the others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ from minijax_stage3.executable import (
 
 
 class PartitionedProgram:
-    """A jaxpr compiled for the devices on which some of its arguments lie.
+    """A jaxpr compiled for the devices of its committed arguments.
 
     Arguments:
         name: the name of its module.
@@ -63,12 +63,12 @@ class PartitionedProgram:
         argument_names: the names of the arguments, for messages.
         attributes: further MLIR attributes of arguments, by number.
         options: XLA flags.
-        default: where it runs if no sharding says so.
-        platform: the platform that it is lowered for; by default that of its devices.
+        default: where it runs if no sharding determines the devices.
+        platform: the platform that it is lowered for; by default its devices' platform.
 
     Raises:
-        ValueError: the shardings differ in their devices, or in the order of these; one of a result
-            does not divide it evenly.
+        ValueError: the shardings differ in their devices or their order; a result is not divisible
+            evenly.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class PartitionedProgram:
             for found in inspection.found:
                 inspection.callback(self._sharding_of(xla.division_of(found), inspection.ndim))
         self.inspections, self.kept = [], []
-        from minijax.runtime.agreement import shared_program  # late: few programs are partitioned
+        from minijax.runtime.agreement import shared_program  # late: few programs need it
 
         text = without_addresses(self.text)
         sizes = [device_type(aval).size for aval in self.out_avals]
@@ -163,7 +163,7 @@ class PartitionedProgram:
             return compile_or_load_partitioned(self.text, self.devices, self.options)
         except CompileError:
             for partitioner in self.kept:
-                if partitioner.raised is not None:  # by the user's function
+                if partitioner.raised is not None:  # an error of the user's function
                     raise partitioner.raised from None
             raise
 
@@ -190,7 +190,7 @@ class PartitionedProgram:
         return list(map(Placed.array, self.results, results))
 
     def _moved(self, number: int, x: Any) -> Any:
-        """The buffer of an argument that is not where the program expects it."""
+        """The buffer of an argument, moved to where the program expects it."""
         return put(x, self.in_avals[number], self.in_shardings[number]).buffer
 
     def as_text(self) -> str:
@@ -200,15 +200,15 @@ class PartitionedProgram:
     def _explicit(
         self, out_shardings: Sequence[Sharding | None], inside: Sequence[Mesh]
     ) -> list[Sharding | None]:
-        """The shardings of results, with those that types say.
+        """The shardings of results, including those in types.
 
-        Along axes of type `Auto` the compiler chooses, and so it does if a mesh has any; and where
-        only `in_shardings` say how arguments are sharded, but neither their types nor a mesh.
+        The compiler chooses if a mesh has axes of type `Auto`, or if the arguments have only
+        `in_shardings`, and neither their types nor a mesh say more.
         """
         avals = [*self.out_avals, *self.in_avals]
-        said = dict.fromkeys([aval.mesh for aval in avals if isinstance(aval, ShardedArray)])
-        of_types = [mesh for mesh in self.meshes if mesh.abstract_mesh in said]
-        meshes: list[Mesh | AbstractMesh] = [*inside, *of_types, *said]
+        typed = dict.fromkeys([aval.mesh for aval in avals if isinstance(aval, ShardedArray)])
+        concrete = [mesh for mesh in self.meshes if mesh.abstract_mesh in typed]
+        meshes: list[Mesh | AbstractMesh] = [*inside, *concrete, *typed]
         mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
         if mesh is None or mesh.auto_axes:
             return [*out_shardings]
@@ -218,7 +218,7 @@ class PartitionedProgram:
         ]
 
     def _everywhere(self) -> Sharding:
-        """The sharding of arrays of which each device holds the whole."""
+        """The sharding of replicated arrays."""
         if len(self.devices) == 1 and not self.meshes:
             return SingleDeviceSharding(self.devices[0])
         mesh = self.meshes[0] if self.meshes else plain_mesh(self.devices)
@@ -268,9 +268,9 @@ class PartitionedProgram:
         ]
 
     def _like_argument(self, found: Sequence[Sharding]) -> list[Sharding]:
-        """The shardings of results, those that XLA chose as the first argument says the same.
+        """The shardings of results; those that XLA chose are written as an equal argument's.
 
-        There are several specs for one division, as P("x") and P("x", None).
+        Several specs mean the same sharding, such as P("x") and P("x", None).
         """
         pairs = zip(self.given[0], self.in_avals, strict=True)
         named = [(like, x.ndim) for like, x in pairs if isinstance(like, NamedSharding)]
@@ -287,25 +287,25 @@ class PartitionedProgram:
         ]
 
     def _sharding_of(self, division: xla.Division | None, ndim: int) -> Sharding:
-        """The sharding for a division that XLA chose, by the axes of a mesh if possible."""
+        """The sharding for a tiling that XLA chose, by the axes of a mesh if possible."""
         if len(self.devices) == 1 or division is None:
             return self._everywhere()
         return sharding_of_division(division, self.meshes, self.devices, ndim)
 
 
 def _meshes_of(shardings: Iterable[Sharding | None]) -> list[Mesh]:
-    """The meshes of shardings, each once, that have devices."""
+    """The concrete meshes of shardings, without duplicates."""
     meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding)]
     return [each for each in dict.fromkeys(meshes) if isinstance(each, Mesh)]
 
 
 def placements(shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> list[xla.Placement]:
-    """The placements of arrays of these types in jaxlib."""
+    """jaxlib's placements for arrays of these types."""
     return [each.placement(aval.ndim) for each, aval in zip(shardings, avals, strict=True)]
 
 
 def require_platform(name: str, lowered_for: str, found: str) -> None:
-    """Raise ValueError unless a program is lowered for the platform that is to run it."""
+    """Raise ValueError unless a program is lowered for the platform of its devices."""
     if lowered_for != found:
         raise ValueError(
             f"`{name.removeprefix('jit_')}` is lowered for the platform {lowered_for!r}, and its "
@@ -313,7 +313,7 @@ def require_platform(name: str, lowered_for: str, found: str) -> None:
         )
 
 
-Role = tuple[str, Sharding]  # what fixes the devices of a program, in words
+Role = tuple[str, Sharding]  # a sharding that fixes the devices of a program, with a description
 
 
 def roles_of(
@@ -324,7 +324,7 @@ def roles_of(
     jaxpr: Jaxpr,
     default: DefaultPlacement | None,
 ) -> list[Role]:
-    """All that fixes the devices of a program."""
+    """The shardings that fix the devices of a program, each with a description."""
     roles = [
         (f"argument {argument_names[number]} of type {jaxpr.in_avals[number]}", sharding)
         for number, sharding in enumerate(in_shardings)
@@ -377,7 +377,7 @@ def _numbers(sharding: Sharding) -> list[int]:
 
 _SEQUENCES = (tuple, list)
 
-# Types of most parameters, which say nothing about devices.
+# Types of most parameters, which contain no devices.
 _PLAIN = {int, bool, float, str, tuple, type(None), *(type(np.dtype(x)) for x in "?bhilBHILefdFD")}
 
 
@@ -405,7 +405,7 @@ def shardings_within(jaxpr: Jaxpr) -> list[Sharding]:
 
 @cached_by_jaxpr
 def has_shardings(jaxpr: Jaxpr) -> bool:
-    """Return True if a program, or one inside it, says where it runs."""
+    """Return True if a program, or an inner one, determines where it runs."""
     return bool(shardings_within(jaxpr))
 
 
@@ -416,14 +416,14 @@ def evaluate_partitioned(
     params: dict[str, Any],
     where: Places,
 ) -> list[Any]:
-    """Evaluate a primitive where its operands lie."""
+    """Evaluate a primitive on the devices of its operands."""
     if not is_elsewhere(where):
         return list(call(compile_primitive(primitive, in_avals, params), args))
     return _programs_for(where)(primitive, in_avals, params)(args)
 
 
 def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
-    """The results of a program, compiled once, where its operands lie."""
+    """The results of a program, compiled once, on the devices of its operands."""
     where = places_of(args)
     if is_elsewhere(where) or has_shardings(jaxpr):
         programs = _programs_of.setdefault(jaxpr, {})
@@ -437,7 +437,7 @@ def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
 def program_at(
     jaxpr: Jaxpr, name: str, where: Places, out_shardings: Shardings = ()
 ) -> PartitionedProgram:
-    """The program for operands that lie there."""
+    """The program for operands at these places."""
     names = [f"operand {number}" for number in range(len(jaxpr.invars))]
     in_shardings = where.shardings or (None,) * len(jaxpr.invars)
     outs = out_shardings or (None,) * len(jaxpr.outvars)
@@ -450,7 +450,7 @@ _programs_of: "WeakKeyDictionary[Jaxpr, dict[Any, PartitionedProgram]]" = WeakKe
 
 @cache
 def _programs_for(where: Places) -> Any:
-    """The function that compiles a primitive for these places, once per type of operands."""
+    """The function that compiles a primitive for these places, once per operand types."""
 
     @once_for_types
     def program(
@@ -462,15 +462,15 @@ def _programs_for(where: Places) -> Any:
 
 
 def move_on_devices(x: Array, sharding: Sharding, committed: bool) -> Array:
-    """`x` with another sharding, by a program of its devices.
+    """`x` with another sharding, moved by a program on its devices.
 
     Raises:
-        ValueError: the sharding is on other devices, or on these in another order.
+        ValueError: the sharding has other devices, or the same in another order.
     """
     if sharding.device_tuple != x.sharding.device_tuple:
         raise ValueError(
-            f"{x.aval} is divided among several processes, on the devices {_numbers(x.sharding)}, "
-            f"and can only be moved to a sharding of these, in this order, found "
+            f"{x.aval} is sharded over several processes, on the devices {_numbers(x.sharding)}, "
+            f"and can only be moved to a sharding on these, in this order, found "
             f"{_numbers(sharding)}. minijax.experimental.multihost_utils.process_allgather(x, "
             "tiled=True) gives all of it to each process"
         )

@@ -1,4 +1,4 @@
-"""The way of a function, in order: it is traced, goes through passes, is lowered and compiled."""
+"""The pipeline of a jitted function: trace, passes, lowering, compilation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from minijax_stage3.jaxpr import Literal, consts_as_invars
 from minijax_stage3.jit_rules import smaller_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
 
-# Unbounded recursion of functions while they are traced.
+# Unbounded recursion of a function under tracing.
 
 
 _being_traced: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("being_traced", default=())
@@ -64,8 +64,8 @@ class refusing_recursion:
 
     Arguments:
         caller: the transformation that traces.
-        function: the function that is traced in the block. If it is being traced already, it is the
-            cause of the full stack.
+        function: the function that is traced in the block. If it is being traced already, it caused
+            the recursion.
     """
 
     __slots__ = ("caller", "function", "previous")
@@ -89,7 +89,7 @@ class refusing_recursion:
 
 
 def name_and_place_of(f: Any) -> str:
-    """Return the name of `f` for a message, with the file and line where it is written."""
+    """Return the name of `f` for a message, with the file and line of its definition."""
     named = f"`{name_of(f)}`"
     while isinstance(f, partial):
         f = f.func
@@ -112,8 +112,8 @@ def _unwrapped(f: Any) -> Any:
 # would fill it at every call.
 
 
-_SMALLEST = 2**20  # bytes; smaller ones are not worth looking through
-_CHUNK = 2**20  # elements that are compared at once
+_SMALLEST = 2**20  # bytes; smaller arrays are not worth scanning
+_CHUNK = 2**20  # elements compared at once
 
 _FUSED = {*ARITHMETIC, *COMPARISONS, *UNARY, select_n_p, reduce_sum_p}
 _VIEWS = {broadcast_in_dim_p, convert_element_type_p, reshape_p, transpose_p}
@@ -129,8 +129,8 @@ def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[bo
         consts: their values.
 
     Returns:
-        The program, `jaxpr` itself if no constant is uniform; and whether each argument is still
-        one.
+        The program, `jaxpr` itself if no constant is uniform; and whether it still has each
+        argument.
     """
     numbers = [
         (position, number)
@@ -144,7 +144,7 @@ def without_uniform(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[bo
 
 
 def _is_fused(jaxpr: Jaxpr, var: Var) -> bool:
-    """Return True if a program nowhere needs an argument, or a view of it, in memory."""
+    """Return True if a program never needs an argument, or a view of it, in memory."""
     views = {var}
     for eqn in jaxpr.eqns:
         if views.isdisjoint(eqn.invars):
@@ -170,11 +170,11 @@ def _with_literals(jaxpr: Jaxpr, numbers: tuple[_Number, ...]) -> Jaxpr:
 
 
 def _uniform_number(x: Any, aval: ShapedArray) -> bytes | None:
-    """The number of which a large numpy array consists, bit by bit; None for other arrays."""
+    """The number that fills a large numpy array, bit by bit; None for other arrays."""
     if not isinstance(x, np.ndarray) or x.nbytes < _SMALLEST or x.dtype.kind not in "biuf":
         return None
     flat = x.reshape(-1, order="A")
-    if not np.may_share_memory(flat, x):  # strides that no flat array has: a copy was made
+    if not np.may_share_memory(flat, x):  # a copy was made: the strides have no flat view
         return None
     words = flat.view(f"u{x.dtype.itemsize}")  # zeros of both signs differ, and NaN is itself
     first = words[0]
@@ -187,13 +187,13 @@ def _starts(size: int) -> range:
     return range(0, size, _CHUNK)
 
 
-# The way of a function, in order: it is traced, goes through passes, is lowered and compiled.
+# The pipeline of a jitted function.
 #
-# 1. `trace`: Python runs the function once, which leaves a jaxpr and its constants. 2. `PASSES`:
-# each takes a jaxpr and gives an equivalent one, which needs less. 3. `Compilation.text`: the
-# jaxpr is lowered to StableHLO, its effects in order (`lowering`). 4. `Compilation.compiled`: XLA
-# compiles that, or the cache on disk has the result (`program`). 5. `Compilation.program`: what
-# calls run.
+# 1. `trace`: Python runs the function once, which leaves a jaxpr and its constants.
+# 2. `PASSES`: each takes a jaxpr and returns an equivalent, smaller one.
+# 3. `Compilation.text`: the jaxpr is lowered to StableHLO, its effects in order (`lowering`).
+# 4. `Compilation.compiled`: XLA compiles the text, or the cache has the result (`program`).
+# 5. `Compilation.program`: the object that calls run.
 #
 # A function on several devices is lowered and compiled by `partitioning`. The log and
 # listeners get the time of each step.
@@ -216,9 +216,9 @@ class Traced:
         self.name = name
         self.jaxpr = jaxpr
         self.consts = list(consts)
-        self.in_tree = in_tree  # of the pair (args, kwargs), static arguments replaced by None
+        self.in_tree = in_tree  # of the pair (args, kwargs), with None for static arguments
         self.out_tree = out_tree
-        # With a tracer inside, a program is good for one call only.
+        # A program that contains a tracer is valid for one call only.
         self.is_reusable = not any(isinstance(const, Tracer) for const in consts)
 
     def const_on_device(self, number: int) -> Any:
@@ -244,8 +244,8 @@ def trace(
 
     Arguments:
         fun: the user's function, for messages.
-        static: the same with its static arguments filled in.
-        in_tree: the structure of the pair `(args, kwargs)` of the others.
+        static: the function with its static arguments filled in.
+        in_tree: the structure of the pair `(args, kwargs)` of the other arguments.
         in_avals: the types of their leaves.
         argument_names: returns the names of the leaves, for messages.
     """
@@ -256,7 +256,7 @@ def trace(
     return Traced(name, jaxpr, closed.consts, in_tree, flat_fun.out_tree)
 
 
-# By structure and types of the arguments, static values, number types, and the mesh in context.
+# Keys: structure and types of the arguments, static values, number types, mesh in context.
 Cache = dict[Any, Traced]
 _caches: weakref.WeakKeyDictionary[Any, dict[Any, Cache]] = weakref.WeakKeyDictionary()
 
@@ -265,7 +265,7 @@ def cache_of(fun: Callable[..., Any], static: Any) -> Cache:
     """Return the cache of traces of `fun`, shared by equal calls of `jit`."""
     try:
         return _caches.setdefault(fun, {}).setdefault(static, {})
-    except TypeError:  # not hashable, or not to be referred to weakly
+    except TypeError:  # not hashable, or not weak-referenceable
         return {}
 
 
@@ -280,8 +280,8 @@ def forget_traced() -> None:
 
 
 def without_unused(jaxpr: Jaxpr, consts: Sequence[Any]) -> tuple[Jaxpr, list[bool]]:
-    """Leave out arguments and equations that nothing needs."""
-    if _uses_everything(jaxpr):  # as most do, and a look is cheaper than the work
+    """Remove unused arguments and equations."""
+    if _uses_everything(jaxpr):  # frequent, and cheaper to check than to remove
         return jaxpr, [True] * len(jaxpr.invars)
     smaller = smaller_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
     return (jaxpr, [True] * len(jaxpr.invars)) if smaller is None else smaller
@@ -297,8 +297,8 @@ def _uses_everything(jaxpr: Jaxpr) -> bool:
     return used.issuperset(jaxpr.invars)
 
 
-# Each takes a program and the values of its first arguments, the constants, and returns an
-# equivalent program, and whether that takes each argument, too. `keep_unused` leaves out the first.
+# # Each takes a program and the values of its first arguments, the constants, and returns an
+# equivalent program, and whether that still takes each argument. `keep_unused` skips the first.
 PASSES: tuple[Callable[[Jaxpr, Sequence[Any]], tuple[Jaxpr, list[bool]]], ...] = (
     without_unused,
     without_uniform,
@@ -311,17 +311,17 @@ AnyProgram = Program | ProgramOnDevices | DonatingProgram
 
 
 class Compilation:
-    """A traced function as XLA compiles it.
+    """A traced function with its compile options and placement.
 
     Attributes:
-        program_class: the class of its program for other devices than the default one.
+        program_class: the class of its program on devices other than the default one.
 
     Arguments:
         traced: the function.
         options: options of compilation.
-        where: where its arguments lie, and where it runs if they do not say.
+        where: the places of its arguments, and where it runs if these are unspecified.
         out_shardings: the shardings of its results.
-        platform: the platform that it is lowered for; None: that of its devices.
+        platform: the platform that it is lowered for; None: its devices' platform.
     """
 
     program_class: Callable[..., PartitionedProgram] = PartitionedProgram
@@ -368,7 +368,7 @@ class Compilation:
         """The program for the default device, shared by all with the same program and options.
 
         Arguments:
-            text: its module, where it is written already.
+            text: its module, if already written.
         """
         options = self.compiler_options
         require_platform(self.name, self.platform or xla.platform_of(), xla.platform_of())
@@ -388,7 +388,7 @@ class Compilation:
             ) from None
 
     def program(self, argument_names: Callable[[], Sequence[str]]) -> AnyProgram:
-        """Return the program as calls have it, which takes all leaves, even unused ones."""
+        """Return the program for calls, which takes all leaves, even unused ones."""
         consts, names = self.consts(), argument_names
         program: Program | ProgramOnDevices
         if (partitioned := self.partitioned(names)) is not None:
@@ -455,11 +455,11 @@ class Compilation:
         )
 
     def with_options(self, options: CompileOptions) -> Compilation:
-        """The same with other options."""
+        """This compilation with other options."""
         return Compilation(self.traced, options, self.where, self.out_shardings, self.platform)
 
     def for_platform(self, platform: str) -> Compilation:
-        """The same, lowered for a platform of which there need not be devices."""
+        """This compilation for another platform, which needs no devices here."""
         return Compilation(self.traced, self.options, self.where, self.out_shardings, platform)
 
     def _out_shardings(self) -> Shardings:
@@ -472,7 +472,7 @@ class Compilation:
         def execute_with_constants(buffers: list[Any]) -> Any:
             try:
                 for x in arrays:
-                    _ = x.buffer  # which a deleted one has not
+                    _ = x.buffer  # raises if it was deleted
             except RuntimeError as error:
                 message = f"`{self.name}` closes over an array that is no more: {error}"
                 raise RuntimeError(message) from None
@@ -482,9 +482,9 @@ class Compilation:
 
     # --8<-- [start:aliases]
     def _argument_attributes(self) -> dict[int, str]:
-        """For each donated argument, by number, the result that takes over its memory.
+        """For each donated argument, by number, the result that reuses its memory.
 
-        That is the first result of the same type that has no argument yet.
+        It is the first result of the same type that is not paired yet.
         """
         count = len(self._const_numbers)
         results: dict[Any, list[int]] = {}
@@ -507,7 +507,7 @@ class Compilation:
 
 
 def donated_leaves(traced: Traced, options: CompileOptions) -> set[int]:
-    """The positions of the leaves that belong to arguments to be donated."""
+    """The positions of the leaves of donated arguments."""
     if not options.donate_argnums and not options.donate_argnames:
         return set()
     args, kwargs = traced.in_tree.unflatten(range(traced.in_tree.num_leaves))
@@ -569,7 +569,7 @@ class CompileOptions(NamedTuple):
 
 
 def checked_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
-    """XLA's options as a key. XLA rejects invalid ones when it compiles."""
+    """XLA's options as a key. Invalid ones are rejected when XLA compiles."""
     if options is None:
         return ()
     if not isinstance(options, Mapping):

@@ -1,4 +1,4 @@
-"""The places where programs run: those of arguments, those that `jit` is given, and defaults."""
+"""The places where programs run: from arguments, from `jit`'s options, and defaults."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -22,12 +22,12 @@ from minijax_stage2.tree import PyTreeDef
 
 
 class DefaultPlacement(NamedTuple):
-    """The devices of a program whose arguments do not say where it runs.
+    """The devices of a program whose arguments are all uncommitted.
 
     Attributes:
-        sharding: its devices; results lie on them, divided as XLA chooses.
+        sharding: its devices; XLA chooses how results are sharded over them.
         committed: whether results are committed to them. If so, arguments may not be elsewhere.
-        divides: whether the sharding is also that of the results.
+        divides: whether results have this sharding.
     """
 
     sharding: Sharding
@@ -35,16 +35,16 @@ class DefaultPlacement(NamedTuple):
     divides: bool = False
 
 
-# The sharding of each argument or result, or None where it is not fixed; empty if none is.
+# The sharding of each argument or result, None if it is free; empty if all are free.
 Shardings = tuple[Sharding | None, ...]
 
 
 class Places(NamedTuple):
-    """The shardings of the arguments of a program, and its devices if these do not say.
+    """The shardings of a program's arguments, and its devices if these are all free.
 
     Attributes:
         shardings: the sharding of each argument.
-        default: where the program runs otherwise; None: on the first device.
+        default: where the program runs if they are free; None: on the first device.
     """
 
     shardings: Shardings = ()
@@ -52,7 +52,7 @@ class Places(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """False if all arguments are plain Arrays and numbers, and the program runs with these."""
+        """False if all arguments are uncommitted, and the program runs on the default device."""
         return bool(self.shardings) or self.default is not None
 
 
@@ -60,14 +60,14 @@ NOWHERE = Places()
 
 
 def shardings_of(args: Sequence[Any]) -> Shardings:
-    """The sharding of each argument that the user put somewhere; empty if all are plain Arrays."""
+    """The sharding of each committed argument; empty if all are uncommitted."""
     if not some_placed(args):
         return ()
     return tuple([x.sharding if type(x) is Array and x.committed else None for x in args])
 
 
 def declared_shardings(types: Sequence[Any]) -> Shardings:
-    """As `shardings_of`, for arguments that may be types, which have shardings, too."""
+    """As `shardings_of`, for arguments that may be types with shardings."""
     found = []
     for x in types:
         is_free = isinstance(x, Array) and not (type(x) is Array and x.committed)
@@ -83,17 +83,17 @@ def places_of(args: Sequence[Any]) -> Places:
 
 
 def is_elsewhere(where: Places) -> bool:
-    """Return True if an argument or a default has a program run elsewhere than on one device."""
+    """Return True if an argument or a default moves a program off the default device."""
     return where.default is not None or any(where.shardings)
 
 
 class GivenPlaces:
-    """The places that `jit` was given.
+    """The places given to `jit`.
 
     Arguments:
         in_shardings: for the tuple of positional arguments, or a pytree prefix of it.
         out_shardings: for the result, or a pytree prefix of it.
-        place: where the function runs, wherever its arguments lie.
+        place: where the function runs, regardless of its arguments.
 
     Raises:
         TypeError: a sharding is something other than shardings, specs, devices and None.
@@ -120,15 +120,15 @@ class GivenPlaces:
         names: Callable[[], Sequence[str]],
         types: bool = False,
     ) -> Places:
-        """The places of the leaves of a call, and where the program runs if they do not say.
+        """The places of the leaves of a call, and where the program runs if these are free.
 
         Arguments:
-            name: that of the function, for messages.
+            name: the function's name, for messages.
             leaves: the leaves of all arguments; types, too, with `types`.
             args: the positional arguments.
             names: returns the names of the leaves.
         """
-        if self.place is not None:  # wherever they lie
+        if self.place is not None:  # regardless of arguments
             return Places((None,) * len(leaves), self.place)
         if self.have_shardings:
             shardings = self._of_arguments(name, leaves, args, names)
@@ -139,11 +139,11 @@ class GivenPlaces:
     def _of_arguments(
         self, name: str, leaves: Sequence[Any], args: Any, names: Callable[[], Sequence[str]]
     ) -> Shardings:
-        """The sharding of each leaf of the arguments, None where it is not fixed.
+        """The sharding of each leaf of the arguments, None if it is free.
 
         Raises:
-            ValueError: an Array was put elsewhere, or is not divided evenly; numbers of this
-                process are to be sharded over several.
+            ValueError: an Array is committed elsewhere, or not divisible evenly; numbers of this
+                process would be sharded over several processes.
         """
         given = shardings_for("jit", "in_shardings", self.in_shardings, args)
         given += [None] * (len(leaves) - len(given))  # arguments by keyword
@@ -156,18 +156,18 @@ class GivenPlaces:
                 try:
                     sharding.shard_shape(aval.shape)
                 except ValueError as error:
-                    what = f"argument {names()[number]}"
-                    raise ValueError(f"jit of `{name}`: {what}: {error}") from None
+                    text = f"jit of `{name}`: argument {names()[number]}: {error}"
+                    raise ValueError(text) from None
             if lies and sharding and not lies.is_equivalent_to(sharding, ndim):
                 raise ValueError(
                     f"jit of `{name}`: in_shardings says {sharding} for argument "
-                    f"{names()[number]}, which lies as {lies} says. Bring it there by device_put, "
-                    "or leave its sharding out of in_shardings."
+                    f"{names()[number]}, which has {lies}. Move it by device_put, or leave its "
+                    "sharding out of in_shardings."
                 )
             if sharding is not None and _divides_what_is_local(sharding, x):
                 raise ValueError(
-                    f"jit of `{name}`: in_shardings divides argument {names()[number]} among "
-                    f"processes, and it is a {type(x).__name__}, which each process has to itself. "
+                    f"jit of `{name}`: in_shardings shards argument {names()[number]} over "
+                    f"processes, and it is a {type(x).__name__}, which is local to each process. "
                     "make_array_from_process_local_data(sharding, x) makes an array of the parts "
                     "of all; device_put(x, sharding) one of a value that is the same in all."
                 )
@@ -192,7 +192,7 @@ class GivenPlaces:
         return GivenPlaces((held, rest), (held, self.out_shardings))
 
     def of_results(self, out_tree: PyTreeDef) -> Shardings:
-        """The sharding of each leaf of the result, None where it is not fixed; empty if none is."""
+        """The sharding of each leaf of the result, None if it is free; empty if all are free."""
         if not self.have_shardings:
             return ()
         results = out_tree.unflatten(range(out_tree.num_leaves))
@@ -200,7 +200,7 @@ class GivenPlaces:
 
 
 def _divides_what_is_local(sharding: Sharding, x: Any) -> bool:
-    """Return True if numbers that only this process has are to be sharded over several."""
+    """Return True if process-local numbers would be sharded over several processes."""
     return not (
         isinstance(x, Array)
         or hasattr(x, "to_aval")  # a type
@@ -213,11 +213,11 @@ def _divides_what_is_local(sharding: Sharding, x: Any) -> bool:
 ANYWHERE = GivenPlaces()
 
 
-# Defaults: the mesh in context, or the device that is set
+# Defaults: the mesh in context, or the default device
 
 
 def default_placement() -> DefaultPlacement | None:
-    """The devices of programs whose arguments do not say where they run; None: the first device."""
+    """The devices of programs with uncommitted arguments; None: the first device."""
     if not Switch.used:
         return None
     mesh = mesh_of_programs.get()
@@ -246,7 +246,7 @@ def _on_device(device: Device) -> DefaultPlacement | None:
 class _DefaultDevice(Option):
     """The setting that names a device or a platform.
 
-    As with a switch, calls need not ask as long as nobody has chosen a device.
+    As for a switch, calls do not read it before it was first set.
     """
 
     def __init__(self) -> None:
@@ -254,7 +254,7 @@ class _DefaultDevice(Option):
             "default_device",
             ("cpu", "gpu", "cuda"),
             None,
-            "The device of arrays that nobody puts elsewhere, or its kind; None: the first.",
+            "The device of uncommitted arrays, or its kind; None: the first device.",
         )
 
     def _checked(self, value: Any) -> Any:

@@ -21,20 +21,20 @@ LONG_PROGRAM = 10  # equations; a longer program within another is printed befor
 
 
 class Break(NamedTuple):
-    """A place where a group that does not fit in a line is broken."""
+    """A place where a group that does not fit on a line is broken."""
 
     flat: str = " "
 
 
 class Nest(NamedTuple):
-    """Text whose further lines are indented."""
+    """Text whose continuation lines are indented."""
 
     indent: int
     parts: Sequence["Doc"]
 
 
 class Group(NamedTuple):
-    """Text that stands in one line if it fits, and is broken at each of its breaks otherwise."""
+    """Text on one line if it fits, otherwise broken at each of its breaks."""
 
     parts: Sequence["Doc"]
 
@@ -51,9 +51,9 @@ def _flat(doc: Doc) -> str:
 def _render(parts: Sequence[Doc], width: Callable[[str], int]) -> str:
     """The text of `parts`: a group is flat if it fits in the rest of its line."""
     text, line = [], ""
-    waiting: list[tuple[int, bool, Doc]] = [(0, False, doc) for doc in reversed(parts)]
-    while waiting:
-        indent, is_flat, doc = waiting.pop()
+    pending: list[tuple[int, bool, Doc]] = [(0, False, doc) for doc in reversed(parts)]
+    while pending:
+        indent, is_flat, doc = pending.pop()
         if isinstance(doc, Break):
             if is_flat:
                 line += doc.flat
@@ -67,7 +67,7 @@ def _render(parts: Sequence[Doc], width: Callable[[str], int]) -> str:
                 indent += doc.indent
             elif not is_flat:
                 is_flat = width(line + _flat(doc)) <= LINE_WIDTH
-            waiting.extend((indent, is_flat, part) for part in reversed(doc.parts))
+            pending.extend((indent, is_flat, part) for part in reversed(doc.parts))
     return "\n".join([*text, line])
 
 
@@ -76,7 +76,7 @@ def _joined(docs: Sequence[Doc], separator: Doc) -> list[Doc]:
 
 
 class JaxPrinter:
-    """Writes jaxprs in JAX's notation; programs that are used twice are written once, before."""
+    """Writes jaxprs in JAX's notation; programs that are used twice are written once, in front."""
 
     def __init__(self) -> None:
         self.names: dict[Var, str] = defaultdict(all_names().__next__)
@@ -93,16 +93,16 @@ class JaxPrinter:
         return _render([*parts, self._program(jaxpr)], self.width)
 
     def _name_shared(self, jaxpr: Jaxpr) -> list[Jaxpr]:
-        """The programs that are printed apart, outer ones first; they get names."""
+        """Name the programs that are printed in front, and return them, outer ones first."""
         uses: Counter[int] = Counter()
         found: dict[int, tuple[str, Jaxpr]] = {}
-        waiting = [("jaxpr", jaxpr)]
-        for name, program in waiting:
+        pending = [("jaxpr", jaxpr)]
+        for name, program in pending:
             uses[id(program)] += 1 + (program is not jaxpr and len(program.eqns) > LONG_PROGRAM)
             found.setdefault(id(program), (name, program))
             for eqn in program.eqns:
                 inner_name = str(eqn.params.get("name", "jaxpr")).strip("<>")
-                waiting += [(inner_name, inner) for inner in _programs(eqn.params.values())]
+                pending += [(inner_name, inner) for inner in _programs(eqn.params.values())]
         taken: Counter[str] = Counter()
         shared = [found[key] for key, count in uses.items() if count > 1]
         for name, program in shared:
@@ -111,7 +111,7 @@ class JaxPrinter:
         return [program for _, program in shared]
 
     def eqn(self, eqn: JaxprEqn, used: set[int] | None = None) -> list[Doc]:
-        """The parts of an equation; results that are not among those `used` have no names."""
+        """The parts of an equation; results that are not `used` have no names."""
         name, params = printed(eqn)
         if name == "jit" and id(params["jaxpr"]) not in self.shared:
             self._name_alike(params["jaxpr"].invars, eqn.invars)
@@ -152,7 +152,7 @@ class JaxPrinter:
         return re.sub(r"0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(value))  # the same in each process
 
     def _name_alike(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
-        """Name the variables of a called program as those of its caller that they stand for."""
+        """Name a called program's variables like the caller's that they stand for."""
         if len(inner) != len(outer):
             return
         seen: set[int] = set()
@@ -170,7 +170,7 @@ class JaxPrinter:
             return self.names[atom]
         value, dtype = atom.val, atom.aval.dtype
         if type(value) is float and dtype.kind == "f":
-            value = float(dtype.type(value))  # as many digits as the program computes with
+            value = float(dtype.type(value))  # with the digits of its dtype
         return f"{value}:{atom.aval}"
 
 
@@ -184,12 +184,12 @@ def _programs(values: Any) -> list[Jaxpr]:
 
 
 def _operands(eqn: JaxprEqn) -> Sequence[Atom]:
-    """Those that are shown: the names of axes are operands here, and parameters in JAX."""
+    """The operands that are shown: axis names are operands here, but parameters in JAX."""
     return eqn.invars[:1] if str(eqn.primitive) in _COLLECTIVES else eqn.invars
 
 
 def _only_names_an_axis(eqn: JaxprEqn, used: set[int]) -> bool:
-    """Return True for the index along an axis that collectives use, if anything does."""
+    """Return True for an axis index that at most collectives use."""
     return str(eqn.primitive) == "axis_index" and id(eqn.outvars[0]) not in used
 
 
@@ -262,7 +262,7 @@ def _scan(params: Params, eqn: JaxprEqn) -> Params:
 
 
 def _scatter(params: Params, eqn: JaxprEqn) -> Params:
-    """With the program that combines two elements, which the name of the primitive says."""
+    """Add the program that combines two elements, implied by the name of the primitive."""
     combine = _COMBINE.get(str(eqn.primitive))
     program = None
     if combine is not None:
@@ -272,7 +272,7 @@ def _scatter(params: Params, eqn: JaxprEqn) -> Params:
 
 
 def _gather(params: Params, eqn: JaxprEqn) -> Params:
-    """With the number in the place of elements out of bounds, if they are filled."""
+    """Add the fill value for elements out of bounds, if they are filled."""
     if "FILL" not in str(params["mode"]) or params["fill_value"] is not None:
         return params
     dtype = eqn.outvars[0].aval.dtype
@@ -352,7 +352,7 @@ _COMBINE = {f"scatter_{name}": Primitive(name) for name in ("add", "mul", "min",
 
 _REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min")
 
-# Parameters that JAX shows at their defaults, which equations leave out.
+# Parameters that JAX always shows; at their defaults, our equations omit them.
 _DEFAULTS: dict[str, Params] = {
     **{name: {"out_sharding": None} for name in _REDUCTIONS},
     "reshape": {"dimensions": None, "sharding": None},
@@ -371,7 +371,7 @@ _DEFAULTS: dict[str, Params] = {
     },
 }
 
-# Parameters that JAX names or shows in other ways.
+# Parameters that JAX names or shows differently.
 _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
     "broadcast_in_dim": _broadcast,
     "dot_general": _dot_general,
@@ -415,7 +415,7 @@ class PrintedEqn(JaxprEqn):
 
 
 class Looks:
-    """Mixin: a program with colors, as a graph, and on a page."""
+    """Mixin that shows a program in color, as a graph, and on a page."""
 
     def pretty_print(self, *, use_color: bool | None = None) -> str:
         """The text of the program, with colors, by default if it is printed on a terminal.
@@ -434,7 +434,7 @@ class Looks:
 
 
 class PrintedJaxpr(Looks, Jaxpr):
-    """A jaxpr whose text is JAX's, with those of its equations and of programs within them."""
+    """A jaxpr whose text is JAX's, and so are its equations and inner programs."""
 
     _are_printed: bool
 
@@ -494,7 +494,7 @@ def printed_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
     return same
 
 
-# Of each program the one that is printed, so that what is shared stays shared.
+# The printed form of each program, so that shared programs stay shared.
 _same: WeakKeyDictionary[Jaxpr, PrintedJaxpr] = WeakKeyDictionary()
 
 

@@ -1,11 +1,11 @@
-"""Compiled programs: made by XLA or read from the disk, and run by calls.
+"""Compiled programs: made by XLA or read from disk, and run by calls.
 
-`compile_or_load` is the step of compiling. `Program`, `ProgramOnDevices` and `DonatingProgram` are
-what calls run, from the leaves of the arguments to the result.
+`compile_or_load` is the step of compiling. Calls run a `Program`, `ProgramOnDevices` or
+`DonatingProgram`, from the leaves of the arguments to the result.
 
-The extension module makes most calls where it is there: those whose arguments are Arrays, in
-tuples, lists and dicts or not, and static values; of Arrays on several devices, those that lie
-where the program has them. All others are made by Python, as all are without it.
+The extension module, if it exists, makes most calls: those whose arguments are static values, and
+Arrays, also in tuples, lists and dicts; on several devices, if no Array has to be moved. Python
+makes all other calls.
 """
 
 import itertools
@@ -56,7 +56,7 @@ def compile_or_load(
 ) -> Executable:
     """Compile for the default device the first time; later, load the result from disk.
 
-    A program that calls Python functions is never kept: they belong to this process.
+    A program that calls Python functions is never cached: they belong to this process.
     """
     with timed(COMPILED, _name_of(text)):
         xla.register_routines(text, xla.platform_of())  # whether it is compiled or loaded
@@ -74,9 +74,9 @@ def compile_or_load_partitioned(
 ) -> xla.PartitionedExecutable:
     """Compile for several devices the first time; later, load the result from disk.
 
-    A program whose devices belong to several processes is not kept: one of them might find it while
-    another compiles it for longer than the first one waits. Nor is one that has Python look at
-    shardings while it is compiled.
+    A program whose devices belong to several processes is not cached: one of them might find it
+    while another compiles it for longer than the first one waits. Nor is a program that calls
+    Python with shardings while it is compiled.
     """
     with timed(COMPILED, _name_of(text)):
         functions, text = _functions_called(text)
@@ -119,13 +119,13 @@ def noticed_when_slow(text: str) -> AbstractContextManager[None]:
 
 
 def _name_of(text: str) -> str:
-    """The name of the function of which this is the module, as logs have it."""
+    """The name of a module's function, for logs."""
     function = text[:100].partition("@")[2].partition(" ")[0].removeprefix("jit_")
     return f"jit({function.replace('_lambda_', '<lambda>')})"
 
 
 def has_addresses(text: str) -> bool:
-    """Return True if the text of a module has XLA call functions as it compiles it."""
+    """Return True if XLA calls functions while it compiles the module with this text."""
     return ADDRESS.search(text) is not None
 
 
@@ -166,11 +166,11 @@ _compiled: "WeakKeyDictionary[Jaxpr, dict[Any, Once[CompiledJaxpr]]]" = WeakKeyD
 
 
 def once_for_jaxpr(jaxpr: Jaxpr, key: Any, compile: Callable[[], CompiledJaxpr]) -> CompiledJaxpr:
-    """The program of a jaxpr for the default device, which lives as long and is compiled once.
+    """The program of a jaxpr for the default device, compiled once, with the jaxpr's lifetime.
 
     Arguments:
-        jaxpr: the program, with which the executable lives.
-        key: what its compilation depends on besides.
+        jaxpr: the program; when it is freed, so is the executable.
+        key: everything else that the compilation depends on.
         compile: compiles it.
     """
     return _compiled.setdefault(jaxpr, {}).setdefault(key, Once()).get(compile)
@@ -195,15 +195,15 @@ def call(compiled: CompiledJaxpr, args: Sequence[Any]) -> list[Array]:
 
 Executor = Callable[[list[Any]], Any]  # from the buffers of the arguments to the result
 
-compiled: Any = compiled_calls.module  # None: it is not there
+compiled: Any = compiled_calls.module  # None: not built
 
 
 class CalledByPython:
-    """The base of jitted functions without the extension module, which adds nothing."""
+    """The empty base of jitted functions without the extension module."""
 
     __slots__ = ()
 
-    _known: Any  # with the module: the calls that it makes
+    _known: Any  # the extension module's calls
 
 
 if compiled is None or TYPE_CHECKING:
@@ -220,12 +220,12 @@ class Program:
     """A program on the default device.
 
     Attributes:
-        execute: from the buffers of the leaves to the result; None: some are to be moved first.
+        execute: from the buffers of the leaves to the result; None: some must be moved first.
 
     Arguments:
         launch: from their buffers on the device to the result.
         in_avals: the types of the leaves.
-        moves: whether some lie elsewhere.
+        moves: whether some are elsewhere.
     """
 
     __slots__ = ("execute", "in_avals", "launch")
@@ -245,13 +245,13 @@ class Program:
         return found if len(found) == len(leaves) else [*map(on_device, leaves, self.in_avals)]
 
     def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Return what the extension module calls for such leaves, and the list that it passes."""
+        """Return the function that the extension module calls for such leaves, and its argument."""
         return self.execute, self.buffers(leaves)
 
 
 def on_device(x: Any, aval: ShapedArray) -> Buffer:
-    """A leaf on the default device, where numbers are kept for the next time."""
-    if type(x) is int or (type(x) is float and x):  # zeros are equal, whatever their sign
+    """A leaf on the default device, where numbers are cached."""
+    if type(x) is int or (type(x) is float and x):  # 0.0 == -0.0
         return _number_on_device(x, aval)
     return buffer_here(x, aval)
 
@@ -267,7 +267,7 @@ def add_tree(x: Any, key: list[Any], buffers: list[Buffer], types: Rules) -> boo
     """Add an argument to the key of a call, and its leaves to the buffers.
 
     Returns:
-        False if it has a leaf that is neither an Array nor a number nor a numpy array.
+        False if a leaf is not an Array, a number or a numpy array.
     """
     cls = type(x)
     children: Any
@@ -331,7 +331,7 @@ def known_program(
     out_tree: PyTreeDef,
     consts: Sequence[Buffer] = (),
 ) -> Executor | None:
-    """The executor of the extension module; None: it is not there, or knows no such programs.
+    """The extension module's executor; None: not built, or not applicable.
 
     Arguments:
         executable: the program, whose first arguments are `consts`.
@@ -350,10 +350,10 @@ def known_program(
 
 
 class ProgramOnDevices:
-    """A program on several devices, or on another one than the default device.
+    """A program on several devices, or on a device other than the default.
 
     Attributes:
-        execute: None, for it takes the leaves themselves.
+        execute: None, since it takes the leaves themselves.
 
     Arguments:
         program: the `PartitionedProgram`, which is compiled.
@@ -374,13 +374,13 @@ class ProgramOnDevices:
         self.unflatten = fast_unflatten(out_tree)
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        """The result for these leaves, which are moved to where the program has them."""
+        """The result for these leaves, which are moved to the program's places."""
         if self.kept is not None:
             leaves = [leaves[position] for position in self.kept]
         return self.unflatten(self.program([*self.consts, *leaves]))
 
     def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Return the program of buffers, if nothing is to be moved; else this and the leaves."""
+        """Return the program on buffers, if nothing is to be moved; else this and the leaves."""
         program = self.program
         placements = [xla.placement_of(x.buffer) for x in leaves if type(x) is Array]
         is_direct = not self.consts and self.kept is None and program.shared is None
@@ -395,12 +395,12 @@ class DonatingProgram:
     """A program that may reuse the memory of some of its arguments.
 
     Attributes:
-        execute: None, for it takes the leaves themselves, which it deletes.
+        execute: None, since it takes the leaves themselves and deletes them.
 
     Arguments:
         name: the name of the function.
-        program: what is run.
-        donated: the positions of the leaves that it takes over.
+        program: the program to run.
+        donated: the positions of the donated leaves.
         constants: the constants of the program, on the device.
         argument_names: the names of the leaves, for messages.
     """
@@ -430,7 +430,7 @@ class DonatingProgram:
         else:
             buffers = program.buffers(leaves)
             for position in self.donated:
-                if not isinstance(leaves[position], Array):  # numbers on the device may be shared
+                if not isinstance(leaves[position], Array):  # cached numbers may be shared
                     buffers[position] = new_buffer(leaves[position], program.in_avals[position])
             ids = {*map(id, buffers)}
             if len(ids) < len(buffers) or not self.ids_of_constants.isdisjoint(ids):
@@ -441,7 +441,7 @@ class DonatingProgram:
         return result
 
     def for_compiled(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Return what takes the leaves, None where the module has none, and the leaves."""
+        """Return the module's function of the leaves, or None, and the leaves."""
         execute = self.program.execute
         if type(execute) is not compiled.Program or some_placed(leaves):
             return None, list(leaves)
@@ -455,7 +455,7 @@ class DonatingProgram:
                 continue
             if x.is_placed:
                 x.delete_because(reason)
-            else:  # which is quick, for a training step donates many; nothing views its memory
+            else:  # the fast path: a training step donates many, without views of their memory
                 x.let_go_of_buffer(reason)
 
     def _refuse_shared(self, buffers: Sequence[Any]) -> None:
@@ -477,7 +477,7 @@ class DonatingProgram:
 
 
 class Donated:
-    """A lazy message that says where an Array was donated: line numbers are not free."""
+    """A lazy message about where an Array was donated, since line numbers take time."""
 
     def __init__(self, name: str):
         self.name = name
@@ -491,7 +491,7 @@ class Donated:
 def order_of_leaves(tree: Any) -> tuple[int, ...]:
     """The number of each leaf, in the order of programs' arguments.
 
-    Leaves are numbered as they are found, where the items of a dict are not sorted.
+    Leaves are numbered in the order of the arguments, where the items of a dict are not sorted.
     """
     numbers = itertools.count()
 

@@ -1,11 +1,11 @@
-"""References: variables whose arrays functions may replace, inside of transformations, too.
+"""References: variables whose arrays functions may replace, also inside transformations.
 
-A `Ref` is a Python object that holds an array. A function that is traced runs once, in the order of
-its program, so reading and writing need no primitives: inside of the function the reference holds a
-tracer. There is one exception. The body of a loop runs many times, and a jitted program is kept, so
-neither may touch a variable of the code around it. Such an access raises `OuterRefError`; the
-function that stages the body catches it, makes the array an argument and a result of the program,
-and begins again (`with_outer_refs`).
+A `Ref` is a Python object that holds an array. A traced function runs once, in program order, so
+reading and writing need no primitives: inside the function the reference holds a tracer. There is
+one exception. The body of a loop runs many times, and a jitted program is cached, so neither may
+access a variable of the surrounding code. Such an access raises `OuterRefError`; the function that
+stages the body catches it, makes the array an argument and a result of the program, and starts
+again (`with_outer_refs`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,13 +38,13 @@ class Ref:
 
     __slots__ = ("__weakref__", "_home", "_source", "_value")
 
-    remedy_for_arrays = "ref[...] reads its array."  # where an array is expected
+    remedy_for_arrays = "ref[...] reads its array."  # in errors about values that are not arrays
 
     def __init__(self, value: Any):
         self._value = value
         self._home = current_interpreter()
         self._source = user_source()
-        Switch.used = True  # jitted functions have to look for references among their arguments
+        Switch.used = True  # from now on, jitted functions look for references in their arguments
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -81,7 +81,7 @@ class Ref:
         """The array.
 
         Raises:
-            OuterRefError: the code that runs here may run again, and the reference is not its own.
+            OuterRefError: the running code may run again, and the reference is from outside it.
         """
         self._require_here()
         return self._value
@@ -106,7 +106,7 @@ class Ref:
         self._value = value
 
     def end(self) -> None:
-        """Let go of the array; nothing can be read or written any more."""
+        """Drop the array; the reference can no longer be read or written."""
         self._require_here()
         self._value = _NOTHING
 
@@ -133,11 +133,11 @@ class Ref:
         raise OuterRefError(self, str(here))
 
 
-_NOTHING, _LENT = object(), object()  # held by references that cannot be read
+_NOTHING, _LENT = object(), object()  # contents of references that cannot be read
 
 
 class AbstractRef:
-    """The type of a reference: that of its array, as `inner_aval`."""
+    """The type of a reference, with the type of its array as `inner_aval`."""
 
     def __init__(self, inner_aval: ShapedArray):
         self.inner_aval = inner_aval
@@ -168,7 +168,7 @@ class AbstractRef:
 
 
 class OuterRefError(ValueError):
-    """A function that is staged touched a reference of the code around it."""
+    """A function that is being staged accessed a reference of the surrounding code."""
 
     def __init__(self, ref: Ref, staging: str):
         super().__init__(
@@ -179,8 +179,8 @@ class OuterRefError(ValueError):
 
 
 def staging_of(interpreter: Interpreter | None) -> Interpreter | None:
-    """The innermost interpreter that stages a program to be run later, among an interpreter and
-    those below it; None if there is none."""
+    """The innermost interpreter that stages a program to be run later, from an interpreter
+    downwards; None if there is none."""
     while interpreter is not None:
         if isinstance(interpreter, JaxprTrace) and not isinstance(interpreter, PartialEvalTrace):
             return interpreter
@@ -201,7 +201,7 @@ def write_all(refs: Sequence[Ref], values: Sequence[Any]) -> None:
 
 @contextmanager
 def holding(refs: Sequence[Ref], values: Sequence[Any]) -> Iterator[None]:
-    """A context in which the references belong to the code that runs here, and hold `values`."""
+    """A context in which the references belong to the running code and hold `values`."""
     before = [(ref._value, ref._home) for ref in refs]
     here = current_interpreter()
     try:
@@ -215,7 +215,7 @@ def holding(refs: Sequence[Ref], values: Sequence[Any]) -> Iterator[None]:
 
 @contextmanager
 def lending(refs: Sequence[Ref]) -> Iterator[list[Any]]:
-    """A context in which a function that was given what the references hold has it alone."""
+    """A context in which only the function that was given the arrays can access them."""
     values = values_of(refs)
     try:
         for ref in refs:
@@ -227,7 +227,7 @@ def lending(refs: Sequence[Ref]) -> Iterator[list[Any]]:
 
 
 def passing(refs: Sequence[Ref], fun: Callable[..., Any]) -> Callable[..., tuple[list[Any], Any]]:
-    """`fun`, which takes what the references hold as first argument, and returns that, too."""
+    """`fun` with the references' arrays as a further first argument and first result."""
 
     def with_values(values: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
         with holding(refs, values):
@@ -249,7 +249,7 @@ def with_outer_refs(stage: Callable[[Sequence[Ref]], Result]) -> Result:
             ref = outer.ref
             if ref in refs:
                 raise
-        ref.read()  # or else the next function around this one has to pass it on
+        ref.read()  # raises if the next enclosing function has to pass it on
         refs.append(ref)
 
 
@@ -277,10 +277,10 @@ class Places(NamedTuple):
 
 
 def split_refs(caller: str, tree: Any) -> tuple[list[Ref], list[Any], Places]:
-    """The references among the leaves of a tree, the other leaves, and where each was.
+    """The references among the leaves of a tree, the other leaves, and their positions.
 
     Raises:
-        ValueError: a reference is there twice.
+        ValueError: a reference occurs twice.
     """
     leaves, structure = tree_flatten(tree)
     places = Places(structure, tuple([isinstance(leaf, Ref) for leaf in leaves]))
@@ -296,7 +296,7 @@ def split_refs(caller: str, tree: Any) -> tuple[list[Ref], list[Any], Places]:
 def closing_over_refs(
     caller: str, functions: Sequence[Callable[..., Any]], args: Sequence[Any]
 ) -> tuple[list[Callable[..., Any]], list[Any]] | None:
-    """The functions and arguments of which none is a reference; None if it is so already."""
+    """The functions, closed over the references, and other arguments; None without references."""
     refs, rest, places = split_refs(caller, tuple(args))
     if not refs:
         return None
@@ -312,13 +312,13 @@ def closing_over_refs(
 
 
 def call_with_refs(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a jitted function that is given references or uses outer ones, in a tuple.
+    """The result, in a tuple, of a jitted function that is given references or uses outer ones.
 
     Arguments:
         function: the jitted function, with a list of its `outer_refs`.
 
     Raises:
-        ValueError: a reference is given twice, or is given and an outer one, too.
+        ValueError: a reference is given twice, or is both an argument and an outer one.
     """
     static, args, kwargs = function.static_arguments.split(args, kwargs)
     caller = f"jit of `{name_of(function)}`"
@@ -332,7 +332,7 @@ def call_with_refs(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
 def _run(
     program: Callable[..., Any], given: Sequence[Ref], outer: Sequence[Ref], rest: Sequence[Any]
 ) -> Any:
-    """The result of a program of what references hold, which gives them what they are to hold."""
+    """Run a program on the references' arrays, store their new arrays, and return the result."""
     with lending(given) as values:
         values, out = program([*values, *values_of(outer)], rest)
     write_all([*given, *outer], values)
@@ -340,13 +340,13 @@ def _run(
 
 
 class RefsOfCall(NamedTuple):
-    """The references of a function that is compiled: those among its arguments, and outer ones."""
+    """The references of a compiled function: in its arguments, and outer ones."""
 
     places: Places
     outer: tuple[Ref, ...]
 
     def call(self, caller: str, program: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """The result of the compiled program of what they hold.
+        """The result of the compiled program on their arrays.
 
         Raises:
             TypeError: the arguments have references elsewhere than at compilation.
@@ -366,9 +366,9 @@ class RefsOfCall(NamedTuple):
 def program_with_refs(
     fun: Callable[..., Any], places: Places, outer: Sequence[Ref]
 ) -> Callable[..., Any]:
-    """`fun` as a function of what its references hold, given and outer ones, and other arguments.
+    """`fun` as a function of its references' arrays, given and outer ones, and of other arguments.
 
-    It returns what they hold in the end, too.
+    It also returns their final arrays.
     """
 
     def with_values(references: Sequence[Any], others: Sequence[Any]) -> tuple[list[Any], Any]:

@@ -1,7 +1,7 @@
-"""The signature of a call: everything that decides which program it runs.
+"""The signature of a call: everything that determines which program it runs.
 
-That is the structure of the arguments, the types of arrays and numbers, the values of what is
-static, where arrays lie that are not on the default device, and the settings in force.
+It consists of the structure of the arguments, the types of arrays and numbers, static values,
+the placement of arrays that are not on the default device, and the settings in force.
 """
 
 import inspect
@@ -22,16 +22,16 @@ from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import Dialect, aval_rules, dialect, numpys_dialect
 from minijax_stage2.source import name_of
 
-# The structure of the arguments, static ones replaced by None; of the leaves, each Array's
-# `call_key` and the types of others; the static values, with their exact types; and
-# `settings_here()`. A plain tuple, which is quicker to make than one with names.
+# The structure of the arguments, with None for static ones; for each leaf, an Array's `call_key` or
+# a type; the static values, with their exact types; and `settings_here()`. A plain tuple, which is
+# faster to create than a named one.
 Signature = tuple[Any, ...]
 
-_settings_in_force = settings_in_force.get  # bound, for every call asks
+_settings_in_force = settings_in_force.get  # bound once: every call uses it
 
 
 def settings_here() -> Any:
-    """The settings on which programs depend, as a part of their keys."""
+    """The settings that programs depend on, as part of their keys."""
     numbers: Any = dialect()
     if numbers is numpys_dialect:
         numbers = _settings_in_force().numbers
@@ -39,7 +39,7 @@ def settings_here() -> Any:
 
 
 def types_in_key(keys: Sequence[ShapedArray | Placed]) -> tuple[ShapedArray, ...]:
-    """The types of leaves of which a signature has these."""
+    """The types of leaves from their keys in a signature."""
     return tuple([key.aval if isinstance(key, Placed) else key for key in keys])
 
 
@@ -49,7 +49,7 @@ Rules = dict[type, Callable[[Any], ShapedArray]]
 
 
 class _LeafTypes(dict[Dialect, Rules]):
-    """Functions that find the types of leaves by class, for each of the number types."""
+    """The functions that find the type of a leaf, by class, for given number types."""
 
     def __missing__(self, numbers: Dialect) -> Rules:
         of_numpy = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
@@ -69,7 +69,7 @@ leaf_types = _LeafTypes()
 
 
 def types_of_leaves(settings: Any) -> Rules:
-    """The functions that find the types of leaves under the settings of a signature."""
+    """The functions that find the type of a leaf under the settings of a signature."""
     return leaf_types[settings[0] if type(settings) is tuple else settings]
 
 
@@ -79,7 +79,7 @@ def types_of_leaves(settings: Any) -> Rules:
 class StaticArguments:
     """The static arguments of a function: each by position and by name, if it has both.
 
-    The signature of the function is read lazily: an import makes hundreds of these.
+    The function's signature is read lazily: importing the library makes hundreds of these.
     """
 
     def __init__(
@@ -181,12 +181,12 @@ def add_static(x: Any, key: list[Any]) -> None:
     key += (cls if cls in _HAS_NO_PARTS else exact_type(x)), x
 
 
-# Classes of which equal values are the same.
+# Classes whose equal values are interchangeable.
 _HAS_NO_PARTS = frozenset((int, bool, str, bytes, type(None)))
 
 
 def exact_type(x: Any) -> Any:
-    """Return what distinguishes equal values: their types, the types of items, the sign of zero."""
+    """Return what distinguishes equal values: types, types of items, signs of zeros."""
     cls = type(x)
     if cls is float and x == 0.0:
         return cls, str(x)
@@ -206,8 +206,8 @@ def resolve_arguments(
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of arguments, each inferred from the other by the signature of `fun`.
 
-    A wrapper with parameters of its own has the signature of another function. Where both are given
-    for one, nothing is inferred.
+    A wrapper with its own parameters may report another function's signature. If both positions and
+    names are given, nothing is inferred.
 
     Raises:
         TypeError: a position is not an int, or a name is not a string.
@@ -219,7 +219,7 @@ def resolve_arguments(
         return numbers, names
     try:
         parameters = inspect.signature(fun).parameters.values()
-    except (TypeError, ValueError):  # builtins do not say
+    except (TypeError, ValueError):  # builtins without a signature
         return numbers, names
     positional = [
         p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)

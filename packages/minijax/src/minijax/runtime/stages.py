@@ -32,7 +32,7 @@ CompilerOptions = dict[str, Any]  # names of options of XLA, and their values
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A function that `jit` returns: it is traced, lowered and compiled when called, or before.
+    """A function that `jit` returns, traced, lowered and compiled when called, or ahead of time.
 
     >>> isinstance(minijax.jit(lambda x: x), Wrapped)
     True
@@ -49,7 +49,7 @@ class Wrapped(Protocol):
 
 
 class JitWrapped(Wrapped, Protocol[P, R]):
-    """A `Wrapped` function of known parameters and result, for type checkers."""
+    """A `Wrapped` function with typed parameters and result, for type checkers."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     def __get__(self, instance: object, owner: Any = None) -> JitWrapped[..., R]: ...
@@ -65,8 +65,8 @@ class ArgInfo(NamedTuple):
     """The type of an argument, and whether its memory may be reused.
 
     Attributes:
-        aval: the type, whose shape and dtype it has.
-        donated: whether the program may write results to the memory of the argument.
+        aval: the type.
+        donated: whether the program may reuse the memory of the argument for results.
 
     >>> lowered = minijax.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3))
     >>> (info,), _ = lowered.args_info
@@ -92,7 +92,7 @@ class ArgInfo(NamedTuple):
 class _Stage:
     """Shared parts of all stages of a function: its name, arguments and results.
 
-    Of a function of references, the program takes and returns what they hold, too.
+    If the function uses references, its program also takes and returns their arrays.
     """
 
     refs: RefsOfCall | None = None
@@ -129,7 +129,7 @@ class _Stage:
     def out_info(self) -> Any:
         """The result, with a `ShapeDtypeStruct` in place of each array.
 
-        It has a sharding if `out_shardings` says so.
+        It has a sharding if `out_shardings` has one.
         """
         shardings = self._compilation.out_shardings or [None] * len(self.out_avals)
         found = self.out_tree.unflatten(map(struct_of, self.out_avals, shardings))
@@ -166,23 +166,23 @@ class Traced(_Stage):
 
     @property
     def where(self) -> Places:
-        """The places of the leaves of its arguments, and the devices if these do not say."""
+        """The places of the leaves of its arguments, and the devices if these are free."""
         return self._compilation.where
 
     @property
     def out_shardings(self) -> Shardings:
-        """The shardings of the leaves of its result, None where they are not fixed."""
+        """The shardings of the leaves of its result, None if they are free."""
         return self._compilation.out_shardings
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Write the program as a StableHLO module.
 
         Arguments:
-            lowering_platforms: the platform that it is for, in a tuple, such as `("cuda",)`, of
-                which there need not be devices; by default, or if it is empty, that of its devices.
+            lowering_platforms: the platform, in a tuple, such as `("cuda",)`, which need not have
+                devices here; by default, or if empty, its devices' platform.
 
         Raises:
-            ValueError: there are several platforms, or one that is not known.
+            ValueError: there are several platforms, or an unknown one.
             NotImplementedError: an operation has no program for that platform.
 
         >>> traced = minijax.jit(jnp.linalg.cholesky).trace(jnp.eye(2))
@@ -208,11 +208,11 @@ _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
 def known_platforms(argument: str, given: Any) -> tuple[str, ...]:
-    """The platforms in a sequence; none for None.
+    """The platforms in a sequence; an empty tuple for None.
 
     Raises:
         TypeError: it is not a sequence of strings; `argument` is its name, for the message.
-        ValueError: there is one that is not known.
+        ValueError: one is unknown.
     """
     if given is None:
         return ()
@@ -251,7 +251,7 @@ class Lowered(_Stage):
         """The module as text.
 
         Arguments:
-            dialect: "stablehlo", the default; or "hlo", what XLA reads it as, before it optimizes.
+            dialect: "stablehlo", the default; or "hlo", XLA's form of it before optimization.
             debug_info: whether to write the source location of each line.
 
         Raises:
@@ -289,8 +289,8 @@ class Lowered(_Stage):
         """Compile the module with XLA.
 
         Arguments:
-            compiler_options: options of XLA, besides those given to `jit`.
-            device_assignment: None: the devices are those of the shardings of the arguments.
+            compiler_options: options of XLA, in addition to those given to `jit`.
+            device_assignment: must be None: the shardings of the arguments determine the devices.
 
         Raises:
             TypeError, ValueError: XLA rejects an option.
@@ -307,7 +307,7 @@ class Lowered(_Stage):
             given = {**dict(compilation.options.compiler_options), **compiler_options}
             options = compilation.options._replace(compiler_options=checked_options(given))
             compilation = compilation.with_options(options)
-        if not self._is_partitioned:  # else the program on devices has its text
+        if not self._is_partitioned:  # otherwise the program on devices has its own text
             compilation.compiled(self._text)
         compiled = Compiled(compilation, self.in_tree, self._names)
         compiled.refs = self.refs
@@ -315,7 +315,7 @@ class Lowered(_Stage):
 
     @property
     def argument_names(self) -> list[str]:
-        """The name of each argument of the module, and "a constant" for those closed over."""
+        """The name of each argument of the module; "a constant" for a closed-over array."""
         names = self._names
         constants = ["a constant"] * len(self._compilation.consts())
         return [*constants, *[names[position] for position in self._compilation.kept]]
@@ -374,7 +374,7 @@ class Compiled(_Stage):
         """Execute the program.
 
         Raises:
-            TypeError: structure or types of the arguments differ from those at compilation.
+            TypeError: structure or types of the arguments differ from compilation.
         """
         if self.refs is not None:
             return self.refs.call(f"`{self.fun_name}`", self._execute, args, kwargs)
@@ -385,7 +385,7 @@ class Compiled(_Stage):
         leaves, in_tree = tree_flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             raise TypeError(
-                f"`{self.fun_name}` is compiled, so nothing can transform it any more; "
+                f"`{self.fun_name}` is compiled, so it can no longer be transformed; "
                 "transform the function itself, and compile the result"
             )
         if in_tree != self.in_tree:
@@ -407,7 +407,7 @@ class Compiled(_Stage):
     def input_shardings(self) -> Any:
         """The pair of positional and keyword arguments, with a sharding in place of each array.
 
-        That of an argument that the program does not use is None.
+        It is None for an argument that the program does not use.
         """
         return self.in_tree.unflatten(self._input_shardings)
 
@@ -422,7 +422,7 @@ class Compiled(_Stage):
     def input_formats(self) -> Any:
         """The pair of positional and keyword arguments, with a `Format` in place of each array.
 
-        That of an argument that the program does not use says nothing.
+        It is empty for an argument that the program does not use.
         """
         pairs = zip(self._leaf_avals, self._input_shardings, strict=True)
         return self.in_tree.unflatten(
@@ -440,7 +440,7 @@ class Compiled(_Stage):
         )
 
     def runtime_executable(self) -> Any:
-        """jaxlib's object of the compiled program, a `LoadedExecutable`."""
+        """jaxlib's compiled program, a `LoadedExecutable`."""
         return self.compiled.executable.loaded
 
     @cached_property
@@ -460,9 +460,8 @@ class Compiled(_Stage):
                 continue
             if not x.sharding.is_equivalent_to(expected, x.aval.ndim):
                 raise ValueError(
-                    f"`{self.fun_name}` was compiled for argument {self._names[number]} as "
-                    f"{expected} has it, and it lies as {x.sharding} says. Bring it there by "
-                    "device_put."
+                    f"`{self.fun_name}` was compiled for argument {self._names[number]} with "
+                    f"{expected}, found {x.sharding}. Move it by device_put."
                 )
 
     def as_text(self) -> str:

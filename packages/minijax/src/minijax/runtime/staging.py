@@ -1,4 +1,4 @@
-"""Staging under JAX's names: programs and result types, without computing anything."""
+"""Staging under JAX's names: programs and result types without computation."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -40,16 +40,15 @@ class ShapeDtypeStruct:
         shape: the sizes of the axes.
         dtype: the dtype of the elements.
         weak_type: whether it is the type of a Python number, which promotes to other dtypes.
-        sharding: a `Sharding`, or a `PartitionSpec` of the mesh in context: how the array is
-            sharded over devices. A function lowered for this type is compiled for it.
+        sharding: a `Sharding`, or a `PartitionSpec` of the mesh in context. A function lowered for
+            this type is compiled for it.
         manual_axis_type: must be None.
         is_ref: must be False.
 
     Raises:
         NotImplementedError: `manual_axis_type` or `is_ref` is given.
         TypeError: `shape` is not a shape; a spec is given without a mesh.
-        ValueError: `dtype` is None; `sharding` is of another type, or divides more axes than there
-            are.
+        ValueError: `dtype` is None; `sharding` has the wrong type, or more axes than the shape.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -88,7 +87,7 @@ class ShapeDtypeStruct:
     def like(cls, x: Any) -> "ShapeDtypeStruct":
         """The type of an array, of a number, or of anything with a shape and a dtype.
 
-        It says how an array is sharded if the user put it there, by `device_put` for instance.
+        It has the sharding of a committed array, for instance one from `device_put`.
 
         >>> ShapeDtypeStruct.like(2.0)
         ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
@@ -143,7 +142,7 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype}{lies}{weak})"
 
 
-# Where only types matter, as in `eval_shape`, it is a constant like any other.
+# Where only types matter, as in `eval_shape`, it counts as a constant.
 aval_rules[ShapeDtypeStruct] = ShapeDtypeStruct.to_aval
 
 
@@ -168,7 +167,7 @@ def struct_of(x: Any, sharding: Sharding | None = None) -> Any:
     aval = x if isinstance(x, ShapedArray) else typeof(x)
     if sharding is None and isinstance(aval, ShardedArray):
         sharding = sharding_of_type(aval)
-    if getattr(aval, "is_opaque", False):  # which is not an array
+    if getattr(aval, "is_opaque", False):  # not an array
         return aval
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
@@ -212,9 +211,9 @@ def make_jaxpr(
         return_shape: whether to return the types of the results, too.
 
     Returns:
-        A function of the same arguments; only their types matter: anything with a shape and
-        a dtype may replace an array. It returns a `ClosedJaxpr`; with `return_shape` a pair of that
-        and the result with a `ShapeDtypeStruct` for each array.
+        A function of the same arguments, whose values are ignored: anything with a shape and dtype
+        may replace an array. It returns a `ClosedJaxpr`, or with `return_shape` a pair of the
+        jaxpr and the result with a `ShapeDtypeStruct` for each array.
 
     Raises:
         NotImplementedError: `axis_env` is given.
@@ -253,7 +252,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Arguments:
         fun: function of arrays and pytrees of arrays.
         args: its arguments; anything with a shape and a dtype may replace an array.
-        kwargs: its keyword arguments, in the same way.
+        kwargs: its keyword arguments, likewise.
 
     Returns:
         The result of `fun` with a `ShapeDtypeStruct` in place of each array.
@@ -266,7 +265,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     require_function("eval_shape", fun)
-    its_own = getattr(fun, "eval_shape", None)  # a jitted function's, which knows out_shardings
+    its_own = getattr(fun, "eval_shape", None)  # a jitted function applies its out_shardings
     if isinstance(its_own, MethodType):
         return its_own(*args, **kwargs)
     return tree_map(struct_of, _stage(fun, args, kwargs)[1])
@@ -275,7 +274,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:
     """The program of a call, and its result with tracers in place of arrays.
 
-    What the references hold that it uses are arguments and results of the program.
+    The arrays of its references are arguments and results of the program.
     """
     given, rest, places = split_refs("make_jaxpr", (args, kwargs))
 

@@ -42,24 +42,24 @@ from minijax_stage4.transpose import UndefPrimal, backward_pass, transpose_rules
 
 # Templates: programs of library functions, traced once per types and copied afterwards.
 #
-# What a function of this library does to values depends on their types, on Python values among
-# its arguments, and on settings. The first call in a trace stages it as a program, the template;
-# later calls with the same key copy its equations, with the variables renamed and the line of
-# this call, and run no Python of the function. What jvp, vmap and transposition make of a
-# template depends on types alone, too: each is a template in turn, made once.
+# The operations of a library function depend on the types of its arguments, on Python values among
+# them, and on settings. The first call in a trace stages it as a program, the template; later calls
+# with the same key copy its equations, with the variables renamed and the line of this call, and
+# run no Python of the function. The jvp, vmap and transpose of a template also depend only on
+# types: each is a template in turn, made once.
 #
-# A template is an operand of no user's program: `template_p` is the name by which interpreters
-# hand it to each other, until a trace that stages a program writes its equations.
+# Users' programs contain no templates: interpreters pass them to each other as `template_p`, until
+# a staging trace writes their equations.
 
 
 Avals = Sequence[ShapedArray]
 Apply = Callable[["Template", Sequence[Any], Source | None], list[Any]]
-Some = tuple[ShapedArray | None, ...]  # a type for some of several values
+Some = tuple[ShapedArray | None, ...]  # types; None for a value that is left out
 
 template_p = Primitive("template")
 
-# The primitives whose rules stay as they are: those of the stages and of modules of this library.
-# Users may define the rules of theirs anew, and nothing tells when.
+# Primitives with fixed rules: those of the stages and of this library. Users may redefine the rules
+# of their own primitives at any time, without notice.
 own_primitives = {x for x in vars(primitives).values() if isinstance(x, Primitive)} | {
     jit_p,
     stop_gradient_p,
@@ -84,9 +84,9 @@ class Template:
         consts: the values of its constants.
         literals: the numbers that are written into it.
         avals: the types of the variables of its equations.
-        steps: its equations, which find their variables in the list of all atoms: the arguments,
+        steps: its equations, with variables as indices into the list of all atoms: the arguments,
             the constants, the literals, and then the variables, in order.
-        outs: for each result its place in that list.
+        outs: the index of each result in that list.
         are_computed: whether equations compute all results.
     """
 
@@ -127,23 +127,23 @@ class Template:
         self.parts = consts, self.literals, self.avals, self.steps, self.outs, self.are_computed
 
     def run(self, *args: Any) -> list[Any]:
-        """The results, by the interpreter that is current."""
+        """The results, by the current interpreter."""
         return eval_jaxpr(self.jaxpr, self.consts, *args)
 
     def once(self, key: Any, make: Callable[["Template", Any], Any]) -> Any:
-        """The result of `make` for this template and a key, kept for the next time."""
+        """The result of `make` for this template and a key, cached."""
         under = dialect(), key
-        found = self.derived.get(under, self)  # which is none
+        found = self.derived.get(under, self)  # `self`: not found
         if found is self:
             found = self.derived[under] = make(self, key)
         return found
 
 
 class TakesTemplates(Trace):
-    """A trace that applies templates without running the functions that they are made of."""
+    """A trace that applies templates without running their functions."""
 
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
-        """The results of a template, on behalf of a line of the user's."""
+        """The results of a template, on behalf of a user's line."""
         raise NotImplementedError(f"{type(self).__name__} must define apply")
 
 
@@ -160,7 +160,7 @@ def apply_in(trace: Trace) -> Apply:
 
 
 class Transforming(TakesTemplates):
-    """A trace that leaves to its parent what it makes of a template."""
+    """A trace that transforms a template and passes the result to its parent."""
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -182,7 +182,7 @@ class Transforming(TakesTemplates):
     def run_rules(
         self, template: Template, args: Sequence[Any], source: Source | None
     ) -> list[Any]:
-        """The results of a template of which none can be derived: rules run for each equation."""
+        """The results of a template without a transformed one: rules run for each equation."""
         before, self.copies_rules = self.copies_rules, False
         try:
             with set_interpreter(self), on_behalf_of(source):
@@ -192,7 +192,7 @@ class Transforming(TakesTemplates):
 
     @property
     def apply_below(self) -> Apply:
-        """The function by which the parent applies a template: it is not always the same one."""
+        """The function by which the current parent applies a template."""
         parent: Any = self.parent
         return (
             parent.apply if isinstance(parent, TakesTemplates) else apply_in(parent or device_trace)
@@ -253,7 +253,7 @@ def _of_primitive(primitive: Primitive, args: Sequence[Any], params: Params) -> 
     if primitive not in own_primitives or (Switch.used and adds_equations()):
         return None
     if any(type(value) in (float, complex) for value in params.values()):
-        return None  # equal ones may differ: 0.0 and -0.0
+        return None  # 0.0 and -0.0 are equal but differ
     avals = []
     for x in args:
         if not isinstance(x, Tracer) or type(x.aval) is not ShapedArray:
@@ -277,10 +277,9 @@ def _of_primitive(primitive: Primitive, args: Sequence[Any], params: Params) -> 
 
 
 class PartialEvalTrace(Transforming, PlainPartialEvalTrace):
-    """Writes one equation for a template with unknown operands: the half of one that is linear.
+    """Writes one equation for a template with unknown operands, the linear half of one.
 
-    Rules that run in it apply functions to what is known and what is not, so that functions as a
-    whole are no templates here.
+    Its rules mix known and unknown values, so whole functions are not templates here.
     """
 
     tracer = of_library(JaxprTracer)
@@ -312,9 +311,9 @@ class PartialEvalTrace(Transforming, PlainPartialEvalTrace):
 
 
 class JVPTracer(Tracer, PlainJVPTracer):
-    """A primal with its tangent, whose type is found once."""
+    """A primal with its tangent, with a cached type."""
 
-    aval: Any = None  # an attribute of each, not a property
+    aval: Any = None  # an attribute, not a property
 
     def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any, source: Source | None = None):
         self.interpreter = trace
@@ -379,7 +378,7 @@ class BatchTrace(Transforming, PlainBatchTrace):
 
 
 class TemplateTrace(JaxprTrace):
-    """Stages a template. Functions of the library that run meanwhile are not copied into it."""
+    """Stages a template. Library functions that it calls run instead of being copied."""
 
     takes_templates = False
 
@@ -388,9 +387,9 @@ class TemplateTrace(JaxprTrace):
 
 
 def staged(function: Callable[..., Sequence[Any]], in_avals: Avals) -> Template | None:
-    """The template of a function of arrays that returns a list; None if it cannot be copied."""
+    """The template of a function from arrays to a list of arrays; None if it cannot be copied."""
     trace = TemplateTrace("a template")
-    trace.parent = None  # it is for all calls, and has nothing to do with what runs around this one
+    trace.parent = None  # it serves all calls, whatever surrounds this one
     with trace.run():
         outs = function(*trace.new_args(in_avals))
     closed = trace.to_jaxpr(outs)
@@ -405,14 +404,14 @@ def staged(function: Callable[..., Sequence[Any]], in_avals: Avals) -> Template 
 
 
 def _forget_lines(eqn: JaxprEqn) -> None:
-    """Let equations of programs within `eqn` have its line."""
+    """Give the equations of `eqn`'s inner programs its line."""
     for program in inner_jaxprs(eqn):
         for inner in program.eqns:
             inner.source = None
             _forget_lines(inner)
 
 
-# What interpreters make of a template.
+# Transformed templates.
 
 
 class Linearized(NamedTuple):
@@ -420,8 +419,8 @@ class Linearized(NamedTuple):
 
     Attributes:
         known: from the operands to the results, then the residuals.
-        linear: from the residuals, then the tangents to those of the results that have one.
-        outs: for each result its number, and that of its tangent or None.
+        linear: from the residuals, then the tangents, to the tangents of results that have one.
+        outs: the index of each result, and of its tangent or None.
     """
 
     known: Template
@@ -466,7 +465,7 @@ def _linearize(template: Template, nonzero: Some) -> Linearized | None:
 
 
 class Batched(NamedTuple):
-    """A template of batches, and the batch axes of its results."""
+    """A batched template, and the batch axes of its results."""
 
     template: Template
     dims: list[BatchDim]
@@ -488,9 +487,8 @@ class Transposed(NamedTuple):
     """The transpose of a template with respect to some operands, for cotangents of some results.
 
     Attributes:
-        template: from the other operands, then the cotangents, to those of the operands that get
-            one.
-        places: the numbers of those operands.
+        template: from the other operands, then the cotangents, to the cotangents of operands.
+        places: the indices of those operands.
     """
 
     template: Template
@@ -498,7 +496,7 @@ class Transposed(NamedTuple):
 
 
 def _run_backwards(cts: Sequence[Any], *operands: Any, template: Template) -> list[Any]:
-    """The cotangents of those operands that are `UndefPrimal`, by rules for each equation."""
+    """The cotangents of the `UndefPrimal` operands, by a rule for each equation."""
     jaxpr = template.jaxpr
     program = Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.eqns, jaxpr.outvars)
     return backward_pass(program, [*template.consts, *operands], cts)[len(template.consts) :]
@@ -534,7 +532,7 @@ def transposed(template: Template, key: tuple[Any, ...]) -> Transposed | None:
 
 
 def expanded(jaxpr: Jaxpr) -> Jaxpr:
-    """A program with the equations of the templates that it applies, which have no constants."""
+    """A program with the templates that it applies expanded; they must have no constants."""
     if not any(eqn.primitive is template_p for eqn in jaxpr.eqns):
         return jaxpr
     renamed: dict[Atom, Any] = {}
@@ -560,18 +558,17 @@ transpose_rules[template_p] = _run_backwards
 evaluators[template_p] = lambda *operands, template: template.run(*operands)
 
 
-# Library functions that are copied into programs: which template a call has.
+# Library functions that are copied into programs: the template of a call.
 #
-# The key of a template says all that its function may ask about: the types of arrays, the values
+# The key of a template has everything that its function may depend on: the types of arrays, values
 # of Python numbers and other static arguments, and the settings and the mesh in force. A call
-# that no key describes, with a function among its arguments for instance, runs the function
-# itself.
+# without a key, for instance with a function among its arguments, runs the function itself.
 
 
 _interpreter = in_context.get
 _mesh = mesh_in_context.get
 
-_MOST_KEYS = 1024  # of one function; Python numbers are in keys, and may differ in each call
+_MOST_KEYS = 1024  # per function; keys contain Python numbers, which may differ in each call
 _ARRAYS = frozenset((Array, np.ndarray))
 _VALUES = frozenset((bool, int, str, bytes, type(None), type))
 
@@ -589,7 +586,7 @@ def forget_templates() -> None:
 
 
 class _Unknown(Exception):
-    """An argument of which keys cannot tell what the function does with it."""
+    """An argument that keys cannot describe."""
 
 
 class Templates:
@@ -597,7 +594,7 @@ class Templates:
 
     Arguments:
         function: the function.
-        static: its static arguments, which may be of any class.
+        static: its static arguments, of any class.
     """
 
     __slots__ = ("__weakref__", "_by_key", "function", "static")
@@ -615,7 +612,7 @@ class Templates:
     def call(self, trace: Any, args: Any, kwargs: Any, depth: int = 4) -> Any:
         """The result of a call in a trace; `not_copied` if the function itself has to run.
 
-        The trace is one that takes templates. The frames below `depth` are known to be machinery.
+        The trace must take templates. The frames below `depth` are known to be the library's.
         """
         if Switch.used and adds_equations():
             return not_copied
@@ -653,7 +650,7 @@ class Templates:
             key.append(typeof(x))
         elif cls in _VALUES:
             key += cls, x
-        elif cls is float or cls is complex:  # equal ones may differ in the signs of zeros
+        elif cls is float or cls is complex:  # 0.0 == -0.0
             key += cls, repr(x)
         elif isinstance(x, np.dtype | Enum):
             key += cls, x
@@ -690,11 +687,11 @@ class Templates:
         try:
             if all(type(aval) is ShapedArray for aval in avals):
                 template = staged(function, avals)
-        except Exception:  # the function itself says it better
+        except Exception:  # the function itself raises a better error
             pass
         finally:
             withheld_warnings.set(outside)
-        if warnings:  # which are for each call
+        if warnings:  # every call must warn
             template = None
         found = template, None if template is None else _one_leaf_or(trees[0])
         if len(self._by_key) >= _MOST_KEYS:
@@ -704,7 +701,7 @@ class Templates:
 
 
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of values that is called as it is outside of traces, and copied inside."""
+    """Decorator: a function of values that is called outside of traces, and copied inside."""
     call = Templates(function).call
 
     def copied_or_called(*values: Any) -> Any:
@@ -719,7 +716,7 @@ def copied(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _one_leaf_or(tree: Any) -> Any:
-    """The structure, or None if it is one leaf."""
+    """The structure, or None if it is a single leaf."""
     return None if tree.nodes == (None,) else tree
 
 
