@@ -202,9 +202,9 @@ class TestAheadOfTime:
             (lambda c: c(x=X), "was compiled for arguments of structure"),
             (lambda c: c((X,)), "was compiled for arguments of structure"),
             (lambda c: c("a"), "expected an array or a number, found 'a'"),
-            (lambda c: jit(c)(X), "`f` is compiled, so nothing can transform it any more"),
+            (lambda c: jit(c)(X), "`f` is compiled, so it can no longer be transformed"),
             (lambda c: vmap(c)(np.ones((2, 3))), "transform the function itself, and compile"),
-            (lambda c: jvp(c, (X,), (X,)), "is compiled, so nothing can transform it"),
+            (lambda c: jvp(c, (X,), (X,)), "is compiled, so it can no longer"),
         ],
     )
     def test_it_takes_no_other_arguments(self, call, message):

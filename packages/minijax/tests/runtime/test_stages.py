@@ -133,7 +133,7 @@ class TestCompiled:
                 r"was compiled for f64\[3\], f64\[\], f64\[3\], called with",
             ),
             (lambda: compiled(X, 1.0), "was compiled for arguments of structure"),
-            (lambda: jit(compiled)(X, 1.0, X), "is compiled, so nothing can transform it"),
+            (lambda: jit(compiled)(X, 1.0, X), "is compiled, so it can no longer"),
         ):
             with pytest.raises(TypeError, match=message):
                 call()

@@ -1,4 +1,4 @@
-"""Settings: their kinds, and how they are changed."""
+"""Settings: their types, and how they are changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ReusableContext(AbstractContextManager[None], ContextDecorator):
 
     def __init__(self, open_block: Callable[[], AbstractContextManager[None]]):
         self._open_block = open_block
-        self._open: list[tuple[int, AbstractContextManager[None]]] = []  # and the thread of each
+        self._open: list[tuple[int, AbstractContextManager[None]]] = []  # with thread ids
 
     def __enter__(self) -> None:
         block = self._open_block()
@@ -40,7 +40,7 @@ class ReusableContext(AbstractContextManager[None], ContextDecorator):
         traceback: TracebackType | None,
     ) -> bool | None:
         here = get_ident()
-        # One of this thread; of another only where a generator is ended by that.
+        # This thread's block; another thread's only if it ends a generator.
         last = max(self._open, key=lambda entry: (entry[0] == here, self._open.index(entry)))
         self._open.remove(last)
         return last[1].__exit__(cls, error, traceback)
@@ -76,7 +76,7 @@ def reusable_context(function: Callable[P, Iterator[None]]) -> Callable[P, Reusa
 
 
 _ENVIRONMENT_PREFIX = "MINIJAX_"
-_JAX_PREFIX = "jax_"  # JAX's own names of settings have it, and are accepted
+_JAX_PREFIX = "jax_"  # of JAX's names of settings, which are accepted, too
 
 # JAX's settings without it.
 _NOT_PREFIXED = {
@@ -118,7 +118,7 @@ class Option:
         self._here.set(value)
         try:
             yield
-        finally:  # not by a token, which a generator that ends in another context may not use
+        finally:  # without a token, which is invalid if a generator ends in another context
             self._here.set(outside)
 
     def _checked(self, value: Any) -> Any:
@@ -130,7 +130,7 @@ class Option:
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
     def update_from_text(self, where: str, text: str) -> None:
-        """As `update`, with a text that comes from the place called `where`."""
+        """As `update`, with a text from `where`, which errors name."""
         self.update(self._parse(where, text))
 
     def _parse(self, where: str, text: str) -> Any:
@@ -145,8 +145,7 @@ class Option:
 class Switch(Option):
     """A boolean setting that adds work to calls.
 
-    As long as no such setting has ever been on, `Switch.used` is false, and calls check nothing
-    else.
+    As long as no such setting has ever been on, `Switch.used` is False, and calls check only that.
     """
 
     used = False
@@ -162,7 +161,7 @@ class Switch(Option):
 
 
 class _Kind:
-    """A type of values: how to recognize, parse and describe them."""
+    """A type of setting: how to recognize, parse and describe its values."""
 
     def __init__(
         self,
@@ -174,7 +173,7 @@ class _Kind:
         self.described = described
         self.accepts = accepts
         self.parse = parse
-        self.error = error  # what is raised when it does not accept a value
+        self.error = error  # raised for an invalid value
 
 
 def _parse_bool(text: str) -> bool:
@@ -224,7 +223,7 @@ def _kind_of(kind: type | UnionType | tuple[str | None, ...]) -> _Kind:
     return _Kind(described, accepts, parse, ValueError)
 
 
-# Settings that can be named, and are not listed.
+# Settings that can be named but are not listed.
 _unlisted_options = later("minijax.settings.options", "options_of_jax")
 
 
@@ -330,7 +329,7 @@ class Config:
         """Take settings from JAX's environment variables, where minijax's own are not set.
 
         Raises:
-            NotImplementedError: a variable asks for what is not implemented.
+            NotImplementedError: a variable requests an unsupported value.
             ValueError: a variable cannot be read.
         """
         unlisted = _unlisted_options()
@@ -345,7 +344,7 @@ class Config:
 
         `--jax_disable_jit` and `--nojax_disable_jit` switch a setting on and off; others get their
         value from `--jax_platforms=cpu`, or from the next argument. Other arguments are left alone.
-        Flags of absl, if the program has imported it, may be read afterwards.
+        If the program has imported absl, its flags may be read afterwards.
 
         Raises:
             ValueError: a value cannot be read.
@@ -399,7 +398,7 @@ def _user_cache_directory() -> str | None:
         directory = os.path.join(home, "Library", "Caches")
     else:
         directory = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(directory):  # unset, or against the rules for this variable
+        if not os.path.isabs(directory):  # unset, or relative, which the XDG specification forbids
             directory = os.path.join(home, ".cache")
     return os.path.join(directory, "minijax") if os.path.isabs(directory) else None
 

@@ -20,7 +20,7 @@ class _Facade(ModuleType):
         return import_module, (self.__name__,)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Keep a public name, such as `einsum`, when a submodule of that name is imported."""
+        """Keep a public name, such as `einsum`, when a submodule of the same name is imported."""
         place = self.__places__.get(name)
         if place is None or place[0] == self.__name__ or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
@@ -32,14 +32,14 @@ def lazy_facade(
     finish: Callable[[str, Any], Any] = lambda name, value: value,
     otherwise: Callable[[str, str], Any] | None = None,
 ) -> None:
-    """Make a module a facade: its names are those of its rooms, and those that it defines itself.
+    """Make a module a facade, with the names of its rooms and the names that it defines itself.
 
     Arguments:
         namespace: `globals()` of the module, which calls this in its last line.
         rooms: the public names by the module that defines them, separated by spaces. `.elementwise`
             is a submodule of the facade; `.` stands before the names of public submodules.
             `name:alias` is public as `alias`, and `*` is all public names of the module.
-        finish: `finish(name, value)` returns what the facade offers for a value of the library.
+        finish: `finish(name, value)` returns the facade's value for a value of the library.
         otherwise: `otherwise(facade, name)` returns the value of a name that is not public, or
             raises AttributeError.
     """
@@ -59,7 +59,7 @@ def lazy_facade(
             return otherwise(facade, name)
         else:
             raise AttributeError(f"module {facade!r} has no attribute {name!r}")
-        # A version may change: libraries ask for several of them.
+        # A version may change: some libraries set it.
         return value if is_special(name) else namespace.setdefault(name, value)
 
     def __dir__() -> list[str]:
@@ -70,11 +70,11 @@ def lazy_facade(
 
 
 def primitives_by(function: str) -> Callable[[str, str], Any]:
-    """The `otherwise` of a facade whose other names are those of primitives, in `_p`.
+    """The `otherwise` of a facade with names of primitives, which end in `_p`.
 
     Arguments:
         function: the name of a function of `lax.primitive_names`, from the names of the facade and
-            of an attribute to a primitive. It is imported for these alone.
+            of an attribute to a primitive. It is imported only for these.
     """
 
     def otherwise(facade: str, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Names listed, found, imported when they are first used, and pickled; counts in messages."""
+"""Lists of public names, late imports, functions named on a command line, pickling by name."""
 
 import copyreg
 import functools
@@ -66,7 +66,7 @@ def also_importable_as(namespace: Namespace, *names: str) -> None:
 
 
 def list_public_names(namespace: Namespace) -> None:
-    """Make `dir` of a module, and so the completion of a prompt, list what is public."""
+    """Make `dir` of a module, and so completion, list only public names."""
 
     def __dir__() -> list[str]:
         return sorted({*namespace["__all__"], *filter(is_special, namespace)})
@@ -78,17 +78,17 @@ def is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-# Imports at the first use, above all of what a room needs of one above it.
+# Imports at first use, mostly of names that a room needs from a room above it.
 
 
 @functools.cache
 def named(module: str, name: str) -> Any:
-    """The value of that name in a module."""
+    """The value of a name in a module, by the module's name."""
     return getattr(importlib.import_module(module), name)
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
-    """The function of that name in a module, which is imported with the first call."""
+    """A function in a module that is imported when the function is first called."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return named(module, name)(*args, **kwargs)
@@ -96,7 +96,7 @@ def later(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
-# Functions that a command line names: `FILE:FUNCTION` or `MODULE:FUNCTION`.
+# Functions named on a command line: `FILE:FUNCTION` or `MODULE:FUNCTION`.
 
 
 def function_named(text: str, default: str | None = None) -> Callable[..., Any]:
@@ -104,7 +104,7 @@ def function_named(text: str, default: str | None = None) -> Callable[..., Any]:
 
     Arguments:
         text: a Python file or the name of a module, a colon, and the name of a function in it.
-        default: the name of the function if the text has none.
+        default: the name of the function, if the text has none.
 
     Raises:
         ValueError: there is no such file, module or function.
@@ -171,14 +171,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
-# Pickling by name: of functions that are objects, such as jitted ones, and of primitives.
+# Pickling by name, for function objects, such as jitted functions, and for primitives.
 
 
 class PickledByName:
-    """Base of objects that stand for functions: a pickle has the name by which they are imported.
+    """Base of function objects: a pickle has the name by which they are imported.
 
-    Others are in a pickle by their parts, as `__reduce__` gives them; and those of `__main__`,
-    which is another module in the process that reads the pickle.
+    Objects without such a name are pickled by their parts, as given by `__reduce__`, and so are
+    objects of `__main__`, which is another module in the process that unpickles.
     """
 
     __slots__ = ()
@@ -196,7 +196,7 @@ class PickledByName:
 
 
 def _imported_by_name(value: Any, package: str = "") -> tuple[Any, ...] | None:
-    """The call that gives a value, a variable of a module of the package; None if it is none."""
+    """The pickle of a module variable of the package, as a call; None for other values."""
     for name, module in list(sys.modules.items()):
         if name.startswith(package) and name != "__main__":
             for variable, found in list(getattr(module, "__dict__", {}).items()):
@@ -218,14 +218,14 @@ copyreg.pickle(Primitive, _reduced)
 copyreg.pickle(ShapedArray, lambda aval: (ShapedArray, (aval.shape, aval.dtype, aval.weak_type)))
 
 
-# Functions around a function of the user, with its name and documentation.
+# Wrappers of a user's function, with its name and docstring.
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Decorator: `functools.wraps(fun)`, without attributes of types that no function may have."""
+    """Decorator: `functools.wraps(fun)`, without attributes of types that functions reject."""
     if isinstance(fun, FunctionType):
         return functools.wraps(fun)  # type: ignore[return-value]
     kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}

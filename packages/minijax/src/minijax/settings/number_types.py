@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 # The dtypes of random keys, one for each implementation of random numbers.
 #
-# The elements are not numbers. XLA stores a key as a single one: of 32 or 64 bits, or, for want
-# of wider integers, as a complex number of 128. So operations that only move elements (reshape,
+# The elements are not numbers. XLA stores a key as a single number of 32 or 64 bits, or, lacking
+# wider integers, as a complex number of 128 bits. So operations that only move elements (reshape,
 # indexing, select, loops that carry keys) treat keys like any other array, and operations that
 # compute with numbers reject them.
 
@@ -53,7 +53,7 @@ no_numbers: set[np.dtype[Any]] = {float0}
 
 
 class Implementation(NamedTuple):
-    """Functions that make random keys and bits: keys are arrays of uint32, their words, here.
+    """Functions of a random number generator; here keys are arrays of uint32, their words.
 
     Attributes:
         key_shape: the shape of the words of a key.
@@ -61,8 +61,8 @@ class Implementation(NamedTuple):
         split: function from a key and a shape to that many keys.
         random_bits: function from a key, 8, 16, 32 or 64, and a shape to integers of that width.
         fold_in: function from a key and an integer to another key.
-        name: for `key(seed, impl=name)`.
-        tag: for the name of the dtype, `key<tag>`.
+        name: its name in `key(seed, impl=name)`.
+        tag: its part of the dtype's name, `key<tag>`.
     """
 
     key_shape: tuple[int, ...]
@@ -100,7 +100,7 @@ class Implementation(NamedTuple):
         return _new_dtype(self) if found is None else found
 
 
-named: dict[str, Implementation] = {}  # those that have a name for users
+named: dict[str, Implementation] = {}  # implementations that users can name
 _dtypes: dict[Implementation, np.dtype[Any]] = {}
 _implementations: dict[np.dtype[Any], Implementation] = {}
 
@@ -113,7 +113,7 @@ def _new_dtype(implementation: Implementation) -> np.dtype[Any]:
         )
     name = f"key<{implementation.tag}>"
     dtype = np.dtype([(name, element)])
-    if dtype in _implementations:  # of the same tag; numpy compares titles, too
+    if dtype in _implementations:  # a redefinition with the same tag; numpy compares titles, too
         dtype = np.dtype([((str(len(_implementations)), name), element)])
     no_numbers.add(dtype)
     _implementations[dtype] = implementation
@@ -150,7 +150,7 @@ def host_words(numbers: np.ndarray[Any, Any], aval: ShapedArray) -> np.ndarray[A
 
 
 class extended(np.generic):
-    """The scalar type of all dtypes that numpy lacks: for `issubdtype`, not to be called.
+    """The scalar type of all dtypes that numpy lacks, for `issubdtype` only.
 
     >>> minijax.dtypes.issubdtype(random.key(0).dtype, minijax.dtypes.extended)
     True
@@ -158,7 +158,7 @@ class extended(np.generic):
 
 
 class prng_key(extended):
-    """The scalar type of random keys: for `issubdtype`, not to be called.
+    """The scalar type of random keys, for `issubdtype` only.
 
     >>> import minijax
     >>> minijax.dtypes.issubdtype(minijax.random.key(0).dtype, prng_key)
@@ -166,20 +166,20 @@ class prng_key(extended):
     """
 
 
-# The number types of this library: their width, and their promotion.
+# The number types of this library: their widths and their promotion.
 #
-# Settings decide both. Everything that depends on them is cached by the object that represents
-# their values, including traced and compiled programs.
+# Settings decide both. An object represents the values of these settings; everything that depends
+# on them, including traced and compiled programs, is cached by this object.
 
 
 class TypePromotionError(ValueError):
     """The dtypes of operands have no implicit promotion."""
 
-    __module__ = "minijax.errors"  # as tracebacks show it
+    __module__ = "minijax.errors"  # its name in tracebacks
 
 
 class Settings(NamedTuple):
-    """The values of the settings that affect programs: part of every cache key."""
+    """The values of the settings that affect programs, part of every cache key."""
 
     enable_x64: bool = False
     numpy_dtype_promotion: str = "standard"
@@ -198,7 +198,7 @@ class Settings(NamedTuple):
 
 
 _WIDE = map(np.dtype, ("int64", "uint64", "float64", "complex128"))
-# They are ordinary doubles where a C compiler says so.
+# On some platforms, long doubles are ordinary doubles.
 _LONG = {np.longdouble, np.clongdouble} - {np.float64, np.complex128}
 _NARROW = dict(zip(_WIDE, map(np.dtype, ("int32", "uint32", "float32", "complex64")), strict=True))
 
@@ -210,7 +210,7 @@ def parse_dtype(caller: str, given: Any) -> np.dtype[Any]:
     """A dtype given in one of numpy's ways, except those for structured dtypes.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is not a dtype.
     """
     if isinstance(given, np.dtype):
         return given
@@ -229,9 +229,9 @@ class LibraryDialect(Dialect):
 
     Attributes:
         settings: the values of the settings that they depend on.
-        checks_arguments: whether settings forbid promoting some arrays, and the arrays are the
-            user's: the arguments of a function that the user has called, or any array outside.
-        in_function: the types in a function of the library that is called under these.
+        checks_arguments: whether settings forbid some promotions, and the arrays are the user's:
+            arguments of a function that the user has called, or any array in the user's code.
+        in_function: the number types inside a library function that is called under these.
     """
 
     checks_operators = checks_arguments = False
@@ -249,7 +249,7 @@ class LibraryDialect(Dialect):
         """Check the promotion of values that the user passes, but not of values computed from them.
 
         So there are three levels: in the user's code, every promotion is checked; in a function
-        that it calls, that of the arguments; in functions that those call, none.
+        that it calls, the promotion of arguments; in functions that those call, nothing.
         """
         check_operators_of_tracers()
         self.checks_operators = self.checks_arguments = True
@@ -297,7 +297,7 @@ class LibraryDialect(Dialect):
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def result_type(self, *avals: ShapedArray) -> ShapedArray:
-        """As numpy has it, but narrow floats and integers promote with weak types only."""
+        """As in numpy, except that narrow floats and integers promote only with weak types."""
         self._require_path(avals)
         try:
             kind, dtype = promoted(avals)
@@ -311,7 +311,7 @@ class LibraryDialect(Dialect):
 
     @lru_cache(maxsize=256)  # noqa: B019
     def in_memory(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-        """As numpy has it, but keys and tokens have dtypes, too, and long doubles have none."""
+        """As in numpy, except that keys and tokens have dtypes, too, and long doubles have none."""
         if dtype in no_numbers:
             return dtype
         found = super().in_memory(dtype)
@@ -324,7 +324,7 @@ class LibraryDialect(Dialect):
         return aval.update(shape=shape)
 
     def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
-        """The dtype, or that of 32 bits in its place, as `explicit_x64_dtypes` says."""
+        """The dtype, or its 32-bit counterpart, depending on `explicit_x64_dtypes`."""
         if isinstance(given, np.dtype) and self.in_memory(given) is given:
             return given
         found, dtype = super().dtype_of(caller, given), parse_dtype(caller, given)
@@ -351,13 +351,13 @@ class LibraryDialect(Dialect):
 
     def _scalar(self, x: Any, dtype: np.dtype[Any]) -> Any:
         if dtype.kind in "fc":
-            with np.errstate(over="ignore"):  # what is too large is infinite
+            with np.errstate(over="ignore"):  # overflow gives infinity
                 return dtype.type(x)
         try:
             return dtype.type(x)
         except OverflowError:
             return np.asarray(x).astype(dtype)[()]
-        except (TypeError, ValueError) as error:  # of a complex number, or of NaN
+        except (TypeError, ValueError) as error:  # from a complex number or NaN
             raise type(error)(f"{x} cannot be converted to {dtype}") from None
 
     def _require_path(self, avals: Sequence[ShapedArray]) -> None:
@@ -416,7 +416,7 @@ _OPERATORS = tuple(
 
 @cache
 def check_operators_of_tracers() -> None:
-    """Have operators of tracers check promotion from now on; those of arrays do it always."""
+    """Let operators of tracers check promotion from now on; operators of arrays always do."""
     for name in _OPERATORS:
         setattr(Tracer, name, _checked(getattr(Tracer, name)))
 
@@ -448,7 +448,7 @@ class set_number_types:
         dialect_in_force.set(self.previous)
 
 
-# What a function would have warned of, where it runs only to see what it does.
+# The warnings of a function that runs only to be staged.
 withheld_warnings: ContextVar[list[str] | None] = ContextVar("withheld_warnings", default=None)
 
 
@@ -497,14 +497,14 @@ def types_in_function() -> LibraryDialect:
     return types_here().in_function
 
 
-# Each with its caches, so that there is one object for each combination of settings.
+# One object, with its caches, for each combination of settings.
 _of_settings = lru_cache(maxsize=None)(LibraryDialect)
 
-Overrides = frozenset[tuple[str, Any]]  # names of settings, and the values that a block gives them
+Overrides = frozenset[tuple[str, Any]]  # names of settings, and their values in a block
 
 
 class _InForce:
-    """The number types under some overrides; global values decide all other settings."""
+    """The number types under some overrides; all other settings have their global values."""
 
     __slots__ = ("numbers", "overrides")
 
@@ -519,8 +519,8 @@ class _InForce:
 _globally = _InForce(frozenset())
 settings_in_force: ContextVar[_InForce] = ContextVar("library_number_types", default=_globally)
 
-# All that were ever in force. Each keeps its types of numbers ready, because they are looked up at
-# every call, where settings are changed seldom.
+# All combinations that were ever in force. Each caches its number types, since these are looked up
+# in every call, while settings rarely change.
 _known = {_globally.overrides: _globally}
 _changing = Lock()
 
@@ -544,7 +544,7 @@ def _put_in_force(overrides: Overrides) -> None:
 
 
 def _tell_what_is_running() -> None:
-    """Return the number types of the library, if one of its functions is running."""
+    """Return the library's number types if one of its functions is running."""
     if dialect() is not numpys_dialect:
         set_number_types(library_number_types()).__enter__()
 
@@ -554,7 +554,7 @@ class NumbersOption(Option):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self.update(self._everywhere)  # which the environment may have said
+        self.update(self._everywhere)  # possibly from the environment
 
     @property
     def value(self) -> Any:
@@ -562,7 +562,7 @@ class NumbersOption(Option):
 
     @property
     def everywhere(self) -> Any:
-        """The value outside of blocks that override it."""
+        """The value outside blocks that override it."""
         return getattr(_globally.numbers.settings, self.name)
 
     def update(self, value: Any) -> None:
@@ -580,7 +580,7 @@ class NumbersOption(Option):
         _put_in_force(settings_in_force.get().overrides - outside | {(self.name, value)})
         try:
             yield
-        finally:  # of the other settings, what is overridden now: blocks need not be nested
+        finally:  # keep the other overrides in force now: blocks need not be nested
             _put_in_force(settings_in_force.get().overrides - self._overrides_of_this() | outside)
 
     def _overrides_of_this(self) -> Overrides:
@@ -629,16 +629,16 @@ allow_f16_reductions = config.declare(
 
 
 def bits_of(dtype: np.dtype[Any]) -> int:
-    """The number of bits of a number of this dtype: for int4, 4, though it takes a byte."""
+    """The number of bits of a number of this dtype: 4 for int4, although it takes a byte."""
     digits = "".join(filter(str.isdigit, dtype.name.partition("_")[0]))
     return int(digits) if dtype.isbuiltin == 2 else 8 * dtype.itemsize
 
 
 # Promotion of the arguments of a function, which settings may forbid.
 #
-# `numpy_dtype_promotion` and `numpy_rank_promotion` apply to the arguments that the user passes.
-# A function of the library calls these on its arguments; values that it computes from them
-# promote freely.
+# `numpy_dtype_promotion` and `numpy_rank_promotion` apply to arguments that the user passes.
+# Library functions call these functions on their arguments; values computed from them promote
+# freely.
 
 
 def promote(*operands: Any, inexact: bool = False) -> list[Array]:
@@ -667,7 +667,7 @@ def result_type(*avals: ShapedArray) -> ShapedArray:
 
 
 def as_weak_as(aval: ShapedArray, x: Any) -> Any:
-    """`x`, of the dtype of `aval`, weak if that is."""
+    """`x`, of the dtype of `aval`, made weak if `aval` is weak."""
     if not aval.weak_type or typeof(x).weak_type:
         return x
     return bind1(convert_element_type_p, x, new_dtype=aval.dtype, weak_type=True)

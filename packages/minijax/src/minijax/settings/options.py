@@ -1,4 +1,4 @@
-"""The settings that there are."""
+"""The settings of the library, and context managers for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from minijax_stage2.errors import shown
 
 # Debugging switches: `disable_jit`, `log_compiles`, `debug_nans`, and the others.
 #
-# Each is declared here, with its context manager. Most of their implementation is in `checks`.
+# Each is declared here, with its context manager. `checks` implements most of them.
 
 
 disable_jit_option = config.declare(
@@ -65,7 +65,7 @@ tracer_leaks_option = config.declare(
 
 
 class _CheckedIndices(Switch, NumbersOption):
-    """A switch on which programs depend."""
+    """A switch that programs depend on."""
 
 
 static_indices_option = config.declare(
@@ -98,7 +98,7 @@ config.declare(
 _log_compiles = config.option("log_compiles")
 _explain_cache_misses = config.option("explain_cache_misses")
 _logger = logging.getLogger("minijax.compilation")
-# The steps of compiling in the log, which tools read: the words are JAX's.
+# The steps of compiling in the log, in JAX's words, since tools parse them.
 _STEPS = {
     TRACED: "tracing {} for jit",
     LOWERED: "jaxpr to MLIR module conversion {}",
@@ -111,8 +111,8 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
     """Set `config.disable_jit` for the block of a `with`, in this thread only.
 
     Jitted functions then run as plain Python, and so do `scan`, `while_loop`, `fori_loop`, `cond`,
-    `switch` and `map`, if the values that they depend on are known: a debugger steps through them,
-    and `print` shows values.
+    `switch` and `map`, if their conditions are known. So a debugger can step through them, and
+    `print` shows values.
 
     Raises:
         TypeError: `disable` is not a bool.
@@ -213,7 +213,7 @@ def debug_infs(new_val: bool = True) -> Iterator[None]:
 def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
     """Set `config.debug_key_reuse` for the block of a `with`, in this thread only.
 
-    The check follows keys of dtype `key<fry>`, not those that are two words of uint32. Jitted
+    The check follows keys of dtype `key<fry>`, but not keys that are words of uint32. Jitted
     functions are staged before each call, which takes time.
 
     >>> from minijax import random
@@ -234,7 +234,7 @@ def debug_key_reuse(new_val: bool = True) -> Iterator[None]:
 def no_tracing(new_val: bool = True) -> Iterator[None]:
     """Make it an error to trace a jitted function, for the block of a `with`, in this thread only.
 
-    So a loop is known not to compile anew at some step.
+    This makes sure that no step of a loop compiles again.
 
     Raises:
         TypeError: `new_val` is not a bool.
@@ -255,7 +255,7 @@ arguments of these types. config.explain_cache_misses tells what differs
 
 
 def require_tracing(name: str, transformation: str) -> None:
-    """Raise RuntimeError if no function may be traced here."""
+    """Raise RuntimeError if tracing is forbidden here."""
     if Switch.used and no_tracing_option.value:
         raise RuntimeError(
             f"re-tracing function {name} for `{transformation}`, but 'no_tracing' is set: it was "
@@ -286,7 +286,7 @@ def no_execution(new_val: bool = True) -> Iterator[None]:
 
 
 def require_execution(name: object) -> None:
-    """Raise RuntimeError if nothing may be computed here."""
+    """Raise RuntimeError if execution is forbidden here."""
     if Switch.used and _no_execution.value:
         raise RuntimeError(f"minijax tried to execute `{name}`, but 'no_execution' is set")
 
@@ -314,14 +314,14 @@ def _logged(event: str, fun_name: str) -> Iterator[None]:
     _logger.warning("Finished %s in %.9f sec", what, time.perf_counter() - start)
 
 
-# The effort that XLA makes for a program: its levels, and the settings for all programs.
+# XLA's effort for a program: its levels, and settings for all programs.
 
 
 class CompilerEffortLevel(Enum):
-    """The effort that XLA makes for a fast program, or for one that fits into memory.
+    """XLA's effort to make a program fast, or to fit it into memory.
 
-    `jit` takes one, or its name, by `compiler_options`, as "optimization_level" and
-    "memory_fitting_level"; `UNKNOWN` leaves it to XLA. More work is a longer compilation.
+    `jit` takes levels, or their names, in `compiler_options`, as "optimization_level" and
+    "memory_fitting_level"; `UNKNOWN` leaves it to XLA. A higher level compiles more slowly.
 
     >>> minijax.CompilerEffortLevel("O1")
     <CompilerEffortLevel.O1: 19>
@@ -341,7 +341,7 @@ class CompilerEffortLevel(Enum):
         return cls.__members__.get(value) if isinstance(value, str) else None
 
 
-# The options of `compiler_options` that are levels of effort; settings have the same names.
+# The compiler options that are levels of effort; settings have the same names.
 EFFORTS = ("optimization_level", "memory_fitting_level")
 
 _LEVELS = tuple(CompilerEffortLevel.__members__)
@@ -370,7 +370,7 @@ _FEW_OPTIMIZATIONS = {
 
 
 def with_levels(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with the numbers of levels of effort.
+    """Return options with levels of effort as numbers.
 
     Raises:
         ValueError: there is no such level.
@@ -382,7 +382,7 @@ def with_levels(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_settings(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
-    """Return the options of a program, sorted, with those that the settings give to all."""
+    """Return the options of a program, sorted, including those from settings."""
     everywhere = dict(_FEW_OPTIMIZATIONS) if _disable_most_optimizations.value else {}
     for setting in (_optimization_level, _memory_fitting_level):
         if setting.value != setting.default:
@@ -390,14 +390,15 @@ def with_settings(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any]
     return tuple(sorted({**everywhere, **dict(options)}.items())) if everywhere else options
 
 
-# JAX's settings that mean nothing here, or one thing only, so that programs may name them.
+# JAX's settings that have no effect here, or only one value; declared so that programs can set
+# them.
 #
-# Of the first kind any value is accepted; the description says why it changes nothing. Of the
-# second kind only the default is, for another value would ask for something that is not here.
-# `str | None` in the place of a default is a string whose default is None.
+# Those without effect accept any value; the description gives the reason. The others accept only
+# their default, since other values would request unsupported features. `str | None` in place of a
+# default is a string whose default is None.
 
 
-# By reason, the settings that change nothing here, each with JAX's default.
+# By reason, the settings without effect here, each with JAX's default.
 WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
     "It is about accelerators that are not a CPU or an NVIDIA GPU, or about simulated ones": {
         "backend_target": "", "mock_gpu_topology": "", "mock_num_gpu_processes": 0,
@@ -465,7 +466,7 @@ WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
-# By what it would ask for, the settings of which only JAX's default is there.
+# By the feature that they would request, the settings that support only JAX's default.
 WITH_ONE_VALUE: dict[str, dict[str, Any]] = {
     "other formulas of the same functions": {
         "accurate_erf_inv": False, "high_dynamic_range_gumbel": False, "softmax_custom_jvp": False,
@@ -488,7 +489,7 @@ WITH_ONE_VALUE: dict[str, dict[str, Any]] = {
 
 
 class Fixed(Option):
-    """A setting with only one value here."""
+    """A setting with a single supported value."""
 
     def _checked(self, value: Any) -> Any:
         if super()._checked(value) != self.default:
@@ -516,7 +517,7 @@ def options_of_jax() -> dict[str, Option]:
 
 
 def _kind_and_default(entry: Any) -> tuple[Any, Any]:
-    """The type of a setting and its default, from the entry of a table."""
+    """The type of a setting and its default, from its entry in a table."""
     return (entry, None) if isinstance(entry, UnionType) else (type(entry), entry)
 
 
@@ -589,7 +590,7 @@ legacy_key = config.declare(
 
 
 def default_implementation() -> Implementation:
-    """The implementation of keys that do not say it themselves."""
+    """The default implementation of keys."""
     return named[_default_impl.value]
 
 
@@ -654,17 +655,17 @@ def legacy_prng_key(new_val: str = "allow") -> Iterator[None]:
         yield
 
 
-# `make_user_context`: values of the user's on which jitted functions depend.
+# `make_user_context`: user values that jitted functions depend on.
 
 
-# The values of all contexts that differ from the defaults, which are a part of every cache key.
+# The values of contexts that differ from their defaults, part of every cache key.
 _values = NumbersOption("user_contexts", object, frozenset(), "The values of user contexts.")
 
 
 class UserContext:
-    """A value that is read where functions are traced, and set for blocks.
+    """A value that functions read while they are traced, and that blocks set.
 
-    A jitted function is traced and compiled for each value that it is called under.
+    A jitted function is traced and compiled for each value under which it is called.
 
     Attributes:
         value: the current one in this thread.
@@ -699,7 +700,7 @@ class UserContext:
             yield
 
     def get_global(self) -> Any:
-        """The value for all threads, which blocks of a `with` change for theirs."""
+        """The value for all threads, outside blocks that set it."""
         return dict(_values.everywhere).get(self, self._default)
 
     def set_global(self, value: Any) -> None:
@@ -717,7 +718,7 @@ class UserContext:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """A value on which jitted functions depend: one program is compiled for each.
+    """A value that jitted functions depend on: they are compiled for each.
 
     Arguments:
         default_value: the value outside of all blocks.

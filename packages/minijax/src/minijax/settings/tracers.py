@@ -24,12 +24,12 @@ from minijax_stage4.transpose import BackwardPass
 
 # Types as JAX prints them: full names of dtypes, and a mark before weak types.
 #
-# The stages print `f32[3]`, as jaxprs do. There is one object for each type, theirs and ours, so
-# where a user asks for a type, the answer is the same type under another text.
+# The stages print `f32[3]`, as jaxprs do. There is only one object for each type, so `typeof`
+# returns users a wrapper of the type with another text.
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """The name of a dtype, one of keys, too."""
+    """The name of a dtype, including key dtypes."""
     return dtype.names[0] if dtype.names else dtype.name
 
 
@@ -43,7 +43,7 @@ def type_text(aval: ShapedArray) -> str:
 
 
 class PrintedType:
-    """A type whose text is JAX's, and which is that type in everything else."""
+    """A type with JAX's text, otherwise equal to the type that it wraps."""
 
     __slots__ = ("_aval",)
 
@@ -104,8 +104,8 @@ def printed_type(aval: ShapedArray) -> Any:
 
 # The tracers of this library: those of the stages, with the methods of arrays.
 #
-# The dialect of this library makes subclasses of the stages' interpreters, whose tracers also
-# derive from `Tracer`, which gets its methods from `minijax.numpy`.
+# The library's dialect makes subclasses of the stages' interpreters. Their tracers also derive from
+# `Tracer`, which gets its methods from `minijax.numpy`.
 
 
 _REMEDIES = {
@@ -120,7 +120,7 @@ _REMEDIES = {
     "for np.sin, or move what needs the numbers out of the transformed function.",
 }
 
-# What only an array in memory has, with how a traced value's place can be asked for.
+# Attributes that only arrays in memory have, with the alternatives for traced values.
 _HOW_IT_IS_DIVIDED = (
     "typeof(x).sharding says how its type is divided, and debug.inspect_array_sharding(x, "
     "callback=print) how the compiler divides it"
@@ -177,10 +177,10 @@ class Tracer(stage2.Tracer):
     def __repr__(self) -> str:
         return _text(self) or super().__repr__()
 
-    if not TYPE_CHECKING:  # for which every attribute would exist
+    if not TYPE_CHECKING:  # type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error: what a traced value has is found before this is called."""
+            """Raise an error: existing attributes are found before this is called."""
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name in _OF_ARRAYS_IN_MEMORY:
                 message = (
@@ -191,7 +191,7 @@ class Tracer(stage2.Tracer):
 
 
 def _text(x: Any) -> str:
-    """A tracer as JAX prints it, named after its transformation; empty for others than JAX's."""
+    """A tracer as JAX prints it, named after its transformation; empty if JAX has none."""
     if isinstance(x, JaxprTracer):
         return f"JitTracer({type_text(x.aval)})"
     if isinstance(x, BatchTracer):
@@ -212,7 +212,7 @@ def of_library(cls: Any) -> Any:
     return type(cls.__name__, (Tracer, cls), names)
 
 
-# By interpreter of a stage: the subclass that the library uses in its place, by its module.
+# For each stage's interpreter, the module with the library's subclass.
 _STAGING = JaxprTrace, PartialEvalTrace, JVPTrace, BatchTrace
 _OWN_INTERPRETERS = {
     **dict.fromkeys(_STAGING, "minijax.runtime.templates"),
@@ -222,7 +222,7 @@ _OWN_INTERPRETERS = {
 
 @cache
 def interpreter_of_library(cls: Any) -> Any:
-    """The library's subclass of an interpreter; by default only its tracers are the library's."""
+    """The library's subclass of an interpreter; by default it differs only in its tracers."""
     if cls in _OWN_INTERPRETERS:
         return named(_OWN_INTERPRETERS[cls], cls.__name__)
     names = {"tracer": of_library(cls.tracer), "__module__": cls.__module__, "__doc__": cls.__doc__}
@@ -231,7 +231,7 @@ def interpreter_of_library(cls: Any) -> Any:
 
 @contextmanager
 def adopted_traces() -> Iterator[None]:
-    """Within a function of this library, traces of stages that are running box its tracers."""
+    """A context in which running traces of stages use the library's tracers."""
     stack: list[Any] = list(current_trace().stack())
     own = [trace for trace in stack if _makes_tracers_of_stage(trace)]
     for trace in own:
@@ -249,7 +249,7 @@ def _makes_tracers_of_stage(trace: Any) -> bool:
 
 
 def adopted(x: Any) -> Any:
-    """A value for functions of this library, in which tracers of stages have these methods, too."""
+    """A value for library functions: a stage's tracer becomes one with the library's methods."""
     if not isinstance(x, stage2.Tracer) or isinstance(x, Tracer):
         return x
     own_class: Any = type(x)

@@ -1,4 +1,4 @@
-"""The library's part of jaxlib, besides stage 3's: callbacks, routines, other formats."""
+"""The part of jaxlib that stage 3 does not use: callbacks, routines, other formats."""
 
 from minijax.settings.facades import lazy_facade as _lazy_facade
 

@@ -1,4 +1,4 @@
-"""Clients, platforms and plugins: which there are, and how they are opened."""
+"""Clients, platforms and plugins: finding and opening them."""
 
 import ctypes
 import importlib.util
@@ -20,8 +20,8 @@ from minijax_stage2.errors import shown
 from minijax_stage3 import backend
 from minijax_stage3.backend import Client, Device, get_backend, has_client
 
-# Imports of jaxlib that Ctrl-C does not break: an exception in the middle of its first import would
-# pass through C++ code, and end the process.
+# Imports of jaxlib, safe from Ctrl-C: an exception in the middle of its first import would pass
+# through C++ code and end the process.
 
 
 def import_module(name: str) -> Any:
@@ -34,8 +34,8 @@ def import_module(name: str) -> Any:
 def interrupts_deferred() -> Iterator[None]:
     """Defer SIGINT to the end of a block.
 
-    Only the main thread is interrupted, and only if the signal handler is a Python function;
-    otherwise there is nothing to do.
+    Only the main thread can be interrupted, and only if the signal handler is a Python function;
+    otherwise this does nothing.
     """
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
@@ -51,7 +51,7 @@ def interrupts_deferred() -> Iterator[None]:
             handler(signal.SIGINT, received[0])
 
 
-# The client of XLA: its kind, devices and registries.
+# XLA's client: its platform, devices and registries.
 
 
 def jaxlib_version() -> str:
@@ -68,9 +68,9 @@ def client() -> Client:
 
 
 def platform_of(devices: Sequence[Device] = ()) -> str:
-    """The platform of the devices of a program, "cpu" or "cuda"; by default of the default device.
+    """The platform of a program's devices, "cpu" or "cuda"; by default the default device's.
 
-    The devices of "cuda" and of "rocm" call themselves "gpu".
+    Devices of "cuda" and "rocm" report the platform "gpu".
     """
     client = devices[0].client if devices else get_backend().client
     return str(getattr(client, "_raw_platform", client.platform))
@@ -108,9 +108,9 @@ def pytree_registry_of(*kinds: str) -> Any:
 
 
 def fingerprint(devices: Sequence[Device] = ()) -> tuple[str, ...]:
-    """Return jaxlib's description of itself and of devices, as it affects compiled programs.
+    """Return jaxlib's description of itself and of devices, as far as it affects compiled programs.
 
-    If no devices are given, it is the default device.
+    Without devices, it describes the default device.
     """
     devices = list(devices) or [get_backend().device]
     topology = get_backend().jaxlib.get_topology_for_devices(devices)
@@ -125,7 +125,7 @@ def xla_flags() -> str:
 
 
 def process_index() -> int:
-    """Return the number of this process among those that compute together."""
+    """Return the index of this process among those that compute together."""
     return int(get_backend().client.process_index())
 
 
@@ -159,23 +159,23 @@ def set_client_option(name: str, value: Any) -> None:
     _options[name] = value
 
 
-# Options of a compilation, as jaxlib's clients take them.
+# Compile options, as jaxlib's clients take them.
 
 
 Options = Mapping[str, bool | int | float | str]  # XLA flags and their values
 
-# The flags of all programs for the platform of the default device.
+# The flags for all programs of the default platform.
 flags_of_platform: dict[str, bool | int | float | str] = {}
 
 
 def options_with(options: Options) -> Any:
-    """The options of a compilation for the default device, with flags of XLA."""
+    """The compile options for the default device, with XLA flags."""
     backend = get_backend()
     compile_options = backend.jaxlib.CompileOptions()
     numbers = np.array([[backend.device.id]], np.int32)
     compile_options.device_assignment = backend.jaxlib.DeviceAssignment.create(numbers)
     flags = {**flags_of_platform, **options}
-    for name in ("optimization_level", "memory_fitting_level"):  # which are not flags
+    for name in ("optimization_level", "memory_fitting_level"):  # these are not flags
         if name in flags:
             setattr(compile_options.executable_build_options, name, flags.pop(name))
     compile_options.env_option_overrides = list(flags.items())
@@ -189,7 +189,7 @@ def compile_options(
     options: Mapping[str, Any] | None = None,
     profile: bytes | None = None,
 ) -> Any:
-    """jaxlib's options for a program on some devices, with options of XLA by name.
+    """jaxlib's compile options for a program on some devices, with XLA options by name.
 
     Raises:
         ValueError: `device_assignment` is not of shape `(num_replicas, num_partitions)`.
@@ -216,7 +216,7 @@ def compile_options(
     return made
 
 
-# PJRT plugins: libraries by which XLA computes on devices that jaxlib alone does not know.
+# PJRT plugins: libraries for devices that jaxlib alone does not support.
 #
 # NVIDIA's is found where its wheels install it; others are named by the environment variable
 # PJRT_NAMES_AND_LIBRARY_PATHS, as in `name:path,name:path`. The Python modules of plugins import
@@ -224,13 +224,13 @@ def compile_options(
 
 
 CUDA = "cuda"
-_CUDA_VERSIONS = ("13", "12")  # as wheels are named for them, the best first
+_CUDA_VERSIONS = ("13", "12")  # suffixes of wheels, preferred first
 _PLUGIN_PATHS = "PJRT_NAMES_AND_LIBRARY_PATHS"
 
-# Any of these says that there may be a GPU of NVIDIA: on Linux, under WSL, on a Jetson.
+# Signs of a GPU of NVIDIA: on Linux, under WSL, on a Jetson.
 _DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-gpu")
 
-# What the plugin loads by name, each after those that it needs itself.
+# The libraries that the plugin loads by name, each after its dependencies.
 _LIBRARIES = (
     "cudart", "nvrtc", "nvJitLink", "cublasLt", "cublas", "nccl", "cupti", "cusparse", "cusolver",
     "cufft", "nvshmem_host", "cudnn",
@@ -243,7 +243,7 @@ class UnavailableError(Exception):
     Attributes:
         reason: what was looked for, and what was found.
         remedy: what the user can do, as a sentence.
-        is_surprising: whether the platform's devices seem to be here.
+        is_surprising: whether the platform's devices seem to exist.
     """
 
     def __init__(self, reason: str, remedy: str, is_surprising: bool = False):
@@ -255,7 +255,7 @@ class Plugin(NamedTuple):
     """A PJRT plugin, loaded.
 
     Attributes:
-        name: the name under which jaxlib has it. It is not JAX's, so that both can load it.
+        name: its name in jaxlib, different from JAX's, so that both can load it.
         api: the functions of the plugin, a capsule.
         flags: XLA's flags for its programs.
     """
@@ -271,14 +271,14 @@ def has_nvidia_device() -> bool:
 
 
 def nvidia_devices() -> str:
-    """The finding about devices of NVIDIA, as the beginning of a sentence."""
+    """Whether there are devices of NVIDIA, as the beginning of a sentence."""
     if has_nvidia_device():
         return "a GPU of NVIDIA seems to be here"
     return f"no GPU of NVIDIA is here (there is none of {', '.join(_DEVICE_FILES)})"
 
 
 def named_plugins() -> dict[str, str]:
-    """The library of each platform that the environment names."""
+    """The libraries of platforms, from the environment variable."""
     entries = os.environ.get(_PLUGIN_PATHS, "").split(",")
     pairs = [entry.strip().partition(":")[::2] for entry in entries if entry.strip()]
     return {name.lower(): path for name, path in pairs}
@@ -288,7 +288,7 @@ def load_plugin(platform: str) -> Plugin:
     """Load the plugin of a platform, once.
 
     Raises:
-        UnavailableError: there is none, or it does not fit jaxlib or this machine.
+        UnavailableError: it is missing, or does not fit jaxlib or this machine.
     """
     named = named_plugins()
     if platform in named:
@@ -306,7 +306,7 @@ def load_plugin(platform: str) -> Plugin:
 def client_of_plugin(
     plugin: Plugin, options: Mapping[str, Any], distributed_client: Any = None
 ) -> Client:
-    """A client for the devices of a plugin; RuntimeError: it finds none."""
+    """A client for a plugin's devices; RuntimeError if it finds none."""
     make = import_module("jaxlib.xla_client").make_c_api_client
     return make(plugin.name, dict(options), distributed_client)
 
@@ -346,7 +346,7 @@ def _load_cuda() -> Plugin:
 
 
 def _place_of_cuda() -> tuple[str, Path] | None:
-    """The version of CUDA and the directory of the plugin, whose module is not imported."""
+    """The version of CUDA and the directory of the plugin, without importing its module."""
     for version in _CUDA_VERSIONS:
         with suppress(ModuleNotFoundError):
             spec = importlib.util.find_spec(f"jax_plugins.xla_cuda{version}")
@@ -356,7 +356,7 @@ def _place_of_cuda() -> tuple[str, Path] | None:
 
 
 def _require_version(version: str) -> None:
-    """Raise UnavailableError unless the kernels of the plugin are of the version of jaxlib."""
+    """Raise UnavailableError unless the plugin's kernels have jaxlib's version."""
     ours = str(import_module("jaxlib.version").__version__)
     package = f"jax-cuda{version}-plugin"
     if not can_read_all_arrays():
@@ -390,10 +390,10 @@ def _nvidia_directories() -> Iterator[Path]:
 
 
 def _load_libraries() -> list[str]:
-    """Load NVIDIA's libraries from their wheels, so that the plugin finds them by their names.
+    """Load NVIDIA's libraries from their wheels, so that the plugin finds them by name.
 
     Returns:
-        Those that are there and cannot be loaded, with the reasons.
+        The installed libraries that cannot be loaded, with the reasons.
     """
     directories = [directory / "lib" for directory in _nvidia_directories()]
     failures = []
@@ -408,9 +408,9 @@ def _load_libraries() -> list[str]:
 
 
 def _toolkit() -> str | None:
-    """The directory in which XLA finds NVIDIA's assembler and its library of functions.
+    """The directory of NVIDIA's assembler and device functions, for XLA.
 
-    It is CUDA_ROOT of the environment, or that of NVIDIA's wheels; None: XLA looks for it.
+    It is CUDA_ROOT of the environment, or the directory of NVIDIA's wheels; None: XLA searches.
     """
     if root := os.environ.get("CUDA_ROOT"):
         return root
@@ -435,9 +435,9 @@ def _load(platform: str, path: str) -> Plugin:
 
 
 def _register_calls(api: Any, package: str) -> None:
-    """Register with XLA what registers custom calls of the plugin, and its Python callbacks.
+    """Register the plugin's handlers for custom calls and for Python callbacks with XLA.
 
-    Whatever is registered for "CUDA" reaches the plugin through the handlers; JAX's are the same.
+    Registrations for "CUDA" reach the plugin through these handlers; JAX registers the same ones.
     """
     xla_client = import_module("jaxlib.xla_client")
     extension = import_module(f"{package}.cuda_plugin_extension")
@@ -453,12 +453,12 @@ def _register_calls(api: Any, package: str) -> None:
 
 # Platforms: kinds of devices, one client for each, and the one that computes by default.
 #
-# The default is a GPU where there is one, and else the CPU, unless `config.platforms` says
-# otherwise. A client is opened when its devices are first used.
+# The default is a GPU if there is one, else the CPU, unless `config.platforms` chooses. A client is
+# opened when its devices are first used.
 
 
 _CPU = "cpu"
-_GPU = "gpu"  # as devices of CUDA call themselves
+_GPU = "gpu"  # the platform that CUDA devices report
 
 
 class _ForTheProcess(Option):
@@ -475,7 +475,7 @@ class _ForTheProcess(Option):
         return value
 
     def _agrees(self, value: Any) -> bool:
-        """Return True if the clients that are open are those that the value would open."""
+        """Return True if the value would open the same clients as are open."""
         return bool(value == self.value)
 
 
@@ -548,7 +548,7 @@ config.options.update(_settings)
 
 
 def _gpu_options() -> dict[str, Any]:
-    """The options of a client for GPUs: XLA's variables of the environment, then our settings."""
+    """The options of a client for GPUs: XLA's environment variables, then our settings."""
     options = dict(import_module("jaxlib.xla_client").generate_pjrt_gpu_plugin_options())
     chosen = {name: option.value for name, option in _settings.items()}
     if chosen["python_client_mem_fraction"]:
@@ -563,7 +563,7 @@ def _gpu_options() -> dict[str, Any]:
 
 
 def use_gpus(numbers: Sequence[int]) -> None:
-    """Let this process use only the GPUs of these numbers, unless the user's setting names some."""
+    """Let this process use only these GPUs, by number, unless the user's setting names some."""
     option = _settings["cuda_visible_devices"]
     if option.value == "all":
         option.update(",".join(map(str, numbers)))
@@ -585,10 +585,10 @@ _opening = threading.RLock()
 
 
 def _after_fork_in_child() -> None:
-    """Drop the clients: XLA's threads stay in the parent, and waiting for them would hang."""
+    """Drop the clients: the child lacks XLA's threads, and waiting for them would hang."""
     is_open = backend.has_client()
     clients = [*_clients.values(), *([get_backend().client] if is_open else [])]
-    for client in clients:  # never to be torn down
+    for client in clients:  # keep them alive: destroying them would hang
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
     _clients.clear()
     backend.forget_client()
@@ -611,7 +611,7 @@ def open_client(platform: str, options: Mapping[str, Any]) -> tuple[Client, Opti
 
     Arguments:
         platform: "cpu", "cuda", or the name of a plugin.
-        options: those of the CPU's client; those of distributed programs are for all clients.
+        options: the CPU client's options; options of distributed programs apply to all clients.
 
     Returns:
         The client, and XLA's flags for its programs.
@@ -670,7 +670,7 @@ def open_default_client() -> Client:
         PlatformError: none of the platforms that `config.platforms` names has devices.
     """
     failures = {}
-    xla_flags()  # which are read now
+    xla_flags()  # XLA reads them now
     for platform in _wanted():
         try:
             client, flags = open_client(platform, client_options())
@@ -697,17 +697,17 @@ def open_default_client() -> Client:
     )
 
 
-if not backend.has_client():  # else a stage has opened one, for the CPU
+if not backend.has_client():  # otherwise a stage has opened one, for the CPU
     backend.choose_client(open_default_client)
 
 
 def platform() -> str:
-    """The platform of the default device, as devices call it: "cpu", "gpu"."""
+    """The platform that the default device reports: "cpu", "gpu"."""
     return str(get_backend().client.platform)
 
 
 def client_of(name: Any = None) -> Client:
-    """The client of a platform, "cpu", "gpu" or "cuda"; None: the platform of the default device.
+    """The client of a platform, "cpu", "gpu" or "cuda"; None: the default device's.
 
     Raises:
         PlatformError: there are no devices of this kind.
@@ -745,18 +745,18 @@ def _no_devices(name: Any, reason: str, remedy: str) -> PlatformError:
 
 
 def devices(platform: Any = None) -> list[Device]:
-    """The devices of a platform in all processes; by default those of the default platform.
+    """The devices of a platform in all processes; by default the default platform's.
 
     Raises:
-        PlatformError: there are none of this kind.
+        PlatformError: the platform has no devices.
     """
     return list(client_of(platform).devices())
 
 
 def is_the_only(devices: tuple[Device, ...]) -> bool:
-    """Return True if these are one device, beside which there is none, of whatever platform.
+    """Return True if these are one device, and there is no other device of any platform.
 
-    Where a GPU computes there is the CPU, too.
+    With a GPU, there is always the CPU, too.
     """
     if len(devices) > 1 or len(_clients) > 1 or platform_of() != _CPU:
         return False

@@ -1,4 +1,4 @@
-"""Processes that find each other through jaxlib; its profiler."""
+"""Coordination of processes through jaxlib, and jaxlib's profiler."""
 
 import ctypes
 import os
@@ -14,17 +14,16 @@ from minijax_stage3.backend import has_client
 
 # Coordination of processes: jaxlib's service in the first process, and a client of it in each.
 #
-# Through it the processes find each other, exchange short texts under keys, and wait for each
-# other. A process that stops sending heartbeats is taken for dead, and jaxlib ends all others.
+# Through it the processes find each other, publish short texts under keys, and wait for each other.
+# A process that stops sending heartbeats is considered dead, and jaxlib ends all others.
 
 
-# How long a client waits for the service beyond the service's own timeout, which names the
-# processes that are missing.
+# Seconds that a client waits beyond the service's own timeout, whose error names missing processes.
 _GRACE = 5
 
 
 class Timeouts(NamedTuple):
-    """Seconds to wait: for all processes to come, for a heartbeat, for all to be done."""
+    """Seconds to wait for all processes to start, for a heartbeat, and for all to finish."""
 
     initialization: int
     heartbeat: int
@@ -32,18 +31,18 @@ class Timeouts(NamedTuple):
 
 
 class Coordination:
-    """The membership of this process among those that compute together.
+    """The membership of this process in a group that computes together.
 
     Arguments:
         address: the host and port of the service, as this process reaches it.
         bind_address: the host and port on which process 0 serves.
         count: the number of processes.
-        index: the number of this one.
+        index: the index of this process.
         timeouts: how long to wait.
         security: jaxlib's arguments for TLS.
 
     Raises:
-        RuntimeError: the port is taken, or nobody serves at the address in time.
+        RuntimeError: the port is taken, or no service answers at the address in time.
     """
 
     def __init__(
@@ -90,10 +89,10 @@ class Coordination:
         set_client_option("get_local_topology_timeout_minutes", minutes)
         set_client_option("get_global_topology_timeout_minutes", minutes)
 
-    # Texts under keys, which all processes see
+    # Texts under keys, visible to all processes
 
     def set(self, key: str, text: str) -> None:
-        """Publish a text, in place of an earlier one."""
+        """Publish a text, replacing an earlier one."""
         self._client.key_value_set(f"minijax/{key}", text, allow_overwrite=True)
 
     def delete(self, key: str) -> None:
@@ -101,7 +100,7 @@ class Coordination:
         self._client.key_value_delete(f"minijax/{key}")
 
     def get(self, key: str, seconds: float) -> str | None:
-        """The text under a key; None if nobody publishes one in time."""
+        """The text under a key; None if none is published in time."""
         try:
             text: str = self._client.blocking_key_value_get(f"minijax/{key}", int(seconds * 1000))
         except RuntimeError as error:
@@ -117,18 +116,18 @@ class Coordination:
         return {int(key.removeprefix(prefix)): text for key, text in sorted(found)}
 
     def wait(self, name: str, seconds: float) -> None:
-        """Wait until all processes wait under this name; RuntimeError if some do not in time."""
+        """Wait until all processes wait under this name; RuntimeError after a timeout."""
         self._client.wait_at_barrier(f"minijax/{name}", int(seconds * 1000))
 
     def lives(self, processes: Sequence[int]) -> dict[int, int]:
-        """The processes among these that live, each with a number of its life.
+        """The live processes among these, each with its incarnation number.
 
-        Waits until all of them that live ask about the same processes.
+        Waits until all of the live ones ask about the same processes.
         """
         found: dict[int, int] = self._client.get_live_nodes([*processes])
         return found
 
-    # Processes that are gone
+    # Lost processes
 
     def described(self, index: int) -> str:
         """The number, host and pid of a process."""
@@ -139,9 +138,9 @@ class Coordination:
         return f"process {index} (pid {pid} on {host})"
 
     def losses(self, seconds: float = 0) -> list[str]:
-        """Descriptions of the other processes that failed, or are gone as far as can be seen.
+        """Descriptions of the other processes that failed or seem to be lost.
 
-        Looks for some for a time, for a process may be missed before its end is known.
+        Looks several times, since a process may be missing before its end is known.
         """
         end = time.monotonic() + seconds
         while not (found := self._losses_now()) and time.monotonic() < end:
@@ -164,23 +163,23 @@ class Coordination:
             return found
         return []
 
-    # Processes that are about to be stopped
+    # Preemption
 
     def reached_preemption_sync_point(self, step: int) -> bool:
-        """Return True at the step that all processes reach after one of them is told to stop."""
-        if self._preemption is None:  # from now on SIGTERM is a notice
+        """Return True at the step that all processes agree on after a preemption notice."""
+        if self._preemption is None:  # from now on, SIGTERM is a notice
             self._preemption = import_module("jaxlib._jax").create_preemption_sync_manager()
             self._preemption.initialize(self._client)
         return bool(self._preemption.reached_sync_point(step))
 
     def close(self) -> None:
-        """Leave, once all processes do."""
+        """Leave the group, once all processes do."""
         if self._preemption is not None:
             self._preemption.shutdown()
         self._client.shutdown()
         if self._service is not None:
             self._service.shutdown()
-        if not has_client():  # arrays will be this process' own
+        if not has_client():  # a later client is for this process alone
             for name, value in _OF_ONE_PROCESS.items():
                 set_client_option(name, value)
 
@@ -189,7 +188,7 @@ _OF_ONE_PROCESS = {"distributed_client": None, "node_id": 0, "num_nodes": 1, "co
 
 
 def _host() -> str:
-    import socket  # late, for it takes milliseconds
+    import socket  # late: importing it takes milliseconds
 
     return socket.gethostname()
 
@@ -202,7 +201,7 @@ def process_runs(pid: int) -> bool:
         return False
     except OSError:
         return True
-    if sys.platform == "linux":  # one that its parent has not asked about yet
+    if sys.platform == "linux":  # a zombie has ended, too
         with suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
             return ") Z " not in stat.read()
     return True
@@ -230,7 +229,7 @@ def _after_fork_in_child() -> None:
     """Forget the other processes: the connections to them stay with the parent."""
     global _joined
     if _joined is not None:
-        for connection in (_joined._client, _joined._service):  # never to be closed here
+        for connection in (_joined._client, _joined._service):  # keep them: closing would hang
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         _joined = None
         if not has_client():
@@ -256,5 +255,5 @@ def recorder() -> Any:
 
 
 def profile_data() -> Any:
-    """The module of the classes of profiles."""
+    """The module with the classes for profiles."""
     return import_module("jaxlib._profile_data")

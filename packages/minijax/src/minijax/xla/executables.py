@@ -1,4 +1,4 @@
-"""Compiled programs: options, buffers, callbacks, bytes."""
+"""Compiled programs: buffers, callbacks, serialization, compilation for absent devices."""
 
 import re
 import traceback
@@ -22,7 +22,7 @@ from minijax_stage3.errors import CompileError, ExecutionError
 
 
 class Executable(backend.Executable):
-    """A compiled program; the argument that a failed call misses is named.
+    """A compiled program; its errors name the missing argument of a failed call.
 
     A donated argument is deleted, unless something still views its memory: then XLA copies.
     """
@@ -39,7 +39,7 @@ class Executable(backend.Executable):
         return super().failure(buffers, error)
 
 
-# MLIR by jaxlib's bindings, which take a while to import.
+# MLIR by jaxlib's bindings, imported late because that takes a while.
 
 
 def bindings() -> Any:
@@ -58,7 +58,7 @@ def dialect(name: str) -> Any:
 
 
 def mlir_context() -> Any:
-    """A new context of MLIR that knows XLA's dialects."""
+    """A new MLIR context with XLA's dialects."""
     context = ir().Context()
     context.append_dialect_registry(dialects())
     for name in ("stablehlo", "chlo", "sdy"):
@@ -76,7 +76,7 @@ def dialects() -> Any:
 
 @cache
 def context_class() -> type:
-    """The class of contexts that begin without dialects."""
+    """The class of contexts, which start without dialects."""
     with_dialects = ir().Context
 
     class JaxIrContext(with_dialects):  # type: ignore[misc, valid-type]
@@ -137,7 +137,7 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
     if max_version is not None:
         try:
             return export(buffer, None, max_version=max_version)
-        except TypeError:  # an older jaxlib knows only capsules that every consumer takes
+        except TypeError:  # an older jaxlib makes only capsules of the old version
             pass
     return export(buffer, None)
 
@@ -162,7 +162,7 @@ def buffer_class() -> type:
 # Programs that call Python functions while they run.
 
 
-HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to as many as the text says
+HostFunction = Callable[..., tuple[Any, ...]]  # from numpy arrays to the results in the text
 
 
 def call_target(platform: str) -> str:
@@ -178,11 +178,11 @@ def calls_python(text: str) -> bool:
 class Calling(Executable):
     """A compiled program that calls Python functions.
 
-    It is done when `execute` returns. So the effects of one program precede those of the next, and
+    It has finished when `execute` returns. So effects of one program precede the next one's, and
     no function is called from a thread that nothing waits for.
     """
 
-    _raised: list[BaseException]  # by functions called, and not yet told of
+    _raised: list[BaseException]  # by callbacks, not yet reported
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
         """Run the program.
@@ -192,7 +192,7 @@ class Calling(Executable):
                 programs.
         """
         for buffer in buffers:
-            with suppress(RuntimeError):  # which the launch says better
+            with suppress(RuntimeError):  # the launch raises a better error
                 block(buffer)
         try:
             results: list[Buffer] = self.launch(buffers).consume_with_handlers(self.handlers)
@@ -207,7 +207,7 @@ class Calling(Executable):
 
 
 class CallingExecutable(Calling):
-    """One for the default device."""
+    """A program for the default device that calls Python functions."""
 
     def __init__(self, *parts: Any, raised: list[BaseException]) -> None:
         super().__init__(*parts)
@@ -238,14 +238,14 @@ def compile_calling(
 
     Arguments:
         text: a StableHLO module; a custom call of `call_target` names a function by its number.
-        functions: functions of numpy arrays that return a tuple of these, as declared in the text.
+        functions: functions from numpy arrays to tuples of them, as declared in the text.
         out_avals, options: as in `compile`.
 
     Raises:
         CompileError: XLA rejects the text or an option.
     """
     raised: list[BaseException] = []
-    # The text itself is not taken together with functions.
+    # jaxlib does not accept a text together with functions.
     loaded = load(parsed(text), text, options, host_callbacks=remembering(functions, raised))
     return CallingExecutable(loaded, out_avals, raised=raised)
 
@@ -282,7 +282,7 @@ def load_with_functions(
 def remembering(
     functions: Sequence[HostFunction], raised: list[BaseException]
 ) -> list[HostFunction]:
-    """The functions, with their exceptions recorded: XLA passes on only the text of these."""
+    """The functions, with their exceptions recorded, since XLA passes on only their texts."""
     return [_remembering(function, raised) for function in functions]
 
 
@@ -323,7 +323,7 @@ def _is_machinery(place: TracebackType) -> bool:
 # Compiled programs: cost analysis and serialization.
 
 
-# The abilities of a processor as LLVM lists them: `+aes,-amx-fp16,+avx`, and so on.
+# The features of a processor in LLVM's notation: `+aes,-amx-fp16,+avx`, and so on.
 _LIST_OF_ABILITIES = re.compile(rb"(?:[+-][\w.-]++,){16,}+[+-][\w.-]++")
 
 
@@ -338,7 +338,7 @@ def _without_avx512(match: re.Match[bytes]) -> bytes:
 
 
 def only_launches(executable: backend.Executable) -> bool:
-    """Return True if its `execute` does nothing but launch a program."""
+    """Return True if its `execute` only launches a program."""
     return type(executable).execute is backend.Executable.execute
 
 
@@ -401,10 +401,10 @@ def serialize(executable: backend.Executable, with_functions: bool = False) -> b
 
     Arguments:
         executable: the program.
-        with_functions: whether it may call Python functions, which have to be given again.
+        with_functions: whether it may call Python functions, which must be passed again later.
 
     Raises:
-        RuntimeError: XLA cannot serialize such a program, or it calls functions of this process.
+        RuntimeError: XLA cannot serialize the program, or it calls functions of this process.
     """
     if isinstance(executable, Calling) and not with_functions:
         raise RuntimeError("a program that calls functions of this process cannot leave it")
@@ -417,7 +417,7 @@ def deserialize(
 ) -> backend.Executable:
     """Load a compiled program from the result of `serialize`.
 
-    The data are machine code, which XLA trusts: their author can do what this process can, and
+    The data are machine code, which XLA trusts: their author can run code in this process, and
     damaged data can crash it.
 
     Arguments:
@@ -434,7 +434,7 @@ def deserialize(
 
 def to_portable(text: str) -> bytes:
     """A StableHLO module in a format for later, and somewhat older, versions of XLA."""
-    has_shardings = "sdy." in text  # in a dialect that such a format passes on as it is
+    has_shardings = "sdy." in text  # the format keeps this dialect unchanged
     serialize = get_backend().jaxlib.mlir.serialize_portable_artifact
     data: bytes = serialize(text, "1.10.0", has_shardings)
     return data
@@ -445,7 +445,7 @@ def from_portable(data: bytes) -> tuple[str, str]:
 
     Raises:
         RuntimeError: XLA cannot read the data.
-        ValueError: there is no `main` in them.
+        ValueError: the data has no `main`.
     """
     module = get_backend().jaxlib.mlir.deserialize_portable_artifact(data, mlir_context())
     for operation in module.body.operations:
@@ -458,23 +458,23 @@ def from_portable(data: bytes) -> tuple[str, str]:
     raise ValueError("it has no `main`")
 
 
-# Compilation for devices that are not there, by the plugin of their platform.
+# Compilation for absent devices, by their platform's plugin.
 
 
 class Gpu(NamedTuple):
-    """A GPU, as XLA's compiler has to know it.
+    """A GPU, as XLA's compiler needs to know it.
 
     Attributes:
-        name: the name by which its driver knows it.
+        name: its name in the driver.
         capability: NVIDIA's compute capability, the major number.
         cores: the number of its multiprocessors.
         lanes: the number of 32-bit units in each of them.
         clock: their frequency, in GHz.
         memory: the bytes of its memory.
-        bandwidth: the bytes per second that it reads from there.
+        bandwidth: the bytes per second that it reads from its memory.
         cache: the bytes of its L2 cache.
         shared: the bytes of memory that the threads of a multiprocessor share.
-        shared_by_block: the bytes of it that one block of threads may use.
+        shared_by_block: the bytes of shared memory that one block of threads may use.
     """
 
     name: str
@@ -510,7 +510,7 @@ class Gpu(NamedTuple):
         """
 
 
-# The limits of all of these GPUs.
+# Limits that these GPUs have in common.
 _OF_ALL = """
     threads_per_warp: 32
     threads_per_block_limit: 1024
@@ -528,7 +528,7 @@ _OF_ALL = """
 
 _MIB = 2**20
 
-# By the name that users give them: those in the module SXM, as their drivers describe them.
+# By their names for users: the SXM versions, as their drivers describe them.
 GPUS = {
     "a100": Gpu(
         "NVIDIA A100-SXM4-80GB", 8, 108, 64, 1.41, 85_100_068_864, 2_039_040_000_000, 40 * _MIB,
@@ -554,12 +554,12 @@ _IN_A_MACHINE = 8  # GPUs, connected by NVLink
 def compile_for_gpus(
     text: str, gpu: Gpu, count: int, options: Mapping[str, Any]
 ) -> tuple[str, dict[str, int]]:
-    """Compile a program for a number of GPUs, none of which need be there.
+    """Compile a program for a number of GPUs, which may be absent.
 
     Arguments:
         text: a StableHLO module, lowered for "cuda", with as many partitions.
         gpu: the kind of GPU.
-        count: their number, of which eight are in each machine.
+        count: their number; each machine has eight.
         options: XLA flags.
 
     Returns:

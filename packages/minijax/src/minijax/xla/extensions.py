@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from minijax.xla.clients import CUDA, import_module, load_plugin, platform
 
-# Registration with XLA of functions that are compiled elsewhere.
+# Registration of foreign functions with XLA.
 
 
 def register_ffi_target(
@@ -29,7 +29,7 @@ def register_ffi_target(
         platform: the platform that it is for, "cpu" or "CUDA".
         api_version: 1 for a handler of XLA's typed interface, which the headers in `include_dir()`
             describe; 0 for a function of the interface before it.
-        kwargs: `traits`, flags of jaxlib's.
+        kwargs: `traits`, jaxlib's flags.
 
     Raises:
         jaxlib's `XlaRuntimeError`: `fn` is something else, or the name is taken.
@@ -41,13 +41,13 @@ def register_ffi_target(
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
     """Register a type of the state that handlers keep from one stage of a call to the next.
 
-    Register it before the handlers that use it, and after the platform was first used, as by
-    `minijax.devices()`: what is registered before that waits, functions first.
+    Register it before the handlers that use it, and after the platform was first used, for instance
+    by `minijax.devices()`: earlier registrations are delayed, and functions then come first.
 
     Arguments:
         name: the name, once in a process.
-        type_registration: a dict with the capsule of its `XLA_FFI_TypeId` as "type_id", and that of
-            its `XLA_FFI_TypeInfo` as "type_info".
+        type_registration: a dict with the capsules of its `XLA_FFI_TypeId` as "type_id", and of its
+            `XLA_FFI_TypeInfo` as "type_info".
         platform: the platform that it is for.
     """
     register = import_module("jaxlib.xla_client").register_custom_type
@@ -70,10 +70,10 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Let XLA divide calls of a foreign function along leading axes among devices.
+    """Let XLA partition calls of a foreign function along leading axes.
 
     Arguments:
-        name: the name of the function, which treats elements along these axes one by one.
+        name: the name of the function, which must treat elements along these axes independently.
     """
     import_module("jaxlib.xla_client").register_custom_call_as_batch_partitionable(name)
 
@@ -93,13 +93,13 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def include_dir() -> str:
-    """The directory of the C++ headers that jaxlib brings, `xla/ffi/api/ffi.h` among them."""
+    """The directory of jaxlib's C++ headers, such as `xla/ffi/api/ffi.h`."""
     return str(Path(import_module("jaxlib").__file__).parent / "include")
 
 
 # Routines of other libraries, registered with XLA when a program first calls one.
 #
-# On a CPU they are LAPACK's, on a GPU of NVIDIA those of cuSOLVER, cuSPARSE and of jaxlib itself.
+# On a CPU they are LAPACK's; on an NVIDIA GPU cuSOLVER's, cuSPARSE's and jaxlib's own.
 
 
 _lock = threading.Lock()
@@ -107,9 +107,9 @@ _registered_routines: set[Callable[[], None]] = set()
 
 
 def register_routines(text: str, platform: str) -> None:
-    """Register the routines with XLA that a program calls; only the first time.
+    """Register the routines that a program calls with XLA, once.
 
-    Registering twice, as JAX may, does no harm.
+    Registering twice, as JAX may, is harmless.
 
     Arguments:
         text: the program.
@@ -124,7 +124,7 @@ def register_routines(text: str, platform: str) -> None:
 
 
 def _register_lapack() -> None:
-    """LAPACK's are scipy's, which jaxlib requires, and whose import takes longer than all else."""
+    """LAPACK comes from scipy, which jaxlib requires; importing it takes longer than all else."""
     register = import_module("jaxlib.xla_client").register_custom_call_target
     for name, target, version in import_module("jaxlib.lapack").registrations()["cpu"]:
         register(name, target, platform="cpu", api_version=version)
@@ -139,11 +139,12 @@ def _register_cuda() -> None:
 
 
 def _register_hybrid() -> None:
-    """Decompositions that a GPU shares with the CPU, and so with scipy's LAPACK."""
+    """Decompositions that use a GPU and the CPU, and so scipy's LAPACK."""
     import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
 
 
-# By platform: how the text of a program calls the routines of a library, and what registers them.
+# By platform: a pattern for calls of a library's routines in the text of a program, and the
+# function that registers them.
 _LIBRARIES: dict[str, dict[tuple[str, ...], Callable[[], None]]] = {
     "cpu": {("@lapack_", "@tridiagonal_solve_"): _register_lapack},
     "cuda": {
@@ -153,23 +154,23 @@ _LIBRARIES: dict[str, dict[tuple[str, ...], Callable[[], None]]] = {
 }
 
 
-# Functions by which XLA's partitioner learns what each device does of a custom call.
+# Functions that partition custom calls for XLA.
 
 
-TARGET = "minijax_partitioned"  # of the calls
+TARGET = "minijax_partitioned"  # the calls' target
 
-Shardings = Sequence[Any]  # as jaxlib has them
+Shardings = Sequence[Any]  # jaxlib's objects
 
 
 class Partitioner:
-    """A function that divides a call.
+    """A function that partitions a call.
 
     Arguments:
-        partition: function from the shardings of operands and results to a module, as text, and
-            the shardings of the operands that it takes and of the results that it returns.
+        partition: function from the shardings of operands and results to the text of a module, and
+            the shardings of its operands and results.
 
     Attributes:
-        key: its name in the text of a program. It is known as long as the object lives.
+        key: its name in the text of a program, valid as long as the object lives.
     """
 
     def __init__(
@@ -219,10 +220,10 @@ def register_partitioners(platform: str) -> None:
     )
 
 
-# Functions of the user that XLA calls while it compiles, and which may change programs.
+# User functions that XLA calls while it compiles, and which may change programs.
 
 
-# What tells each function that is registered from all others, by platform, name and stage.
+# The unique name of each registered function, by platform, name and stage.
 _registered_passes: dict[tuple[str, str, int], list[str]] = {}
 
 
@@ -269,7 +270,7 @@ def _jaxlib() -> Any:
 
 
 def _listed(platforms: Sequence[str] | str | None) -> list[str]:
-    default = platform()  # which opens a client
+    default = platform()  # opens a client
     if platforms is None:
         platforms = ["cpu", default]
     names = [platforms] if isinstance(platforms, str) else platforms

@@ -22,22 +22,22 @@ from minijax_stage2 import ShapedArray
 from minijax_stage3.backend import Buffer, Device, get, get_backend
 from minijax_stage3.errors import CompileError, ExecutionError
 
-# Placements: devices, and how an array is divided among them, as jaxlib has it.
+# Placements: devices and the tiling of an array over them, as jaxlib's objects.
 
 
 Placement = Any  # an object of jaxlib
 
 
 class Tiling(NamedTuple):
-    """A division of an array among the devices of a mesh.
+    """A tiling of an array over the devices of a mesh.
 
     Attributes:
-        parts: the number of parts along each axis of the array; one more axis, last, if devices
-            that hold the same part are left.
-        mesh_sizes: the sizes of the axes of the mesh.
-        order: the axes of the mesh in the order in which they divide: those of the first axis of
-            the array, of the second, and so on, and then those that divide none.
-        repeats: whether `parts` has an axis for devices that hold the same part.
+        parts: the number of parts along each axis of the array, and as a last axis, if any, the
+            number of devices with the same part.
+        mesh_sizes: the sizes of the mesh axes.
+        order: the mesh axes, in the order of the array axes that are sharded over them, and then
+            the unused ones.
+        repeats: whether `parts` has an axis for devices with the same part.
     """
 
     parts: tuple[int, ...]
@@ -50,7 +50,7 @@ WHOLE = None  # in place of a tiling: each device holds the whole array
 
 
 def hlo_sharding(tiling: Tiling | None) -> Any:
-    """A tiling as an `HloSharding` of jaxlib."""
+    """A tiling as jaxlib's `HloSharding`."""
     xla_client = import_module("jaxlib.xla_client")
     if tiling is None:
         return xla_client.HloSharding.replicate()
@@ -67,13 +67,13 @@ def hlo_sharding(tiling: Tiling | None) -> Any:
 def _placement_class() -> Any:
     class PlacementOnDevices(get_backend().jaxlib.GSPMDSharding):  # type: ignore[misc]
         memory_kind = None
-        # There is one for equal shardings. JAX, where it is imported, gives the base others.
+        # One object for equal shardings. JAX, if imported, adds other methods to the base class.
         __eq__, __hash__ = object.__eq__, object.__hash__
 
         def _to_xla_hlo_sharding(self, ndim: int) -> Any:
             return self.hlo_sharding
 
-        def __repr__(self) -> str:  # in messages of jaxlib
+        def __repr__(self) -> str:  # shown in jaxlib's messages
             return ", ".join(map(str, self.devices))
 
     return PlacementOnDevices
@@ -121,7 +121,7 @@ def put_parts(
 
 
 def join_parts(aval: ShapedArray, where: Placement, parts: Sequence[Buffer]) -> Buffer:
-    """An array of buffers that lie where a placement has its parts, without a copy.
+    """An array from buffers at the places of a placement's parts, without a copy.
 
     The parts have the dtype of `aval`, the shape that the placement gives them, and the order of
     its devices.
@@ -132,12 +132,12 @@ def join_parts(aval: ShapedArray, where: Placement, parts: Sequence[Buffer]) -> 
 
 
 def with_placement(buffer: Buffer, aval: ShapedArray, where: Placement) -> Buffer:
-    """The same array, said to lie as another placement that has the same parts does."""
+    """The same array with another placement that has the same parts."""
     return buffer._rewrap_with_aval_and_sharding(_Parts(aval.shape, aval.dtype), where)
 
 
 def parts_here(buffer: Buffer, part: ShapedArray) -> list[np.ndarray[Any, Any]]:
-    """The parts of an array of at least one axis that lie on the devices of this process.
+    """The parts of an array of at least one axis on the devices of this process.
 
     Arguments:
         buffer: the array.
@@ -151,12 +151,12 @@ def parts_here(buffer: Buffer, part: ShapedArray) -> list[np.ndarray[Any, Any]]:
 
 
 def buffers_here(buffer: Buffer) -> list[Buffer]:
-    """The parts of an array on the devices of this process, in their order, without a copy."""
+    """The buffers of an array on the devices of this process, in order, without a copy."""
     return list(buffer._arrays)
 
 
 class _Parts(NamedTuple):
-    """The type of parts of an array that are seen as an array themselves."""
+    """The type of an array's parts, seen as one array."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -165,7 +165,7 @@ class _Parts(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _stacking(devices: tuple[Device, ...], ndim: int) -> Placement:
-    """The placement that divides the first of `ndim` axes among devices of this process."""
+    """The placement that shards the first of `ndim` axes over devices of this process."""
     parts = (len(devices), *[1] * (ndim - 1))
     tiling = Tiling(parts, (len(devices),), (0,), False) if len(devices) > 1 else WHOLE
     return new_placement(devices, tiling)
@@ -176,14 +176,14 @@ def placement_of(buffer: Buffer) -> Placement:
 
 
 class Division(NamedTuple):
-    """A division that XLA chose: the parts along each axis, and the devices in their order."""
+    """A sharding that XLA chose: the number of parts along each axis, and the devices in order."""
 
     parts: tuple[int, ...]
     positions: tuple[int, ...]
     repeats: bool
 
 
-# The instructions of HLO by which the parts of a program wait for each other.
+# The HLO instructions by which the devices of a program wait for each other.
 _COLLECTIVE = re.compile(
     r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast|"
     r"ragged-all-to-all)(?:-start)?\("
@@ -191,9 +191,9 @@ _COLLECTIVE = re.compile(
 
 
 class PartitionedExecutable(Executable):
-    """A compiled program that runs on several devices at once, one part on each."""
+    """A compiled program that runs on several devices at once."""
 
-    def __init__(self, loaded: Any) -> None:  # results get their handlers by `set_results`
+    def __init__(self, loaded: Any) -> None:  # `set_results` sets the result handlers
         super().__init__(loaded, ())
 
     def failure(self, buffers: Sequence[Buffer], error: RuntimeError) -> ExecutionError:
@@ -204,16 +204,16 @@ class PartitionedExecutable(Executable):
         return super().failure(buffers, reason)
 
     def communicates(self) -> bool:
-        """Return True if its parts wait for each other."""
+        """Return True if its devices wait for each other."""
         return _COLLECTIVE.search(self.hlo_text()) is not None
 
     def argument_divisions(self, count: int) -> list[Division | None]:
-        """The division of each argument; None where each device holds the whole."""
+        """The sharding of each argument; None if it is replicated."""
         found = self.loaded.get_parameter_shardings()  # None in a program for one device
         return [None] * count if found is None else [division_of(each) for each in found[:count]]
 
     def result_divisions(self, count: int) -> list[Division | None]:
-        """The division of each result; None where each device holds the whole."""
+        """The sharding of each result; None if it is replicated."""
         found = self.loaded.get_output_shardings()
         return [None] * count if found is None else [division_of(each) for each in found[:count]]
 
@@ -230,7 +230,7 @@ class PartitionedExecutable(Executable):
 
 
 class CallingPartitionedExecutable(Calling, PartitionedExecutable):
-    """One that calls Python functions."""
+    """A partitioned program that calls Python functions."""
 
     def __init__(self, loaded: Any, raised: list[BaseException]) -> None:
         PartitionedExecutable.__init__(self, loaded)
@@ -238,13 +238,13 @@ class CallingPartitionedExecutable(Calling, PartitionedExecutable):
 
 
 def inspection_address(told: Callable[[Any], None]) -> bytes:
-    """The address by which XLA calls a function, which must live, with a sharding that it chose."""
+    """The address by which XLA calls a function with a sharding; the function must stay alive."""
     address: bytes = get_backend().jaxlib.encode_inspect_sharding_callback(told)
     return address
 
 
 def division_of(given: Any) -> Division | None:
-    """A sharding of jaxlib's; None where each device holds the whole."""
+    """jaxlib's sharding as a `Division`; None if replicated."""
     cls = import_module("jaxlib.xla_client").HloSharding
     sharding = given if isinstance(given, cls) else cls.from_proto(given)
     if sharding.is_replicated():
@@ -262,11 +262,11 @@ def compile_partitioned(
     options: Options,
     functions: Sequence[HostFunction] = (),
 ) -> PartitionedExecutable:
-    """Compile a program for several devices; the partitioner divides it.
+    """Compile a program for several devices, with XLA's partitioner.
 
     Arguments:
-        text: a StableHLO module with as many partitions, whose meshes number the devices in the
-            order given.
+        text: a StableHLO module with as many partitions; its meshes number the devices in the given
+            order.
         devices: where it runs.
         options: XLA flags for this program alone.
         functions: the functions that it calls, as for `compile_calling`.
@@ -317,7 +317,7 @@ def deserialize_partitioned(
 
 
 def _partitioning(devices: tuple[Device, ...], options: Options) -> Any:
-    """The options of a compilation for several devices."""
+    """The compile options for several devices."""
     compile_options = options_with(options)
     compile_options.num_partitions = len(devices)
     build = compile_options.executable_build_options
@@ -328,7 +328,7 @@ def _partitioning(devices: tuple[Device, ...], options: Options) -> Any:
     return compile_options
 
 
-# jaxlib's guards: errors, or lines in the log, where it moves arrays that were not to be moved.
+# jaxlib's guards: errors or log messages for implicit transfers.
 
 
 def _guards() -> Any:
@@ -336,12 +336,12 @@ def _guards() -> Any:
 
 
 def set_guard(name: str, level: str | None, everywhere: bool) -> Any:
-    """Set a guard of this thread, or of all, and return what it was.
+    """Set a guard of this thread, or of all, and return its old value.
 
     Arguments:
         name: "host_to_device", "device_to_host", "device_to_device" or "garbage_collect_array".
         level: "allow", "log", "disallow", "log_explicit" or "disallow_explicit"; for garbage
-            collection "allow", "log" or "fatal". None: as others say.
+            collection "allow", "log" or "fatal". None: the default.
         everywhere: whether it holds for all threads that have no guard of their own.
     """
     guards = _guards()
@@ -359,13 +359,13 @@ def restore_guard(name: str, outside: Any) -> None:
 
 
 def guard_threads(is_on: bool) -> None:
-    """Make it an error if another thread than this one runs a program of several processes."""
+    """Make it an error if another thread runs a program of several processes."""
     _guards().update_thread_guard_global_state(is_on)
 
 
 @contextmanager
 def explicit_transfers(kind: str = "explicit_device_put") -> Iterator[None]:
-    """A context in which the user asked for what is moved to devices, or from them."""
+    """A context in which transfers to devices, or from them, count as explicit."""
     state = _guards().thread_local_state()
     outside = getattr(state, kind)
     setattr(state, kind, True)
@@ -377,7 +377,7 @@ def explicit_transfers(kind: str = "explicit_device_put") -> Iterator[None]:
 
 @contextmanager
 def moving_between_devices(what: object, sources: Set[Device], to: Set[Device]) -> Iterator[None]:
-    """A context that moves an array to other devices by way of the host, or divides it anew.
+    """A context for moving an array to other devices through the host, or for resharding it.
 
     Raises:
         ExecutionError: a guard of this thread, or of all, disallows it.

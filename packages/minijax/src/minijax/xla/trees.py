@@ -1,4 +1,4 @@
-"""Trees in calls: their parts, and flattening by C++."""
+"""Trees in calls: parts of structures, and flattening in C++."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -32,7 +32,7 @@ def children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def node_data(treedef: PyTreeDef) -> tuple[type[Any], Any] | None:
-    """The root's class and what is not a child (of a dict: the list of its keys); None for a leaf.
+    """The root's class and its auxiliary data (for a dict: the list of its keys); None for a leaf.
 
     >>> minijax.tree.structure({"a": 1, "b": [2, 3]}).node_data()
     (<class 'dict'>, ['a', 'b'])
@@ -61,7 +61,7 @@ def is_one_leaf(treedef: PyTreeDef) -> bool:
 
 
 def set_methods() -> None:
-    """Give all structures these methods, as JAX's have them."""
+    """Give all structures the methods that JAX's have."""
     cls: Any = PyTreeDef
     for method in children, node_data, compose:
         method.__qualname__ = f"PyTreeDef.{method.__name__}"
@@ -72,16 +72,16 @@ def set_methods() -> None:
 set_methods()
 
 
-# Flattening of trees in C++, for calls that have to be fast.
+# Flattening of trees in C++, for fast calls.
 #
-# jaxlib can flatten trees with a custom registry. Ours mirrors that of stage 2, including types
-# registered later, and so agrees with it.
+# jaxlib can flatten trees with a custom registry. Ours mirrors stage 2's registry, including types
+# that are registered later.
 
 
-FastTreeDef = Any  # a structure in C++: hashable, and quick to compare
+FastTreeDef = Any  # a structure in C++: hashable, and fast to compare
 
 
-_mirrored = {type(None), tuple, list, dict}  # what the registry in C++ knows, by itself at first
+_mirrored = {type(None), tuple, list, dict}  # the classes in the C++ registry
 _mirroring = Lock()
 _in_cpp = cache(xla.pytree_registry)
 
@@ -90,7 +90,7 @@ def fast_registry() -> Any:
     """The registry in C++, with all types registered so far."""
     if len(_mirrored) < len(registry):
         with _mirroring:
-            # of a copy, since other threads may register more
+            # copied, since other threads may register more
             for cls, node in registry.copy().items():
                 if cls not in _mirrored:
                     flatten = getattr(node.flatten, "unchecked", node.flatten)
@@ -109,9 +109,9 @@ def fast_flatten(tree: Any) -> tuple[list[Any], FastTreeDef]:
     try:
         return fast_registry().flatten(tree)
     except ValueError:
-        tree_flatten(tree)  # says what is wrong
+        tree_flatten(tree)  # raises the right error
         raise
-    except SystemError as error:  # what C++ makes of a RecursionError
+    except SystemError as error:  # a RecursionError, from C++
         tree_flatten(tree)
         if isinstance(error.__cause__, RecursionError):
             raise error.__cause__ from None
