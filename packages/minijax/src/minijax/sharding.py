@@ -143,8 +143,8 @@ def _with_sharding_in_call(
             return program_for(kwargs.pop(role))(args, kwargs)
         if program is None:
             raise TypeError(
-                f"{caller}: {role} must be given, here or in the call: types have to say how these "
-                "arrays are divided"
+                f"{caller}: {role} must be given, here or in the call, for the types of these "
+                "arrays"
             )
         return program(args, kwargs)
 

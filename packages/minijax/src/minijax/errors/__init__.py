@@ -55,9 +55,9 @@ _STATUS = re.compile(rf"\b({'|'.join(_STATUSES[1:])}): ")
 
 
 def _error_code(error: JaxRuntimeError) -> int:
-    """The number of the status in XLA's message; of others that of UNKNOWN, 2.
+    """The number of the status in XLA's message; 2, UNKNOWN, for other messages.
 
-    A program that fails without one, as by an exception in a callback, has that of INTERNAL, 13.
+    A program that fails without a status, for instance in a callback, has 13, INTERNAL.
     """
     status = _STATUS.search(error.error_message)  # type: ignore[attr-defined]
     otherwise = "INTERNAL" if isinstance(error, ExecutionError) else "UNKNOWN"
@@ -75,13 +75,13 @@ _of_errors.error_message = property(lambda error: _error_message(error))
 
 
 class JAXIndexError(IndexError):
-    """The base class, with JAX's name, of errors of indices that are not known."""
+    """The base class, with JAX's name, of errors about unknown indices."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
 
 class InconclusiveDimensionOperation(Exception):
-    """An error of computing with sizes that are not known; here all sizes are ints."""
+    """An error of arithmetic on unknown sizes; here all sizes are ints."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
@@ -117,7 +117,7 @@ class CarryTypeError(TypeError):
 
 
 class PlatformError(RuntimeError):
-    """There are no devices of a kind: no plugin, no driver, or no such name."""
+    """There are no devices of the requested kind: no plugin, no driver, or no such name."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
@@ -129,7 +129,7 @@ class KeyReuseError(JAXTypeError):
 
 
 class ShardingTypeError(TypeError):
-    """The types of arrays say that they are sharded in ways that do not go together."""
+    """The shardings in the types of operands conflict."""
 
     __module__ = "minijax.errors"  # as tracebacks show it
 
@@ -143,7 +143,7 @@ _WITH_JAXS_NAME = {"XLAError": "JaxRuntimeError"}
 
 
 def page_of(cls: type[BaseException]) -> str | None:
-    """The name of the page of a class of errors, its own or that of a base class; None: no page."""
+    """The name of an error class's page, its own or a base class's; None: no page."""
     for each in cls.__mro__:
         name = _WITH_JAXS_NAME.get(each.__name__, each.__name__)
         is_minijax = each.__module__.partition(".")[0].startswith("minijax")
@@ -159,7 +159,7 @@ def name_page(error: Exception) -> None:
         return
     message, *more = error.args
     see = f"\nSee errors/{page} in the documentation, which minijax.explain_error() prints"
-    if see in message:  # it was raised again, or read by pickle
+    if see in message:  # raised again, or unpickled
         return
     place = _place_of(error)
     if place is not None and str(place) not in message:
@@ -168,7 +168,7 @@ def name_page(error: Exception) -> None:
 
 
 def _place_of(error: Exception) -> Source | None:
-    """The user's line in the traceback, the innermost; or else the one that called this library."""
+    """The user's innermost line in the traceback, or else the line that called this library."""
     frames = [*walk_tb(error.__traceback__)]
     for frame, _ in reversed(frames):
         file = frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""Errors that say which argument is to blame."""
+"""Errors that name the bad argument."""
 
 import functools
 import inspect
@@ -36,7 +36,7 @@ _OF_PYTHON = (
     UnboundLocalError,
     ValueError,
 )
-_NO_ARRAY = "expected an array or a number"  # as `typeof` says it, which knows no names
+_NO_ARRAY = "expected an array or a number"  # the message of `typeof`, without a name
 _VERDICT = "_is_of_the_insides"
 _RAISE = "RAISE_VARARGS"
 _PACKAGES = (minijax_stage1, minijax_stage2, minijax_stage3, minijax_stage4, minijax_watch)
@@ -45,7 +45,7 @@ _OURS = (
         os.path.dirname(os.path.abspath(str(file))) + os.sep
         for file in (os.path.dirname(__file__), *(package.__file__ for package in _PACKAGES))
     ),
-    "_minijax_calls.pyx",  # as the extension module's frames call it
+    "_minijax_calls.pyx",  # the file name of the extension module's frames
 )
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
 _INSTALLED = tuple([f"{_STANDARD_LIBRARY}{os.sep}{name}-packages" for name in ("site", "dist")])
@@ -59,13 +59,13 @@ def blame_argument(
 
     Arguments:
         function: a public function of this library.
-        args, kwargs: what it was called with.
-        error: its exception. An exception raised on purpose, by our code or the user's, needs no
+        args, kwargs: its arguments.
+        error: its exception. One that our code or the user's raised on purpose needs no
             explanation.
 
     Raises:
-        TypeError: an argument does not fit its annotation, or is not an array if that is
-            unspecific.
+        TypeError: an argument does not fit its annotation, or is not an array if the annotation
+            is unspecific.
         ValueError: an argument contains itself, is too large, or has rows of different lengths.
     """
     is_of_array = isinstance(error, TypeError) and str(error).startswith(_NO_ARRAY)
@@ -79,7 +79,7 @@ def blame_argument(
         if contains_itself(value):
             found = type(value).__name__
             raise ValueError(f"{name}: {parameter} is a {found} that contains itself") from None
-    if isinstance(error, RecursionError):  # an attribute of an argument may call without end
+    if isinstance(error, RecursionError):  # an argument's attribute may recurse endlessly
         return
     if is_of_array:
         for parameter, value in given:
@@ -108,7 +108,7 @@ Function = typing.TypeVar("Function", bound=Callable[..., Any])
 def checking_arguments(function: Function) -> Function:
     """Decorator: check a function's arguments against its annotations at each call.
 
-    For functions that make others, in which bad arguments would cause errors later.
+    For functions that return functions, where bad arguments would cause errors later.
 
     Raises:
         TypeError: an argument does not fit its annotation.
@@ -160,9 +160,9 @@ def is_ours(filename: str) -> bool:
 
 
 def is_of_the_insides(error: Exception) -> bool:
-    """Return True if no `raise` of ours, and nothing of the user's, raised the error.
+    """Return True if neither a `raise` of ours nor the user's code raised the error.
 
-    The first decorated function that it leaves decides: later ones no longer see all frames.
+    The first decorated function that it leaves decides; later ones no longer see all frames.
     """
     if _VERDICT not in vars(error):
         vars(error)[_VERDICT] = _has_inner_frames(error)
@@ -172,7 +172,7 @@ def is_of_the_insides(error: Exception) -> bool:
 
 def _has_inner_frames(error: Exception) -> bool:
     ours: TracebackType | None = None
-    caller: TracebackType | None = None  # of ours, if that is ours, too
+    caller: TracebackType | None = None  # the caller of `ours`, if it is also ours
     entry = error.__traceback__
     while entry is not None:
         filename = entry.tb_frame.f_code.co_filename
@@ -183,14 +183,14 @@ def _has_inner_frames(error: Exception) -> bool:
         entry = entry.tb_next
     if ours is None:
         return False
-    is_of_value = ours.tb_frame.f_code.co_name == "__getattr__"  # that lacks an attribute
+    is_of_value = ours.tb_frame.f_code.co_name == "__getattr__"  # a missing attribute
     if is_of_value and caller is not None and type(error) is AttributeError:
         return True
     return ours.tb_next is not None or not _raises(ours)
 
 
 def _is_of_libraries(filename: str) -> bool:
-    """Return True for what we call, and not for a library that calls us."""
+    """Return True for libraries that we call, but not for one that calls us."""
     if filename.startswith((*_LIBRARIES, "<")):
         return True
     return filename.startswith(_STANDARD_LIBRARY) and not filename.startswith(_INSTALLED)
@@ -222,9 +222,9 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any] | None:
 
 
 def _is_open(hint: Any) -> bool:
-    """Return True for `ArrayLike` and `DTypeLike`, which only type checkers need.
+    """Return True for `ArrayLike` and `DTypeLike`, which only type checkers use.
 
-    The functions themselves say what arrays and dtypes they take.
+    The functions themselves check arrays and dtypes.
     """
     members = (typing.get_origin(each) or each for each in typing.get_args(hint))
     return any(member in (np.ndarray, np.dtype) for member in members)
@@ -249,12 +249,12 @@ def _given(
         for name, value in given.arguments.items()
         if kinds[name].kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         and value is not kinds[name].default
-        and name != "self"  # which nobody passes
+        and name != "self"  # not passed by users
     ]
 
 
 def contains_itself(value: Any) -> bool:
-    """Return True if a list, tuple, dict or set has itself inside."""
+    """Return True if a list, tuple, dict or set contains itself."""
     above: list[int] = []
     left: list[tuple[Any, bool]] = [(value, False)]
     while left:
@@ -270,7 +270,7 @@ def contains_itself(value: Any) -> bool:
     return False
 
 
-# What fits an annotation
+# Matching values and annotations
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -300,7 +300,7 @@ def fits(value: Any, hint: Any) -> bool:
         return True
     try:
         return isinstance(value, cls)
-    except TypeError:  # a protocol that cannot be asked
+    except TypeError:  # a protocol without runtime checks
         return True
 
 
@@ -357,7 +357,7 @@ def _fits_sequence(value: Any, origin: Any, items: tuple[Any, ...]) -> bool:
         return bool(shape) and (int not in items or _dtype_kind(value) in "iu")
     if not isinstance(value, Sequence):
         return False
-    if isinstance(value, range):  # which may be too long to look at
+    if isinstance(value, range):  # may be too long to scan
         return not items or fits(0, items[0])
     if origin is tuple and Ellipsis not in items:
         pairs = zip(value, items, strict=False)
@@ -390,7 +390,7 @@ def _may_be_array(value: Any) -> bool:
     return has_type(value) and getattr(value, "dtype", np.dtype(bool)).kind not in "OSUMm"
 
 
-# How it is said
+# Descriptions of annotations
 
 _DESCRIBED: dict[Any, str] = {
     int: "an int",

@@ -1,8 +1,8 @@
-"""Tracebacks show only the user's frames, unless a setting asks for those of this library.
+"""Tracebacks without this library's frames, unless a setting asks for them.
 
 Frames are hidden where an exception leaves this library for the user's code: public functions have
-an `except` that calls `hide_frames` and raises the exception again. Python is not changed;
-exceptions that do not pass through this library keep their frames.
+an `except` that calls `hide_frames` and raises the exception again. Python itself is not changed;
+exceptions that do not pass through this library keep all frames.
 """
 
 import builtins
@@ -36,11 +36,11 @@ def hide_frames(error: Exception) -> None:
     Call it in an `except` that raises the exception again with a bare `raise`. That adds no frame,
     so the frame of the catching function is hidden, too.
 
-    That function calls some other function before its `try`. So the stack has room for this call as
-    well, and no second RecursionError replaces the first.
+    That function should call another function before its `try`, so that the stack has room for this
+    call, and no second RecursionError replaces the first.
     """
     try:
-        is_of_the_insides(error)  # which is seen by the frames, while there are any
+        is_of_the_insides(error)  # decided now, while all frames are there
         name_page(error)
         how = _filtering.value
         if how == "auto":
@@ -49,7 +49,7 @@ def hide_frames(error: Exception) -> None:
             _mark_frames(error)
         elif how != "off":
             _remove_frames(error, with_note=how == "remove_frames")
-    except RecursionError:  # farther out there is room for it
+    except RecursionError:  # an outer call has room for it
         pass
 
 
@@ -65,10 +65,11 @@ def _remove_frames(error: Exception, with_note: bool) -> None:
         if with_note and isinstance(notes, list) and NOTE in notes:
             notes.remove(NOTE)
             was_longer = True
-    # The message of a program that failed in a callback quotes what that raised, with its notes.
+    # The message of a program that failed in a callback quotes the callback's error, with its
+    # notes.
     is_quoted = any(isinstance(arg, str) and NOTE in arg for arg in error.args)
     if with_note and was_longer and not is_quoted:
-        with suppress(AttributeError, TypeError):  # an exception of the user's may refuse notes
+        with suppress(AttributeError, TypeError):  # a user's exception may reject notes
             error.add_note(NOTE)
 
 
@@ -92,9 +93,9 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _mark_frames(error: Exception) -> None:
-    """Mark our frames in the way that IPython and pytest recognize.
+    """Mark our frames so that IPython and pytest hide them.
 
-    The first one is removed: it is still running, and looking at its variables would keep the
+    The first one is removed: it is still running, and reading its variables would keep the
     exception alive, which is one of them.
     """
     traceback = error.__traceback__
@@ -107,7 +108,7 @@ def _mark_frames(error: Exception) -> None:
 
 
 def _with_chained(error: BaseException) -> Iterator[BaseException]:
-    """The exception, its causes, contexts and parts, each once."""
+    """The exception, its causes, contexts and subexceptions, each once."""
     seen: set[int] = set()
     found: list[BaseException | None] = [error]
     while found:
@@ -127,7 +128,7 @@ def hiding_frames(function: Function) -> Function:
     """Decorator: hide our frames in the exceptions that a function raises.
 
     An internal error becomes one that names the offending argument, if there is one. The wrapper
-    costs a call; functions for which that is too much catch exceptions themselves.
+    costs a call; functions that cannot afford it catch exceptions themselves.
     """
 
     @functools.wraps(function)
@@ -145,7 +146,7 @@ def hiding_frames(function: Function) -> Function:
             raise
 
     wrapper: Any = hiding
-    wrapper.__wrapped__ = getattr(function, "__wrapped__", function)  # of the user
+    wrapper.__wrapped__ = getattr(function, "__wrapped__", function)  # the user's function
     return wrapper
 
 

@@ -35,12 +35,12 @@ from minijax_stage3 import abstract_eval_rules
 from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
-# Values that vary: each device along an axis of a mesh may hold another one.
+# Varying values: each device along a mesh axis may hold a different one.
 #
-# In the body of `shard_map` the type of a value names the axes along which it varies. What is
-# computed from several values varies along the axes of them all, so a value that is the same on
-# all devices combines with one that varies. The transpose of that implicit conversion is a sum
-# over the devices.
+# In the body of `shard_map` the type of a value names the axes along which it varies. The result of
+# an operation varies along the axes of all operands, so a value that is the same on all devices
+# combines with one that varies. The transpose of that implicit conversion is a sum over the
+# devices.
 
 
 AxisNames = frozenset[Hashable]
@@ -50,12 +50,12 @@ NONE: AxisNames = frozenset()
 
 @dataclass(frozen=True)
 class MeshAxis:
-    """An axis of a mesh along which the program sees one device at a time.
+    """A mesh axis along which the program is written for one device.
 
     Attributes:
         name: the name of the axis.
-        mesh: the mesh, in which the axes of that kind have the type `Manual`.
-        checked: whether types say along which axes values vary.
+        mesh: the mesh, in which such axes have the type `Manual`.
+        checked: whether types track along which axes values vary.
     """
 
     name: Hashable
@@ -79,9 +79,9 @@ _mesh_axes: ContextVar[Mapping[Hashable, MeshAxis]] = ContextVar(
 
 @contextmanager
 def mesh_axes(axes: Iterable[MeshAxis]) -> Iterator[None]:
-    """Name axes of a mesh, along which the running code sees one device at a time.
+    """Name mesh axes along which the running code is written for one device.
 
-    The axes of that kind around them are those of the same mesh.
+    The enclosing axes of this kind belong to the same mesh.
     """
     named = {axis.name: axis for axis in axes}
     meshes = [axis.mesh for axis in named.values()]
@@ -97,13 +97,13 @@ def mesh_axes(axes: Iterable[MeshAxis]) -> Iterator[None]:
 
 
 def mesh_axes_of(names: Iterable[Hashable]) -> list[MeshAxis]:
-    """Those of the named axes that belong to a mesh, in its order."""
+    """The named axes that are mesh axes, in the order of the mesh."""
     chosen = {*names}
     return [axis for axis in _mesh_axes.get().values() if axis.name in chosen]
 
 
 def names_of_mesh_axes() -> list[Hashable]:
-    """The names of the axes along which the running code sees one device."""
+    """The names of the axes along which the running code is written for one device."""
     return list(_mesh_axes.get())
 
 
@@ -115,7 +115,7 @@ class VaryingArray(ShapedArray):
     Attributes:
         plain: the type without the axes.
         vma: the names of the axes along which the values vary.
-        axis: the axis along which the value is the index of the device, if it is that.
+        axis: the axis whose device index the value is, if any.
 
     >>> VaryingArray(ShapedArray((2,), "float32"), frozenset("x"))
     ShapedArray(f32[2]{V:x})
@@ -159,11 +159,11 @@ class VaryingArray(ShapedArray):
         return VaryingArray(self.plain.with_axis(axis, size), self.vma)
 
     def with_plain(self, plain: ShapedArray) -> ShapedArray:
-        """The type that says the same of what varies in values of another type."""
+        """The type of values of another plain type that vary in the same way."""
         return VaryingArray(plain, self.vma, self.axis)
 
     def accepts(self, other: ShapedArray) -> bool:
-        """Return True if `other` is the same type, but for axes along which it does not vary."""
+        """Return True if `other` is the same type, or varies along fewer axes."""
         return (
             self.plain.accepts(plain_type(other))
             and vma_of(other) <= self.vma
@@ -171,21 +171,21 @@ class VaryingArray(ShapedArray):
         )
 
     def convert(self, x: Any) -> Any:
-        """`x`, a value of a type that this one accepts, varying as this type says."""
+        """`x`, a value of a type that this one accepts, converted to this type."""
         return pvary(x, mesh_axes_of(self.vma))
 
     @staticmethod
     def abstract_eval(
         primitive: Primitive, in_avals: Sequence[ShapedArray], params: dict[str, Any]
     ) -> list[ShapedArray]:
-        """The types of the results of a primitive of which an operand varies."""
+        """The result types of a primitive with a varying operand."""
         if calls_programs(primitive, params):
             found = abstract_eval_rules[primitive](*in_avals, **params)
             more = varying_program_rules.get(primitive, _nothing_more)(in_avals, params)
             return list(map(vary, found, more))
         vma = varying_rules.get(primitive, _all_axes)(in_avals, params)
         found = abstract_eval(primitive, tuple(map(plain_type, in_avals)), params)
-        return [vary(x, vma) for x in found]  # where a parameter holds types, they may vary
+        return [vary(x, vma) for x in found]  # types in parameters may already vary
 
 
 zeros.register(VaryingArray, zeros_of_type)
@@ -204,13 +204,13 @@ def vma_of(aval: ShapedArray) -> AxisNames:
 
 
 _type: Any = ShapedArray
-_type.vma = property(lambda aval: NONE)  # those that vary have their own
+_type.vma = property(lambda aval: NONE)  # varying types define their own
 _type.mat = property(lambda aval: ManualAxisType(varying=vma_of(aval)))
 _type.manual_axis_type = _type.mat
 
 
 def axis_of_index(aval: ShapedArray) -> MeshAxis | None:
-    """The axis along which values of a type are the indices of the devices, if they are that."""
+    """The axis whose device indices values of a type are, if any."""
     return aval.axis if isinstance(aval, VaryingArray) else None
 
 
@@ -219,11 +219,11 @@ def vary(aval: ShapedArray, names: AxisNames) -> ShapedArray:
     return VaryingArray(plain_type(aval), vma_of(aval) | names)
 
 
-# `rule(in_avals, params)`: the axes along which the results of a primitive vary. By default these
-# are all axes of the operands.
+# `rule(in_avals, params)`: the axes along which the results of a primitive vary, by default all
+# axes of the operands.
 varying_rules: dict[Primitive, Callable[[Sequence[ShapedArray], dict[str, Any]], AxisNames]] = {}
 
-# The same for each result of a primitive that calls programs: axes that these do not say.
+# For each result of a primitive that calls programs, axes in addition to the programs'.
 varying_program_rules: dict[
     Primitive, Callable[[Sequence[ShapedArray], dict[str, Any]], Iterable[AxisNames]]
 ] = {}
@@ -245,9 +245,9 @@ axis_index_p = Primitive("axis_index")
 def _lower_index(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, axis: MeshAxis
 ) -> list[Value]:
-    """The coordinate along the axis in the number of the partition.
+    """The coordinate along the axis, from the partition number.
 
-    Only a program that is manual along all axes may ask for that number.
+    Only a program that is manual along all axes may use the partition number.
     """
     return manual_along_all(
         b, axis.mesh, [], out_avals, lambda inside, _: [index_text(inside, axis, out_avals[0])]
@@ -261,9 +261,9 @@ def manual_along_all(
     out_avals: Sequence[ShapedArray],
     write: Callable[[FunctionBuilder, Sequence[Value]], Sequence[Value]],
 ) -> list[Value]:
-    """Write what each device does by itself, also along the axes left to the partitioner.
+    """Write a program of single devices, also along the axes left to the partitioner.
 
-    Operands and results are the same along those.
+    Operands and results are replicated along those.
     """
     others = [name for name in mesh.axis_names if name not in mesh.manual_axes]
     if not others:
@@ -353,7 +353,7 @@ declare(
 
 
 def pvary(x: Any, axes: Sequence[MeshAxis]) -> Any:
-    """`x` as a value that varies along more axes, though it is the same on all devices."""
+    """`x` as a value that varies along more axes, although it is the same on all devices."""
     more = [axis for axis in axes if axis.checked and axis.name not in vma_of(typeof(x))]
     return bind1(pvary_p, x, *[axis.index() for axis in more]) if more else x
 
@@ -361,9 +361,9 @@ def pvary(x: Any, axes: Sequence[MeshAxis]) -> Any:
 # Names of the axes that `vmap` and `shard_map` map over, for collectives.
 #
 # An array represents the axis: the index of each example, or of the device. A collective takes it
-# as an operand, so the trace in which that operand is batched is the one whose axis is meant.
-# Nothing else has to know about names: the operand enters jitted functions, loops and branches
-# like any other closed-over value.
+# as an operand, so the trace in which that operand is batched is the one whose axis is meant. Names
+# matter nowhere else: the operand enters jitted functions, loops and branches like any other
+# closed-over value.
 
 
 @dataclass(frozen=True, init=False)
@@ -374,9 +374,9 @@ class AxisData(BatchAxis):
         size: the number of examples.
         name: the name of the axis, for collectives, or None.
         spmd_name: names of mesh axes that shard it, in a program that sees all examples.
-        explicit_mesh_axis: names of mesh axes that shard it, as types say.
-        mesh: the mesh of these.
-        manual: mesh axes that shard it, in a program that sees the examples of one device: within
+        explicit_mesh_axis: names of mesh axes that shard it, in types.
+        mesh: their mesh.
+        manual: mesh axes that shard it, in a program that sees the examples of one device, within
             `shard_map`.
     """
 
@@ -405,7 +405,7 @@ class AxisData(BatchAxis):
         )
 
     def batch(self, example: ShapedArray, dim: BatchDim) -> ShapedArray:
-        """The type of a batch, sharded like the axis; examples of several devices vary."""
+        """The type of a batch, sharded like the axis; examples on several devices vary."""
         batch = super().batch(example, dim)
         if dim is not None and self.mesh is not None:
             division = [*division_of(batch)]
@@ -414,7 +414,7 @@ class AxisData(BatchAxis):
         return batch if dim is None else vary(batch, self._varying())
 
     def example(self, batch: ShapedArray, dim: BatchDim) -> ShapedArray:
-        """The type of one example, which varies only as the mapped function says."""
+        """The type of one example, which varies only along the mapped function's axes."""
         aval = super().example(batch, dim)
         if dim is None or not self.manual:
             return aval
@@ -432,16 +432,16 @@ class AxisData(BatchAxis):
 
 
 def axis_data(axis: BatchAxis) -> AxisData:
-    """A batch axis as one of this library."""
+    """A batch axis as an `AxisData`."""
     return axis if isinstance(axis, AxisData) else AxisData(None, axis.size)
 
 
 def axis_of_arrays(
     size: int, values: Sequence[Any], dims: Sequence[BatchDim], name: Hashable, spmd_name: Axes
 ) -> BatchAxis:
-    """The axis along which `vmap` maps arrays; a plain one if there is nothing to say of it."""
+    """The axis along which `vmap` maps arrays; a plain one if it has no name and no sharding."""
     for x, dim in zip(values, dims, strict=True):
-        if dim is None:  # so it need not be an array
+        if dim is None:  # need not be an array
             continue
         aval = sharded_type(typeof(x))
         if aval is not None and aval.division[dim]:
@@ -449,7 +449,7 @@ def axis_of_arrays(
     return BatchAxis(size) if name is None and not spmd_name else AxisData(name, size, spmd_name)
 
 
-# For each name the indices, one for each example, and the number of examples.
+# For each name, the batch of indices and the number of examples.
 _axes: ContextVar[Mapping[Hashable, tuple[Any, int]]] = ContextVar(
     "named_axes", default=MappingProxyType({})
 )
@@ -458,7 +458,7 @@ _axes: ContextVar[Mapping[Hashable, tuple[Any, int]]] = ContextVar(
 # --8<-- [start:named_axes]
 @contextmanager
 def named_axis(axis: BatchAxis) -> Any:
-    """Name the mapped axis of the current trace, a trace of vmap, if it has a name."""
+    """Name the mapped axis of the current trace, a vmap trace, if it has a name."""
     name = axis_data(axis).name
     if name is None:
         yield
@@ -487,7 +487,7 @@ def require_hashable(name: Hashable) -> None:
 
 
 def axis_of(name: Hashable) -> tuple[Any, int]:
-    """The index of the current example or device along the axis of that name, and its size.
+    """The index of the current example or device along a named axis, and the axis size.
 
     Raises:
         UnboundAxisError: there is no such axis here.
@@ -513,7 +513,7 @@ def names_here() -> list[Hashable]:
 # --8<-- [end:named_axes]
 
 
-# The axes of a mesh that divide the examples of all running traces of vmap.
+# The mesh axes over which running vmap traces shard their examples.
 axes_of_examples = UserContext(NONE)
 
 

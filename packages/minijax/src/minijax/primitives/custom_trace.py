@@ -23,7 +23,7 @@ Parts = tuple[Any, ...]
 
 
 class PartsTracer(Tracer):
-    """A tracer that holds several values and has the type of the first."""
+    """A tracer that holds several values, with the type of the first."""
 
     def __init__(self, trace: "Trace", parts: Parts):
         self.interpreter = trace
@@ -87,7 +87,7 @@ class Trace(stage2.Trace):
         return PartsTracer(self, parts)
 
     def unbox(self, x: Any) -> Parts:
-        """The parts of a value; those of a constant are `parts_of_constant`."""
+        """The parts of a value; for a constant, `parts_of_constant`."""
         if isinstance(x, PartsTracer) and x.interpreter is self:
             return x.parts
         return self.parts_of_constant(x)
@@ -122,7 +122,7 @@ class Trace(stage2.Trace):
         """
         program = program_of(primitive, params)
         if program is None:
-            return [self.box(parts) for parts in self.rules[primitive]()]  # which is an error
+            return [self.box(parts) for parts in self.rules[primitive]()]  # raises MissingRuleError
         return program(*args)
 
 
@@ -137,7 +137,7 @@ def program_of(primitive: Primitive, params: dict[str, Any]) -> Callable[..., li
 
 
 def called_program(params: dict[str, Any]) -> Callable[..., list[Any]]:
-    """The function of operands that one of `calls` applies."""
+    """The function of operands that a primitive in `calls` applies."""
     return partial(eval_jaxpr, params["jaxpr"], [])
 
 
@@ -149,9 +149,9 @@ def transformation(trace_class: type[Trace], **options: Any) -> Callable[..., An
         options: further arguments of its constructor.
 
     Returns:
-        `transformed(fun, *arguments)`. Each of `arguments` is a tuple with one part of all the
-        arguments of `fun`, and these are pytrees of one structure. It returns a list with as many
-        pytrees, each with one part of the result of `fun`. It can be transformed in turn.
+        `transformed(fun, *arguments)`. Each of `arguments` is a tuple with one part of all
+        arguments of `fun`, pytrees of one structure. It returns a list with as many pytrees, each
+        with one part of the result of `fun`. It can be transformed in turn.
 
     Raises:
         TypeError: when called, `fun` is not a function, or its arguments are not arrays.

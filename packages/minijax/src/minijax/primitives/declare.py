@@ -1,4 +1,4 @@
-"""Declaration of a primitive, all columns at once."""
+"""Declaration of primitives, all columns at once."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import deftranspose, transpose_rules
 from minijax_stage4.stop_gradient import stop_gradient_p
 
-# Arrays in the text of a program.
+# Constant arrays in the text of a program.
 
 
 def array_text(value: Any) -> str:
-    """The MLIR text of an array's elements and type: its bytes, but for truth values."""
+    """The MLIR text of an array's elements and type: bytes, except for booleans."""
     aval = ShapedArray(value.shape, value.dtype)
     if value.size == 0:
         elements = ""
@@ -79,18 +79,18 @@ def lower_array(b: FunctionBuilder, value: Any) -> Value:
 
 # Primitives that decompose into other primitives.
 #
-# To differentiation, such a primitive is one step with its own derivative, better than that of
-# the steps of its program; XLA sees the program.
+# In differentiation such a primitive is one step, with a better derivative than its program would
+# give; XLA sees the program.
 
 
 Rule = Callable[..., Any]
 
-# The functions of other primitives that lowering rules write, by the rule: each takes operands and
+# For lowering rules that lower a function of other primitives, this function: it takes operands and
 # parameters, and returns a list of results.
 decompositions: dict[Rule, Callable[..., Sequence[Any]]] = {}
 
 
-# Primitives that stand for the one jaxpr among their parameters, applied to all of their operands.
+# Primitives that apply the only jaxpr among their parameters to all operands.
 calls: set[Primitive] = {jit_p}
 
 
@@ -130,14 +130,14 @@ def _program(
                 f"for an operand of `{name_of(function)}`"
             )
 
-    with set_number_types(types_in_function().in_function):  # where nothing is the user's
+    with set_number_types(types_in_function().in_function):  # no user arguments to check
         return trace_to_jaxpr(of_arrays, avals, "staging", function)
 
 
 def type_on_device(aval: ShapedArray) -> Any:
-    """The type without the axes along which devices differ; in the program of one nothing varies.
+    """The type without the axes along which it varies; in a program of one device nothing varies.
 
-    Only the index of the device keeps them, for collectives.
+    Only a device index keeps them, for collectives.
     """
     return aval if getattr(aval, "axis", None) is not None else getattr(aval, "plain", aval)
 
@@ -210,10 +210,9 @@ def leading_batch(primitive: Primitive) -> Rule:
 
 # Declaration of a primitive, with all its rules at once.
 #
-# The stages own one table of rules for each interpreter, and fill it column by column. Here a
+# The stages have one table of rules for each interpreter, and fill it column by column. Here a
 # primitive is a row: `declare` enters it in every table, and the factories `unary`, `binary` and
-# `reduction` provide the rules that similar rows share. A factory returns the function that users
-# call.
+# `reduction` provide the rules that similar rows share. A factory returns the function for users.
 #
 # In a jvp formula `t` is the tangent of that operand and `out` the result; in a transpose formula
 # `ct` is the cotangent of the result.
@@ -221,7 +220,7 @@ def leading_batch(primitive: Primitive) -> Rule:
 
 Formula = Callable[..., Any]
 
-# Primitives whose results have no tangents, whatever the tangents of the operands.
+# Primitives whose results never have tangents.
 piecewise_constant = {stop_gradient_p}
 
 
@@ -238,7 +237,7 @@ class Binary(Protocol):
 
 
 class Reduction(Protocol):
-    """A reduction of an array; `out_sharding` is a parameter only of those that divide."""
+    """A reduction of an array; only some reductions have the parameter `out_sharding`."""
 
     def __call__(
         self, operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None
@@ -265,17 +264,17 @@ def declare(
         primitive: the primitive.
         abstract_eval: function from the types of operands to the list of types of results.
         lower: the lowering rule, which evaluation uses, too.
-        vmap: function `(axis, values, dims, **params)` from a `BatchAxis`, operands and the numbers
-            of their batch axes to results and theirs. A primitive without operands needs none.
-        sharding: function from the types of operands and results and the parameters to the sharding
-            of each result over mesh axes, as in `minijax.primitives.sharded`. Without it, operands
-            whose types say how they are sharded are an error.
+        vmap: function `(axis, values, dims, **params)` from a `BatchAxis`, operands and their batch
+            axes to results and their batch axes. A primitive without operands needs none.
+        sharding: function from the types of operands and results and the parameters to the mesh
+            axes of each result, as in `minijax.primitives.sharding_rules`. Without it, operands
+            with shardings in their types are an error.
         jvp: a formula for each operand, as for `defjvp`. If empty, the result is piecewise
             constant, and its tangent zero.
         transpose: a formula for each operand, as for `deftranspose`. If empty, the primitive is not
             linear in any operand, and has no transpose.
-        jointly: whether it is linear in its operands together, as a sum is, and not only in each
-            while the others are constant, as a product is.
+        jointly: whether it is linear in its operands together, as a sum is, and not only in each of
+            them separately, as a product is.
 
     Raises:
         TypeError: `jvp` or `transpose` is neither a rule nor formulas.
@@ -355,7 +354,7 @@ def unary(
         hlo: the operation of StableHLO, or of CHLO if it begins with `chlo.`; or a lowering rule.
         kinds: the kinds of dtypes that it accepts: b(ool), i(nt), u(nsigned), f(loat), c(omplex).
             If these do not include integers, the function converts integers to floats.
-        result: function from the dtype of the operand to the dtype of the result, if they differ.
+        result: function from the operand's dtype to the result's, if they differ.
         jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
 
     >>> from minijax.core import unary
@@ -401,7 +400,7 @@ def binary(
 ) -> Binary:
     """Declare an elementwise primitive of two operands.
 
-    The function returned promotes its operands to one dtype and shape.
+    The returned function promotes its operands to one dtype and shape.
 
     Arguments:
         name, doc, hlo, kinds: as in `unary`.
@@ -460,7 +459,7 @@ def reduction(
         init: function from a dtype to the neutral element.
         kinds: as in `unary`.
         jvp: the formula `(t, out, x, *, axes)` of its tangent, if it has a derivative.
-        divides: whether the function returned also takes `out_sharding`, the sharding of the result
+        divides: whether the returned function also takes `out_sharding`, the sharding of the result
             over mesh axes of type `Explicit`.
 
     >>> from minijax.core import reduction
@@ -560,7 +559,7 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
 
     The only constants of the function are scalars. They have 64 bits, whatever the settings, and
     are converted to the width of the operands. A long program becomes a function of the module,
-    which others that apply the primitive call, too.
+    shared by all equations of the primitive.
     """
 
     @lru_cache(maxsize=128)

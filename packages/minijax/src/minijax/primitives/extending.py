@@ -76,10 +76,10 @@ typecheck_jaxpr = hiding_frames(stage3.typecheck_jaxpr)
 
 set_methods()
 
-pytype_aval_mappings = aval_rules  # the types of values, by their class: a function for each
+pytype_aval_mappings = aval_rules  # for each class, a function from values to types
 ParamDict = dict[str, Any]  # the parameters of an equation
 Value = Any  # an array, a number or a tracer
-AbstractValue = ShapedArray  # the base class of types in JAX, where here all are of this one
+AbstractValue = ShapedArray  # JAX's base class of types; here all types derive from ShapedArray
 
 
 @checking_arguments
@@ -103,7 +103,7 @@ def min_dim(d1: int, d2: int) -> int:
 
 
 class FlatFunction(arguments.FlatFunction):
-    """A function with its arguments and its result flattened, as interpreters need it.
+    """A function with flattened arguments and a flattened result, for interpreters.
 
     The structure of the result, `out_tree`, is known once the function has been called.
 

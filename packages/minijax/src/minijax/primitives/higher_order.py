@@ -63,11 +63,11 @@ from minijax_stage4.transpose import UndefPrimal, transpose_rules
 # cost more than everything else.
 
 
-# From the arguments of a program that are chosen to the results that depend on them.
+# From flags of a program's arguments to flags of the results that depend on them.
 Depends = Callable[[Jaxpr, Flags], Flags]
 
-# `rule(depends, ins, params)`: which results depend on the operands that are chosen, by what
-# `depends` says of the programs. None: any result may depend on them.
+# `rule(depends, ins, params)`: flags of the results that depend on the flagged operands, where
+# `depends` analyzes programs. None: any result may depend on any operand.
 dependence_rules = ProgramRules("dependence analysis", "dependence_rules")
 
 
@@ -138,9 +138,9 @@ def _flags(atoms: Sequence[Atom], chosen: set[Atom]) -> Flags:
 
 # Declaration of a higher-order primitive, with all its rules at once.
 #
-# The interpreters of the stages each own a table, and so does dependence analysis. The tables of
-# the rooms above, which order effects, follow random keys and run a program step by step, are
-# here, so that a primitive can be declared in all of them at once.
+# Each interpreter of the stages has a table, and so does dependence analysis. The tables of rooms
+# above, for ordering effects, following random keys and running a program step by step, are here,
+# so that a primitive can be declared in all of them at once.
 
 
 Rule = Callable[..., Any]
@@ -180,27 +180,27 @@ def declare_program(
         lower: the lowering rule.
         vmap: function `(axis, values, dims, **params)` from a `BatchAxis`, operands and the numbers
             of their batch axes to results and theirs.
-        sharding: function from types to the division of results, as for `declare`. None: the
-            programs say it, which `abstract_eval` is given.
-        jvp: function from operands and tangents, which may be `Zero`, to results and theirs. None:
+        sharding: function from types to the shardings of results, as for `declare`. None: the
+            programs determine them, through `abstract_eval`.
+        jvp: function from operands and tangents, possibly `Zero`, to results and tangents. None:
             the results are piecewise constant.
-        transpose: function from cotangents of the results to those of the operands that are
-            `UndefPrimal`. None: it is not linear in any operand.
-        partial_eval: function from flags of the unknown operands, and an equation, to the equations
-            into which to split it. None: if an operand is unknown, so is every result.
+        transpose: function from cotangents of the results to cotangents of the `UndefPrimal`
+            operands. None: it is not linear in any operand.
+        partial_eval: function from flags of the unknown operands, and an equation, to the two
+            equations that it is split into. None: if an operand is unknown, so is every result.
         dce: function from flags of the used results, and an equation, to the operands that it
             needs, and the equation without the others. None: the equation does not change.
         dependence: function from a dependence analysis of programs, and flags of operands, to the
             results that depend on them. None: any may.
         order: adds tokens to an equation whose programs have effects. None: they may not have any.
-        keys: the operands that its programs use as random keys. None: they use none.
+        keys: the operands that its programs use as random keys. None: none.
         steps: runs its programs, primitive by primitive. None: it is one step.
         evaluate: function from operands to results. By default XLA compiles the primitive.
-        effects: whether it does more than return results.
+        effects: whether it has side effects.
         calls_host: whether it calls Python.
 
-    This module has the rules of a primitive that calls one program on all of its operands. This one
-    calls it twice:
+    This module has the rules of a primitive that calls one program on all of its operands. Here is
+    one that calls it twice:
 
     >>> from functools import partial
     >>> from minijax import core
@@ -262,7 +262,7 @@ def complete(
     keys: Rule | None,
     steps: Rule | None,
 ) -> None:
-    """Enter a primitive in the tables that the stages lack; see `declare_program`."""
+    """Enter a primitive in the tables that only the library has; see `declare_program`."""
     dependence_rules[primitive] = dependence
     order_rules[primitive] = order
     key_rules[primitive] = keys
@@ -352,14 +352,14 @@ def transpose_call(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]
 
 
 def partial_eval_call(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    """Two calls by the primitive of a call: of the known half of its program, and of the other."""
+    """The calls of the known and the unknown half of a call's program, by the same primitive."""
     parts = split_jaxpr(eqn.params["jaxpr"], tuple(unknown_ins))
     halves = ({**eqn.params, "jaxpr": half} for half in (parts.known, parts.unknown))
     return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, *halves)
 
 
 transpose_program = transpose_call(evaluate_program)
-dce_program = dce_rules[jit_p]  # of any primitive
+dce_program = dce_rules[jit_p]  # works for any primitive
 
 
 def dependence_of_program(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
@@ -367,7 +367,7 @@ def dependence_of_program(depends: Depends, ins: Flags, params: dict[str, Any]) 
 
 
 def pass_token(eqn: JaxprEqn, token: Var | Literal, following: Var) -> JaxprEqn:
-    """The equation that hands a token on, past one that happens at no time of its own."""
+    """The equation that passes a token on, past an unordered one."""
     return JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)
 
 
@@ -407,9 +407,9 @@ Finish = Callable[[FunctionBuilder, Sequence[Value]], list[Value]]
 def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
     """Declare a primitive that calls its program with attributes.
 
-    `finish` writes what is done with its results.
+    `finish` writes operations on its results.
 
-    Parameters: the program; the attributes; and those of calls that are linear, and so come from
+    Parameters: the program, its attributes, and the attributes of linear calls, which come from
     differentiation.
     """
     primitive = Primitive(name, higher_order=True)
@@ -458,7 +458,7 @@ def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
 def staged_call(
     caller: str, fun: Callable[..., Any], args: Any, kwargs: Any
 ) -> tuple[Jaxpr, list[Any], Callable[[Sequence[Any]], Any]]:
-    """A call of a function as a program, its operands, and what makes the result of its results."""
+    """A function staged for a call: program, operands, and a function to rebuild the result."""
     leaves, in_tree = tree_flatten((args, kwargs))
 
     def names() -> list[str]:

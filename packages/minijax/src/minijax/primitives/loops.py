@@ -29,14 +29,14 @@ from minijax_stage3.staging import JaxprTrace
 from minijax_stage4.partial_eval import partition
 
 Avals = Sequence[ShapedArray]
-Flags = tuple[bool, ...]  # for each value whether it is so
+Flags = tuple[bool, ...]  # one for each value
 
 
 class BodyTrace(interpreter_of_library(JaxprTrace)):  # type: ignore[misc]
     """Stages a function that is part of another program.
 
-    Arrays that it closes over are not literals, not even scalars: a call with other values is the
-    same program.
+    Arrays that it closes over are constants, not literals, even scalars: a call with other values
+    has the same program.
     """
 
     is_literal = TemplateTrace.is_literal
@@ -77,14 +77,14 @@ def stage_with_carry(
     """The program of a body, and the initial carry.
 
     The output of one iteration is the input of the next, so types must agree. A Python number in
-    the initial carry takes the dtype that the body returns for it, and what varies between devices
-    in the carry that the body returns varies from the beginning.
+    the initial carry takes the dtype that the body returns for it, and a part of the carry that
+    varies over devices in the body's result varies from the beginning.
 
     Arguments:
         caller: the name of the loop.
         fun: the user's body.
         stage: stages the body for types of the carry; the first results are the carry.
-        carry_tree_of: function from the result's structure to that of the carry.
+        carry_tree_of: function from the result's structure to the carry's.
         in_tree: the structure of its input carry.
         init: the leaves of the initial carry.
         counts: whether this is a `fori_loop`, whose user sees only the last entry of the carry.
@@ -120,15 +120,15 @@ def stage_with_carry(
 
 
 def hoist_invariant(jaxpr: Jaxpr, num_consts: int, used: Flags) -> tuple[Jaxpr, Flags]:
-    """A body that takes the parts of the carry that it returns unchanged as its first constants.
+    """A body that takes unchanged parts of the carry as its first constants.
 
     Arguments:
         jaxpr: the body, a program of constants, carry and elements.
         num_consts: the number of constants.
-        used: for each part of the carry whether it has to stay one.
+        used: for each part of the carry, whether it must stay in the carry.
 
     Returns:
-        The body, and for each part of the carry whether it is a constant now.
+        The body, and for each part of the carry, whether it is now a constant.
     """
     consts, carry, elements = cut(jaxpr.invars, num_consts, len(used))
     is_const = tuple(
@@ -202,7 +202,7 @@ class LoweredProgram:
         text: its StableHLO module, for one device.
         jaxpr: the program.
         name: its name.
-        out_shardings: the shardings of its results, where they are fixed.
+        out_shardings: the shardings of its results, if fixed.
     """
 
     text: str
@@ -215,13 +215,13 @@ class LoweredProgram:
         return compile_once(self.text, tuple(self.jaxpr.in_avals), tuple(self.jaxpr.out_avals))
 
     def compile_at(self, where: Places) -> PartitionedProgram | None:
-        """The program for operands that lie there; None if it runs on the default device."""
+        """The program for operands at these places; None if it runs on the default device."""
         if is_elsewhere(where) or has_shardings(self.jaxpr):
             return compile_at_once(self, where)
         return None
 
     def evaluate(self, args: Sequence[Any]) -> list[Any]:
-        """The results, where the operands lie."""
+        """The results, on the devices of the operands."""
         program = self.compile_at(places_of(args))
         return list(call(self.compile(), args) if program is None else program(args))
 
@@ -271,8 +271,8 @@ def while_text(
 ) -> list[Value]:
     """Write a loop, whose body can read all outer values.
 
-    XLA drops empty arrays from the carry, and crashes the process if nothing is left. So in that
-    case a boolean that every iteration negates is added.
+    XLA drops empty arrays from the carry, and crashes the process if nothing remains. In that case
+    we add a boolean that every iteration negates.
     """
     if all(x.aval.size == 0 for x in init):
         flag = ShapedArray((), np.bool_)
@@ -312,8 +312,8 @@ def until_stable(flags: Flags, grow: Callable[[Flags], Sequence[bool]]) -> Flags
     """The least fixed point of `grow` above these flags.
 
     Whether a part of the carry has a tangent, or a batch axis, or is unknown, may depend on an
-    earlier iteration. So rules start with the flags of the initial carry, and add those that the
-    body propagates.
+    earlier iteration. So rules start with the flags of the initial carry, and add the flags that
+    the body propagates.
     """
     while True:
         grown = tuple([a or b for a, b in zip(flags, grow(flags), strict=True)])

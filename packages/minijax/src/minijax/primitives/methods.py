@@ -18,11 +18,11 @@ from minijax_stage3.abstract_eval import abstract_eval
 from minijax_stage3.jaxpr import inner_jaxprs
 from minijax_stage4 import UndefPrimal
 
-# Effects: what a program does beside returning results, under JAX's names of their classes.
+# Effects of programs, besides returning results, under JAX's class names.
 
 
 class Effect:
-    """A class of effects, for primitives that libraries define."""
+    """The base class of effects, for primitives that libraries define."""
 
 
 class DebugEffect(Effect):
@@ -65,7 +65,7 @@ class OrderedIOEffect(Effect):
 
 
 class _EffectOf(Effect):
-    """The effect of a primitive that says nothing more of it."""
+    """The effect of a primitive that does not name one."""
 
     def __init__(self, primitive: Primitive):
         self._name = primitive.name
@@ -74,7 +74,7 @@ class _EffectOf(Effect):
         return self._name
 
 
-# By primitive, functions of the parameters that return the effect, the same object each time.
+# By primitive, the function from its parameters to its effect, always the same object.
 effect_rules: dict[Primitive, Callable[[dict[str, Any]], Effect]] = {}
 
 
@@ -111,7 +111,7 @@ def refuse_io(where: str) -> NoReturn:
     )
 
 
-# Methods of primitives, jaxprs and types that programs for JAX call, `bind` for instance.
+# Methods of primitives, jaxprs and types that programs for JAX call, such as `bind`.
 #
 # By JAX's convention a rule returns one result, or a list of them if the primitive has
 # `multiple_results`; in our tables it returns a list.
@@ -119,7 +119,7 @@ def refuse_io(where: str) -> NoReturn:
 
 Rule = Callable[..., Any]
 
-# Those with a list of results that are not higher-order, all of which have one.
+# First-order primitives with several results; all higher-order ones have several.
 _WITH_LIST = {
     "approx_top_k", "device_put", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "lu", "qr",
     "rng_bit_generator", "schur", "sort", "svd", "threefry2x32", "top_k", "tridiagonal",
@@ -128,7 +128,7 @@ _WITH_LIST = {
 
 
 class _MultipleResults:
-    """True if rules by JAX's convention return a list; the own value of an instance goes first."""
+    """True if rules by JAX's convention return a list; an instance's own value takes precedence."""
 
     def __get__(self, primitive: Primitive | None, owner: type) -> Any:
         if primitive is None:
@@ -137,12 +137,12 @@ class _MultipleResults:
 
 
 def as_list(primitive: Any, result: Any) -> list[Any]:
-    """The result of a rule by JAX's convention, as our tables have it."""
+    """The result of a rule by JAX's convention, converted to ours."""
     return list(result) if primitive.multiple_results else [result]
 
 
 def as_result(primitive: Any, results: list[Any]) -> Any:
-    """The result of a rule of our tables, by JAX's convention."""
+    """The result of one of our rules, converted to JAX's convention."""
     if primitive.multiple_results:
         return results
     (result,) = results
@@ -150,7 +150,7 @@ def as_result(primitive: Any, results: list[Any]) -> Any:
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """Return True if `x` stands for an operand in which a program is linear.
+    """Return True if `x` is a placeholder for a linear operand.
 
     >>> from minijax.experimental import hijax
     >>> hijax.is_undefined_primal(2.0)
@@ -171,25 +171,25 @@ def _bind(primitive: Primitive, *args: Any, **params: Any) -> Any:
 
 @evaluated_by_library
 def _impl(primitive: Primitive, *args: Any, **params: Any) -> Any:
-    """Evaluate the primitive for arrays, whatever is being transformed."""
+    """Evaluate the primitive for arrays, even inside a transformation."""
     with set_interpreter(None):
         return as_result(primitive, stage2.bind(primitive, *args, **params))
 
 
 def _def_impl(primitive: Primitive, impl: Rule) -> Rule:
-    """Evaluate the primitive by `impl`, a function of arrays, where nothing is transformed."""
+    """Evaluate the primitive by `impl`, a function of arrays, outside transformations."""
 
     def evaluate(*operands: Any, **params: Any) -> list[Any]:
         return as_list(primitive, impl(*operands, **params))
 
     impl_rules[primitive] = evaluators[primitive] = evaluate
     of_instance: Any = primitive
-    of_instance.impl = impl  # which programs call on tracers, too, to see its operations
+    of_instance.impl = impl  # some programs call it on tracers, to see its operations
     return impl
 
 
 def _def_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> Rule:
-    """Find the types of results by `abstract_eval`, a function of the types of operands."""
+    """Compute the types of results by `abstract_eval`, a function of the types of operands."""
     abstract_eval_rules[primitive] = lambda *avals, **params: [
         plain(aval) for aval in as_list(primitive, abstract_eval(*avals, **params))
     ]
@@ -199,7 +199,7 @@ def _def_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> Rule:
 def _def_effectful_abstract_eval(primitive: Primitive, abstract_eval: Rule) -> Rule:
     """As `def_abstract_eval`, for a function that returns types and a set of effects.
 
-    The primitive runs even where nothing uses its results.
+    The primitive runs even if its results are unused.
     """
     declare_effects(primitive)
     _def_abstract_eval(primitive, lambda *avals, **params: abstract_eval(*avals, **params)[0])
@@ -212,17 +212,17 @@ def _abstract_eval(primitive: Primitive, *avals: Any, **params: Any) -> tuple[An
 
 
 def _is_high(primitive: Primitive, *avals: Any, **params: Any) -> bool:
-    """Return False: there are no types that are lowered to several."""
+    """Return False: no type is lowered to several types."""
     return False
 
 
 def _get_bind_params(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of an equation, as `bind` takes them."""
+    """The parameters of an equation, for `bind`."""
     return dict(params)
 
 
 def _effects(program: Any) -> set[Effect]:
-    """The effects of running it."""
+    """The effects of the program."""
     return effects_of(program.jaxpr if isinstance(program, ClosedJaxpr) else program)
 
 
@@ -251,13 +251,14 @@ def _set_methods_of_jaxprs() -> None:
     source: Any = Source
     source.name_stack = property(lambda source: NameStack())
     eqn.ctx = property(lambda eqn: None)
-    # A jaxpr among the parameters of an equation has no constants: it is read like a closed one.
+    # A jaxpr among the parameters of an equation has no constants, and can be read like a closed
+    # one.
     jaxpr.jaxpr = property(lambda jaxpr: jaxpr)
     jaxpr.consts = jaxpr.literals = property(lambda jaxpr: [])
     jaxpr.debug_info = closed_jaxpr.debug_info = None
     jaxpr.is_high = closed_jaxpr.is_high = False
     closed_jaxpr.literals = property(lambda closed: closed.consts)
-    # And a closed one like a jaxpr, since JAX has one class of both.
+    # And a closed jaxpr can be read like a jaxpr, since JAX has one class for both.
     for name in ("constvars", "invars", "outvars"):
         setattr(closed_jaxpr, name, _of_jaxpr(name))
     for cls in (jaxpr, closed_jaxpr):
@@ -281,7 +282,7 @@ def _short_text(aval: ShapedArray, short_dtypes: bool = False, **options: Any) -
 
 
 def set_methods() -> None:
-    """Give all primitives, jaxprs and types these methods, those of the stages too."""
+    """Give all primitives, jaxprs and types these methods, including the stages'."""
     _set_methods_of_types()
     _set_methods_of_jaxprs()
     methods: Any = Primitive

@@ -23,10 +23,10 @@ from minijax_stage3.staging import trace_to_jaxpr
 
 Avals = Sequence[ShapedArray]
 
-# Primitives that call Python; XLA ends the process where one is applied to elements.
+# Primitives that call Python; XLA ends the process if one is applied to elements.
 host_calls: set[Primitive] = set()
 
-# The programs of computations, which live as long as the functions that they were made of.
+# The programs of computations, which live as long as their functions.
 _staged: weakref.WeakKeyDictionary[Any, dict[Any, Jaxpr]] = weakref.WeakKeyDictionary()
 
 
@@ -39,7 +39,7 @@ def stage_computation(
         caller: the function that errors name.
         computation: function of two elements that returns one.
         avals: the types of the arrays whose elements are combined.
-        tree: the structure in which `computation` takes and returns their scalars.
+        tree: the structure of scalars that `computation` takes and returns.
 
     Raises:
         TypeError: it returns something of another structure or type.
@@ -49,9 +49,9 @@ def stage_computation(
     key = scalars, tree, dialect()
     try:
         staged = _staged.setdefault(computation, {})
-    except TypeError:  # what no weak reference can be made to
+    except TypeError:  # not weak-referenceable
         staged = {}
-    if key_reuse_option.value:  # then programs mark the keys that they use
+    if key_reuse_option.value:  # programs mark the keys that they use
         staged = {}
     if key not in staged:
         staged[key] = _stage(caller, computation, scalars, tree)
@@ -103,7 +103,7 @@ def _stage(caller: str, computation: Callable[..., Any], scalars: Avals, tree: A
 
 
 def calls_host(jaxpr: Jaxpr) -> bool:
-    """Return True if a program, or one inside of it, calls Python."""
+    """Return True if a program, or an inner one, calls Python."""
     return any(
         eqn.primitive in host_calls or any(map(calls_host, inner_jaxprs(eqn))) for eqn in jaxpr.eqns
     )
@@ -117,7 +117,7 @@ def host_call_error(caller: str, role: str) -> NotImplementedError:
 
 
 def operation_of(jaxpr: Jaxpr) -> Primitive | None:
-    """The primitive of a computation of two operands that consists of only one."""
+    """The primitive of a computation that applies just one primitive to two operands."""
     if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
         return None
     (eqn,) = jaxpr.eqns
@@ -132,7 +132,7 @@ def region(b: FunctionBuilder, jaxpr: Jaxpr) -> str:
     inside.count, inside.indent = b.count, b.indent + "  "
     params = [Value(inside.fresh_name(), var.aval) for var in jaxpr.invars]
     outs = inside.lower_jaxpr(jaxpr, params)
-    b.count = inside.count  # what is inside must not have the names of what is outside
+    b.count = inside.count  # names inside must differ from those outside
     declared = ", ".join(f"{x.name}: {mlir_type(x.aval)}" for x in params)
     names = ", ".join(x.name for x in outs)
     types = ", ".join(mlir_type(x.aval) for x in outs)
@@ -160,7 +160,7 @@ def reduce_text(
 def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
     """The lowering rule that writes a primitive as a function of arrays.
 
-    It becomes a function of the module, called wherever the primitive is applied.
+    It becomes a function of the module, called for each equation of the primitive.
     """
 
     def rule(b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any) -> list[Value]:

@@ -25,11 +25,11 @@ Attribute = str | bool | int
 
 
 class Letter(str):
-    """A letter, which LAPACK takes as a number."""
+    """A letter, passed to LAPACK as a number."""
 
 
 class Routine(NamedTuple):
-    """A routine: the name by which XLA finds it, and letters, texts, flags or numbers for it."""
+    """A routine: its name for XLA, and its letters, texts, flags or numbers."""
 
     name: str
     attributes: Mapping[str, Attribute] = MappingProxyType({})
@@ -58,7 +58,7 @@ def call(
         by_platform: the routine for each platform.
 
     Raises:
-        NotImplementedError: there is none for this platform.
+        NotImplementedError: this platform has no such routine.
     """
     platform = platform_of(b)
     if platform not in by_platform:
@@ -68,7 +68,7 @@ def call(
             f"device_put(x, minijax.devices({next(iter(by_platform))!r})[0])."
         )
     routine = by_platform[platform]
-    if not isinstance(b, Function):  # the stages do not look for routines in programs
+    if not isinstance(b, Function):  # the stages do not register routines
         xla.register_routines(f"@{routine.name}", platform)
     config = ", ".join(f"{name} = {_attribute(x)}" for name, x in routine.attributes.items())
     several = len(out_avals) > 1
@@ -139,7 +139,7 @@ def _select(b: FunctionBuilder, done: Value, out: Value) -> Value:
     return chosen
 
 
-# The names of LAPACK's routines, and of BLAS's, for programs on a CPU.
+# The names of LAPACK's and BLAS's routines, for programs on a CPU.
 
 
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -154,7 +154,8 @@ def routine(names: str | Sequence[str], x: Value, **attributes: str | bool | int
     """The routine for numbers of the dtype of `x`.
 
     Arguments:
-        names: its name without the letter of the dtype, or a pair: for real and complex numbers.
+        names: its name without the letter of the dtype; or a pair of names, for real and for
+            complex numbers.
         x: the first operand.
         attributes: LAPACK's letters, flags, or numbers.
     """
@@ -226,14 +227,14 @@ def quoted(value: str | bytes) -> str:
 
 
 def minor_to_major(layout: LayoutOption, ndim: int) -> tuple[int, ...]:
-    """The axes of an array, from the one of the smallest stride, as XLA counts them.
+    """The axes of an array, from the smallest stride to the largest, as in XLA.
 
     Arguments:
-        layout: a `Layout`, or axes from the one of the largest stride; None for row-major.
+        layout: a `Layout`, or axes from the largest stride to the smallest; None for row-major.
         ndim: the number of axes.
 
     Raises:
-        ValueError: the layout has tiles, or it is not one of so many axes.
+        ValueError: the layout has tiles, or another number of axes.
     """
     if isinstance(layout, Layout):
         if layout.tiling:
@@ -256,7 +257,7 @@ def layouts_text(layouts: Sequence[Sequence[int]]) -> str:
 
 
 def aliases_text(aliases: Sequence[tuple[int, int]], num_outs: int) -> str:
-    """The MLIR text of pairs of an operand and the result that takes its place."""
+    """The MLIR text of pairs of an operand and the result that reuses its memory."""
     pairs = (
         f"#stablehlo.output_operand_alias<output_tuple_indices = {[out] if num_outs > 1 else []}, "
         f"operand_index = {operand}, operand_tuple_indices = []>"

@@ -19,25 +19,25 @@ from minijax_stage2.primitives import free_axes
 from minijax_stage2.shaped_array import Shape
 from minijax_stage4.stop_gradient import stop_gradient_p
 
-# Sharding rules: how the results of primitives are divided, by the types of their operands.
+# Sharding rules: the shardings of results, from the types of operands.
 
 
 def agreed(
     caller: Any, in_avals: Sequence[ShapedArray], columns: Iterable[Iterable[Axes]]
 ) -> Division:
-    """The division on which operands agree, of which some may say nothing about an axis.
+    """The common sharding of operands, of which some may be unsharded along an axis.
 
     Raises:
-        ShardingTypeError: two say different things.
+        ShardingTypeError: two operands conflict.
     """
     division = []
     for number, column in enumerate(columns):
         found = [*dict.fromkeys(axes for axes in column if axes)]
         if len(found) > 1:
             raise ShardingTypeError(
-                f"{caller} of {listed(in_avals)}: the operands are divided differently along axis "
-                f"{number}, by {said(found[0])} and by {said(found[1])}. Bring one into the "
-                "division of the other by sharding.reshard"
+                f"{caller} of {listed(in_avals)}: the operands are sharded differently along axis "
+                f"{number}, over {said(found[0])} and over {said(found[1])}. Give both the same "
+                "sharding by sharding.reshard"
             )
         division.append(found[0] if found else ())
     return tuple(division)
@@ -54,13 +54,13 @@ def require_whole(
     for axis in axes:
         if names := division_of(aval)[axis]:
             raise ShardingTypeError(
-                f"{caller} of {aval}: axis {axis} is divided by {said(names)}, and {why}. "
-                + (remedy or "Bring it together first by sharding.reshard")
+                f"{caller} of {aval}: axis {axis} is sharded over {said(names)}, and {why}. "
+                + (remedy or "Replicate it first by sharding.reshard")
             )
 
 
 def by_elements(primitive: Primitive) -> ShardingRule:
-    """The rule of a primitive of operands of one shape, or scalars, and results of that shape.
+    """The rule of a primitive with operands and results of one shape, and scalars.
 
     >>> from minijax import core, sharding
     >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
@@ -81,7 +81,7 @@ def by_elements(primitive: Primitive) -> ShardingRule:
 
 
 def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
-    """The rule of a primitive that removes axes of its operands, which these parameters name.
+    """The rule of a primitive that removes axes of its operands, named by parameters.
 
     >>> from minijax import core, sharding
     >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
@@ -104,9 +104,9 @@ def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
 
 
 def by_lines(primitive: Primitive, *roles: str) -> ShardingRule:
-    """The rule of a primitive that works along axes, which these parameters name.
+    """The rule of a primitive that works along axes, named by parameters.
 
-    These must not be sharded; along all others operands and results are sharded alike.
+    These must not be sharded; along all others operands and results have the same sharding.
 
     >>> from minijax import core, sharding
     >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
@@ -135,11 +135,11 @@ def _axes_named(params: dict[str, Any], roles: Iterable[str]) -> set[int]:
 def by_batch(primitive: Primitive, *counts: int) -> ShardingRule:
     """The rule of a primitive that works on the last axes of its operands.
 
-    Along the others, which come first, operands and results have one sharding.
+    Along the others, which come first, operands and results have the same sharding.
 
     Arguments:
         primitive: the primitive.
-        counts: the number of last axes for each operand; the last number is for all others.
+        counts: the number of last axes for each operand; the last number applies to all others.
 
     >>> from minijax import core, sharding
     >>> mesh = sharding.AbstractMesh((4,), ("x",), (sharding.AxisType.Explicit,))
@@ -173,7 +173,7 @@ def as_operands(
 def as_first(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """The rule of a primitive whose results are sharded along each axis as its first operand is.
+    """The rule of a primitive whose results are sharded like its first operand, axis by axis.
 
     The sizes of axes may differ, so the results may not fit, which is an error.
     """
@@ -181,7 +181,7 @@ def as_first(
 
 
 def as_any(primitive: Primitive) -> ShardingRule:
-    """As `as_first`, for operands of as many axes as the results, which have to agree."""
+    """As `as_first`, for operands with as many axes as the results; they must agree."""
 
     def rule(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
@@ -219,11 +219,11 @@ def _broadcast(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> lis
 
 
 def _contracted(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Division]:
-    """The axes of the batch, those of the rows, those of the columns.
+    """The shardings of the batch axes, then of the rows, then of the columns.
 
     Raises:
         ShardingTypeError: both operands are sharded along an axis that is summed over, so that
-            the sum could be left on any of the devices.
+            the sharding of the sum is ambiguous.
     """
     x, y = in_avals
     (x_contract, y_contract), (x_batch, y_batch) = params["dimension_numbers"]
@@ -231,10 +231,10 @@ def _contracted(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> li
     for mine, other in zip(x_contract, y_contract, strict=True):
         if of_x[mine] and of_y[other]:
             raise ShardingTypeError(
-                f"dot_general of {listed(in_avals)}: both are divided along axes that are summed "
-                f"over, by {said(of_x[mine])} and by {said(of_y[other])}, so it is open how the "
-                "sum is to be divided. Say it by out_sharding=P(...), or bring one operand "
-                "together by sharding.reshard"
+                f"dot_general of {listed(in_avals)}: both are sharded along axes that are summed "
+                f"over, over {said(of_x[mine])} and {said(of_y[other])}, so the sharding of the "
+                "sum is ambiguous. Pass out_sharding=P(...), or replicate one operand by "
+                "sharding.reshard"
             )
     pairs = [(of_x[i], of_y[j]) for i, j in zip(x_batch, y_batch, strict=True)]
     batch = agreed(p.dot_general_p, in_avals, pairs)
@@ -244,14 +244,14 @@ def _contracted(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> li
 
 
 def _reshaped(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Division]:
-    """The axes of an array that are split or merged.
+    """The shardings of axes that are split or merged.
 
-    An axis of the mesh goes on dividing the outermost axis that it divided. A merged axis is
-    sharded if that is so of the first of those merged, and of no later one alone. Axes of size 1
-    that come or go have no division, not even by an axis of the mesh with one device.
+    When an axis is split, its outermost parts keep its mesh axes. A merged axis is sharded if the
+    first of the merged axes is, and not only a later one. Axes of size 1 that are added or removed
+    are not sharded, not even over a mesh axis with one device.
 
     Raises:
-        ShardingTypeError: an axis is sharded otherwise.
+        ShardingTypeError: an axis has another sharding.
     """
     (x,), (out,) = in_avals, out_avals
     larger = [axis for axis in range(x.ndim) if x.shape[axis] != 1]
@@ -273,15 +273,15 @@ def _reshaped(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list
             division += [merged if size > 1 else () for size in sizes]
         else:
             raise ShardingTypeError(
-                f"reshape of {x} to {out.shape}: it is open how the result is to be divided. Say "
-                "it by out_sharding=P(...), where the function has it, or bring the operand "
-                "together by sharding.reshard"
+                f"reshape of {x} to {out.shape}: the sharding of the result is ambiguous. "
+                "Pass out_sharding=P(...), if the function has it, or replicate the operand by "
+                "sharding.reshard"
             )
     return [tuple(division)]
 
 
 def _split(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[Axes]:
-    """For each of the sizes into which an axis is split, the axes of the mesh that divide it."""
+    """For each of the sizes into which an axis is split, its mesh axes."""
     shape = x.sharding.mesh.shape  # type: ignore[attr-defined]
     left = list(names)
     for size in sizes:
@@ -291,15 +291,15 @@ def _split(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[Axes]:
             taken.append(left.pop(0))
         if left and size > 1:
             raise ShardingTypeError(
-                f"reshape of {x}: {said(names)} cannot divide axes of sizes {tuple(sizes)} as they "
-                "divide the one that these are made of. Say by out_sharding=P(...) how the result "
-                "is to be divided, or bring the operand together by sharding.reshard"
+                f"reshape of {x}: {said(names)} cannot shard axes of sizes {tuple(sizes)} as they "
+                "shard the axis that is split. Pass out_sharding=P(...), or replicate the operand "
+                "by sharding.reshard"
             )
         yield tuple(taken)
 
 
 def _groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
-    """The axes of two shapes of one size in groups, as few as can be of which sizes agree."""
+    """The axes of two shapes of one size, in minimal groups of equal sizes."""
     if 0 in old:
         return (
             [([*range(len(old))], [*range(len(new))])]

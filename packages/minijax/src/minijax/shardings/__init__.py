@@ -1,1 +1,1 @@
-"""Shardings: how an array is sharded over the devices of a mesh."""
+"""Shardings of arrays over the devices of a mesh."""

@@ -24,23 +24,23 @@ from minijax_stage2.functions import ints
 
 Device = Any
 
-# The mesh in context: that of every PartitionSpec that is given without one.
+# The mesh in context: the mesh of every PartitionSpec without one.
 mesh_in_context: "ContextVar[Mesh | AbstractMesh | None]" = ContextVar("mesh", default=None)
 # The mesh on whose devices programs run, by `set_mesh`.
 mesh_of_programs: "ContextVar[Mesh | None]" = ContextVar("mesh_of_programs", default=None)
 
 
 def put_in_context(mesh: "Mesh | AbstractMesh | None") -> None:
-    """Make a mesh that in context, on which programs depend from now on."""
+    """Make a mesh the one in context, which programs depend on from now on."""
     Switch.used = True
     mesh_in_context.set(mesh)
 
 
 class AxisType(Enum):
-    """The type of an axis of a mesh: who decides how arrays are sharded along it.
+    """The type of a mesh axis: what decides how arrays are sharded over it.
 
-    `Auto`: the compiler; `Explicit`: the types of the arrays, which say how they are sharded;
-    `Manual`: the program, which sees its own part of each array.
+    `Auto`: the compiler; `Explicit`: the types of the arrays, which have shardings; `Manual`: the
+    program, which sees its own part of each array.
 
     >>> minijax.make_mesh((1,), ("data",)).axis_types == (AxisType.Explicit,)
     True
@@ -55,7 +55,7 @@ class AxisType(Enum):
 
 
 class _Axes:
-    """Names, sizes and types of axes, which meshes with devices and without have in common."""
+    """Names, sizes and types of axes, common to meshes with and without devices."""
 
     axis_names: tuple[Hashable, ...]
     axis_sizes: tuple[int, ...]
@@ -73,7 +73,7 @@ class _Axes:
 
     @property
     def size(self) -> int:
-        """The number of devices that its axes have."""
+        """The product of the sizes of its axes."""
         return math.prod(self.axis_sizes)
 
     @property
@@ -131,10 +131,10 @@ class _Axes:
 
 @dataclass(frozen=True)
 class AbstractDevice:
-    """A kind of device, of which there need not be one.
+    """A kind of device, possibly absent.
 
     Attributes:
-        device_kind: the name of the kind, as devices have it.
+        device_kind: the name of the kind, as devices report it.
         num_cores: the number of its cores, if that matters.
         platform: "cpu", "gpu".
 
@@ -166,7 +166,7 @@ class AbstractMesh(_Axes):
         abstract_device: the kind of its devices, an `AbstractDevice`, if it is known.
 
     Raises:
-        ValueError: the numbers of sizes, names and types differ, or a name stands twice.
+        ValueError: the numbers of sizes, names and types differ, or a name occurs twice.
 
     >>> minijax.sharding.AbstractMesh((4, 2), ("data", "model")).shape["model"]
     2
@@ -193,7 +193,7 @@ class AbstractMesh(_Axes):
         return self
 
     def update_axis_types(self, types: "dict[Hashable, AxisType]") -> "AbstractMesh":
-        """The mesh with other types of the axes that are named."""
+        """The mesh with other types for the named axes."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         changed = [types.get(name, found) for name, found in pairs]
         return AbstractMesh(
@@ -232,8 +232,8 @@ class Mesh(_Axes):
         axis_types: the type of each axis; `AxisType.Auto` for all if not given.
 
     Raises:
-        ValueError: names or types do not fit the axes, a name stands twice, or a device does.
-        TypeError: `devices` holds something else than devices.
+        ValueError: names or types do not fit the axes, or a name or a device occurs twice.
+        TypeError: `devices` contains something else.
 
     >>> import numpy as np
     >>> mesh = minijax.sharding.Mesh(np.array(minijax.devices()[:1]), ("data",))
@@ -244,11 +244,11 @@ class Mesh(_Axes):
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None):
         if not isinstance(devices, np.ndarray):
             devices = np.array(devices, dtype=object)
-        is_without = devices.shape == () and devices[()] is None  # as `numpy.empty` makes it
+        is_without = devices.shape == () and devices[()] is None  # from `numpy.empty`
         found = [] if is_without else list(devices.flat)
         _require_devices("Mesh", found)
         if len({*found}) < len(found):
-            raise ValueError("Mesh: a device stands twice in devices")
+            raise ValueError("Mesh: a device occurs twice in devices")
         self.devices: np.ndarray[Any, Any] = devices.copy()
         self.devices.flags.writeable = False
         self.axis_sizes = devices.shape
@@ -256,7 +256,7 @@ class Mesh(_Axes):
         self.axis_types = _types_of("Mesh", axis_types, devices.ndim, AxisType.Auto)
         self._key = self.axis_names, self.axis_sizes, self.axis_types, tuple(found)
         self._hash = hash(self._key)
-        self._previous: list[Mesh | AbstractMesh | None] = []  # in context, before blocks
+        self._previous: list[Mesh | AbstractMesh | None] = []  # meshes to restore after blocks
 
     @property
     def size(self) -> int:
@@ -286,7 +286,7 @@ class Mesh(_Axes):
 
     @property
     def local_mesh(self) -> "Mesh":
-        """The block of the mesh that has the devices of this process.
+        """The block of the mesh with the devices of this process.
 
         Raises:
             ValueError: they are not a block.
@@ -338,7 +338,7 @@ def _mesh_of_ids(
     types: tuple[AxisType, ...],
     platform: str | None = None,
 ) -> Mesh:
-    """Restore a pickled mesh, whose devices are found by their numbers."""
+    """Restore a pickled mesh, with devices looked up by number."""
     by_id = {device.id: device for device in xla.devices(platform)}
     try:
         devices = [by_id[number] for number in ids.flat]
@@ -364,13 +364,13 @@ def _names_of(caller: str, given: Any, ndim: int) -> tuple[Hashable, ...]:
     for name in names:
         require_hashable(f"{caller}: axis_names", name=name)
         if name is None:
-            raise ValueError(f"{caller}: None is no name of an axis, found axis_names={names!r}")
+            raise ValueError(f"{caller}: None is not a name of an axis, found axis_names={names!r}")
     if len(names) != ndim:
         raise ValueError(
             f"{caller}: {counted(ndim, 'axis')} need as many names, found axis_names={names!r}"
         )
     if len({*names}) < ndim:
-        raise ValueError(f"{caller}: a name stands twice in axis_names={names!r}")
+        raise ValueError(f"{caller}: a name occurs twice in axis_names={names!r}")
     return names
 
 
@@ -403,7 +403,7 @@ def make_mesh(
 
     Raises:
         ValueError: there are too few devices, or names and types do not fit the axes.
-        TypeError: a size is not an int, or something in `devices` is not a device.
+        TypeError: a size is not an int, or `devices` contains something else.
 
     >>> minijax.make_mesh((1, 1), ("data", "model")).shape_tuple
     (('data', 1), ('model', 1))
@@ -441,10 +441,10 @@ def _mesh_of(devices: tuple[Device, ...], sizes: tuple[int, ...], names: Any, ty
 class set_mesh:
     """Set the mesh in context, for good or for the block of a `with`.
 
-    Programs run on its devices. A `PartitionSpec` is one of this mesh.
+    Programs run on its devices, and a `PartitionSpec` refers to its axes.
 
     Arguments:
-        mesh: the mesh; one without devices leaves the mesh that is set.
+        mesh: the mesh; an abstract one does not change the devices of programs.
 
     Raises:
         TypeError: it is not a mesh.
@@ -496,7 +496,7 @@ def get_abstract_mesh() -> AbstractMesh:
 def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
     """Set the mesh in context for the block of a `with`, without its devices.
 
-    A `PartitionSpec` is one of this mesh. Programs can be traced and lowered for it, but not run.
+    A `PartitionSpec` refers to its axes. Programs can be traced and lowered for it, but not run.
 
     Arguments:
         mesh: the mesh.

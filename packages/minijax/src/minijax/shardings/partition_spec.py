@@ -1,4 +1,4 @@
-"""Partition specs: which axes of a mesh divide each axis of an array."""
+"""Partition specs: which mesh axes each array axis is sharded over."""
 
 from collections.abc import Hashable, Iterator, Sequence, Set
 from enum import Enum
@@ -24,7 +24,7 @@ def _unconstrained() -> _Unconstrained:
 
 
 class UnreducedKind(Enum):
-    """The operation that combines the parts of an array that is not reduced yet.
+    """The operation that combines the parts of an unreduced array.
 
     >>> P = minijax.sharding.PartitionSpec
     >>> P(None, "data", unreduced={"model"}, unreduced_kind=minijax.sharding.UnreducedKind.max)
@@ -40,22 +40,22 @@ class UnreducedKind(Enum):
 
 
 class PartitionSpec:
-    """A division of the axes of an array among the axes of a mesh.
+    """The mesh axes that each axis of an array is sharded over.
 
     Arguments:
-        partitions: for each axis of the array, the name of the mesh axis that divides it, a tuple
-            of names, the first of which varies slowest, `None` for an axis that stays whole, or
-            `PartitionSpec.UNCONSTRAINED` to leave the choice to the partitioner. Axes of the array
-            beyond those given stay whole.
+        partitions: for each array axis, the name of the mesh axis that it is sharded over; a tuple
+            of names, slowest first; `None` for an axis that is not sharded; or
+            `PartitionSpec.UNCONSTRAINED` to leave the choice to the partitioner. Further array
+            axes are not sharded.
         unreduced: a set of mesh axes over which the parts are still to be combined.
         reduced: a set of mesh axes over which derivatives are still to be combined.
-        unreduced_kind: what combines them, `UnreducedKind.sum` by default.
+        unreduced_kind: the operation that combines them, `UnreducedKind.sum` by default.
 
-    Specs with `unreduced` or `reduced` can be written, compared and printed; no array can be
-    divided by them here.
+    Specs with `unreduced` or `reduced` can be written, compared and printed, but arrays with such
+    shardings are not supported.
 
     Raises:
-        TypeError: an entry is none of these, or what should be a set is not.
+        TypeError: an entry is none of these, or a set is of another type.
         ValueError: a mesh axis is in two places, or None is in a set.
 
     >>> P = minijax.sharding.PartitionSpec
@@ -97,31 +97,31 @@ class PartitionSpec:
         if twice:
             raise ValueError(
                 f"PartitionSpec: the mesh axes {sorted(map(str, twice))} are unreduced, and cannot "
-                "be reduced, or divide the array, too"
+                "also be reduced, or shard the array"
             )
         if self.unreduced:
             self.unreduced_kind = self.unreduced_kind or UnreducedKind.sum
 
     @property
     def partitions(self) -> tuple[Any, ...]:
-        """The names of mesh axes that divide each axis of the array."""
+        """The names of the mesh axes that each axis of the array is sharded over."""
         return self._partitions
 
     def names(self) -> list[tuple[MeshAxis, ...]]:
-        """The mesh axes that divide each axis of the array.
+        """The mesh axes that each axis of the array is sharded over.
 
         Raises:
             NotImplementedError: the spec has axes that are unreduced or reduced.
         """
         if self.unreduced or self.reduced:
             raise NotImplementedError(
-                f"{self}: arrays that are not reduced yet are not there; combine the parts where "
-                "they are made, by lax.psum, and leave out unreduced and reduced"
+                f"{self}: unreduced arrays are not supported; apply lax.psum first, and leave out "
+                "unreduced and reduced"
             )
         return [_names(entry) for entry in self._partitions]
 
     def _sets(self) -> dict[str, Any]:
-        """The arguments by keyword that are given."""
+        """The given keyword arguments."""
         named = [(name, getattr(self, name)) for name in ("unreduced", "reduced", "unreduced_kind")]
         return {name: value for name, value in named if value}
 
@@ -182,11 +182,11 @@ class PartitionSpec:
         return _made(changes.pop("partitions", self._partitions), {**self._sets(), **changes})
 
     def index(self, entry: Any) -> int:
-        """The first axis of the array that `entry` divides."""
+        """The first axis of the array that is sharded over `entry`."""
         return self._partitions.index(_checked(entry))
 
     def count(self, entry: Any) -> int:
-        """The number of axes of the array that `entry` divides."""
+        """The number of array axes that are sharded over `entry`."""
         return self._partitions.count(_checked(entry))
 
 
@@ -195,13 +195,13 @@ def _made(partitions: Sequence[Any], sets: dict[str, Any]) -> PartitionSpec:
 
 
 def with_axis(spec: PartitionSpec, axis: int, entry: Any) -> PartitionSpec:
-    """The spec for arrays with one more axis, divided as an entry says."""
+    """The spec for arrays with one more axis, sharded over an entry."""
     before = [*spec[:axis], *[None] * (axis - len(spec))]
     return PartitionSpec(*before, entry, *spec[axis:])
 
 
 class _Infer:
-    """The value of `in_specs` that leaves them to the types of the arguments."""
+    """The value of `in_specs` that infers them from the types of the arguments."""
 
     def __repr__(self) -> str:
         return "Infer"
@@ -211,7 +211,7 @@ Infer = _Infer()
 
 
 def _checked(entry: Any) -> Any:
-    """An entry as it is kept: one name by itself, no name as None."""
+    """A normalized entry: a single name without a tuple, no name as None."""
     if isinstance(entry, list | tuple):
         if any(isinstance(name, list | tuple) or name is None for name in entry):
             raise TypeError(

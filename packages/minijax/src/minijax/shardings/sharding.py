@@ -1,4 +1,4 @@
-"""Shardings: which device holds which part, and how a user says so."""
+"""Shardings: which device holds which part of an array."""
 
 import itertools
 import math
@@ -18,14 +18,14 @@ from minijax_stage2.errors import TreeMismatchError, shown
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tree import broadcast_prefix
 
-# Shardings: the devices that hold an array, and the part of it on each.
+# Shardings: the devices of an array, and the part of it on each.
 
 
 Index = tuple[slice, ...]
 
 
 class Sharding:
-    """The devices that hold an array, and the part of it on each: the base of all shardings.
+    """The devices of an array, and the part of it on each; the base of all shardings.
 
     >>> isinstance(jnp.ones(3).sharding, Sharding)
     True
@@ -40,7 +40,7 @@ class Sharding:
 
     @property
     def device_tuple(self) -> tuple[Device, ...]:
-        """The devices, in the order in which programs number them."""
+        """The devices, in the order of programs."""
         raise NotImplementedError(f"{type(self).__name__} must define device_tuple")
 
     def parts(self, ndim: int) -> tuple[int, ...]:
@@ -48,11 +48,11 @@ class Sharding:
         raise NotImplementedError(f"{type(self).__name__} must define parts")
 
     def tiling(self, ndim: int) -> xla.Tiling | None:
-        """The division of an array of `ndim` axes as XLA has it."""
+        """XLA's tiling of an array of `ndim` axes."""
         raise NotImplementedError(f"{type(self).__name__} must define tiling")
 
     def placement(self, ndim: int) -> xla.Placement:
-        """The placement of arrays of `ndim` axes in jaxlib; one object for equal shardings."""
+        """jaxlib's placement for arrays of `ndim` axes; one object for equal shardings."""
         return _placement(self, ndim)
 
     @property
@@ -67,7 +67,7 @@ class Sharding:
 
     @property
     def addressable_devices(self) -> Set[Device]:
-        """The set of those devices that belong to this process."""
+        """The set of devices that belong to this process."""
         here = xla.process_index()
         return {device for device in self.device_tuple if device.process_index == here}
 
@@ -87,22 +87,22 @@ class Sharding:
         return bool(self.addressable_devices)
 
     def check_compatible_aval(self, aval_shape: Shape) -> None:
-        """Raise ValueError unless arrays of this shape have all axes that are sharded."""
+        """Raise ValueError unless arrays of this shape have all sharded axes."""
         self.parts(len(aval_shape))
 
     def shard_shape(self, global_shape: Shape) -> Shape:
         """The shape of the part that each device holds of an array of `global_shape`.
 
         Raises:
-            ValueError: an axis does not divide evenly, or the array lacks an axis that is sharded.
+            ValueError: an axis is not divisible evenly, or the array lacks a sharded axis.
         """
         parts = self.parts(len(global_shape))
         for axis, (size, count) in enumerate(zip(global_shape, parts, strict=True)):
             if size % count:
                 raise ValueError(
-                    f"axis {axis} of an array of shape {tuple(global_shape)} is divided into "
+                    f"axis {axis} of an array of shape {tuple(global_shape)} is sharded into "
                     f"{count} parts by {self}, and its size {size} is not a multiple of {count}. "
-                    "Pad the array, or divide another axis."
+                    "Pad the array, or shard another axis."
                 )
         return tuple([size // count for size, count in zip(global_shape, parts, strict=True)])
 
@@ -123,7 +123,7 @@ class Sharding:
         raise NotImplementedError(f"{type(self).__name__} must define _coordinates")
 
     def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
-        """Return True if arrays of `ndim` axes lie alike under both shardings."""
+        """Return True if both shardings mean the same for arrays of `ndim` axes."""
         return (
             isinstance(other, Sharding)
             and not (self.is_abstract or other.is_abstract)
@@ -156,7 +156,7 @@ Indices = Mapping[Device, Index]
 
 @lru_cache(maxsize=4096)
 def _indices(sharding: Sharding, global_shape: Shape) -> tuple[Indices, Indices, tuple[Index, ...]]:
-    """The slices that each device holds, those that this process' devices hold, and only these."""
+    """The slices of all devices, of this process's devices, and the latter as a list."""
     ndim = len(global_shape)
     shape, parts = sharding.shard_shape(global_shape), sharding.parts(ndim)
     whole = slice(None)
@@ -175,10 +175,10 @@ def _indices(sharding: Sharding, global_shape: Shape) -> tuple[Indices, Indices,
 
 
 def sharding_of(where: xla.Placement) -> Sharding:
-    """The sharding of arrays that lie at a placement."""
+    """The sharding of arrays with a placement."""
     try:
         return where.sharding
-    except AttributeError:  # it is stage 3's, of the default device
+    except AttributeError:  # stage 3's placement, on the default device
         sharding = where.sharding = SingleDeviceSharding(where.device)
         return sharding
 
@@ -233,10 +233,10 @@ class SingleDeviceSharding(Sharding):
 def make_single_device_sharding(
     device: Device, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """The sharding of arrays that lie on one device.
+    """The sharding of arrays on one device.
 
     Raises:
-        TypeError: `device` is something else.
+        TypeError: `device` is not a device.
 
     >>> minijax.sharding.make_single_device_sharding(minijax.devices()[0]).num_devices
     1
@@ -250,14 +250,14 @@ def _single_device_of_id(number: int, platform: str | None = None) -> SingleDevi
 
 
 class NamedSharding(Sharding):
-    """An array sharded over the axes of a mesh.
+    """A sharding over the axes of a mesh.
 
     Arguments:
         mesh: the mesh.
-        spec: the axes of the mesh that divide each axis of the array.
+        spec: the mesh axes that each array axis is sharded over.
 
     Raises:
-        ValueError: `spec` names an axis that the mesh has not.
+        ValueError: `spec` names an axis that the mesh lacks.
         TypeError: an argument is of another type.
 
     >>> P = minijax.sharding.PartitionSpec
@@ -283,13 +283,13 @@ class NamedSharding(Sharding):
         for name in names:
             if name not in mesh.axis_names:
                 raise ValueError(
-                    f"NamedSharding: {spec} names the axis {name!r}, which {mesh} has not; its "
+                    f"NamedSharding: {spec} names the axis {name!r}, which {mesh} lacks; its "
                     f"axes are {mesh.axis_names}"
                 )
             if names.count(name) > 1:
                 raise ValueError(
                     f"NamedSharding: {spec} names the mesh axis {name!r} twice; a mesh axis "
-                    "divides at most one axis of an array"
+                    "shards at most one axis of an array"
                 )
         self.mesh = mesh
         self.spec = spec
@@ -316,12 +316,12 @@ class NamedSharding(Sharding):
         return self.mesh.size
 
     def axes(self, ndim: int) -> list[tuple[Hashable, ...]]:
-        """The mesh axes that divide each axis of an array."""
+        """The mesh axes that each axis of an array is sharded over."""
         names = self.spec.names()
         if len(names) > ndim:
             raise ValueError(
-                f"{self.spec} says how {len(names)} axes are divided, and the array has {ndim}. "
-                "Give an entry for each axis at most."
+                f"{self.spec} has entries for {len(names)} axes, and the array has {ndim}. "
+                "Give at most one entry for each axis."
             )
         return [*names, *[()] * (ndim - len(names))]
 
@@ -400,7 +400,7 @@ def _ravel(at: Sequence[int], sizes: Sequence[int]) -> int:
     return number
 
 
-# Layouts of arrays in memory. All that are here are row-major.
+# Layouts of arrays in memory. Only row-major ones are supported.
 
 
 @dataclass(frozen=True)
@@ -408,8 +408,8 @@ class Layout:
     """The order of an array's axes in memory.
 
     Attributes:
-        major_to_minor: the axes, from the largest strides to the smallest.
-        tiling: the sizes of tiles, if elements lie in tiles.
+        major_to_minor: the axes, from the largest stride to the smallest.
+        tiling: the sizes of tiles, if there are tiles.
         sub_byte_element_size_in_bits: the size of elements that share bytes, else 0.
     """
 
@@ -420,7 +420,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Format:
-    """A layout and a sharding: where the elements of an array are.
+    """A layout and a sharding.
 
     Attributes:
         layout: a `Layout`; None leaves it to XLA.
@@ -431,7 +431,7 @@ class Format:
     sharding: Any = None
 
     def sharding_by(self, caller: str, role: str) -> Any:
-        """The sharding, if the layout is one that arrays have.
+        """The sharding, if the layout is supported.
 
         Raises:
             ValueError: the layout is not row-major.
@@ -460,17 +460,17 @@ def _is_entry(x: Any) -> bool:
 
 
 def shardings_for(caller: str, role: str, given: Any, tree: Any) -> list[Sharding | None]:
-    """A sharding, or None, for each leaf of a pytree, of which `given` is for a prefix.
+    """A sharding, or None, for each leaf of a pytree, from a prefix `given`.
 
     Raises:
-        TypeError: something else is given than devices, shardings, specs and None.
+        TypeError: a leaf of `given` is not a device, a sharding, a spec or None.
         ValueError: `given` is not a prefix of the pytree, or a spec is given without a mesh.
     """
     return [as_sharding(caller, role, entry) for entry in entries_for(caller, role, given, tree)]
 
 
 def entries_for(caller: str, role: str, given: Any, tree: Any) -> list[Any]:
-    """The entry of `given`, for a prefix of a pytree, that each leaf has.
+    """The entry for each leaf of a pytree, from a prefix `given`.
 
     Raises:
         ValueError: `given` is not a prefix of the pytree.
@@ -486,7 +486,7 @@ def entries_for(caller: str, role: str, given: Any, tree: Any) -> list[Any]:
 def require_shardings(caller: str, role: str, given: Any) -> None:
     """Raise a TypeError if a leaf of `given` is not a device, a sharding, a spec or None."""
     for entry in tree_leaves(given, is_leaf=_is_entry):
-        if not isinstance(entry, PartitionSpec):  # which may have to wait for its mesh
+        if not isinstance(entry, PartitionSpec):  # its mesh may be set later
             as_sharding(caller, role, entry)
 
 
@@ -513,33 +513,30 @@ def as_sharding(caller: str, role: str, entry: Any) -> Sharding | None:
 
 
 def chosen_sharding(caller: str, device: Any, out_sharding: Any) -> Sharding | None:
-    """The sharding that `device` or `out_sharding` says, or None.
+    """The sharding given as `device` or `out_sharding`, or None.
 
     Raises:
         TypeError: one is of another type.
-        ValueError: both are given; or `out_sharding` divides an array by axes of a mesh that are
-            not of type `Explicit`.
+        ValueError: both are given; or `out_sharding` uses mesh axes that are not of type
+            `Explicit`.
     """
     if out_sharding is None:
         return None if device is None else as_sharding(caller, "device", device)
     if device is not None:
-        raise ValueError(
-            f"{caller}: device and out_sharding are both given; one of them says where the result "
-            "lies"
-        )
+        raise ValueError(f"{caller}: pass either device or out_sharding, not both")
     return explicit_sharding(caller, out_sharding)
 
 
 def explicit_sharding(
     caller: str, out_sharding: Any, role: str = "out_sharding"
 ) -> NamedSharding | None:
-    """The sharding that is given as `out_sharding`, or as the argument `role`.
+    """The sharding given as `out_sharding`, or as the argument `role`.
 
-    That of a type without divisions, whose mesh has no axes, says no more than None.
+    A sharding on a mesh without axes, as an unsharded type has, counts as None.
 
     Raises:
         TypeError: it is not a `NamedSharding` or a `PartitionSpec`.
-        ValueError: it divides an array by axes of a mesh that are not of type `Explicit`.
+        ValueError: it uses mesh axes that are not of type `Explicit`.
     """
     if out_sharding is None or (
         isinstance(out_sharding, NamedSharding) and out_sharding.mesh.empty
@@ -556,7 +553,7 @@ def explicit_sharding(
     for name in [name for names in sharding.spec.names() for name in names]:
         if types[name] is not AxisType.Explicit:
             raise ValueError(
-                f"{caller}: {role} divides the result by the mesh axis {name!r}, which is of "
+                f"{caller}: {role} shards the result over the mesh axis {name!r}, which is of "
                 f"type {types[name]}: the compiler decides about such axes. Use "
                 "lax.with_sharding_constraint, or a mesh with axes of type Explicit."
             )

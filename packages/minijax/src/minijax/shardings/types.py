@@ -38,15 +38,15 @@ from minijax_stage2.source import name_of
 from minijax_stage2.tangent import zeros
 from minijax_stage3 import Jaxpr, abstract_eval_rules
 
-# Types that say how arrays are divided among the devices of a mesh.
+# Types with shardings.
 #
-# Along the axes of a mesh that are of type `Explicit`, the division of an array belongs to its
-# type, as its shape does. So it is known as a program is traced: each primitive says by a rule
-# how its results are divided, and where operands do not agree that is an error at the user's
-# line. An array whose type says nothing is divided as the compiler likes.
+# On mesh axes of type `Explicit`, the sharding of an array is part of its type, like its shape. So
+# it is known while a program is traced: each primitive has a rule for the shardings of its results,
+# and operands that conflict are an error at the user's line. The compiler chooses the sharding of
+# an array whose type has none.
 
 
-# The axes of a mesh that divide one axis of an array, and those for each of its axes.
+# The mesh axes that one array axis is sharded over, and a tuple of these for each array axis.
 Axes = tuple[Hashable, ...]
 Division = tuple[Axes, ...]
 
@@ -55,14 +55,14 @@ to_auto_p = Primitive("to_auto")
 
 
 class ShardedArray(stage2.ShapedArray):
-    """The type of arrays that are sharded in a given way along axes of type `Explicit`.
+    """The type of arrays with a given sharding over axes of type `Explicit`.
 
     There is only one object per type.
 
     Attributes:
-        plain: the type without the division.
+        plain: the type without the sharding.
         mesh: the mesh.
-        division: for each axis of the array the axes of the mesh that divide it.
+        division: for each array axis, the mesh axes that it is sharded over.
 
     >>> from minijax.sharding import AbstractMesh, AxisType
     >>> mesh = AbstractMesh((4, 2), ("x", "y"), (AxisType.Explicit,) * 2)
@@ -113,7 +113,7 @@ class ShardedArray(stage2.ShapedArray):
         return ShardedArray(self.plain.with_axis(axis, size), self.mesh, division)
 
     def accepts(self, other: stage2.ShapedArray) -> bool:
-        """Return True if `other` is the same type, or one that does not say how it is sharded."""
+        """Return True if `other` is the same type, or the type without a sharding."""
         if not self.plain.accepts(unsharded(other)):
             return False
         return not isinstance(other, ShardedArray) or (
@@ -121,7 +121,7 @@ class ShardedArray(stage2.ShapedArray):
         )
 
     def convert(self, x: Any) -> Any:
-        """`x`, a value of a type that this one accepts, sharded as this type says."""
+        """`x`, a value of a type that this one accepts, with this type's sharding."""
         if isinstance(typeof(x), ShardedArray):
             return x
         return bind1(reshard_p, x, sharding=sharding_of_type(self))
@@ -130,7 +130,7 @@ class ShardedArray(stage2.ShapedArray):
     def abstract_eval(
         primitive: Primitive, in_avals: Sequence[stage2.ShapedArray], params: dict[str, Any]
     ) -> list[stage2.ShapedArray]:
-        """The types of the results of a primitive of which the type of an operand says more."""
+        """The result types of a primitive with a sharded or varying operand."""
         for aval in in_avals:
             if type(aval) not in (stage2.ShapedArray, ShardedArray):
                 return aval.abstract_eval(primitive, in_avals, params)  # type: ignore[attr-defined]
@@ -141,9 +141,9 @@ class ShardedArray(stage2.ShapedArray):
         rule = sharding_rules.get(primitive)
         if rule is None:
             raise ShardingTypeError(
-                f"{primitive} of {listed(in_avals)}: it has no rule for how its result is divided. "
-                "sharding.auto_axes leaves that to the compiler; sharding.reshard(x, P()) gives "
-                "all of an operand to each device; or give `declare` the rule, as `sharding`"
+                f"{primitive} of {listed(in_avals)}: it has no sharding rule. "
+                "Leave the choice to the compiler by sharding.auto_axes; or replicate an operand "
+                "by sharding.reshard(x, P()); or pass the rule to `declare`, as `sharding`"
             )
         divisions = rule(in_avals, found, params)
         require_kept(str(primitive), [*map(division_of, in_avals)], divisions)
@@ -154,7 +154,7 @@ class ShardedArray(stage2.ShapedArray):
 
 
 _interned: "dict[Any, ShardedArray]" = {}
-# What has rules for primitives of such types, and is imported with the first of these.
+# Modules with rules for such types, imported when the first of these is used.
 _RULES = "minijax.primitives.sharding_rules", "minijax.lax.resharding"
 
 
@@ -185,17 +185,17 @@ def _suffix(axes: Axes) -> str:
 
 
 def listed(avals: Iterable[stage2.ShapedArray]) -> str:
-    """Types in words: `f32[2@x] and f32[2]`."""
+    """Types as words: `f32[2@x] and f32[2]`."""
     return " and ".join(map(str, avals))
 
 
 def unsharded(aval: stage2.ShapedArray) -> stage2.ShapedArray:
-    """The type without what it says about the division of the array."""
+    """The type without its sharding."""
     return aval.plain if isinstance(aval, ShardedArray) else aval
 
 
 def sharded_type(aval: stage2.ShapedArray) -> "ShardedArray | None":
-    """The type, or the one that a type of another class says more of; None if it says nothing."""
+    """The sharded type, possibly inside a varying type; None if there is none."""
     while not isinstance(aval, ShardedArray):
         if type(aval) is stage2.ShapedArray:
             return None
@@ -206,23 +206,23 @@ def sharded_type(aval: stage2.ShapedArray) -> "ShardedArray | None":
 def with_division(
     aval: stage2.ShapedArray, mesh: AbstractMesh, division: Division
 ) -> stage2.ShapedArray:
-    """The type with another division, also where a type of another class says more of it."""
+    """The type with another sharding, also inside a varying type."""
     if type(aval) in (stage2.ShapedArray, ShardedArray):
         return ShardedArray(unsharded(aval), mesh, division)
     return aval.with_plain(with_division(aval.plain, mesh, division))  # type: ignore[attr-defined]
 
 
 def division_of(aval: stage2.ShapedArray) -> Division:
-    """For each axis of arrays of a type, the axes of the mesh that its type says to divide it."""
-    said = sharded_type(aval)
-    return said.division if said else ((),) * aval.ndim
+    """For each axis of arrays of a type, the mesh axes that it is sharded over."""
+    sharded = sharded_type(aval)
+    return sharded.division if sharded else ((),) * aval.ndim
 
 
 def sharding_of_type(aval: stage2.ShapedArray) -> NamedSharding:
-    """The sharding that a type says, on a mesh without devices."""
+    """The sharding in a type, on an abstract mesh."""
     entries = [axes[0] if len(axes) == 1 else axes or None for axes in division_of(aval)]
-    said = sharded_type(aval)
-    mesh = said.mesh if said else AbstractMesh((), ())
+    sharded = sharded_type(aval)
+    mesh = sharded.mesh if sharded else AbstractMesh((), ())
     return NamedSharding(mesh, PartitionSpec(*entries))
 
 
@@ -230,14 +230,14 @@ _type: Any = stage2.ShapedArray
 _type.sharding = property(lambda aval: sharding_of_type(aval))  # without a docstring
 
 
-# The meshes on which arrays lie, by the meshes without devices that their types have.
+# The concrete meshes of arrays, by the abstract meshes in their types.
 _meshes_of_types: dict[AbstractMesh, set[Mesh]] = {}
 
 
 def on_known_devices(sharding: Sharding) -> Sharding:
-    """A sharding that says no devices, on those of the mesh in context, if its axes are the same.
+    """An abstract sharding on the devices of the mesh in context, if its axes are the same.
 
-    Otherwise, on the only devices where arrays of such types lie, if there are any.
+    Otherwise on the devices of arrays of such types, if these are unique.
     """
     if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
         return sharding
@@ -249,7 +249,7 @@ def on_known_devices(sharding: Sharding) -> Sharding:
 
 
 def type_at(aval: stage2.ShapedArray, sharding: Sharding | None) -> stage2.ShapedArray:
-    """The type of arrays of a plain type that lie as a sharding says."""
+    """The type of arrays with a plain type and a sharding."""
     if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
         return aval
     if isinstance(sharding.mesh, Mesh):
@@ -262,7 +262,7 @@ def type_at(aval: stage2.ShapedArray, sharding: Sharding | None) -> stage2.Shape
 
 
 def calls_programs(primitive: Primitive, params: dict[str, Any]) -> bool:
-    """Return True if a primitive calls programs on its operands, whose types say all of them."""
+    """Return True if a primitive calls programs on its operands, whose types are complete."""
     if primitive in of_types:
         return True
     if not primitive.higher_order or primitive in combining_elements:
@@ -271,10 +271,10 @@ def calls_programs(primitive: Primitive, params: dict[str, Any]) -> bool:
     return any(isinstance(x, Jaxpr) for each in items for x in each)
 
 
-# Primitives whose programs combine elements of the operands, not the operands themselves.
+# Primitives whose programs combine elements of the operands, not whole operands.
 combining_elements: set[Primitive] = set()
 
-# Primitives whose results have the division that their parameters say.
+# Primitives whose parameters determine the sharding of their results.
 of_types: set[Primitive] = set()
 
 
@@ -282,8 +282,8 @@ def _common_mesh(primitive: Primitive, in_avals: Sequence[stage2.ShapedArray]) -
     meshes = [aval.mesh for aval in in_avals if isinstance(aval, ShardedArray)]
     if any(mesh != meshes[0] for mesh in meshes):
         raise ShardingTypeError(
-            f"{primitive} of {listed(in_avals)}: the operands are divided among different meshes, "
-            f"{' and '.join(map(str, dict.fromkeys(meshes)))}. device_put brings them to one"
+            f"{primitive} of {listed(in_avals)}: the operands are on different meshes, "
+            f"{' and '.join(map(str, dict.fromkeys(meshes)))}. Move them to one by device_put"
         )
     return meshes[0]
 
@@ -295,41 +295,41 @@ def _checked(
     mesh: AbstractMesh,
     division: Division,
 ) -> stage2.ShapedArray:
-    """The type of a result, which its division has to fit."""
+    """The type of a result, after checking its sharding."""
     found = ShardedArray(aval, mesh, division)
     names = [name for axes in division for name in axes]
     what = f"{primitive} of {listed(in_avals)}: the result would be {found}"
     if len({*names}) < len(names):
         raise ShardingTypeError(
-            f"{what}, and an axis of the mesh can divide only one axis of an array. "
-            "Bring an operand into another division by sharding.reshard, or say how the result "
-            "is to be divided, by out_sharding where the function has it"
+            f"{what}, and a mesh axis can shard only one axis of an array. "
+            "Change the sharding of an operand by sharding.reshard, or pass out_sharding if the "
+            "function has it"
         )
     for size, axes in zip(aval.shape, division, strict=True):
         parts = math.prod([mesh.shape[name] for name in axes])
         if size % parts:
             raise ShardingTypeError(
                 f"{what}, but {size} is not a multiple of the {parts} devices along {said(axes)}. "
-                "Bring the operand into another division by sharding.reshard"
+                "Change the sharding of the operand by sharding.reshard"
             )
     return found
 
 
 def said(axes: Axes) -> str:
-    """Names of axes in words."""
+    """Names of axes as words."""
     return ", ".join(map(repr, axes))
 
 
-# Changing what the type of an array says about its division.
+# Changing the sharding in an array's type.
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> Any:
-    """`x`, of that name in errors, sharded as a sharding says along axes of type `Explicit`.
+    """`x`, called `name` in errors, resharded over axes of type `Explicit`.
 
-    Errors call the sharding by the name of the argument that gave it, `role`.
+    Errors call the sharding by the name of its argument, `role`.
     """
     typeof_named(name, x)
     sharding = explicit_sharding(name, sharding, role)
@@ -345,9 +345,9 @@ def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> A
 
 
 def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
-    """`x` with a type that does not say how it is sharded along axes of type `Auto` of `mesh`.
+    """`x` with a type without its sharding over axes of type `Auto` of `mesh`.
 
-    Without a mesh, it says nothing at all.
+    Without a mesh, the type has no sharding at all.
     """
     aval = getattr(x, "aval", None)
     if not isinstance(aval, ShardedArray):
@@ -359,44 +359,44 @@ def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
 
 
 def divided_like(x: Any, aval: stage2.ShapedArray) -> Any:
-    """`x`, of the shape of a type, sharded as that says."""
-    said = sharded_type(aval)
-    return x if said is None else bind1(reshard_p, x, sharding=sharding_of_type(said))
+    """`x`, of the shape of a type, with the type's sharding."""
+    sharded = sharded_type(aval)
+    return x if sharded is None else bind1(reshard_p, x, sharding=sharding_of_type(sharded))
 
 
 def cast_cotangent(ct: Any, aval: stage2.ShapedArray) -> Any:
-    """A cotangent, or a tangent, divided as values of a type are."""
+    """A cotangent, or a tangent, with the sharding of a type."""
     division, found = division_of(aval), typeof(ct)
     if division == division_of(found) or found.dtype == float0:
         return ct
-    said = sharded_type(aval) or sharded_type(found)
-    assert said is not None  # or neither would say anything
+    sharded = sharded_type(aval) or sharded_type(found)
+    assert sharded is not None  # the types differ, so one has a sharding
     spec = PartitionSpec(*division)
-    return bind1(reshard_p, ct, sharding=NamedSharding(said.mesh, spec))
+    return bind1(reshard_p, ct, sharding=NamedSharding(sharded.mesh, spec))
 
 
 def divided_as(tangents: Any, primals: Any) -> Any:
-    """Tangents, sharded as the values that they belong to, if types say how these are sharded."""
+    """Tangents with the shardings of their primals, if these have any."""
     leaves, treedef = tree_flatten(tangents)
     values, tree_of_values = tree_flatten(primals)
     if treedef != tree_of_values or not any(
         isinstance(getattr(x, "aval", None), ShardedArray) for x in (*leaves, *values)
     ):
-        return tangents  # nothing is said; what does not fit is an error elsewhere
+        return tangents  # no shardings; a mismatch is an error elsewhere
     pairs = zip(leaves, map(typeof, values), strict=True)
     return tree_unflatten(treedef, [cast_cotangent(t, aval) for t, aval in pairs])
 
 
 def dividing(function: Function) -> Function:
-    """Decorator: the results of a function of arrays are sharded as its `out_sharding` says.
+    """Decorator: apply the argument `out_sharding` to the results of a function of arrays.
 
-    If that is given, the types of the arguments need not agree, and do not say how the result is
-    sharded: the compiler brings together what has to be.
+    If it is given, the shardings of the arguments need not agree, and do not determine the
+    result's: the compiler inserts communication.
     """
 
     caller = name_of(function)
     parameters = inspect.signature(function).parameters
-    position = sys.maxsize  # where it may be given without its name
+    position = sys.maxsize  # of `out_sharding` among positional arguments
     if "out_sharding" in parameters:
         parameter = parameters["out_sharding"]
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
@@ -410,21 +410,21 @@ def dividing(function: Function) -> Function:
         sharding = explicit_sharding(caller, out_sharding)
         if sharding is None:
             return function(*args, **kwargs)
-        said = [sharded_type(x.aval) for x in tree_leaves((args, kwargs)) if hasattr(x, "aval")]
+        sharded = [sharded_type(x.aval) for x in tree_leaves((args, kwargs)) if hasattr(x, "aval")]
         args, kwargs = tree_map(leave_to_compiler, (args, kwargs))
         outs = tree_map(lambda x: resharded(caller, x, sharding), function(*args, **kwargs))
-        before = [aval.division for aval in said if aval is not None]
+        before = [aval.division for aval in sharded if aval is not None]
         require_kept(caller, before, [division_of(typeof(x)) for x in tree_leaves(outs)])
         return outs
 
     return divided  # type: ignore[return-value]
 
 
-# `ShapedArray` as users call it, which may also say how arrays are sharded.
+# `ShapedArray` for users, with a sharding.
 
 
 class _AnyType(type):
-    """A class whose instances are all types, those of the stages and their subclasses."""
+    """A class whose instances are all types, including the stages'."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, stage2.ShapedArray)
@@ -440,8 +440,8 @@ class ShapedArray(metaclass=_AnyType):
     with. There is only one object per type, so types compare by identity.
 
     Raises:
-        TypeError: `shape` is not a tuple, `dtype` not a dtype of numbers, or what only primitives
-            say of a type is given.
+        TypeError: `shape` is not a tuple, `dtype` not a dtype of numbers, or a field is given that
+            only primitives set.
 
     >>> from minijax import core
     >>> aval = core.ShapedArray((2, 3), "float32")
@@ -464,17 +464,17 @@ class ShapedArray(metaclass=_AnyType):
         return type_at(stage2.ShapedArray(shape, dtype, weak_type), sharding)
 
 
-# `ManualAxisType`: how values differ along the axes of a mesh in the body of `shard_map`.
+# `ManualAxisType`: how values vary along mesh axes in the body of `shard_map`.
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManualAxisType:
-    """The differences of a value between devices, part of its type in the body of `shard_map`.
+    """How a value varies over devices, part of its type in the body of `shard_map`.
 
     Attributes:
-        varying: the axes of the mesh along which each device may hold another value.
-        unreduced, reduced: the axes of values that are not reduced yet. No value here has any.
-        unreduced_kind: what combines these.
+        varying: the mesh axes along which each device may hold a different value.
+        unreduced, reduced: the axes of unreduced values, which are unsupported.
+        unreduced_kind: the operation that combines them.
 
     >>> minijax.typeof(jnp.ones(2)).manual_axis_type.varying
     frozenset()

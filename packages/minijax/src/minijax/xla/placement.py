@@ -91,7 +91,7 @@ def new_placement(devices: tuple[Device, ...], tiling: Tiling | None) -> Placeme
     jaxlib = get_backend().jaxlib
     if len(devices) > 1 and not hasattr(jaxlib.ArrayImpl, "_to_np_array_did_copy"):
         raise RuntimeError(
-            "this version of jaxlib cannot read arrays that are divided among devices; jaxlib "
+            "this version of jaxlib cannot read arrays that are sharded over devices; jaxlib "
             "0.11.2 can, on Python 3.12 or newer"
         )
     sharding = hlo_sharding(tiling)
