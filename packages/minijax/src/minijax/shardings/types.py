@@ -469,7 +469,7 @@ class ShapedArray(metaclass=_AnyType):
 
 @dataclass(frozen=True, kw_only=True)
 class ManualAxisType:
-    """How a value varies over devices, part of its type in the body of `shard_map`.
+    """The variation of a value over devices, part of its type in the body of `shard_map`.
 
     Attributes:
         varying: the mesh axes along which each device may hold a different value.

@@ -271,7 +271,7 @@ def has_nvidia_device() -> bool:
 
 
 def nvidia_devices() -> str:
-    """Whether there are devices of NVIDIA, as the beginning of a sentence."""
+    """The finding about devices of NVIDIA, as the beginning of a sentence."""
     if has_nvidia_device():
         return "a GPU of NVIDIA seems to be here"
     return f"no GPU of NVIDIA is here (there is none of {', '.join(_DEVICE_FILES)})"
