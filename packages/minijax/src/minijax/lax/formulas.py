@@ -12,7 +12,7 @@ from minijax.lax.control_flow.conditionals import cond
 from minijax.lax.control_flow.scan import scan
 from minijax.lax.control_flow.while_loop import while_loop
 from minijax.lax.conversion import bitcast_convert_type
-from minijax.lax.elementwise import abs, add, bitwise_and, div, lt, mul, neg, square, sub, where
+from minijax.lax.elementwise import abs, add, mul, square, where
 from minijax.lax.reductions import reduce_or
 from minijax.lax.slicing import stack
 from minijax.lax.transcendental import log
@@ -75,7 +75,7 @@ def with_derivatives(
 
     def tangent(t: Any, out: Any, x: Any) -> Any:
         if rest:
-            return mul(t, slope(x))
+            return t * slope(x)
         return stage2.jvp(formula, (x,), (t,))[1]
 
     if rest:
@@ -90,9 +90,9 @@ def to_64_bits(x: Any) -> Any:
         return x
     single = stage2.astype(x, np.float32)
     bits = bitcast_convert_type(single, np.int32)
-    size = mul(stage2.astype(bitwise_and(bits, 0x7FFFFFFF), np.float64), 2.0**-149)
-    subnormal = where(lt(bits, 0), neg(size), size)
-    is_small = lt(abs(single), np.finfo(np.float32).tiny.item())
+    size = stage2.astype(bits & 0x7FFFFFFF, np.float64) * 2.0**-149
+    subnormal = where(bits < 0, -size, size)
+    is_small = abs(single) < np.finfo(np.float32).tiny.item()
     return where(is_small, subnormal, stage2.astype(single, np.float64))
 
 
@@ -127,7 +127,7 @@ def polynomial(x: ArrayLike, coeffs: Sequence[ArrayLike], *, unroll: int | None 
             out = add(mul(out, point), number)
         return out
     rows = stack([broadcast_to(number, shape) for number in reversed(numbers)])
-    return scan(lambda out, row: (add(mul(out, point), row), None), out, rows)[0]
+    return scan(lambda out, row: (out * point + row, None), out, rows)[0]
 
 
 # Series and continued fractions, computed for each element until convergence.
@@ -160,19 +160,19 @@ def converge(
     """
     n = np.zeros((), np.finfo(typeof(start[0]).dtype).dtype)[()]
 
-    def goes_on(carry: Any) -> Any:
+    def cond_fun(carry: Any) -> Any:
         n, is_active, _ = carry
         axes = range(typeof(is_active).ndim)
-        return bitwise_and(lt(n, limit), reduce_or(is_active, tuple(axes)))
+        return (n < limit) & reduce_or(is_active, tuple(axes))
 
     def body(carry: Any) -> Any:
         n, is_active, state = carry
         new = step(n, *state)
-        unfinished = bitwise_and(is_active, is_unconverged(state, new))
+        unfinished = is_active & is_unconverged(state, new)
         kept = [where(is_active, x, y) for x, y in zip(new, state, strict=True)]
-        return add(n, 1.0), unfinished, kept
+        return n + 1.0, unfinished, kept
 
-    _, _, state = while_loop(goes_on, body, (n, is_active, list(start)))
+    _, _, state = while_loop(cond_fun, body, (n, is_active, list(start)))
     return list(state)
 
 
@@ -197,19 +197,19 @@ def horner(coefficients: Sequence[float], x: Any) -> Any:
     """The polynomial with these coefficients, highest degree first, by Horner's rule."""
     out: Any = coefficients[0]
     for c in coefficients[1:]:
-        out = add(mul(out, x), c)
+        out = out * x + c
     return out
 
 
-# The difference of a number and the logarithm of 1 more, the exponent of many a density.
+# `x - log(1 + x)`, the exponent of many densities.
 
 
-_TERMS = 18
+_ARTANH_TERMS = 18
 
 
 def artanh_series(r: Any) -> Any:
     """`(artanh(r) - r) / r**3`, for `r` up to a third."""
-    return horner([1 / (2 * k + 3) for k in reversed(range(_TERMS))], square(r))
+    return horner([1 / (2 * k + 3) for k in reversed(range(_ARTANH_TERMS))], square(r))
 
 
 def minus_log1p(x: Any, one_more: Any) -> Any:
@@ -217,8 +217,8 @@ def minus_log1p(x: Any, one_more: Any) -> Any:
 
     Near 0 nothing cancels: the logarithm is `2 * artanh(x / (2 + x))`.
     """
-    is_near = lt(abs(x), 0.5)
+    is_near = abs(x) < 0.5
     near = where(is_near, x, 0.0)
-    r = div(near, add(near, 2.0))
-    by_series = sub(mul(near, r), mul(2.0, mul(mul(r, square(r)), artanh_series(r))))
-    return where(is_near, by_series, sub(x, log(one_more)))
+    r = near / (near + 2.0)
+    by_series = near * r - 2.0 * (r * square(r) * artanh_series(r))
+    return where(is_near, by_series, x - log(one_more))

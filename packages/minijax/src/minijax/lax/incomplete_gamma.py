@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,34 +12,8 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise import (
-    abs,
-    add,
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    clamp,
-    div,
-    eq,
-    ge,
-    gt,
-    le,
-    lt,
-    mul,
-    ne,
-    neg,
-    square,
-    sub,
-    where,
-)
-from minijax.lax.formulas import (
-    artanh_series,
-    converge,
-    horner,
-    in_32_bits_at_least,
-    in_64_bits,
-    where_any,
-)
+from minijax.lax import formulas
+from minijax.lax.elementwise import abs, clamp, square, where
 from minijax.lax.special import digamma, erfc, lgamma
 from minijax.lax.transcendental import exp, expm1, log, sqrt
 from minijax.primitives.declare import Binary, binary, no_derivative
@@ -59,13 +34,13 @@ from minijax_stage2 import typeof
 
 LARGE = 2.0**14  # from here on the terms below give float64 all its digits
 _DEGREES = (20, 13, 8, 4)  # of c(0), c(1), ...
-_FARTHEST = 0.5  # beyond this `mu` nothing is left of either function
-# Of the gamma function by Stirling's formula, in powers of 1 / a (DLMF 5.11.3), as fractions.
+_LARGEST_MU = 0.5  # beyond it both functions underflow
+# Stirling's series of the gamma function, in powers of 1 / a (DLMF 5.11.3), as fractions.
 _STIRLING = ((1, 1), (1, 12), (1, 288), (-139, 51840))
 
 
 @functools.cache
-def _coefficients() -> list[list[float]]:
+def _temme_coefficients() -> list[list[float]]:
     """The coefficients of each c(k), from the highest power of eta to the constant.
 
     Those of c(0) come from the series of `mu` in eta, whose coefficients are `alpha`.
@@ -87,17 +62,17 @@ def _coefficients() -> list[list[float]]:
     ]
 
 
-def _derivative(coefficients: list[float]) -> list[float]:
+def _derivative_of(coefficients: list[float]) -> list[float]:
     degree = len(coefficients) - 1
     return [c * (degree - i) for i, c in enumerate(coefficients[:-1])]
 
 
 @dataclass(frozen=True)
-class _Place:
+class _TemmePoint:
     """The position of `x` relative to `a`.
 
     Arguments:
-        mu: what `x / a` exceeds 1 by.
+        mu: `x / a - 1`.
         eta_by_mu: eta, divided by `mu`.
         log_by_mu: the logarithm of `x / a`, divided by `mu`.
         exponent: `a * eta**2 / 2`.
@@ -110,82 +85,82 @@ class _Place:
 
     @property
     def eta(self) -> Any:
-        return mul(self.mu, self.eta_by_mu)
+        return self.mu * self.eta_by_mu
 
 
-def _place(a: Any, x: Any) -> _Place:
-    """By the series of the inverse hyperbolic tangent of `r = mu / (2 + mu)`: nothing cancels."""
-    mu = clamp(-_FARTHEST, div(sub(x, a), a), _FARTHEST)
-    q = div(1.0, add(mu, 2.0))
-    r = mul(mu, q)
-    series = artanh_series(r)
-    eta_by_mu = sqrt(mul(mul(2.0, q), sub(1.0, mul(mul(2.0, mul(r, q)), series))))
-    log_by_mu = mul(mul(2.0, q), add(1.0, mul(square(r), series)))
-    return _Place(mu, eta_by_mu, log_by_mu, mul(a, mul(0.5, square(mul(mu, eta_by_mu)))))
+def _temme_point(a: Any, x: Any) -> _TemmePoint:
+    """The series of the inverse hyperbolic tangent of `r = mu / (2 + mu)`: nothing cancels."""
+    mu = clamp(-_LARGEST_MU, (x - a) / a, _LARGEST_MU)
+    q = 1.0 / (mu + 2.0)
+    r = mu * q
+    series = formulas.artanh_series(r)
+    eta_by_mu = sqrt(2.0 * q * (1.0 - 2.0 * (r * q) * series))
+    log_by_mu = 2.0 * q * (1.0 + square(r) * series)
+    return _TemmePoint(mu, eta_by_mu, log_by_mu, a * (0.5 * square(mu * eta_by_mu)))
 
 
-def _correction(a: Any, eta: Any) -> Any:
+def _temme_correction(a: Any, eta: Any) -> Any:
     out: Any = 0.0
-    for coefficients in reversed(_coefficients()):
-        out = add(div(out, a), horner(coefficients, eta))
+    for coefficients in reversed(_temme_coefficients()):
+        out = out / a + formulas.horner(coefficients, eta)
     return out
 
 
-def _function(a: Any, x: Any, sign: float) -> Any:
-    place = _place(a, x)
-    eta = place.eta
-    normal = mul(0.5, erfc(mul(mul(eta, sign), sqrt(mul(a, 0.5)))))
-    size = div(exp(neg(place.exponent)), sqrt(mul(a, 2 * math.pi)))
-    return add(normal, mul(mul(size, sign), _correction(a, eta)))
+def _temme(a: Any, x: Any, sign: float) -> Any:
+    point = _temme_point(a, x)
+    eta = point.eta
+    normal = 0.5 * erfc(eta * sign * sqrt(a * 0.5))
+    size = exp(-point.exponent) / sqrt(2 * math.pi * a)
+    return normal + size * sign * _temme_correction(a, eta)
 
 
 def asymptotic_lower(a: Any, x: Any) -> Any:
     """P, the regularized lower function."""
-    return _function(a, x, -1.0)
+    return _temme(a, x, -1.0)
 
 
 def asymptotic_upper(a: Any, x: Any) -> Any:
     """Q, the regularized upper function."""
-    return _function(a, x, 1.0)
+    return _temme(a, x, 1.0)
 
 
 def _over_gamma_by_stirling(a: Any) -> Any:
     """The gamma function, divided by the first term of Stirling's formula."""
-    return horner([above / below for above, below in reversed(_STIRLING)], div(1.0, a))
+    return formulas.horner([above / below for above, below in reversed(_STIRLING)], 1.0 / a)
 
 
 def asymptotic_density(a: Any, x: Any) -> Any:
     """The derivative of P by `x`."""
-    size = mul(exp(neg(_place(a, x).exponent)), sqrt(div(a, 2 * math.pi)))
-    return div(div(size, _over_gamma_by_stirling(a)), where(eq(x, 0.0), 1.0, x))
+    size = exp(-_temme_point(a, x).exponent) * sqrt(a / (2 * math.pi))
+    return size / _over_gamma_by_stirling(a) / where(x == 0.0, 1.0, x)
 
 
-def _relative_slope(a: Any, place: _Place) -> Any:
+def _temme_slope(a: Any, point: _TemmePoint) -> Any:
     """The derivative of P by `a`, divided by `exp(-exponent) / sqrt(2 * pi * a)`."""
-    eta = place.eta
-    correction = _correction(a, eta)
+    eta = point.eta
+    correction = _temme_correction(a, eta)
     by_eta: Any = 0.0
     by_a: Any = 0.0
-    for k, coefficients in reversed([*enumerate(_coefficients())]):
-        by_eta = add(div(by_eta, a), horner(_derivative(coefficients), eta))
-        by_a = add(div(by_a, a), mul(-float(k), horner(coefficients, eta)))
+    for k, coefficients in reversed([*enumerate(_temme_coefficients())]):
+        by_eta = by_eta / a + formulas.horner(_derivative_of(coefficients), eta)
+        by_a = by_a / a - k * formulas.horner(coefficients, eta)
     # `x` is fixed: as `a` grows, eta falls.
-    change = sub(div(by_a, a), div(by_eta, mul(a, place.eta_by_mu)))
-    change = add(change, mul(correction, sub(mul(place.mu, place.log_by_mu), div(0.5, a))))
-    return neg(add(div(place.log_by_mu, place.eta_by_mu), change))
+    change = by_a / a - by_eta / (a * point.eta_by_mu)
+    change = change + correction * (point.mu * point.log_by_mu - 0.5 / a)
+    return -(point.log_by_mu / point.eta_by_mu + change)
 
 
 def asymptotic_slope(a: Any, x: Any) -> Any:
     """The derivative of P by `a`."""
-    place = _place(a, x)
-    size = div(exp(neg(place.exponent)), sqrt(mul(a, 2 * math.pi)))
-    return mul(size, _relative_slope(a, place))
+    point = _temme_point(a, x)
+    size = exp(-point.exponent) / sqrt(2 * math.pi * a)
+    return size * _temme_slope(a, point)
 
 
 def asymptotic_sample_slope(a: Any, x: Any) -> Any:
-    """The derivative of `x` by `a` where P stays what it is: the slope divided by the density."""
-    relative = mul(_relative_slope(a, _place(a, x)), _over_gamma_by_stirling(a))
-    return neg(mul(div(x, a), relative))
+    """The derivative of `x` by `a` at constant P: the slope divided by the density."""
+    relative = _temme_slope(a, _temme_point(a, x)) * _over_gamma_by_stirling(a)
+    return -(x / a * relative)
 
 
 # The incomplete gamma functions, and their derivatives in both arguments.
@@ -204,52 +179,49 @@ def _epsilon(x: Any) -> float:
     return float(np.finfo(typeof(x).dtype).eps)
 
 
-def _any(*conditions: Any) -> Any:
-    out = conditions[0]
-    for condition in conditions[1:]:
-        out = bitwise_or(out, condition)
-    return out
+def _any_of(*conditions: Any) -> Any:
+    return functools.reduce(operator.or_, conditions)
 
 
-def _series(a: Any, x: Any, is_active: Any) -> Any:
+def _igamma_series(a: Any, x: Any, is_active: Any) -> Any:
     """The sum of `x**n / ((a + 1) ... (a + n))` over n = 0, 1, 2, ... ."""
 
     def step(n: Any, term: Any, total: Any) -> list[Any]:
-        term = mul(term, div(x, add(add(a, n), 1.0)))
-        return [term, add(total, term)]
+        term = term * (x / (a + n + 1.0))
+        return [term, total + term]
 
     def is_unconverged(old: Any, new: Any) -> Any:
-        return gt(new[0], mul(new[1], _epsilon(x)))
+        return new[0] > new[1] * _epsilon(x)
 
     one = stage2.functions.full_like(x, 1.0)
-    _, total = converge(step, [one, one], is_active, is_unconverged, MOST_STEPS)
+    _, total = formulas.converge(step, [one, one], is_active, is_unconverged, MOST_STEPS)
     return total
 
 
-def _series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
+def _igamma_series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
     """The same sum, and its derivative by `a`."""
 
     def step(n: Any, term: Any, total: Any, term_dot: Any, total_dot: Any) -> list[Any]:
-        below = add(add(a, n), 1.0)
-        ratio = div(x, below)
-        term_dot = sub(mul(term_dot, ratio), div(mul(term, ratio), below))
-        term = mul(term, ratio)
-        return [term, add(total, term), term_dot, add(total_dot, term_dot)]
+        below = a + n + 1.0
+        ratio = x / below
+        term_dot = term_dot * ratio - term * ratio / below
+        term = term * ratio
+        return [term, total + term, term_dot, total_dot + term_dot]
 
     def is_unconverged(old: Any, new: Any) -> Any:
-        return gt(abs(new[2]), mul(abs(new[3]), _epsilon(x)))
+        return abs(new[2]) > abs(new[3]) * _epsilon(x)
 
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
     start = [one, one, zero, zero]
-    _, total, _, total_dot = converge(step, start, is_active, is_unconverged, MOST_STEPS)
+    _, total, _, total_dot = formulas.converge(step, start, is_active, is_unconverged, MOST_STEPS)
     return total, total_dot
 
 
-def _first_steps(a: Any, x: Any) -> Any:
-    return sub(add(x, 1.0), a)
+def _first_denominator(a: Any, x: Any) -> Any:
+    return x + 1.0 - a
 
 
-def fraction(a: Any, x: Any, is_active: Any, first: int = 0) -> Any:
+def igammac_fraction(a: Any, x: Any, is_active: Any, first: int = 0) -> Any:
     """`1 / (b(0) + a(1) / (b(1) + a(2) / (b(2) + ...)))` by Steed's method (DLMF 3.10(iii)).
 
     Here `a(n)` is `n * (a - n)`, and `b(n)` is `x + 1 - a + 2 * n`: it is `exp(x) * x**-a` times
@@ -258,96 +230,100 @@ def fraction(a: Any, x: Any, is_active: Any, first: int = 0) -> Any:
     """
 
     def denominator(n: Any) -> Any:
-        return add(_first_steps(a, x), mul(n, 2.0))
+        return _first_denominator(a, x) + n * 2.0
 
     def step(n: Any, inverse: Any, change: Any, value: Any) -> list[Any]:
-        n = add(n, float(first + 1))
-        inverse = div(1.0, add(denominator(n), mul(mul(n, sub(a, n)), inverse)))
-        change = mul(change, sub(mul(denominator(n), inverse), 1.0))
-        return [inverse, change, add(value, change)]
+        n = n + (first + 1)
+        inverse = 1.0 / (denominator(n) + n * (a - n) * inverse)
+        change = change * (denominator(n) * inverse - 1.0)
+        return [inverse, change, value + change]
 
     def is_unconverged(old: Any, new: Any) -> Any:
-        return gt(abs(new[1]), mul(abs(new[2]), _epsilon(x) / 2))
+        return abs(new[1]) > abs(new[2]) * (_epsilon(x) / 2)
 
-    start = div(1.0, denominator(float(first)))
-    return converge(step, [start, start, start], is_active, is_unconverged, MOST_STEPS)[2]
-
-
-def _start(a: Any, x: Any) -> list[Any]:
-    first = _first_steps(a, x)
-    return [first, stage2.functions.full_like(x, 0.0), div(1.0, first)]
+    start = 1.0 / denominator(first)
+    return formulas.converge(step, [start, start, start], is_active, is_unconverged, MOST_STEPS)[2]
 
 
-def _fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
+def _igammac_start(a: Any, x: Any) -> list[Any]:
+    first = _first_denominator(a, x)
+    return [first, stage2.functions.full_like(x, 0.0), 1.0 / first]
+
+
+def _igammac_fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
     """The same fraction, and its derivative by `a`."""
 
     def step(
         n: Any, above: Any, below: Any, value: Any, above_dot: Any, below_dot: Any, value_dot: Any
     ) -> list[Any]:
-        n = add(n, 1.0)
-        numerator = mul(n, sub(a, n))
-        denominator = add(_first_steps(a, x), mul(n, 2.0))
+        n = n + 1.0
+        numerator = n * (a - n)
+        denominator = _first_denominator(a, x) + n * 2.0
         # The derivative of the numerator is n, that of the denominator -1.
-        ratio = div(numerator, above)
-        above_dot = sub(div(sub(n, mul(ratio, above_dot)), above), 1.0)
-        inverse_dot = sub(add(mul(n, below), mul(numerator, below_dot)), 1.0)
-        above = add(denominator, ratio)
-        below = div(1.0, add(denominator, mul(numerator, below)))
-        below_dot = neg(mul(mul(below, below), inverse_dot))
-        product = mul(above, below)
-        product_dot = add(mul(above_dot, below), mul(above, below_dot))
-        value = div(value, product)
-        value_dot = div(sub(value_dot, mul(value, product_dot)), product)
+        ratio = numerator / above
+        above_dot = (n - ratio * above_dot) / above - 1.0
+        inverse_dot = n * below + numerator * below_dot - 1.0
+        above = denominator + ratio
+        below = 1.0 / (denominator + numerator * below)
+        below_dot = -(below * below * inverse_dot)
+        product = above * below
+        product_dot = above_dot * below + above * below_dot
+        value = value / product
+        value_dot = (value_dot - value * product_dot) / product
         return [above, below, value, above_dot, below_dot, value_dot]
 
     def is_unconverged(old: Any, new: Any) -> Any:
-        return gt(abs(sub(new[5], old[5])), _epsilon(x))
+        return abs(new[5] - old[5]) > _epsilon(x)
 
-    start = _start(a, x)
+    start = _igammac_start(a, x)
     zero = start[1]
-    slopes = [stage2.functions.full_like(x, -1.0), zero, mul(start[2], start[2])]
-    out = converge(step, [*start, *slopes], is_active, is_unconverged, MOST_STEPS)
+    slopes = [stage2.functions.full_like(x, -1.0), zero, start[2] * start[2]]
+    out = formulas.converge(step, [*start, *slopes], is_active, is_unconverged, MOST_STEPS)
     return out[2], out[5]
 
 
 def _log_weight(a: Any, x: Any) -> Any:
-    return sub(sub(mul(a, log(x)), x), lgamma(a))
+    return a * log(x) - x - lgamma(a)
 
 
 def _underflows(log_weight: Any) -> Any:
-    return lt(log_weight, -math.log(float(np.finfo(typeof(log_weight).dtype).max)))
+    return log_weight < -math.log(float(np.finfo(typeof(log_weight).dtype).max))
 
 
 def _is_outside(a: Any, x: Any) -> Any:
-    both_zero = bitwise_and(eq(a, 0.0), eq(x, 0.0))
-    both_infinite = bitwise_and(eq(a, math.inf), eq(x, math.inf))
-    return _any(lt(x, 0.0), lt(a, 0.0), both_zero, both_infinite, ne(a, a), ne(x, x))
+    both_zero = (a == 0.0) & (x == 0.0)
+    both_infinite = (a == math.inf) & (x == math.inf)
+    return _any_of(x < 0.0, a < 0.0, both_zero, both_infinite, a != a, x != x)
 
 
 def _is_large(a: Any) -> Any:
-    return ge(a, LARGE)
+    return a >= LARGE
 
 
 def _igamma(a: Any, x: Any) -> Any:
-    is_above = bitwise_and(ge(x, 1.0), gt(x, a))
-    log_weight, is_infinite = _log_weight(a, x), eq(x, math.inf)
+    is_above = (x >= 1.0) & (x > a)
+    log_weight = _log_weight(a, x)
     is_outside = _is_outside(a, x)
-    is_zero = bitwise_or(eq(x, 0.0), eq(a, math.inf))
-    is_special = _any(is_zero, is_outside, _underflows(log_weight), is_infinite, _is_large(a))
-    is_active, weight = bitwise_not(is_special), exp(log_weight)
-    lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, bitwise_not(is_above))))
-    upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
-    out = where_any(_is_large(a), asymptotic_lower, where(is_above, sub(1.0, upper), lower), a, x)
+    is_infinite = x == math.inf
+    is_zero = (x == 0.0) | (a == math.inf)
+    is_special = _any_of(is_zero, is_outside, _underflows(log_weight), is_infinite, _is_large(a))
+    is_active = ~is_special
+    weight = exp(log_weight)
+    lower = weight / a * _igamma_series(a, x, is_active & ~is_above)
+    upper = weight * igammac_fraction(a, x, is_active & is_above)
+    out = formulas.where_any(
+        _is_large(a), asymptotic_lower, where(is_above, 1.0 - upper, lower), a, x
+    )
     out = where(is_infinite, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
 
-_SMALL = 2.0**-12
-# Of the logarithm of `gamma(1 + a)`, from `a` on: Euler's constant, and zeta(k) / k.
+_SMALL_SHAPE = 2.0**-12
+# The Taylor series of `log(gamma(1 + a))` from `a` on (DLMF 5.7.3): Euler's constant, zeta(k) / k.
 _LOG_GAMMA_AT_ONE = (
     -0.5772156649015329, 0.8224670334241132, -0.40068563438653143, 0.27058080842778454,
 )  # fmt: skip
-_TERMS_OF_SMALL = 18
+_SMALL_SHAPE_TERMS = 18
 
 
 def _upper_of_small(a: Any, x: Any) -> Any:
@@ -355,32 +331,33 @@ def _upper_of_small(a: Any, x: Any) -> Any:
 
     P is `x**a / gamma(1 + a)` times `1 + a * (sum of (-x)**n / ((a + n) * n!) over n = 1, 2, ...)`.
     """
-    log_power = mul(a, add(log(x), neg(horner(_LOG_GAMMA_AT_ONE[::-1], a))))
+    log_power = a * (log(x) - formulas.horner(_LOG_GAMMA_AT_ONE[::-1], a))
     total: Any = 0.0
-    for n in range(_TERMS_OF_SMALL, 0, -1):
-        total = mul(add(total, div(1.0, add(a, float(n)))), mul(x, -1.0 / n))
-    return neg(add(expm1(log_power), mul(exp(log_power), mul(a, total))))
+    for n in range(_SMALL_SHAPE_TERMS, 0, -1):
+        total = (total + 1.0 / (a + n)) * (x * (-1.0 / n))
+    return -(expm1(log_power) + exp(log_power) * (a * total))
 
 
 def _igammac(a: Any, x: Any) -> Any:
-    is_above = bitwise_and(ge(x, 1.0), ge(x, a))
+    is_above = (x >= 1.0) & (x >= a)
     log_weight = _log_weight(a, x)
-    is_outside, is_zero = _is_outside(a, x), bitwise_or(eq(x, math.inf), eq(a, 0.0))
-    is_one = eq(a, math.inf)
-    is_special = _any(is_outside, _underflows(log_weight), is_zero, is_one, _is_large(a))
-    is_active = bitwise_not(is_special)
+    is_outside = _is_outside(a, x)
+    is_zero = (x == math.inf) | (a == 0.0)
+    is_one = a == math.inf
+    is_special = _any_of(is_outside, _underflows(log_weight), is_zero, is_one, _is_large(a))
+    is_active = ~is_special
     weight = exp(log_weight)
-    is_small = bitwise_and(lt(a, _SMALL), lt(x, 1.0))  # and P is 1 but for a little
-    by_series = bitwise_not(bitwise_or(is_above, is_small))
-    lower = mul(div(weight, a), _series(a, x, bitwise_and(is_active, by_series)))
-    upper = mul(weight, fraction(a, x, bitwise_and(is_active, is_above)))
-    rest = where(is_small, _upper_of_small(a, x), sub(1.0, lower))
-    out = where_any(_is_large(a), asymptotic_upper, where(is_above, upper, rest), a, x)
+    is_small = (a < _SMALL_SHAPE) & (x < 1.0)  # P is nearly 1
+    by_series = ~(is_above | is_small)
+    lower = weight / a * _igamma_series(a, x, is_active & by_series)
+    upper = weight * igammac_fraction(a, x, is_active & is_above)
+    rest = where(is_small, _upper_of_small(a, x), 1.0 - lower)
+    out = formulas.where_any(_is_large(a), asymptotic_upper, where(is_above, upper, rest), a, x)
     out = where(is_one, 1.0, where(is_zero, 0.0, out))
     return where(is_outside, math.nan, out)
 
 
-def _slope(
+def _combined_slopes(
     of_series: Callable[..., Any],
     of_fraction: Callable[..., Any],
     of_large: Callable[..., Any],
@@ -389,107 +366,107 @@ def _slope(
     """Combine the derivatives of the logarithms of P and Q in `a`."""
 
     def slope(a: Any, x: Any) -> Any:
-        is_above = bitwise_and(gt(x, 1.0), gt(x, a))
+        is_above = (x > 1.0) & (x > a)
         log_weight = _log_weight(a, x)
-        is_outside = _any(lt(x, 0.0), le(a, 0.0), ne(a, a), ne(x, x))
-        is_active = bitwise_not(_any(eq(x, 0.0), is_outside, _is_large(a)))
+        is_outside = _any_of(x < 0.0, a <= 0.0, a != a, x != x)
+        is_active = ~_any_of(x == 0.0, is_outside, _is_large(a))
         if has_weight:
-            is_active = bitwise_and(is_active, bitwise_not(_underflows(log_weight)))
-        below = bitwise_and(is_active, bitwise_not(is_above))
-        total, total_dot = _series_with_slope(a, x, below)
-        value, value_dot = _fraction_with_slope(a, x, bitwise_and(is_active, is_above))
+            is_active = is_active & ~_underflows(log_weight)
+        below = is_active & ~is_above
+        total, total_dot = _igamma_series_with_slope(a, x, below)
+        value, value_dot = _igammac_fraction_with_slope(a, x, is_active & is_above)
         # The weight of the series has the gamma function of `a + 1`.
-        lower = add(mul(total, sub(log(x), digamma(add(a, 1.0)))), total_dot)
-        upper = add(mul(value, sub(log(x), digamma(a))), value_dot)
+        lower = total * (log(x) - digamma(a + 1.0)) + total_dot
+        upper = value * (log(x) - digamma(a)) + value_dot
         weight = exp(log_weight)
         out = where(is_above, of_fraction(weight, a, x, upper), of_series(weight, a, x, lower))
-        out = where_any(_is_large(a), of_large, out, a, x)
-        return where(is_outside, math.nan, where(eq(x, 0.0), 0.0, out))
+        out = formulas.where_any(_is_large(a), of_large, out, a, x)
+        return where(is_outside, math.nan, where(x == 0.0, 0.0, out))
 
     return slope
 
 
-_igamma_slope = _slope(
-    lambda weight, a, x, lower: mul(div(weight, a), lower),
-    lambda weight, a, x, upper: neg(mul(weight, upper)),
+_igamma_slope = _combined_slopes(
+    lambda weight, a, x, lower: weight / a * lower,
+    lambda weight, a, x, upper: -(weight * upper),
     asymptotic_slope,
     has_weight=True,
 )
-# As `a` grows, x has to grow so that P stays what it is; the weight is x times the density.
-_sample_slope = _slope(
-    lambda weight, a, x, lower: neg(mul(div(x, a), lower)),
-    lambda weight, a, x, upper: mul(x, upper),
+# As `a` grows, x has to grow to keep P constant; the weight is x times the density.
+_sample_slope = _combined_slopes(
+    lambda weight, a, x, lower: -(x / a * lower),
+    lambda weight, a, x, upper: x * upper,
     asymptotic_sample_slope,
     has_weight=False,
 )
 
 
-def _density_of(a: Any, x: Any) -> Any:
-    # Where `a` is small, the logarithms of gamma(a) and of 1 / x are large; those below are not.
-    is_small = bitwise_and(lt(a, 1.0), bitwise_and(gt(x, 0.0), lt(x, math.inf)))
-    power = mul(where(is_small, a, sub(a, 1.0)), log(x))
-    out = mul(abs(a), exp(sub(power, add(x, lgamma(add(a, 1.0))))))
-    out = div(out, where(is_small, x, 1.0))
-    out = where_any(_is_large(a), asymptotic_density, out, a, x)
-    return where(bitwise_and(eq(a, math.inf), lt(x, math.inf)), 0.0, out)
+def _gamma_density(a: Any, x: Any) -> Any:
+    # For small `a` the logarithms of gamma(a) and of 1 / x are large; those below are not.
+    is_small = (a < 1.0) & (x > 0.0) & (x < math.inf)
+    power = where(is_small, a, a - 1.0) * log(x)
+    out = abs(a) * exp(power - (x + lgamma(a + 1.0)))
+    out = out / where(is_small, x, 1.0)
+    out = formulas.where_any(_is_large(a), asymptotic_density, out, a, x)
+    return where((a == math.inf) & (x < math.inf), 0.0, out)
 
 
-# In 64 bits, for an error of the logarithm is a relative one of the density.
-_density: Binary = binary(
+# In 64 bits: an absolute error of the logarithm is a relative error of the density.
+_gamma_density_of: Binary = binary(
     "gamma_density",
     "",
-    hlo=in_64_bits(_density_of),
+    hlo=formulas.in_64_bits(_gamma_density),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: mul(t, mul(out, sub(log(x), digamma(a)))),
-        lambda t, out, a, x: mul(t, mul(out, sub(div(sub(a, 1.0), x), 1.0))),
+        lambda t, out, a, x: t * (out * (log(x) - digamma(a))),
+        lambda t, out, a, x: t * (out * ((a - 1.0) / x - 1.0)),
     ),
 )
 
 
 def _slope_of_sample_slope(out: Any, a: Any, x: Any) -> Any:
-    slope_of_log_density = sub(div(sub(a, 1.0), x), 1.0)
-    return sub(sub(digamma(a), log(x)), mul(out, slope_of_log_density))
+    slope_of_log_density = (a - 1.0) / x - 1.0
+    return digamma(a) - log(x) - out * slope_of_log_density
 
 
 _igamma_grad_a_of: Binary = binary(
     "igamma_grad_a",
     "",
-    hlo=in_32_bits_at_least(_igamma_slope),
+    hlo=formulas.in_32_bits_at_least(_igamma_slope),
     kinds="f",
     jvp=(
         no_derivative("igamma_grad_a", "a"),
-        lambda t, out, a, x: mul(t, mul(_density(a, x), sub(log(x), digamma(a)))),
+        lambda t, out, a, x: t * (_gamma_density_of(a, x) * (log(x) - digamma(a))),
     ),
 )
 _random_gamma_grad_of: Binary = binary(
     "random_gamma_grad",
     "",
-    hlo=in_32_bits_at_least(_sample_slope),
+    hlo=formulas.in_32_bits_at_least(_sample_slope),
     kinds="f",
     jvp=(
         no_derivative("random_gamma_grad", "a"),
-        lambda t, out, a, x: mul(t, _slope_of_sample_slope(out, a, x)),
+        lambda t, out, a, x: t * _slope_of_sample_slope(out, a, x),
     ),
 )
 _igamma_of: Binary = binary(
     "igamma",
     "",
-    hlo=in_64_bits(_igamma, below=4),
+    hlo=formulas.in_64_bits(_igamma, below=4),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: mul(t, _igamma_grad_a_of(a, x)),
-        lambda t, out, a, x: mul(t, _density(a, x)),
+        lambda t, out, a, x: t * _igamma_grad_a_of(a, x),
+        lambda t, out, a, x: t * _gamma_density_of(a, x),
     ),
 )
 _igammac_of: Binary = binary(
     "igammac",
     "",
-    hlo=in_64_bits(_igammac, below=4),
+    hlo=formulas.in_64_bits(_igammac, below=4),
     kinds="f",
     jvp=(
-        lambda t, out, a, x: neg(mul(t, _igamma_grad_a_of(a, x))),
-        lambda t, out, a, x: neg(mul(t, _density(a, x))),
+        lambda t, out, a, x: -(t * _igamma_grad_a_of(a, x)),
+        lambda t, out, a, x: -(t * _gamma_density_of(a, x)),
     ),
 )
 

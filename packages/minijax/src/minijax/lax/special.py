@@ -10,27 +10,9 @@ import ml_dtypes
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax.lax import elementwise
 from minijax.lax.conversion import bitcast_convert_type
-from minijax.lax.elementwise import (
-    RoundingMethod,
-    abs,
-    add,
-    bitwise_and,
-    bitwise_or,
-    div,
-    eq,
-    gt,
-    le,
-    lt,
-    mul,
-    neg,
-    round,
-    shift_right_logical,
-    sign,
-    square,
-    sub,
-    where,
-)
+from minijax.lax.elementwise import abs, sign, square, where
 from minijax.lax.formulas import horner, in_32_bits_at_least, to_64_bits
 from minijax.lax.transcendental import exp, log, sqrt
 from minijax.primitives.declare import (
@@ -54,14 +36,14 @@ def exp_of_square(x: Any, sign: float) -> Any:
 
     `x` is split in two, so that the square of the first part is exact (Moshier's Cephes, expx2).
     """
-    x = where(lt(abs(x), 64.0), x, 64.0)  # whose square is as good as infinite
-    first = div(round(mul(x, 128.0)), 128.0)
-    rest = mul(sub(x, first), add(x, first))
-    return mul(exp(mul(sign, square(first))), exp(mul(sign, rest)))
+    x = where(abs(x) < 64.0, x, 64.0)  # the exponential of its square is 0 or infinite
+    first = elementwise.round(x * 128.0) / 128.0
+    rest = (x - first) * (x + first)
+    return exp(sign * square(first)) * exp(sign * rest)
 
 
 def _exp_of_negative_square(x: Any) -> Any:
-    return where(eq(x, x), exp_of_square(x, -1.0), math.nan)
+    return where(x == x, exp_of_square(x, -1.0), math.nan)
 
 
 _bell: Unary = unary(
@@ -69,8 +51,8 @@ _bell: Unary = unary(
     "",
     hlo=in_32_bits_at_least(_exp_of_negative_square),
     kinds="f",
-    # Where nothing is left of the bell curve, nothing is left of this, however large x is.
-    jvp=lambda t, out, x: mul(t, where(eq(out, 0), 0, mul(mul(-2, out), x))),
+    # Where the bell curve underflows, so does its derivative, however large x is.
+    jvp=lambda t, out, x: t * where(out == 0, 0, -2 * out * x),
 )
 
 
@@ -83,7 +65,7 @@ erf = unary(
     """,
     hlo="chlo.erf",
     kinds="f",
-    jvp=lambda t, out, x: mul(mul(t, 2 / math.sqrt(math.pi)), _bell(x)),
+    jvp=lambda t, out, x: t * (2 / math.sqrt(math.pi)) * _bell(x),
 )
 
 
@@ -96,7 +78,7 @@ erfc = unary(
     """,
     hlo="chlo.erfc",
     kinds="f",
-    jvp=lambda t, out, x: mul(mul(t, -2 / math.sqrt(math.pi)), _bell(x)),
+    jvp=lambda t, out, x: t * (-2 / math.sqrt(math.pi)) * _bell(x),
 )
 
 
@@ -109,7 +91,7 @@ erf_inv = unary(
     """,
     hlo="chlo.erf_inv",
     kinds="f",
-    jvp=lambda t, out, x: mul(mul(t, math.sqrt(math.pi) / 2), exp(square(out))),
+    jvp=lambda t, out, x: t * (math.sqrt(math.pi) / 2) * exp(square(out)),
 )
 
 
@@ -147,28 +129,28 @@ _I0E_FAR = (
 
 def _chebyshev(coefficients: Sequence[float], x: Any) -> Any:
     """The sum of `c[k] T[k](x / 2)`, the first one halved, by Clenshaw's recurrence."""
-    if typeof(x).dtype == np.float32:  # to which smaller terms add nothing
+    if typeof(x).dtype == np.float32:  # smaller terms add nothing
         coefficients = [c for c in coefficients if np.abs(c) > 1e-9]
     before_last: Any = 0.0
     last: Any = 0.0
     current: Any = coefficients[0]
     for c in coefficients[1:]:
-        before_last, last, current = last, current, add(sub(mul(x, current), last), c)
-    return mul(0.5, sub(current, before_last))
+        before_last, last, current = last, current, x * current - last + c
+    return 0.5 * (current - before_last)
 
 
 def _i0e(x: Any) -> Any:
     x = abs(x)
-    near = _chebyshev(_I0E_NEAR, sub(mul(0.5, x), 2.0))
-    far = div(_chebyshev(_I0E_FAR, sub(div(32.0, x), 2.0)), sqrt(x))
-    return where(le(x, 8.0), near, far)
+    near = _chebyshev(_I0E_NEAR, 0.5 * x - 2.0)
+    far = _chebyshev(_I0E_FAR, 32.0 / x - 2.0) / sqrt(x)
+    return where(x <= 8.0, near, far)
 
 
 def _i1e_tangent(t: Any, out: Any, x: Any) -> Any:
-    is_away = gt(abs(x), float(ml_dtypes.finfo(typeof(x).dtype).eps))
+    is_away = abs(x) > float(ml_dtypes.finfo(typeof(x).dtype).eps)
     safe = where(is_away, x, 1.0)
-    slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), div(1.0, safe))))
-    return mul(t, where(is_away, slope, 0.5))
+    slope = bessel_i0e(safe) - out * (sign(safe) + 1.0 / safe)
+    return t * where(is_away, slope, 0.5)
 
 
 bessel_i0e = unary(
@@ -180,7 +162,7 @@ bessel_i0e = unary(
     """,
     hlo=in_32_bits_at_least(_i0e),
     kinds="f",
-    jvp=lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))),
+    jvp=lambda t, out, x: t * (bessel_i1e(x) - sign(x) * out),
 )
 
 
@@ -200,7 +182,7 @@ bessel_i1e: Unary = unary(
 # The logarithm of the gamma function, for floats of up to 32 bits.
 #
 # It is evaluated in float64: near its zeros a small difference of large numbers remains. XLA's
-# own formula spends most of its time on logarithms and divisions, of which there are few here.
+# own formula spends most of its time on logarithms and divisions; this one has few.
 
 
 # Lanczos' sum for g = 7 (Godfrey's coefficients), over the product of (z + 1) to (z + 8).
@@ -223,17 +205,18 @@ _LOGARITHM = tuple(2.0 / (2 * k + 1) for k in range(10, -1, -1))
 @jit
 def log_gamma(x: Any) -> Any:
     """`log(abs(gamma(x)))` of a float32 converted to float64."""
-    is_left = lt(x, 0.5)
-    z = sub(where(is_left, sub(1.0, x), x), 1.0)
-    t = add(z, LANCZOS_SHIFT)
-    power = sub(mul(add(z, 0.5), log_of_normal(t)), t)
-    part = sub(x, round(x, RoundingMethod.TO_NEAREST_EVEN))
-    sine = abs(mul(part, horner(_SINE, mul(part, part))))
-    scaled = mul(div(*lanczos_sum(z)), math.sqrt(2 * math.pi))
-    rest = log_of_normal(where(is_left, div(math.pi, mul(sine, scaled)), scaled))
-    out = where(is_left, sub(rest, power), add(rest, power))
-    out = where(bitwise_or(eq(x, 1.0), eq(x, 2.0)), 0.0, out)
-    is_infinite = bitwise_or(bitwise_and(is_left, eq(part, 0.0)), eq(abs(x), math.inf))
+    is_left = x < 0.5
+    z = where(is_left, 1.0 - x, x) - 1.0
+    t = z + LANCZOS_SHIFT
+    power = (z + 0.5) * log_of_normal(t) - t
+    part = x - elementwise.round(x, elementwise.RoundingMethod.TO_NEAREST_EVEN)
+    sine = abs(part * horner(_SINE, part * part))
+    above, below = lanczos_sum(z)
+    scaled = above / below * math.sqrt(2 * math.pi)
+    rest = log_of_normal(where(is_left, math.pi / (sine * scaled), scaled))
+    out = where(is_left, rest - power, rest + power)
+    out = where((x == 1.0) | (x == 2.0), 0.0, out)
+    is_infinite = (is_left & (part == 0.0)) | (abs(x) == math.inf)
     return where(is_infinite, math.inf, out)
 
 
@@ -243,7 +226,7 @@ def lanczos_sum(z: Any) -> tuple[Any, Any]:
 
     Here `t` is `z + LANCZOS_SHIFT`.
     """
-    size = where(lt(z, 1e10), z, 1e10)  # beyond which the sum is its first term
+    size = where(z < 1e10, z, 1e10)  # beyond, the first term is the sum
     return horner(_ABOVE, size), horner(_BELOW, size)
 
 
@@ -252,12 +235,12 @@ def log_of_normal(x: Any) -> Any:
     """The logarithm of a positive normal float64: `x = 2**exponent * rest`, rest near 1."""
     bits = bitcast_convert_type(x, np.int64)
     # The exponent that leaves a rest between the square roots of 1/2 and 2.
-    shifted = add(bits, np.int64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD))
-    exponent = sub(shift_right_logical(shifted, np.int64(52)), np.int64(1023))
-    rest = bitcast_convert_type(sub(bits, mul(exponent, np.int64(1 << 52))), np.float64)
-    s = div(sub(rest, 1.0), add(rest, 1.0))
-    near_one = mul(s, horner(_LOGARITHM, mul(s, s)))
-    return add(mul(stage2.astype(exponent, np.float64), math.log(2)), near_one)
+    shifted = bits + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
+    exponent = elementwise.shift_right_logical(shifted, 52) - 1023
+    rest = bitcast_convert_type(bits - exponent * (1 << 52), np.float64)
+    s = (rest - 1.0) / (rest + 1.0)
+    near_one = s * horner(_LOGARITHM, s * s)
+    return stage2.astype(exponent, np.float64) * math.log(2) + near_one
 
 
 # The logarithm of the gamma function, its derivatives, and the zeta function.
@@ -268,7 +251,7 @@ _lgamma_of_64_bits = unary(
     "",
     hlo="chlo.lgamma",
     kinds="f",
-    jvp=lambda t, out, x: mul(t, digamma(x)),
+    jvp=lambda t, out, x: t * digamma(x),
 )
 
 
@@ -276,7 +259,7 @@ def _lgamma(x: Any) -> Any:
     dtype = typeof(x).dtype
     if dtype.itemsize < 8:
         return stage2.astype(log_gamma(to_64_bits(x)), dtype)
-    is_root = bitwise_or(eq(x, 1.0), eq(x, 2.0))
+    is_root = (x == 1.0) | (x == 2.0)
     return where(is_root, 0.0, _lgamma_of_64_bits(x))
 
 
@@ -289,7 +272,7 @@ lgamma = unary(
     """,
     hlo=lower_by_primitives(_lgamma),
     kinds="f",
-    jvp=lambda t, out, x: mul(t, digamma(x)),
+    jvp=lambda t, out, x: t * digamma(x),
 )
 digamma: Unary = unary(
     "digamma",
@@ -300,7 +283,7 @@ digamma: Unary = unary(
     """,
     hlo="chlo.digamma",
     kinds="f",
-    jvp=lambda t, out, x: mul(t, _polygamma(1, x)),
+    jvp=lambda t, out, x: t * _polygamma(1, x),
 )
 _polygamma: Binary = binary(
     "polygamma",
@@ -309,7 +292,7 @@ _polygamma: Binary = binary(
     kinds="f",
     jvp=(
         no_derivative("polygamma", "m"),
-        lambda t, out, m, x: mul(t, _polygamma(add(m, 1), x)),
+        lambda t, out, m, x: t * _polygamma(m + 1, x),
     ),
 )
 _FIRST_TERMS = 10
@@ -324,26 +307,27 @@ def _series_of_slope(x: Any, q: Any) -> Any:
     """The derivative of `zeta` in `x`: of the first terms, and of the rest by Euler-Maclaurin."""
     total: Any = 0.0
     for k in range(_FIRST_TERMS):
-        log_of_base = log(add(q, float(k)))
-        total = sub(total, mul(log_of_base, exp(neg(mul(x, log_of_base)))))
-    last = add(q, float(_FIRST_TERMS))
+        log_of_base = log(q + k)
+        total = total - log_of_base * exp(-(x * log_of_base))
+    last = q + _FIRST_TERMS
     log_of_last = log(last)
-    power = exp(neg(mul(x, log_of_last)))
-    over = div(1.0, sub(x, 1.0))
-    total = sub(total, mul(mul(mul(power, last), over), add(log_of_last, over)))
-    total = sub(total, mul(mul(power, 0.5), log_of_last))
-    product, slope = mul(div(power, last), x), sub(div(1.0, x), log_of_last)
+    power = exp(-(x * log_of_last))
+    over = 1.0 / (x - 1.0)
+    total = total - power * last * over * (log_of_last + over)
+    total = total - power * 0.5 * log_of_last
+    product = power / last * x
+    slope = 1.0 / x - log_of_last
     for k, coefficient in enumerate(_BERNOULLI, 1):
-        total = add(total, mul(mul(product, coefficient), slope))
+        total = total + product * coefficient * slope
         for j in (2 * k - 1, 2 * k):
-            product = div(mul(product, add(x, float(j))), last)
-            slope = add(slope, div(1.0, add(x, float(j))))
-    return where(gt(q, 0.0), _beyond_the_pole(x, total, -math.inf), math.nan)
+            product = product * (x + j) / last
+            slope = slope + 1.0 / (x + j)
+    return where(q > 0.0, _beyond_the_pole(x, total, -math.inf), math.nan)
 
 
 def _beyond_the_pole(x: Any, value: Any, pole: float = math.nan) -> Any:
-    """`value` where the sum of `zeta` converges, which is above `x = 1`, and `pole` at it."""
-    return where(gt(x, 1.0), value, where(eq(x, 1.0), pole, math.nan))
+    """`value` above `x = 1`, where the sum of `zeta` converges, and `pole` at 1."""
+    return where(x > 1.0, value, where(x == 1.0, pole, math.nan))
 
 
 def _series_in_64_bits(x: Any, q: Any) -> Any:
@@ -358,12 +342,12 @@ def _second_derivative_of_zeta(x: Any, q: Any) -> Any:
 
 def _slope_by_offset(x: Any, q: Any) -> Any:
     """The derivative of `zeta` in `q`."""
-    return _beyond_the_pole(x, neg(mul(x, _zeta(add(x, 1), q))))
+    return _beyond_the_pole(x, -(x * _zeta(x + 1, q)))
 
 
 def _slope_of_slope_by_offset(x: Any, q: Any) -> Any:
-    after = add(x, 1)
-    return _beyond_the_pole(x, neg(add(_zeta(after, q), mul(x, _slope_of_zeta(after, q)))))
+    after = x + 1
+    return _beyond_the_pole(x, -(_zeta(after, q) + x * _slope_of_zeta(after, q)))
 
 
 _slope_of_zeta: Binary = binary(
@@ -372,8 +356,8 @@ _slope_of_zeta: Binary = binary(
     hlo=lower_by_primitives(_series_in_64_bits),
     kinds="f",
     jvp=(
-        lambda t, out, x, q: mul(t, _second_derivative_of_zeta(x, q)),
-        lambda t, out, x, q: mul(t, _slope_of_slope_by_offset(x, q)),
+        lambda t, out, x, q: t * _second_derivative_of_zeta(x, q),
+        lambda t, out, x, q: t * _slope_of_slope_by_offset(x, q),
     ),
 )
 
@@ -384,8 +368,8 @@ _zeta: Binary = binary(
     hlo="chlo.zeta",
     kinds="f",
     jvp=(
-        lambda t, out, x, q: mul(t, _slope_of_zeta(x, q)),
-        lambda t, out, x, q: mul(t, _slope_by_offset(x, q)),
+        lambda t, out, x, q: t * _slope_of_zeta(x, q),
+        lambda t, out, x, q: t * _slope_by_offset(x, q),
     ),
 )
 

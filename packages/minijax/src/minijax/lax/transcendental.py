@@ -11,25 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise import (
-    abs,
-    add,
-    bitwise_and,
-    complex,
-    div,
-    eq,
-    gt,
-    imag,
-    integer_pow,
-    lt,
-    mul,
-    neg,
-    one_minus_square,
-    real,
-    square,
-    sub,
-    where,
-)
+from minijax.lax import elementwise
+from minijax.lax.elementwise import abs, one_minus_square, square, where
 from minijax.primitives.declare import Rule, Unary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import own_lowering_rules
@@ -94,7 +77,7 @@ tan = unary(
     ('0.000', '1.000')
     """,
     hlo="tan",
-    jvp=lambda t, out, x: mul(t, add(1, square(out))),
+    jvp=lambda t, out, x: t * (1 + square(out)),
 )
 tanh = unary(
     "tanh",
@@ -104,7 +87,7 @@ tanh = unary(
     (Array([-1.,  0.,  1.], dtype=float32), '0.762')
     """,
     hlo="tanh",
-    jvp=lambda t, out, x: mul(t, sub(1, square(out))),
+    jvp=lambda t, out, x: t * (1 - square(out)),
 )
 logistic = unary(
     "logistic",
@@ -114,7 +97,7 @@ logistic = unary(
     (Array([0. , 0.5, 1. ], dtype=float32), '0.731')
     """,
     hlo="logistic",
-    jvp=lambda t, out, x: mul(t, mul(out, sub(1, out))),
+    jvp=lambda t, out, x: t * (out * (1 - out)),
 )
 # --8<-- [end:unary]
 expm1 = unary(
@@ -125,8 +108,8 @@ expm1 = unary(
     (Array(1.e-10, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """,
     hlo="exponential_minus_one",
-    # Not out + 1, of which nothing is left where out is nearly -1.
-    jvp=lambda t, out, x: mul(t, exp(x)),
+    # Not `out + 1`, which cancels where `out` is nearly -1.
+    jvp=lambda t, out, x: t * exp(x),
 )
 log2 = unary(
     "log2",
@@ -135,8 +118,8 @@ log2 = unary(
     >>> lax.log2(jnp.array([0.5, 8.0]))
     Array([-1.,  3.], dtype=float32)
     """,
-    hlo=lower_by_primitives(lambda x: mul(log(x), 1 / math.log(2))),
-    jvp=lambda t, out, x: div(t, mul(x, math.log(2))),
+    hlo=lower_by_primitives(lambda x: log(x) * (1 / math.log(2))),
+    jvp=lambda t, out, x: t / (x * math.log(2)),
 )
 log1p = unary(
     "log1p",
@@ -146,7 +129,7 @@ log1p = unary(
     (Array(1.e-10, dtype=float32, weak_type=True), Array(0., dtype=float32))
     """,
     hlo="log_plus_one",
-    jvp=lambda t, out, x: div(t, add(x, 1)),
+    jvp=lambda t, out, x: t / (x + 1),
 )
 sqrt = unary(
     "sqrt",
@@ -156,7 +139,7 @@ sqrt = unary(
     (Array([ 2., nan], dtype=float32), Array(0.+1.j, dtype=complex64, weak_type=True))
     """,
     hlo="sqrt",
-    jvp=lambda t, out, x: div(t, mul(out, 2)),
+    jvp=lambda t, out, x: t / (out * 2),
 )
 rsqrt = unary(
     "rsqrt",
@@ -166,7 +149,7 @@ rsqrt = unary(
     Array([0.5, 2. ], dtype=float32)
     """,
     hlo="rsqrt",
-    jvp=lambda t, out, x: mul(t, div(mul(out, -0.5), x)),
+    jvp=lambda t, out, x: t * (out * -0.5 / x),
 )
 cbrt = unary(
     "cbrt",
@@ -177,7 +160,7 @@ cbrt = unary(
     """,
     hlo="cbrt",
     kinds="f",
-    jvp=lambda t, out, x: mul(t, mul(1 / 3, integer_pow(out, -2))),
+    jvp=lambda t, out, x: t * (1 / 3 * elementwise.integer_pow(out, -2)),
 )
 
 exp2 = unary(
@@ -187,8 +170,8 @@ exp2 = unary(
     >>> jnp.exp2(jnp.array([3.0, -1.0]))
     Array([8. , 0.5], dtype=float32)
     """,
-    hlo=lower_by_primitives(lambda x: exp(mul(x, math.log(2)))),
-    jvp=lambda t, out, x: mul(t, mul(out, math.log(2))),
+    hlo=lower_by_primitives(lambda x: exp(x * math.log(2))),
+    jvp=lambda t, out, x: t * (out * math.log(2)),
 )
 
 
@@ -198,10 +181,10 @@ def _slope_of_asinh(x: Any) -> Any:
     The common scale of numerator and denominator cancels, so it is treated as a constant.
     """
     size = abs(stop_gradient(x))
-    is_large = bitwise_and(gt(size, 1), lt(size, math.inf))
+    is_large = (size > 1) & (size < math.inf)
     scale = where(is_large, size, 1)
-    squares = add(square(div(x, scale)), square(div(1, scale)))
-    return div(rsqrt(squares), scale)
+    squares = square(x / scale) + square(1 / scale)
+    return rsqrt(squares) / scale
 
 
 asin = unary(
@@ -212,7 +195,7 @@ asin = unary(
     ('1.571', nan)
     """,
     hlo="chlo.asin",
-    jvp=lambda t, out, x: mul(t, rsqrt(one_minus_square(x))),
+    jvp=lambda t, out, x: t * rsqrt(one_minus_square(x)),
 )
 acos = unary(
     "acos",
@@ -222,7 +205,7 @@ acos = unary(
     ('3.142', '1.571')
     """,
     hlo="chlo.acos",
-    jvp=lambda t, out, x: neg(mul(t, rsqrt(one_minus_square(x)))),
+    jvp=lambda t, out, x: -(t * rsqrt(one_minus_square(x))),
 )
 atan = unary(
     "atan",
@@ -232,7 +215,7 @@ atan = unary(
     ('0.785', '1.571')
     """,
     hlo="chlo.atan",
-    jvp=lambda t, out, x: div(t, add(1, square(x))),
+    jvp=lambda t, out, x: t / (1 + square(x)),
 )
 atan2 = binary(
     "atan2",
@@ -244,8 +227,8 @@ atan2 = binary(
     hlo="atan2",
     kinds="fc",
     jvp=(
-        lambda t, out, x, y: mul(t, div(y, add(square(x), square(y)))),
-        lambda t, out, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
+        lambda t, out, x, y: t * (y / (square(x) + square(y))),
+        lambda t, out, x, y: t * (-x / (square(x) + square(y))),
     ),
 )
 
@@ -257,7 +240,7 @@ sinh = unary(
     ('0.000', '1.175')
     """,
     hlo="chlo.sinh",
-    jvp=lambda t, out, x: mul(t, cosh(x)),
+    jvp=lambda t, out, x: t * cosh(x),
 )
 cosh: Unary = unary(
     "cosh",
@@ -267,7 +250,7 @@ cosh: Unary = unary(
     ('1.000', '1.543')
     """,
     hlo="chlo.cosh",
-    jvp=lambda t, out, x: mul(t, sinh(x)),
+    jvp=lambda t, out, x: t * sinh(x),
 )
 asinh = unary(
     "asinh",
@@ -277,7 +260,7 @@ asinh = unary(
     '2.000'
     """,
     hlo="chlo.asinh",
-    jvp=lambda t, out, x: mul(t, _slope_of_asinh(x)),
+    jvp=lambda t, out, x: t * _slope_of_asinh(x),
 )
 acosh = unary(
     "acosh",
@@ -287,7 +270,7 @@ acosh = unary(
     ('0.000', '2.000')
     """,
     hlo="chlo.acosh",
-    jvp=lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
+    jvp=lambda t, out, x: t * (rsqrt(x - 1) * rsqrt(x + 1)),
 )
 atanh = unary(
     "atanh",
@@ -297,28 +280,33 @@ atanh = unary(
     ('0.500', inf)
     """,
     hlo="chlo.atanh",
-    jvp=lambda t, out, x: div(t, one_minus_square(x)),
+    jvp=lambda t, out, x: t / one_minus_square(x),
 )
 
 
-def _exact_on_imaginary_axis(rule: Rule, value: Callable[[Any], Any]) -> Rule:
+def _exact_on_imaginary_axis(rule: Rule, value: Callable[[Any, Any], Any]) -> Rule:
     """A lowering rule with another value where the real part is 0: times infinity it is NaN."""
-    corrected = lower_by_primitives(lambda z, out: where(eq(real(z), 0), value(z), out))
+
+    def corrected(z: Any, out: Any) -> Any:
+        x, y = elementwise.real(z), elementwise.imag(z)
+        return where(x == 0, value(x, y), out)
+
+    lower_corrected = lower_by_primitives(corrected)
 
     def lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, **params: Any
     ) -> list[Value]:
         out = rule(b, out_avals, x, **params)
-        return out if x.aval.dtype.kind != "c" else corrected(b, out_avals, x, *out)
+        return out if x.aval.dtype.kind != "c" else lower_corrected(b, out_avals, x, *out)
 
     return lower
 
 
 own_lowering_rules[sin_p] = _exact_on_imaginary_axis(
-    lowering_rules[sin_p], lambda z: complex(real(z), sinh(imag(z)))
+    lowering_rules[sin_p], lambda x, y: elementwise.complex(x, sinh(y))
 )
 own_lowering_rules[cos_p] = _exact_on_imaginary_axis(
-    lowering_rules[cos_p], lambda z: complex(cosh(imag(z)), real(z))
+    lowering_rules[cos_p], lambda x, y: elementwise.complex(cosh(y), x)
 )
 
 

@@ -11,7 +11,7 @@ import minijax_stage2 as stage2
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import converge, horner, in_64_bits
-from minijax.lax.incomplete_gamma import fraction
+from minijax.lax.incomplete_gamma import igammac_fraction
 from minijax.numpy.transcendental import strong_floats
 from minijax.primitives.declare import Unary, binary, no_derivative, unary
 from minijax.runtime.array import Array, ArrayLike
@@ -72,7 +72,7 @@ def _expn(n: Any, x: Any) -> Any:
 
     # Of what is larger the exponential is zero, and the fraction is not computed.
     is_far = lax.bitwise_and(lax.bitwise_and(is_inside, lax.bitwise_not(is_small)), lax.lt(x, 1e3))
-    upper = lax.mul(lax.exp(lax.neg(far)), fraction(lax.sub(1.0, n), far, is_far))
+    upper = lax.mul(lax.exp(lax.neg(far)), igammac_fraction(lax.sub(1.0, n), far, is_far))
     out = where(is_small, lower, upper)
     out = where(lax.eq(n, 0.0), lax.div(lax.exp(lax.neg(x)), x), out)
     at_zero = where(lax.le(n, 1.0), math.inf, lax.div(1.0, where(lax.eq(n, 1.0), 1.0, last)))
