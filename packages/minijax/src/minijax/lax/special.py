@@ -23,7 +23,7 @@ from minijax.primitives.declare import (
     no_derivative,
     unary,
 )
-from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.jit import jit
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof
@@ -336,6 +336,7 @@ def _series_in_64_bits(x: Any, q: Any) -> Any:
 
 def _second_derivative_of_zeta(x: Any, q: Any) -> Any:
     ones = stage2.full_like(x, 1.0)
+    q = to_array(q)  # numpy would add to a constant at trace time, term by term
     slope = stage2.jvp(lambda x: _series_of_slope(x, q), (x,), (ones,))[1]
     return _beyond_the_pole(x, slope, math.inf)
 

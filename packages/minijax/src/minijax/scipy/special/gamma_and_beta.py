@@ -17,7 +17,7 @@ from minijax.lax.shapes import steps_of
 from minijax.lax.special import LANCZOS_SHIFT, lanczos_sum, log_gamma, log_of_normal
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.reductions import sum
-from minijax.numpy.transcendental import real_floats, strong_floats
+from minijax.numpy.transcendental import real_arrays, real_floats, strong_floats
 from minijax.primitives.declare import binary, lower_by_primitives
 from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
@@ -28,8 +28,8 @@ from minijax_stage2.functions import full_like
 
 
 # Lanczos' approximation (1964) for g = 7 with nine terms, which Godfrey computed.
-_G = 7
-_TERMS = (
+_LANCZOS_G = 7
+_LANCZOS_TERMS = (
     0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313,
     -176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6,
     1.5056327351493116e-7,
@@ -42,39 +42,37 @@ def _complex_log_gamma(z: Any) -> Any:
     wide = stage2.astype(z, np.complex128)
     x, y = lax.real(wide), lax.imag(wide)
     upper = lax.complex(x, lax.abs(y))  # values below the axis are the conjugated ones above it
-    is_left = lax.lt(x, 0.5)
-    right = _to_the_right(where(is_left, lax.sub(1.0, upper), upper))
-    reflected = lax.sub(lax.sub(math.log(math.pi), _log_sine(where(is_left, upper, 0.25))), right)
+    is_left = x < 0.5
+    right = _log_gamma_right(where(is_left, 1.0 - upper, upper))
+    reflected = math.log(math.pi) - _log_sine(where(is_left, upper, 0.25)) - right
     found = where(is_left, reflected, right)
-    is_lower = lax.lt(y, 0.0)
-    found = lax.complex(lax.real(found), where(is_lower, lax.neg(lax.imag(found)), lax.imag(found)))
+    is_lower = y < 0.0
+    found = lax.complex(lax.real(found), where(is_lower, -lax.imag(found), lax.imag(found)))
     return stage2.astype(found, dtype)
 
 
-def _to_the_right(z: Any) -> Any:
-    """It, of numbers whose real part is 1/2 or more."""
-    below = lax.sub(z, 1.0)
-    total: Any = _TERMS[0]
-    for i, term in enumerate(_TERMS[1:], 1):
-        total = lax.add(total, lax.div(term, lax.add(below, float(i))))
-    t = lax.add(below, _G + 0.5)
-    power = lax.sub(lax.mul(lax.add(below, 0.5), lax.log(t)), t)
-    return lax.add(lax.add(power, 0.5 * math.log(2 * math.pi)), lax.log(total))
+def _log_gamma_right(z: Any) -> Any:
+    """`log(gamma(z))` for a real part of 1/2 or more."""
+    below = z - 1.0
+    total: Any = _LANCZOS_TERMS[0]
+    for i, term in enumerate(_LANCZOS_TERMS[1:], 1):
+        total = total + term / (below + i)
+    t = below + (_LANCZOS_G + 0.5)
+    power = (below + 0.5) * lax.log(t) - t
+    return power + 0.5 * math.log(2 * math.pi) + lax.log(total)
 
 
 def _log_sine(z: Any) -> Any:
     """The logarithm of `sin(pi z)` above the real axis, continuous there, and without overflow."""
     x, y = lax.real(z), lax.imag(z)
-    turn = lax.mul(2 * math.pi, lax.sub(x, lax.round(x)))
-    size = lax.exp(lax.mul(-2 * math.pi, y))
-    # 1 - exp(2 i pi z), of numbers near 1 without cancellation
-    half = lax.sin(lax.mul(0.5, turn))
-    real = lax.add(
-        lax.neg(lax.expm1(lax.mul(-2 * math.pi, y))), lax.mul(lax.mul(2.0, size), lax.square(half))
-    )
-    rest = lax.complex(real, lax.neg(lax.mul(size, lax.sin(turn))))
-    line = lax.complex(lax.mul(math.pi, y), lax.mul(math.pi, lax.sub(0.5, x)))  # -i pi z + i pi/2
-    return lax.sub(lax.add(line, lax.log(rest)), math.log(2.0))
+    turn = 2 * math.pi * (x - lax.round(x))
+    size = lax.exp(-2 * math.pi * y)
+    # 1 - exp(2 i pi z), without cancellation near 1
+    half = lax.sin(0.5 * turn)
+    real = -lax.expm1(-2 * math.pi * y) + 2.0 * size * lax.square(half)
+    rest = lax.complex(real, -(size * lax.sin(turn)))
+    line = lax.complex(math.pi * y, math.pi * (0.5 - x))  # -i pi z + i pi/2
+    return line + lax.log(rest) - math.log(2.0)
 
 
 # The gamma function and its relatives.
@@ -97,15 +95,14 @@ def gammasgn(x: ArrayLike) -> Array:
     >>> minijax.scipy.special.gammasgn(jnp.array([0.5, -0.5, -1.5]))
     Array([ 1., -1.,  1.], dtype=float32)
     """
-    (x,) = real_floats("gammasgn", x)
+    (x,) = real_arrays("gammasgn", x)
     below = lax.floor(x)
-    is_pole = lax.bitwise_and(lax.lt(x, 0), lax.eq(x, below))
-    is_pole = lax.bitwise_or(is_pole, lax.ne(x, x))
-    is_odd = lax.ne(lax.rem(below, 2.0), 0)
-    sign = where(lax.bitwise_and(lax.lt(x, 0), is_odd), -1.0, 1.0)
-    at_zero = where(lax.eq(x, 0), lax.sign(lax.div(1.0, x)), sign)
-    has_none = lax.bitwise_or(is_pole, lax.ne(x, x))
-    return stage2.astype(where(has_none, np.nan, at_zero), typeof(x).dtype)
+    is_negative = x < 0
+    is_pole = is_negative & (x == below)
+    is_odd = lax.rem(below, 2.0) != 0
+    sign = where(is_negative & is_odd, -1.0, 1.0)
+    sign = where(x == 0, lax.sign(1.0 / x), sign)
+    return stage2.astype(where(is_pole | (x != x), np.nan, sign), typeof(x).dtype)
 
 
 @operation
@@ -117,7 +114,7 @@ def gamma(x: ArrayLike) -> Array:
     """
     if typeof(x).dtype.kind == "c":
         return lax.exp(_complex_log_gamma(x))
-    return lax.mul(gammasgn(x), lax.exp(gammaln(x)))
+    return gammasgn(x) * lax.exp(gammaln(x))
 
 
 @operation
@@ -168,9 +165,10 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     >>> f"{minijax.scipy.special.multigammaln(3.0, 2):.3f}"
     '1.550'
     """
-    (a,) = real_floats("multigammaln", a)
-    terms = gammaln(lax.sub(lax.expand_dims(a, (-1,)), (np.arange(d) / 2).astype(typeof(a).dtype)))
-    return lax.add(sum(terms, -1), d * (d - 1) / 4 * math.log(math.pi))
+    (a,) = real_arrays("multigammaln", a)
+    halves = (np.arange(d) / 2).astype(typeof(a).dtype)
+    terms = gammaln(lax.expand_dims(a, (-1,)) - halves)
+    return sum(terms, -1) + d * (d - 1) / 4 * math.log(math.pi)
 
 
 @operation
@@ -200,21 +198,21 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """
     if exact:
         raise NotImplementedError("factorial: exact must be False; the result is a float")
-    (n,) = real_floats("factorial", n)
-    return where(lax.lt(n, 0), 0, lax.exp(lax.lgamma(lax.add(n, 1))))
+    (n,) = real_arrays("factorial", n)
+    return where(n < 0, 0, lax.exp(lax.lgamma(n + 1)))
 
 
 def _comb(n: Any, k: Any) -> Any:
-    rest = lax.sub(n, k)
-    logs = [lax.lgamma(lax.add(x, 1.0)) for x in (n, k, rest)]
-    number = lax.exp(lax.sub(logs[0], lax.add(logs[1], logs[2])))
-    is_whole = lax.bitwise_and(lax.eq(n, lax.floor(n)), lax.eq(k, lax.floor(k)))
-    is_exact = lax.bitwise_and(is_whole, lax.lt(number, 2.0**40))
+    rest = n - k
+    of_n, of_k, of_rest = (lax.lgamma(x + 1.0) for x in (n, k, rest))
+    number = lax.exp(of_n - (of_k + of_rest))
+    is_whole = (n == lax.floor(n)) & (k == lax.floor(k))
+    is_exact = is_whole & (number < 2.0**40)
     return where(is_exact, lax.round(number), number)
 
 
 def _log_slope_of_comb(first: Any, second: Any) -> Any:
-    return lax.sub(lax.digamma(lax.add(first, 1)), lax.digamma(lax.add(second, 1)))
+    return lax.digamma(first + 1) - lax.digamma(second + 1)
 
 
 _comb_of = binary(
@@ -223,8 +221,8 @@ _comb_of = binary(
     hlo=in_64_bits(_comb),
     kinds="f",
     jvp=(
-        lambda t, out, n, k: lax.mul(t, lax.mul(out, _log_slope_of_comb(n, lax.sub(n, k)))),
-        lambda t, out, n, k: lax.mul(t, lax.mul(out, _log_slope_of_comb(lax.sub(n, k), k))),
+        lambda t, out, n, k: t * (out * _log_slope_of_comb(n, n - k)),
+        lambda t, out, n, k: t * (out * _log_slope_of_comb(n - k, k)),
     ),
 )
 
@@ -249,20 +247,20 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     Array([ 1.,  5., 10., 10.,  5.,  1.], dtype=float32)
     """
     n, k = strong_floats("comb", N, k)
-    is_none = lax.bitwise_or(lax.lt(n, 0), lax.lt(k, 0))
-    if repetition:  # of no things, none can be chosen
-        n = where(lax.eq(k, 0), n, lax.sub(lax.add(n, k), 1))
-    is_none = lax.bitwise_or(is_none, lax.lt(n, k))
+    is_none = (n < 0) | (k < 0)
+    if repetition:  # there is one way to choose none of no things
+        n = where(k == 0, n, n + k - 1)
+    is_none = is_none | (n < k)
     ways = _comb_of(where(is_none, 1, n), where(is_none, 1, k))
     return where(is_none, 0, ways)
 
 
 def _poch(z: Any, m: Any) -> Any:
-    return where(lax.eq(m, 0), 1.0, lax.div(gamma(lax.add(z, m)), gamma(z)))
+    return where(m == 0, 1.0, gamma(z + m) / gamma(z))
 
 
 def _poch_slope(z: Any, m: Any) -> Any:
-    return lax.sub(lax.digamma(lax.add(z, m)), lax.digamma(z))
+    return lax.digamma(z + m) - lax.digamma(z)
 
 
 _poch_of = binary(
@@ -271,8 +269,8 @@ _poch_of = binary(
     hlo=lower_by_primitives(_poch),
     kinds="f",
     jvp=(
-        lambda t, out, z, m: lax.mul(t, lax.mul(out, _poch_slope(z, m))),
-        lambda t, out, z, m: lax.mul(t, lax.mul(out, lax.digamma(lax.add(z, m)))),
+        lambda t, out, z, m: t * (out * _poch_slope(z, m)),
+        lambda t, out, z, m: t * (out * lax.digamma(z + m)),
     ),
 )
 
@@ -353,44 +351,45 @@ def bernoulli(n: int) -> Array:
 # The beta function, and its logarithm.
 
 
-def _betaln_of_singles(a: Any, b: Any) -> Any:
+def _betaln_in_64_bits(a: Any, b: Any) -> Any:
     """The value for float32 input, in float64: a quotient of Lanczos sums.
 
     They give `beta(a + 1, b + 1)`, from which the recurrence leads to the result.
     """
-    is_positive = lax.bitwise_and(lax.gt(a, 0.0), lax.gt(b, 0.0))
-    is_inside = lax.bitwise_and(is_positive, lax.lt(lax.max(a, b), math.inf))
+    is_positive = (a > 0.0) & (b > 0.0)
+    is_inside = is_positive & (lax.max(a, b) < math.inf)
     small, large = (where(is_inside, x, 1.0) for x in (lax.min(a, b), lax.max(a, b)))
-    total = lax.add(small, large)
-    place = lax.add(total, LANCZOS_SHIFT + 1)
-    (above, below), (above_large, below_large) = lanczos_sum(small), lanczos_sum(large)
-    below_total, above_total = lanczos_sum(lax.add(total, 1.0))
-    above = lax.mul(lax.mul(above, above_large), lax.mul(above_total, lax.add(total, 1.0)))
-    below = lax.mul(lax.mul(below, below_large), lax.mul(below_total, lax.sqrt(place)))
-    factor = lax.mul(lax.div(above, below), lax.div(lax.div(total, small), large))
-    share = log_of_normal(lax.div(lax.add(small, LANCZOS_SHIFT), place))
-    rest = lax.div(lax.add(small, 1.0), place)  # what the other lacks of 1
-    s = lax.div(rest, lax.sub(rest, 2.0))
-    other = lax.mul(lax.mul(2.0, s), lax.add(1.0, lax.mul(lax.square(s), artanh_series(s))))
-    powers = lax.add(lax.mul(lax.add(small, 0.5), share), lax.mul(lax.add(large, 0.5), other))
+    total = small + large
+    base = total + (LANCZOS_SHIFT + 1)
+    above, below = lanczos_sum(small)
+    above_large, below_large = lanczos_sum(large)
+    below_total, above_total = lanczos_sum(total + 1.0)
+    above = above * above_large * (above_total * (total + 1.0))
+    below = below * below_large * (below_total * lax.sqrt(base))
+    factor = above / below * (total / small / large)
+    share = log_of_normal((small + LANCZOS_SHIFT) / base)
+    rest = (small + 1.0) / base  # 1 minus the share of the larger
+    s = rest / (rest - 2.0)
+    other = 2.0 * s * (1.0 + lax.square(s) * artanh_series(s))
+    powers = (small + 0.5) * share + (large + 0.5) * other
     scale = math.sqrt(2 * math.pi) * math.exp(1 - LANCZOS_SHIFT)
-    out = lax.add(powers, log_of_normal(lax.mul(factor, scale)))
-    out = where(lax.bitwise_and(lax.eq(small, 1.0), lax.eq(large, 1.0)), 0.0, out)
+    out = powers + log_of_normal(factor * scale)
+    out = where((small == 1.0) & (large == 1.0), 0.0, out)
 
     by_logs = functools.partial(by_parts, lgamma=log_gamma)
-    return where_any(lax.bitwise_not(is_inside), by_logs, out, a, b)
+    return where_any(~is_inside, by_logs, out, a, b)
 
 
-def _in_64_bits(a: Any, b: Any) -> Any:
+def _betaln(a: Any, b: Any) -> Any:
     dtype = typeof(a).dtype
     if dtype.itemsize == 8:
         return log_beta(a, b)
-    return stage2.astype(_betaln_of_singles(to_64_bits(a), to_64_bits(b)), dtype)
+    return stage2.astype(_betaln_in_64_bits(to_64_bits(a), to_64_bits(b)), dtype)
 
 
 # B(2k) / (2k) for the Bernoulli numbers B, from k = 1 on.
-_OF_DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
-_SHIFT = 10  # from here on these are enough
+_DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+_DIGAMMA_SHIFT = 10  # from here on these terms suffice
 
 
 def _growth_of_digamma(a: Any, b: Any) -> Any:
@@ -399,37 +398,37 @@ def _growth_of_digamma(a: Any, b: Any) -> Any:
     It uses the recurrence and the asymptotic series (https://dlmf.nist.gov/5.5.2, 5.11.2), both
     subtracted term by term.
     """
-    is_positive = lax.bitwise_and(lax.gt(a, 0.0), lax.gt(b, 0.0))
-    is_inside = lax.bitwise_and(is_positive, lax.lt(lax.add(a, b), math.inf))
+    is_positive = (a > 0.0) & (b > 0.0)
+    is_inside = is_positive & (a + b < math.inf)
     x, step = where(is_inside, a, 1.0), where(is_inside, b, 1.0)
-    # The growth by a step that is next to nothing is its share of a larger one: no part underflows.
-    share: Any = lax.div(step, lax.mul(x, 2.0**-60))
-    is_linear = lax.lt(share, 2.0**-40)
-    share, step = where(is_linear, share, 1.0), where(is_linear, lax.mul(x, 2.0**-60), step)
+    # The growth by a tiny step is its share of the growth by a larger one: no part underflows.
+    share = step / (x * 2.0**-60)
+    is_linear = share < 2.0**-40
+    share, step = where(is_linear, share, 1.0), where(is_linear, x * 2.0**-60, step)
     out: Any = 0.0
-    for k in range(_SHIFT):
-        low = lax.add(x, float(k))
-        out = lax.add(out, lax.mul(lax.div(step, lax.add(low, step)), lax.div(1.0, low)))
-    low = lax.add(x, float(_SHIFT))
-    one, other = lax.div(1.0, low), lax.div(1.0, lax.add(low, step))
-    quotient = lax.mul(lax.div(step, lax.add(low, step)), one)
-    out = lax.add(out, lax.add(lax.log1p(lax.mul(step, one)), lax.mul(0.5, quotient)))
+    for k in range(_DIGAMMA_SHIFT):
+        low = x + k
+        out = out + step / (low + step) * (1.0 / low)
+    low = x + _DIGAMMA_SHIFT
+    one, other = 1.0 / low, 1.0 / (low + step)
+    quotient = step / (low + step) * one
+    out = out + (lax.log1p(step * one) + 0.5 * quotient)
     p, q = lax.square(one), lax.square(other)
-    series: ArrayLike = 0.0
-    power: ArrayLike = 1.0
-    powers: ArrayLike = 1.0
-    for coefficient in _OF_DIGAMMA:  # powers is the difference of powers of p and q, by p - q
-        series = lax.add(series, lax.mul(coefficient, powers))
-        power = lax.mul(power, q)
-        powers = lax.add(lax.mul(powers, p), power)
-    out = lax.add(out, lax.mul(lax.mul(quotient, lax.add(one, other)), series))
-    out = lax.mul(out, share)
+    series: Any = 0.0
+    power: Any = 1.0
+    powers: Any = 1.0
+    for coefficient in _DIGAMMA_SERIES:  # powers is (p**n - q**n) / (p - q)
+        series = series + coefficient * powers
+        power = power * q
+        powers = powers * p + power
+    out = out + quotient * (one + other) * series
+    out = out * share
 
     def by_difference(a: Any, b: Any) -> Any:
-        growth = lax.sub(lax.digamma(lax.add(a, b)), lax.digamma(a))
-        return where(lax.eq(a, 0.0), math.nan, growth)
+        growth = lax.digamma(a + b) - lax.digamma(a)
+        return where(a == 0.0, math.nan, growth)
 
-    return where_any(lax.bitwise_not(is_inside), by_difference, out, a, b)
+    return where_any(~is_inside, by_difference, out, a, b)
 
 
 def _trigamma(x: Any) -> Any:
@@ -442,18 +441,18 @@ _growth_of_digamma_of = binary(
     hlo=in_64_bits(_growth_of_digamma),
     kinds="f",
     jvp=(
-        lambda t, out, a, b: lax.mul(t, lax.sub(_trigamma(lax.add(a, b)), _trigamma(a))),
-        lambda t, out, a, b: lax.mul(t, _trigamma(lax.add(a, b))),
+        lambda t, out, a, b: t * (_trigamma(a + b) - _trigamma(a)),
+        lambda t, out, a, b: t * _trigamma(a + b),
     ),
 )
 _betaln_of = binary(
     "betaln",
     "",
-    hlo=lower_by_primitives(_in_64_bits),
+    hlo=lower_by_primitives(_betaln),
     kinds="f",
     jvp=(
-        lambda t, out, a, b: lax.neg(lax.mul(t, _growth_of_digamma_of(a, b))),
-        lambda t, out, a, b: lax.neg(lax.mul(t, _growth_of_digamma_of(b, a))),
+        lambda t, out, a, b: -(t * _growth_of_digamma_of(a, b)),
+        lambda t, out, a, b: -(t * _growth_of_digamma_of(b, a)),
     ),
 )
 
@@ -475,20 +474,20 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.beta(2.0, 3.0):.4f}", f"{1 / 12:.4f}"
     ('0.0833', '0.0833')
     """
-    a, b = real_floats("beta", a, b)
-    return lax.mul(_sign_of_beta(a, b), lax.exp(betaln(a, b)))
+    a, b = real_arrays("beta", a, b)
+    return _sign_of_beta(a, b) * lax.exp(betaln(a, b))
 
 
 def _sign_of_beta(a: Any, b: Any) -> Any:
-    """Of three gamma functions; a sum that is flushed to 0 has the sign of the larger."""
-    total = lax.add(a, b)
-    signs = gammasgn(a), gammasgn(b)
-    is_first = lax.gt(_size(a), _size(b))
-    of_total = where(lax.eq(total, 0.0), where(is_first, *signs), gammasgn(total))
-    return lax.mul(lax.mul(*signs), of_total)
+    """The signs of three gamma functions; a sum flushed to 0 has the sign of the larger operand."""
+    total = a + b
+    of_a, of_b = gammasgn(a), gammasgn(b)
+    of_larger = where(_size(a) > _size(b), of_a, of_b)
+    of_total = where(total == 0.0, of_larger, gammasgn(total))
+    return of_a * of_b * of_total
 
 
 def _size(x: Any) -> Any:
     """Integers that compare as the absolute values of floats do, subnormal ones among them."""
     bits = np.dtype(f"int{typeof(x).dtype.itemsize * 8}")
-    return lax.bitwise_and(lax.bitcast_convert_type(x, bits), np.iinfo(bits).max)
+    return lax.bitcast_convert_type(x, bits) & np.iinfo(bits).max

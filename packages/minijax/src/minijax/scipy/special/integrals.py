@@ -30,7 +30,7 @@ from minijax_stage2.functions import full_like
 MOST_TERMS = 500
 
 
-def _sum(next_term: Any, first: Any, is_active: Any) -> Any:
+def _series_sum(next_term: Any, first: Any, is_active: Any) -> Any:
     """The sum of a series.
 
     Arguments:
@@ -43,47 +43,47 @@ def _sum(next_term: Any, first: Any, is_active: Any) -> Any:
 
     def step(n: Any, factor: Any, total: Any) -> list[Any]:
         factor, term = next_term(n, factor)
-        return [factor, lax.add(total, term)]
+        return [factor, total + term]
 
     def is_unconverged(old: Any, new: Any) -> Any:
-        return lax.gt(lax.abs(new[0]), lax.mul(lax.abs(new[1]), epsilon))
+        return lax.abs(new[0]) > lax.abs(new[1]) * epsilon
 
     start = [first, full_like(first, 0.0)]
     return converge(step, start, is_active, is_unconverged, MOST_TERMS)[1]
 
 
 def _expn(n: Any, x: Any) -> Any:
-    is_small = lax.bitwise_and(lax.le(x, 0.7), lax.gt(x, 0.0))
-    is_inside = lax.bitwise_and(lax.gt(x, 0.0), lax.gt(n, 0.0))
+    is_small = (x <= 0.7) & (x > 0.0)
+    is_inside = (x > 0.0) & (n > 0.0)
     near, far = where(is_small, x, 0.5), where(is_small, 2.0, x)
-    last = lax.sub(n, 1.0)
+    last = n - 1.0
 
     def next_term(k: Any, power: Any) -> Any:
-        below = lax.sub(k, last)
-        term = where(lax.eq(below, 0.0), 0.0, lax.div(power, where(lax.eq(below, 0.0), 1.0, below)))
-        return lax.div(lax.mul(power, lax.neg(near)), lax.add(k, 1.0)), term
+        below = k - last
+        term = where(below == 0.0, 0.0, power / where(below == 0.0, 1.0, below))
+        return power * -near / (k + 1.0), term
 
     one = full_like(x, 1.0)
-    series = _sum(next_term, one, lax.bitwise_and(is_small, is_inside))
-    logs = lax.sub(lax.mul(last, lax.log(near)), lax.lgamma(n))
-    is_odd = lax.ne(lax.rem(last, 2.0), 0.0)
-    power = lax.mul(where(is_odd, -1.0, 1.0), lax.exp(logs))
-    lower = lax.sub(lax.mul(power, lax.sub(lax.digamma(n), lax.log(near))), series)
+    series = _series_sum(next_term, one, is_small & is_inside)
+    logs = last * lax.log(near) - lax.lgamma(n)
+    is_odd = lax.rem(last, 2.0) != 0.0
+    power = where(is_odd, -1.0, 1.0) * lax.exp(logs)
+    lower = power * (lax.digamma(n) - lax.log(near)) - series
 
-    # Of what is larger the exponential is zero, and the fraction is not computed.
-    is_far = lax.bitwise_and(lax.bitwise_and(is_inside, lax.bitwise_not(is_small)), lax.lt(x, 1e3))
-    upper = lax.mul(lax.exp(lax.neg(far)), igammac_fraction(lax.sub(1.0, n), far, is_far))
+    # Beyond 1e3 the exponential is zero, so the fraction is not needed.
+    is_far = is_inside & ~is_small & (x < 1e3)
+    upper = lax.exp(-far) * igammac_fraction(1.0 - n, far, is_far)
     out = where(is_small, lower, upper)
-    out = where(lax.eq(n, 0.0), lax.div(lax.exp(lax.neg(x)), x), out)
-    at_zero = where(lax.le(n, 1.0), math.inf, lax.div(1.0, where(lax.eq(n, 1.0), 1.0, last)))
-    out = where(lax.eq(x, 0.0), at_zero, out)
-    return where(lax.bitwise_or(lax.lt(n, 0.0), lax.lt(x, 0.0)), math.nan, out)
+    out = where(n == 0.0, lax.exp(-x) / x, out)
+    at_zero = where(n <= 1.0, math.inf, 1.0 / where(n == 1.0, 1.0, last))
+    out = where(x == 0.0, at_zero, out)
+    return where((n < 0.0) | (x < 0.0), math.nan, out)
 
 
 def _expn_tangent(t: Any, out: Any, n: Any, x: Any) -> Any:
-    of_zero = lax.mul(out, lax.add(1.0, lax.div(1.0, x)))
-    slope = where(lax.eq(n, 0.0), of_zero, _expn_of(lax.sub(n, 1.0), x))
-    return lax.neg(lax.mul(t, slope))
+    of_zero = out * (1.0 + 1.0 / x)
+    slope = where(n == 0.0, of_zero, _expn_of(n - 1.0, x))
+    return -(t * slope)
 
 
 _expn_of = binary(
@@ -126,45 +126,45 @@ _EI_BEYOND = (
     1.1430188598494646e-06, 8.211967484590294e-06, 7.863790798684312e-05, 0.001063768785547162,
     0.022753072027360828, 1.0217607036601566,
 )  # fmt: skip
-# How many terms of the power series are seen below 1, and below 8.
+# Numbers of terms of the power series that float64 resolves below 1, and below 8.
 _E1_TERMS, _EI_TERMS = 19, 45
 
 
 def _exp1(x: Any) -> Any:
-    is_small = lax.le(x, 1.0)
-    near, far = where(lax.gt(x, 0.0), where(is_small, x, 1.0), 1.0), where(is_small, 1.0, x)
-    logs = lax.add(np.euler_gamma, lax.log(near))
-    lower = lax.neg(lax.add(logs, _exp1_series(lax.neg(near), _E1_TERMS)))
-    series = horner(_E1_BEYOND, lax.sub(lax.div(6.0, lax.add(far, 2.0)), 1.0))
-    upper = lax.div(lax.mul(lax.exp(lax.neg(far)), series), far)
+    is_small = x <= 1.0
+    near, far = where(x > 0.0, where(is_small, x, 1.0), 1.0), where(is_small, 1.0, x)
+    logs = np.euler_gamma + lax.log(near)
+    lower = -(logs + _exp1_series(-near, _E1_TERMS))
+    series = horner(_E1_BEYOND, 6.0 / (far + 2.0) - 1.0)
+    upper = lax.exp(-far) * series / far
     out = where(is_small, lower, upper)
-    return where(lax.eq(x, 0.0), math.inf, where(lax.lt(x, 0.0), math.nan, out))
+    return where(x == 0.0, math.inf, where(x < 0.0, math.nan, out))
 
 
 def _exp1_series(x: Any, count: int) -> Any:
     """The sum of x**k / (k * k!) over a number of k, from 1 on."""
     coefficients = [1 / (k * math.factorial(k)) for k in range(count, 0, -1)]
-    return lax.mul(x, horner(coefficients, x))
+    return x * horner(coefficients, x)
 
 
 def _expi(x: Any) -> Any:
-    is_small, is_far = lax.le(x, 8.0), lax.gt(x, 24.0)
-    near, far = where(lax.gt(x, 0.0), where(is_small, x, 1.0), 1.0), where(is_small, 8.0, x)
-    logs = lax.add(np.euler_gamma, lax.log(near))
-    lower = lax.add(logs, _exp1_series(near, _EI_TERMS))
-    inverse = lax.div(1.0, far)
-    between = horner(_EI_BETWEEN, lax.sub(lax.mul(24.0, where(is_far, 1 / 24, inverse)), 2.0))
-    beyond = horner(_EI_BEYOND, lax.sub(lax.mul(48.0, where(is_far, inverse, 0.0)), 1.0))
-    upper = lax.mul(lax.mul(lax.exp(far), inverse), where(is_far, beyond, between))
-    out = where(is_small, lower, where(lax.eq(x, math.inf), math.inf, upper))
-    out = where(lax.eq(x, 0.0), -math.inf, out)
-    return where(lax.lt(x, 0.0), lax.neg(_exp1(lax.abs(x))), out)
+    is_small, is_far = x <= 8.0, x > 24.0
+    near, far = where(x > 0.0, where(is_small, x, 1.0), 1.0), where(is_small, 8.0, x)
+    logs = np.euler_gamma + lax.log(near)
+    lower = logs + _exp1_series(near, _EI_TERMS)
+    inverse = 1.0 / far
+    between = horner(_EI_BETWEEN, 24.0 * where(is_far, 1 / 24, inverse) - 2.0)
+    beyond = horner(_EI_BEYOND, 48.0 * where(is_far, inverse, 0.0) - 1.0)
+    upper = lax.exp(far) * inverse * where(is_far, beyond, between)
+    out = where(is_small, lower, where(x == math.inf, math.inf, upper))
+    out = where(x == 0.0, -math.inf, out)
+    return where(x < 0.0, -_exp1(lax.abs(x)), out)
 
 
 def _slope_of_exp1(x: Any) -> Any:
-    """Minus infinity at both zeros, and NaN below them, where `exp1` is."""
-    positive = where(lax.lt(x, 0.0), math.nan, where(lax.eq(x, 0.0), 0.0, x))
-    return lax.neg(lax.div(lax.exp(lax.neg(x)), positive))
+    """Minus infinity at both zeros, and NaN below them, like `exp1`."""
+    positive = where(x < 0.0, math.nan, where(x == 0.0, 0.0, x))
+    return -(lax.exp(-x) / positive)
 
 
 _exp1_of = unary(
@@ -172,14 +172,14 @@ _exp1_of = unary(
     "",
     hlo=in_64_bits(_exp1),
     kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, _slope_of_exp1(x)),
+    jvp=lambda t, out, x: t * _slope_of_exp1(x),
 )
 _expi_of = unary(
     "expi",
     "",
     hlo=in_64_bits(_expi),
     kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, lax.div(lax.exp(x), x)),
+    jvp=lambda t, out, x: t * (lax.exp(x) / x),
 )
 
 
@@ -223,7 +223,7 @@ def expi(x: ArrayLike) -> Array:
 
 
 # f(x) * x from 4 on, in 64 / (x**2 + 16) - 1, highest degree first.
-_F = (
+_SICI_F = (
     2.546344575525734e-07, -2.3313902400363535e-07, -1.821496011303083e-06, 1.605402982240343e-06,
     5.9578190184959345e-06, -5.045379268866871e-06, -1.1741124199046975e-05, 9.521281025042883e-06,
     1.551794266254385e-05, -1.2000794097326917e-05, -1.44882929202573e-05, 1.0625891277058739e-05,
@@ -235,7 +235,7 @@ _F = (
     -0.039546715483186834, 0.9653300868964378,
 )  # fmt: skip
 # g(x) * x**2, likewise.
-_G = (
+_SICI_G = (
     8.181547719256631e-06, -7.1333133494201825e-06, -6.736548075537232e-05, 5.68626769323721e-05,
     0.00025542116646028694, -0.0002083220429760774, -0.000590047901281633, 0.0004637760666199817,
     0.0009268982480288045, -0.0006998404238816185, -0.0010468088207314951, 0.000756274809736584,
@@ -247,7 +247,7 @@ _G = (
     -0.0002883178411735829, -0.00031069499617770004, -0.0036611702949871615, -0.008301232896802754,
     -0.0985761322482133, 0.9060100136716552,
 )  # fmt: skip
-_SINE_TERMS = 20  # of the power series, that are seen below 4
+_SINE_TERMS = 20  # those of the power series that float64 resolves below 4
 
 
 def _sine_series(x: Any, first: int) -> Any:
@@ -256,43 +256,43 @@ def _sine_series(x: Any, first: int) -> Any:
     signs = [(-1) ** (n // 2) for n in orders]
     coefficients = [sign / (n * math.factorial(n)) for n, sign in zip(orders, signs, strict=True)]
     square = lax.square(x)
-    return lax.mul(x if first == 1 else square, horner(coefficients, square))
+    return (x if first == 1 else square) * horner(coefficients, square)
 
 
-def _auxiliary(x: Any) -> tuple[Any, Any]:
+def _sici_auxiliary(x: Any) -> tuple[Any, Any]:
     """The functions f and g of https://dlmf.nist.gov/6.2#iii, from 4 on."""
-    inverse = lax.div(1.0, x)
-    place = lax.sub(lax.div(64.0, lax.add(lax.square(x), 16.0)), 1.0)
-    f, g = horner(_F, place), horner(_G, place)
-    return lax.mul(f, inverse), lax.mul(g, lax.square(inverse))
+    inverse = 1.0 / x
+    point = 64.0 / (lax.square(x) + 16.0) - 1.0
+    f, g = horner(_SICI_F, point), horner(_SICI_G, point)
+    return f * inverse, g * lax.square(inverse)
 
 
 def _si(x: Any) -> Any:
     size = lax.abs(x)
-    is_near = lax.lt(size, 4.0)
+    is_near = size < 4.0
     near, far = where(is_near, size, 0.0), where(is_near, 4.0, size)
-    f, g = _auxiliary(far)
-    waves = lax.add(lax.mul(f, lax.cos(far)), lax.mul(g, lax.sin(far)))
-    upper = where(lax.eq(size, math.inf), math.pi / 2, lax.sub(math.pi / 2, waves))
-    return lax.mul(lax.sign(x), where(is_near, _sine_series(near, 1), upper))
+    f, g = _sici_auxiliary(far)
+    waves = f * lax.cos(far) + g * lax.sin(far)
+    upper = where(size == math.inf, math.pi / 2, math.pi / 2 - waves)
+    return lax.sign(x) * where(is_near, _sine_series(near, 1), upper)
 
 
 def _ci(x: Any) -> Any:
     size = lax.abs(x)
-    is_near = lax.lt(size, 4.0)
+    is_near = size < 4.0
     near, far = where(is_near, size, 1.0), where(is_near, 4.0, size)
-    logs = lax.add(lax.log(near), np.euler_gamma)
-    lower = lax.add(logs, _sine_series(near, 2))
-    lower = where(lax.eq(x, 0.0), -math.inf, lower)
-    f, g = _auxiliary(far)
-    upper = lax.sub(lax.mul(f, lax.sin(far)), lax.mul(g, lax.cos(far)))
-    upper = where(lax.eq(x, math.inf), 0.0, where(lax.eq(x, -math.inf), math.nan, upper))
+    logs = lax.log(near) + np.euler_gamma
+    lower = logs + _sine_series(near, 2)
+    lower = where(x == 0.0, -math.inf, lower)
+    f, g = _sici_auxiliary(far)
+    upper = f * lax.sin(far) - g * lax.cos(far)
+    upper = where(x == math.inf, 0.0, where(x == -math.inf, math.nan, upper))
     return where(is_near, lower, upper)
 
 
 def _sinc(x: Any) -> Any:
-    ratio = lax.div(lax.sin(x), where(lax.eq(x, 0.0), 1.0, x))
-    return where(lax.eq(x, 0.0), 1.0, where(lax.eq(lax.abs(x), math.inf), 0.0, ratio))
+    ratio = lax.sin(x) / where(x == 0.0, 1.0, x)
+    return where(x == 0.0, 1.0, where(lax.abs(x) == math.inf, 0.0, ratio))
 
 
 _si_of = unary(
@@ -300,14 +300,14 @@ _si_of = unary(
     "",
     hlo=in_64_bits(_si),
     kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, _sinc(x)),
+    jvp=lambda t, out, x: t * _sinc(x),
 )
 _ci_of = unary(
     "cosine_integral",
     "",
     hlo=in_64_bits(_ci),
     kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, lax.div(lax.cos(x), x)),
+    jvp=lambda t, out, x: t * (lax.cos(x) / x),
 )
 
 
@@ -325,12 +325,14 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 # `fresnel`: the integrals of the sine and the cosine of a square.
 
 
-_NEAR = 1.25  # up to here the series loses little; beyond, the sums below lose nothing
+_FRESNEL_NEAR = 1.25  # up to here the series loses few digits, beyond it the sums below lose none
 _FRESNEL_TERMS = 16
-# Where the trapezoidal rule looks at a bell curve: half of it, for it is even.
-_STEP = 0.1875
-_NODES = _STEP * np.arange(35)
-_WEIGHTS = _STEP * np.exp(-(_NODES**2)) * np.where(_NODES == 0, 0.5, 1.0)
+# Nodes and weights of the trapezoidal rule for the positive half of a bell curve.
+_FRESNEL_STEP = 0.1875
+_FRESNEL_NODES = _FRESNEL_STEP * np.arange(35)
+_FRESNEL_WEIGHTS = (
+    _FRESNEL_STEP * np.exp(-(_FRESNEL_NODES**2)) * np.where(_FRESNEL_NODES == 0, 0.5, 1.0)
+)
 
 
 @operation
@@ -348,7 +350,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     0.4383 0.7799
     """
     (x,) = strong_floats("fresnel", x)
-    return _of_sine(x), _of_cosine(x)
+    return _fresnel_s_of(x), _fresnel_c_of(x)
 
 
 def _quarter_turns(x: Any) -> tuple[Any, Any]:
@@ -357,105 +359,101 @@ def _quarter_turns(x: Any) -> tuple[Any, Any]:
     The square is the sum of three products without an error, of the upper and the lower half of
     the digits of `x`. Floats too large to be odd have whole turns only.
     """
-    x = where(lax.lt(lax.abs(x), 2.0**54), x, 0.0)
-    upper = lax.bitcast_convert_type(
-        lax.bitwise_and(lax.bitcast_convert_type(x, np.int64), -(2**27)), np.float64
-    )
-    lower = lax.sub(x, upper)
-    products = (
-        lax.square(upper), lax.mul(2.0, lax.mul(upper, lower)), lax.square(lower),
-    )  # fmt: skip
-    whole: ArrayLike = 0.0
-    rest: ArrayLike = 0.0
-    lost: ArrayLike = 0.0
+    x = where(lax.abs(x) < 2.0**54, x, 0.0)
+    upper = lax.bitcast_convert_type(lax.bitcast_convert_type(x, np.int64) & -(2**27), np.float64)
+    lower = x - upper
+    products = lax.square(upper), 2.0 * (upper * lower), lax.square(lower)
+    whole: Any = 0.0
+    rest: Any = 0.0
+    lost: Any = 0.0
     for product in products:
         turns = lax.rem(product, 4.0)
         nearest = lax.round(turns, lax.RoundingMethod.TO_NEAREST_EVEN)
-        whole = lax.add(whole, nearest)
-        rest, error = _sum_and_error(rest, lax.sub(turns, nearest))
-        lost = lax.add(lost, error)
+        whole = whole + nearest
+        rest, error = _sum_and_error(rest, turns - nearest)
+        lost = lost + error
     nearest = lax.round(rest, lax.RoundingMethod.TO_NEAREST_EVEN)
-    return lax.add(whole, nearest), lax.add(lax.sub(rest, nearest), lost)
+    return whole + nearest, rest - nearest + lost
 
 
 def _sum_and_error(x: Any, y: Any) -> tuple[Any, Any]:
-    """A sum as it is rounded, and what it lacks (Knuth's two-sum)."""
-    total = lax.add(x, y)
-    of_y = lax.sub(total, x)
-    return total, lax.add(lax.sub(x, lax.sub(total, of_y)), lax.sub(y, of_y))
+    """The rounded sum, and its rounding error (Knuth's two-sum)."""
+    total = x + y
+    of_y = total - x
+    return total, x - (total - of_y) + (y - of_y)
 
 
-def _wave(x: Any, phase: int) -> Any:
+def _fresnel_wave(x: Any, phase: int) -> Any:
     """`sin(pi / 2 * (x**2 + phase))`, from sines and cosines of at most an eighth of a turn."""
     quarter, rest = _quarter_turns(x)
-    angle = lax.mul(math.pi / 2, rest)
-    which = lax.rem(lax.add(quarter, 8.0 + phase), 4.0)
-    is_odd = lax.eq(lax.rem(which, 2.0), 1.0)
+    angle = math.pi / 2 * rest
+    which = lax.rem(quarter + (8.0 + phase), 4.0)
+    is_odd = lax.rem(which, 2.0) == 1.0
     out = where(is_odd, lax.cos(angle), lax.sin(angle))
-    return where(lax.eq(x, x), where(lax.ge(which, 2.0), lax.neg(out), out), math.nan)
+    return where(x == x, where(which >= 2.0, -out, out), math.nan)
 
 
-def _near(x: Any, which: int) -> Any:
+def _fresnel_near(x: Any, which: int) -> Any:
     """The series of the sine for `which` 0, of the cosine for 1."""
-    square = lax.mul(math.pi / 2, lax.square(x))
-    series: ArrayLike = 0.0
+    square = math.pi / 2 * lax.square(x)
+    series: Any = 0.0
     for k in reversed(range(_FRESNEL_TERMS)):
         n = 2 * k + 1 - which
         term = (-1) ** k / (math.factorial(n) * (2 * n + 1))
-        series = lax.add(term, lax.mul(lax.square(square), series))
-    return lax.mul(x, series if which else lax.mul(square, series))
+        series = term + lax.square(square) * series
+    return x * (series if which else square * series)
 
 
-def _far(x: Any, which: int) -> Any:
+def _fresnel_far(x: Any, which: int) -> Any:
     """The difference from 1/2: waves with integrals of bell curves as amplitudes."""
-    scale = lax.mul(math.sqrt(math.pi / 2), x)
-    f: ArrayLike = 0.0
-    g: ArrayLike = 0.0
-    for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):
-        square = lax.square(lax.div(node, scale))
-        part = lax.div(weight, lax.add(1.0, lax.square(square)))
-        f, g = lax.add(f, part), lax.add(g, lax.mul(square, part))
-    sin, cos = _wave(x, 0), _wave(x, 1)
-    first, second = (sin, lax.neg(cos)) if which else (lax.neg(cos), lax.neg(sin))
-    waves = lax.add(lax.mul(f, first), lax.mul(g, second))
-    factor = lax.div(math.sqrt(2) / math.pi, scale)
-    return lax.add(0.5, lax.mul(factor, waves))
+    scale = math.sqrt(math.pi / 2) * x
+    f: Any = 0.0
+    g: Any = 0.0
+    for node, weight in zip(_FRESNEL_NODES.tolist(), _FRESNEL_WEIGHTS.tolist(), strict=True):
+        square = lax.square(node / scale)
+        part = weight / (1.0 + lax.square(square))
+        f, g = f + part, g + square * part
+    sin, cos = _fresnel_wave(x, 0), _fresnel_wave(x, 1)
+    first, second = (sin, -cos) if which else (-cos, -sin)
+    waves = f * first + g * second
+    factor = math.sqrt(2) / math.pi / scale
+    return 0.5 + factor * waves
 
 
-def _integral(x: Any, which: int) -> Any:
+def _fresnel_integral(x: Any, which: int) -> Any:
     size = lax.abs(x)
-    is_near = lax.lt(size, _NEAR)
-    near = _near(where(is_near, x, 0.0), which)
-    far = lax.mul(lax.sign(x), _far(where(is_near, _NEAR, size), which))
+    is_near = size < _FRESNEL_NEAR
+    near = _fresnel_near(where(is_near, x, 0.0), which)
+    far = lax.sign(x) * _fresnel_far(where(is_near, _FRESNEL_NEAR, size), which)
     return where(is_near, near, far)
 
 
-def _declare(name: str, which: int) -> Unary:
+def _declare_fresnel(name: str, which: int) -> Unary:
     wave = unary(
         f"{name}_of_square",
         "",
-        hlo=in_64_bits(lambda x: where(lax.is_finite(x), _wave(x, which), math.nan)),
+        hlo=in_64_bits(lambda x: where(lax.is_finite(x), _fresnel_wave(x, which), math.nan)),
         kinds="f",
-        jvp=lambda t, out, x: lax.mul(t, slope(x)),
+        jvp=lambda t, out, x: t * slope(x),
     )
 
     def slope(x: Any) -> Any:
-        other = _WAVES[1 - which](x)
-        return lax.mul(lax.mul(math.pi, x), lax.neg(other) if which else other)
+        other = _FRESNEL_WAVES[1 - which](x)
+        return math.pi * x * (-other if which else other)
 
-    _WAVES.append(wave)
+    _FRESNEL_WAVES.append(wave)
     return unary(
         f"fresnel_{name}",
         "",
-        hlo=in_64_bits(lambda x: _integral(x, which)),
+        hlo=in_64_bits(lambda x: _fresnel_integral(x, which)),
         kinds="f",
-        jvp=lambda t, out, x: lax.mul(t, wave(x)),
+        jvp=lambda t, out, x: t * wave(x),
     )
 
 
-_WAVES: list[Unary] = []
-_of_sine = _declare("sin", 0)
-_of_cosine = _declare("cos", 1)
+_FRESNEL_WAVES: list[Unary] = []
+_fresnel_s_of = _declare_fresnel("sin", 0)
+_fresnel_c_of = _declare_fresnel("cos", 1)
 
 
 # The dilogarithm, under scipy's name: Spence's function.
@@ -475,22 +473,22 @@ def _spence(x: Any) -> Any:
     In minus the logarithm of `x` it is a series of Bernoulli numbers, of which nine suffice between
     1/2 and 2; larger `x` are mapped to `1 / x`, smaller ones to `1 - x`.
     """
-    is_positive = lax.bitwise_and(lax.gt(x, 0.0), lax.lt(x, math.inf))
+    is_positive = (x > 0.0) & (x < math.inf)
     at = where(is_positive, x, 1.0)
-    is_large = lax.gt(at, 2.0)
-    y = where(is_large, lax.div(1.0, at), at)
-    is_reflected = lax.lt(y, 0.5)
+    is_large = at > 2.0
+    y = where(is_large, 1.0 / at, at)
+    is_reflected = y < 0.5
     log_x = lax.log(at)
-    log_rest = lax.log1p(lax.neg(where(is_reflected, y, 0.0)))
-    u = lax.neg(where(is_reflected, log_rest, log_x))
+    log_rest = lax.log1p(-where(is_reflected, y, 0.0))
+    u = -where(is_reflected, log_rest, log_x)
     square = lax.square(u)
-    odd = lax.mul(u, lax.add(1.0, lax.mul(square, horner(_BERNOULLI, square))))
-    out = lax.sub(odd, lax.mul(0.25, square))
-    product = lax.mul(where(is_large, lax.neg(log_x), log_x), log_rest)
-    out = where(is_reflected, lax.sub(lax.sub(math.pi**2 / 6, product), out), out)
-    out = where(is_large, lax.sub(lax.mul(-0.5, lax.square(log_x)), out), out)
-    out = where(lax.eq(x, 0.0), math.pi**2 / 6, where(lax.eq(x, math.inf), -math.inf, out))
-    return where(lax.ge(x, 0.0), out, math.nan)
+    odd = u * (1.0 + square * horner(_BERNOULLI, square))
+    out = odd - 0.25 * square
+    product = where(is_large, -log_x, log_x) * log_rest
+    out = where(is_reflected, math.pi**2 / 6 - product - out, out)
+    out = where(is_large, -0.5 * lax.square(log_x) - out, out)
+    out = where(x == 0.0, math.pi**2 / 6, where(x == math.inf, -math.inf, out))
+    return where(x >= 0.0, out, math.nan)
 
 
 def _log(x: Any) -> Any:
@@ -498,14 +496,14 @@ def _log(x: Any) -> Any:
     limits = np.finfo(typeof(x).dtype)
     bits = lax.bitcast_convert_type(lax.abs(x), np.dtype(f"int{limits.bits}"))
     log_of_count = lax.log(stage2.astype(bits, limits.dtype))
-    subnormal = lax.add(log_of_count, math.log(2) * (limits.minexp - limits.nmant))
-    return where(lax.lt(lax.abs(x), limits.tiny.item()), subnormal, lax.log(x))
+    subnormal = log_of_count + math.log(2) * (limits.minexp - limits.nmant)
+    return where(lax.abs(x) < limits.tiny.item(), subnormal, lax.log(x))
 
 
 def _spence_tangent(t: Any, out: Any, x: Any) -> Any:
-    is_one = lax.eq(x, 1.0)
-    slope = lax.div(_log(x), lax.sub(1.0, where(is_one, 0.0, x)))
-    return lax.mul(t, where(is_one, -1.0, slope))
+    is_one = x == 1.0
+    slope = _log(x) / (1.0 - where(is_one, 0.0, x))
+    return t * where(is_one, -1.0, slope)
 
 
 _spence_of = unary("spence", "", hlo=in_64_bits(_spence), kinds="f", jvp=_spence_tangent)

@@ -9,7 +9,7 @@ from minijax import nn
 from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import in_32_bits_at_least, in_64_bits
-from minijax.numpy.transcendental import real_floats, strong_floats
+from minijax.numpy.transcendental import real_arrays, real_floats, strong_floats
 from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -19,15 +19,15 @@ from minijax_stage2.promotion import to_inexact
 
 
 def _is_zero_times_number(x: Any, y: Any) -> Any:
-    return lax.bitwise_and(lax.eq(x, 0), lax.eq(y, y))
+    return (x == 0) & (y == y)
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    return where(_is_zero_times_number(x, y), 0, lax.mul(x, lax.log(y)))
+    return where(_is_zero_times_number(x, y), 0, x * lax.log(y))
 
 
 def _xlog1py(x: Any, y: Any) -> Any:
-    return where(_is_zero_times_number(x, y), 0, lax.mul(x, lax.log1p(y)))
+    return where(_is_zero_times_number(x, y), 0, x * lax.log1p(y))
 
 
 # Primitives, for their derivatives by x are logarithms also where x is 0.
@@ -37,8 +37,8 @@ _xlogy_of = binary(
     hlo=lower_by_primitives(_xlogy),
     kinds="f",
     jvp=(
-        lambda t, out, x, y: lax.mul(t, lax.log(y)),
-        lambda t, out, x, y: lax.div(lax.mul(t, x), y),
+        lambda t, out, x, y: t * lax.log(y),
+        lambda t, out, x, y: t * x / y,
     ),
 )
 _xlog1py_of = binary(
@@ -47,8 +47,8 @@ _xlog1py_of = binary(
     hlo=lower_by_primitives(_xlog1py),
     kinds="f",
     jvp=(
-        lambda t, out, x, y: lax.mul(t, lax.log1p(y)),
-        lambda t, out, x, y: lax.div(lax.mul(t, x), lax.add(y, 1.0)),
+        lambda t, out, x, y: t * lax.log1p(y),
+        lambda t, out, x, y: t * x / (y + 1.0),
     ),
 )
 _xlogx_of = unary(
@@ -56,16 +56,16 @@ _xlogx_of = unary(
     "",
     hlo=lower_by_primitives(lambda x: _xlogy(x, x)),
     kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, lax.add(lax.log(x), 1.0)),
+    jvp=lambda t, out, x: t * (lax.log(x) + 1.0),
 )
 
 
 def _log_quotient(p: Any, q: Any) -> Any:
-    quotient = lax.div(p, q)
-    in_range = lax.bitwise_and(lax.gt(quotient, 0), lax.lt(quotient, math.inf))
-    far = where(in_range, lax.log(quotient), lax.sub(lax.log(p), lax.log(q)))
-    offset = lax.div(lax.sub(p, q), q)  # of numbers this near each other the difference is exact
-    return where(lax.le(lax.abs(offset), 0.5), lax.log1p(offset), far)
+    quotient = p / q
+    in_range = (quotient > 0) & (quotient < math.inf)
+    far = where(in_range, lax.log(quotient), lax.log(p) - lax.log(q))
+    offset = (p - q) / q  # of numbers this near each other the difference is exact
+    return where(lax.abs(offset) <= 0.5, lax.log1p(offset), far)
 
 
 # `log(p / q)` of positive numbers.
@@ -74,49 +74,49 @@ _log_quotient_of = binary(
     "",
     hlo=in_32_bits_at_least(_log_quotient),
     kinds="f",
-    jvp=(lambda t, out, p, q: lax.div(t, p), lambda t, out, p, q: lax.neg(lax.div(t, q))),
+    jvp=(lambda t, out, p, q: t / p, lambda t, out, p, q: -(t / q)),
 )
 
 # `p * log(p / q)` of positive numbers.
 _relative_entropy_of = binary(
     "relative_entropy",
     "",
-    hlo=in_32_bits_at_least(lambda p, q: lax.mul(p, _log_quotient(p, q))),
+    hlo=in_32_bits_at_least(lambda p, q: p * _log_quotient(p, q)),
     kinds="f",
     jvp=(
-        lambda t, out, p, q: lax.mul(t, lax.add(_log_quotient_of(p, q), 1.0)),
-        lambda t, out, p, q: lax.neg(lax.mul(t, lax.div(p, q))),
+        lambda t, out, p, q: t * (_log_quotient_of(p, q) + 1.0),
+        lambda t, out, p, q: -(t * (p / q)),
     ),
 )
 
-_TERMS = 24
+_DIVERGENCE_TERMS = 24
 
 
-def _divergence(p: Any, q: Any) -> Any:
+def _kl_divergence(p: Any, q: Any) -> Any:
     """A series in x = (p - q) / (p + q): as log(p / q) = 2 atanh(x), cancelling terms drop out.
 
     The remainder is (p - q) x (1 + x / 3 + x^2 / 3 + x^3 / 5 + x^4 / 5 + ...).
     """
-    difference = lax.sub(p, q)
-    half = lax.div(lax.mul(difference, 0.5), q)
-    x = lax.div(half, lax.add(half, 1.0))  # the sum of p and q may overflow
+    difference = p - q
+    half = difference * 0.5 / q
+    x = half / (half + 1.0)  # the sum of p and q may overflow
     series: Any = 0.0
-    for power in reversed(range(_TERMS)):
-        series = lax.add(lax.mul(series, x), 1 / (2 * ((power + 1) // 2) + 1))
-    near = lax.mul(lax.mul(difference, x), series)
-    far = lax.add(lax.sub(_relative_entropy_of(p, q), p), q)
-    return where(lax.le(lax.abs(half), 0.2), near, far)
+    for power in reversed(range(_DIVERGENCE_TERMS)):
+        series = series * x + 1 / (2 * ((power + 1) // 2) + 1)
+    near = difference * x * series
+    far = _relative_entropy_of(p, q) - p + q
+    return where(lax.abs(half) <= 0.2, near, far)
 
 
 # `p * log(p / q) - p + q` of positive numbers.
 _divergence_of = binary(
     "kullback_leibler",
     "",
-    hlo=in_32_bits_at_least(_divergence),
+    hlo=in_32_bits_at_least(_kl_divergence),
     kinds="f",
     jvp=(
-        lambda t, out, p, q: lax.mul(t, _log_quotient_of(p, q)),
-        lambda t, out, p, q: lax.mul(t, lax.div(lax.sub(q, p), q)),
+        lambda t, out, p, q: t * _log_quotient_of(p, q),
+        lambda t, out, p, q: t * ((q - p) / q),
     ),
 )
 
@@ -148,8 +148,8 @@ def entr(x: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.entr(0.5):.3f}", minijax.scipy.special.entr(-1.0).item()
     ('0.347', -inf)
     """
-    (x,) = real_floats("entr", x)
-    return where(lax.lt(x, 0), -math.inf, lax.neg(_xlogx_of(x)))
+    (x,) = real_arrays("entr", x)
+    return where(x < 0, -math.inf, -_xlogx_of(x))
 
 
 @operation
@@ -165,10 +165,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
 def _of_positive(function: Any, p: Any, q: Any, of_zero: Any) -> Any:
     """`function` where both are positive; `of_zero` where `p` is 0; NaN of NaN; else infinite."""
-    both_positive = lax.bitwise_and(lax.gt(p, 0), lax.gt(q, 0))
-    is_zero = lax.bitwise_and(lax.eq(p, 0), lax.ge(q, 0))
+    both_positive = (p > 0) & (q > 0)
+    is_zero = (p == 0) & (q >= 0)
     positive = function(where(both_positive, p, 1), where(both_positive, q, 1))
-    is_nan = lax.bitwise_or(lax.ne(p, p), lax.ne(q, q))
+    is_nan = (p != p) | (q != q)
     other = where(is_zero, of_zero, where(is_nan, math.nan, math.inf))
     return where(both_positive, positive, other)
 
@@ -187,42 +187,42 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 # The Box-Cox transformations, powers that continue to the logarithm.
 
 
-def _series(u: Any, first: int) -> Any:
+def _exponential_series(u: Any, first: int) -> Any:
     """The sum of `(n + 1) ** first / (n + 1 + first)! * u**n`, for small `u`."""
     total: Any = 0.0
     for n in reversed(range(12)):
-        total = lax.add(lax.mul(total, u), (n + 1) ** first / math.factorial(n + 1 + first))
+        total = total * u + (n + 1) ** first / math.factorial(n + 1 + first)
     return total
 
 
 def _mean_exponential(u: Any) -> Any:
-    is_small = lax.lt(lax.abs(u), 0.1)
+    is_small = lax.abs(u) < 0.1
     size = where(is_small, 1.0, u)
-    series = _series(where(is_small, u, 0.0), 0)
-    quotient = lax.div(lax.expm1(size), size)
-    return where(is_small, series, where(lax.eq(u, math.inf), math.inf, quotient))
+    series = _exponential_series(where(is_small, u, 0.0), 0)
+    quotient = lax.expm1(size) / size
+    return where(is_small, series, where(u == math.inf, math.inf, quotient))
 
 
-def _slope(u: Any) -> Any:
-    is_small = lax.lt(lax.abs(u), 0.1)
+def _mean_exponential_slope(u: Any) -> Any:
+    is_small = lax.abs(u) < 0.1
     size = where(is_small, 1.0, u)
-    quotient = lax.div(lax.sub(lax.exp(size), lax.div(lax.expm1(size), size)), size)
-    return where(is_small, _series(where(is_small, u, 0.0), 1), quotient)
+    quotient = (lax.exp(size) - lax.expm1(size) / size) / size
+    return where(is_small, _exponential_series(where(is_small, u, 0.0), 1), quotient)
 
 
-def _curvature(out: Any, x: Any) -> Any:
+def _mean_exponential_curvature(out: Any, x: Any) -> Any:
     """The slope of the slope; it equals 1/3 at 0."""
-    size = where(lax.eq(x, 0.0), 1.0, x)
-    quotient = lax.div(lax.sub(lax.exp(size), lax.mul(2.0, out)), size)
-    return where(lax.eq(x, 0.0), 1 / 3, quotient)
+    size = where(x == 0.0, 1.0, x)
+    quotient = (lax.exp(size) - 2.0 * out) / size
+    return where(x == 0.0, 1 / 3, quotient)
 
 
 _slope_of: Unary = unary(
     "mean_exponential_slope",
     "",
-    hlo=in_64_bits(_slope),
+    hlo=in_64_bits(_mean_exponential_slope),
     kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, _curvature(out, x)),
+    jvp=lambda t, out, x: t * _mean_exponential_curvature(out, x),
 )
 # expm1(x) / x, the mean of the exponential between 0 and x.
 _mean_exponential_of: Unary = unary(
@@ -230,20 +230,20 @@ _mean_exponential_of: Unary = unary(
     "",
     hlo=in_64_bits(_mean_exponential),
     kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, _slope_of(x)),
+    jvp=lambda t, out, x: t * _slope_of(x),
 )
 
 
-def _power(log: Any, lmbda: Any) -> Any:
+def _boxcox_of_log(log: Any, lmbda: Any) -> Any:
     """`expm1(lmbda * log) / lmbda`, even where one of them is 0."""
-    is_infinite = lax.eq(lax.abs(log), math.inf)
+    is_infinite = lax.abs(log) == math.inf
     finite = where(is_infinite, 0.0, log)
-    inner = lax.mul(finite, _mean_exponential_of(lax.mul(lmbda, finite)))
+    inner = finite * _mean_exponential_of(lmbda * finite)
     # At the ends of the line a power is 0 or infinite.
-    is_zero = lax.eq(lmbda, 0.0)
-    limit = lax.div(-1.0, where(is_zero, 1.0, lmbda))
-    grows = lax.eq(lax.gt(log, 0.0), lax.gt(lmbda, 0.0))
-    at_end = where(lax.bitwise_or(is_zero, grows), log, limit)
+    is_zero = lmbda == 0.0
+    limit = -1.0 / where(is_zero, 1.0, lmbda)
+    grows = (log > 0.0) == (lmbda > 0.0)
+    at_end = where(is_zero | grows, log, limit)
     return where(is_infinite, at_end, inner)
 
 
@@ -258,7 +258,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     [2.        1.3862944]
     """
     x, lmbda = strong_floats("boxcox", x, lmbda)
-    return _power(lax.log(x), lmbda)
+    return _boxcox_of_log(lax.log(x), lmbda)
 
 
 @operation
@@ -272,7 +272,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     '1.000e-10'
     """
     x, lmbda = strong_floats("boxcox1p", x, lmbda)
-    return _power(lax.log1p(x), lmbda)
+    return _boxcox_of_log(lax.log1p(x), lmbda)
 
 
 # The logistic function, and exponentials in sums.
@@ -292,7 +292,7 @@ def expit(x: ArrayLike) -> Array:
 
 
 def _logit(x: Any) -> Any:
-    return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
+    return lax.log(x) - lax.log1p(-x)
 
 
 _logit_of = unary(
@@ -300,7 +300,7 @@ _logit_of = unary(
     "",
     hlo=lower_by_primitives(_logit),
     kinds="f",
-    jvp=lambda t, out, x: lax.div(t, lax.mul(x, lax.sub(1.0, x))),
+    jvp=lambda t, out, x: t / (x * (1.0 - x)),
 )
 
 
