@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.lax.control_flow.scan import scan
-from minijax.lax.elementwise import add, bitwise_or, eq, mul, neg, select, sub
+from minijax.lax.elementwise import add, bitwise_or, mul, select
 from minijax.lax.elementwise import max as maximum
 from minijax.lax.elementwise import min as minimum
 from minijax.lax.reductions import largest, smallest
@@ -208,7 +208,7 @@ def _cumulative(
         if slopes is not None:
             before = _before(out, neutral(typeof(out).dtype), axis, reverse)
             by_before, by_x = slopes(before, out, x)
-            return _linear_recurrence(by_before, mul(by_x, t), axis, reverse)
+            return _linear_recurrence(by_before, by_x * t, axis, reverse)
 
         def accumulate(x: Any) -> list[Any]:
             # Of elements that tie for the largest, each has the part that these rounds give it.
@@ -255,11 +255,11 @@ def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> An
     """
     shape = typeof(terms).shape
     order = [axis, *(i for i in range(len(shape)) if i != axis)]
-    is_first = eq(broadcasted_iota(np.int32, shape, axis), shape[axis] - 1 if reverse else 0)
+    is_first = broadcasted_iota(np.int32, shape, axis) == (shape[axis] - 1 if reverse else 0)
     factors = select(is_first, full_like(factors, 0), factors)  # even if one is infinite
 
     def step(y: Any, at: tuple[Any, Any]) -> tuple[Any, Any]:
-        y = add(mul(at[0], y), at[1])
+        y = at[0] * y + at[1]
         return y, y
 
     start = full_like(terms, 0, shape=[shape[i] for i in order[1:]])
@@ -305,17 +305,17 @@ def _scan_in_blocks(
 def _logaddexp(x: Any, y: Any) -> Any:
     """`log(exp(x) + exp(y))`, also if both are the same infinity."""
     larger, smaller = maximum(x, y), minimum(x, y)
-    gap = sub(larger, smaller)
-    is_number = eq(gap, gap)  # inf - inf is NaN
-    smooth = add(larger, log1p(exp(neg(select(is_number, gap, full_like(gap, 0))))))
-    return select(is_number, smooth, add(x, y))
+    gap = larger - smaller
+    is_number = gap == gap  # inf - inf is NaN
+    smooth = larger + log1p(exp(-select(is_number, gap, full_like(gap, 0))))
+    return select(is_number, smooth, x + y)
 
 
 def _shares(before: Any, out: Any, x: Any) -> tuple[Any, Any]:
     """The parts of the sum of exponentials: of the elements before, and of this one."""
 
     def share(y: Any) -> Any:  # of an infinite sum, the infinite ones have all
-        return exp(select(eq(y, out), full_like(out, 0), sub(y, out)))
+        return exp(select(y == out, full_like(out, 0), y - out))
 
     return share(before), share(x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from minijax.lax import promoting as lax
 from minijax.lax.shapes import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.random.keys import random_bits, random_split_p, single_key
-from minijax.runtime.array import Array, ArrayLike
+from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import result_type
 from minijax_stage2 import bind1, broadcast_to, typeof
@@ -96,8 +97,8 @@ def as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def spread(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """The parameter `x` in the dtype and shape of the result."""
-    return broadcast_to(as_dtype(x, dtype), shape)
+    """The parameter `x` as an array of the dtype and shape of the result."""
+    return broadcast_to(to_array(as_dtype(x, dtype)), shape)
 
 
 def new_keys(key: Any, count: int) -> list[Any]:
@@ -157,11 +158,10 @@ def uniform_numbers(
         bits = lax.convert_element_type(bits, words)
     fraction = lax.shift_right_logical(bits, width - info.nmant)
     one = dialect().scalar(int(np.ones((), dtype).view(words)), words)
-    numbers = lax.bitcast_convert_type(lax.bitwise_or(fraction, one), dtype)
-    numbers = lax.sub(numbers, 1)
+    numbers = lax.bitcast_convert_type(fraction | one, dtype) - 1
     minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
-    scaled = lax.add(lax.mul(numbers, lax.sub(maxval, minval)), minval)
-    return lax.max(minval, scaled)  # where rounding went below
+    width = lax.sub(maxval, minval)
+    return lax.max(minval, numbers * width + minval)  # where rounding went below
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -215,21 +215,18 @@ def _randint(
     """A number of twice the bits, modulo the number of possible results."""
     info, words = np.iinfo(dtype), np.dtype(f"uint{dtype.itemsize * 8}")
     largest = min(np.iinfo(typeof(maxval).dtype).max, info.max)
-    is_beyond = lax.gt(maxval, typeof(maxval).dtype.type(largest))
+    is_beyond = lax.gt(maxval, largest)
     minval, maxval = _clip_to(minval, dtype), _clip_to(maxval, dtype)
     high, low = (random_bits(each, info.bits, shape) for each in new_keys(key, 2))
-    one = words.type(1)
-    is_empty = lax.le(maxval, minval)
-    span = lax.convert_element_type(lax.sub(maxval, minval), words)
-    span = jnp.where(is_empty, one, span)
+    is_empty = maxval <= minval
+    span = lax.convert_element_type(maxval - minval, words)
+    span = jnp.where(is_empty, 1, span)
     # Where all numbers up to the largest are wanted, there is one more; 0 stands for all there are.
-    span = jnp.where(
-        lax.bitwise_and(is_beyond, lax.bitwise_not(is_empty)), lax.add(span, one), span
-    )
-    multiplier = lax.rem(words.type(2 ** (info.bits // 2)), span)
-    multiplier = lax.rem(lax.mul(multiplier, multiplier), span)
-    offset = lax.add(lax.mul(lax.rem(high, span), multiplier), lax.rem(low, span))
-    return lax.add(minval, lax.convert_element_type(lax.rem(offset, span), dtype))
+    span = jnp.where(is_beyond & ~is_empty, span + 1, span)
+    multiplier = lax.rem(2 ** (info.bits // 2), span)
+    multiplier = lax.rem(multiplier * multiplier, span)
+    offset = lax.rem(high, span) * multiplier + lax.rem(low, span)
+    return minval + lax.convert_element_type(lax.rem(offset, span), dtype)
 
 
 def _clip(x: Any, low: int, high: int) -> Any:
@@ -278,14 +275,13 @@ def bernoulli(
         raise TypeError(f"bernoulli: p must be a real number, found {typeof(p)}")
     sizes = result_shape("bernoulli", shape, p)
     if mode == "low":
-        return lax.lt(uniform_numbers(key, sizes, dtype), p)
+        return uniform_numbers(key, sizes, dtype) < p
     pair = uniform_numbers(key, (2, *sizes), dtype)
     coarse, fine = (
         lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
         for i in range(2)
     )
-    fine = lax.mul(fine, dtype.type(finfo(dtype).eps))
-    return lax.lt(fine, lax.sub(p, coarse))
+    return fine * float(finfo(dtype).eps) < p - coarse
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -307,7 +303,7 @@ def rademacher(
         int_dtype("rademacher", None) if dtype is None else dialect().dtype_of("rademacher", dtype)
     )
     signs = lax.convert_element_type(bernoulli(key, 0.5, sizes_of("rademacher", shape)), dtype)
-    return lax.sub(lax.mul(dtype.type(2), signs), dtype.type(1))
+    return 2 * signs - 1
 
 
 # The normal distribution, whole and truncated, and the lognormal one.
@@ -346,7 +342,7 @@ def normal(
         lax.convert_element_type(normal_numbers(each, sizes, part), dtype)
         for each in new_keys(key, 2)
     )
-    return lax.div(lax.add(real, lax.mul(dtype.type(1j), imaginary)), dtype.type(np.sqrt(2)))
+    return (real + 1j * imaginary) / math.sqrt(2)
 
 
 def normal_numbers(
@@ -360,8 +356,8 @@ def normal_numbers(
     u = uniform_numbers(key, shape, dtype, above_minus_1, dtype.type(1))
     sqrt2 = dtype.type(np.sqrt(2))
     if stddev is None:
-        return lax.mul(sqrt2, lax.erf_inv(u))
-    return jnp.multiply(lax.mul(sqrt2, stddev), lax.erf_inv(u))
+        return sqrt2 * lax.erf_inv(u)
+    return lax.mul(sqrt2, stddev) * lax.erf_inv(u)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -398,10 +394,10 @@ def truncated_normal(
     u = uniform_numbers(
         key, sizes, dtype, lax.erf(lax.div(lower, sqrt2)), lax.erf(lax.div(upper, sqrt2))
     )
-    out = lax.mul(sqrt2, lax.erf_inv(u))
+    out = sqrt2 * lax.erf_inv(u)
     infinity = dtype.type(np.inf)
     above = lax.nextafter(lax.stop_gradient(lower), infinity)
-    below = lax.nextafter(lax.stop_gradient(upper), lax.neg(infinity))
+    below = lax.nextafter(lax.stop_gradient(upper), -infinity)
     return lax.min(lax.max(out, above), below)
 
 
@@ -434,7 +430,7 @@ def lognormal(
     """
     sizes = result_shape("lognormal", shape, sigma)
     numbers = normal(single_key("lognormal", key), sizes, dtype)
-    return lax.exp(lax.mul(numbers, spread(sigma, sizes, typeof(numbers).dtype)))
+    return lax.exp(numbers * spread(sigma, sizes, typeof(numbers).dtype))
 
 
 # Continuous distributions, by formulas of uniform and normal numbers.
@@ -462,7 +458,7 @@ def maxwell(
     """
     key, dtype = single_key("maxwell", key), float_dtype("maxwell", dtype)
     vectors = normal_numbers(key, (*sizes_of("maxwell", shape), 3), dtype)
-    return lax.sqrt(jnp.sum(lax.mul(vectors, vectors), axis=-1))
+    return lax.sqrt(jnp.sum(vectors * vectors, axis=-1))
 
 
 @operation(static=("shape", "dtype"))
@@ -500,8 +496,8 @@ def double_sided_maxwell(
     key_of_lengths, key_of_signs = new_keys(key, 2)
     lengths = maxwell(key_of_lengths, sizes, dtype)
     signs = rademacher(key_of_signs, sizes, dtype)
-    scaled = lax.mul(lax.mul(signs, lengths), as_dtype(scale, dtype))
-    return lax.add(scaled, as_dtype(loc, dtype))
+    scaled = signs * lengths * as_dtype(scale, dtype)
+    return scaled + as_dtype(loc, dtype)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -541,17 +537,11 @@ def wald(
     v = normal_numbers(key_of_v, sizes, dtype)
     u = uniform_numbers(key_of_u, sizes, dtype)
     y = lax.square(v)
-    y_squared, mean_squared = lax.square(y), lax.square(mean)
-    root = lax.sqrt(
-        lax.add(lax.mul(lax.mul(dtype.type(4), mean), y), lax.mul(mean_squared, y_squared))
-    )
-    two = dtype.type(2)
-    x = lax.sub(
-        lax.add(mean, lax.div(lax.mul(mean_squared, y), two)),
-        lax.mul(lax.div(mean, two), root),
-    )
-    is_first = lax.le(u, lax.div(mean, lax.add(mean, x)))
-    return jnp.where(is_first, x, lax.div(mean_squared, x))
+    mean_squared = lax.square(mean)
+    root = lax.sqrt(4 * mean * y + mean_squared * lax.square(y))
+    x = mean + mean_squared * y / 2 - mean / 2 * root
+    is_first = u <= mean / (mean + x)
+    return jnp.where(is_first, x, mean_squared / x)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -576,7 +566,7 @@ def exponential(
     """
     dtype = float_dtype("exponential", dtype)
     u = uniform_numbers(single_key("exponential", key), sizes_of("exponential", shape), dtype)
-    return lax.neg(lax.log1p(lax.neg(u)))  # of 1 - u, which is never 0
+    return -lax.log1p(-u)  # of 1 - u, which is never 0
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -602,7 +592,7 @@ def laplace(
     key, dtype = single_key("laplace", key), float_dtype("laplace", dtype)
     low = dtype.type(-1 + finfo(dtype).epsneg)
     u = uniform_numbers(key, sizes_of("laplace", shape), dtype, low)
-    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+    return lax.sign(u) * lax.log1p(-lax.abs(u))
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -627,7 +617,7 @@ def logistic(
     """
     key, dtype = single_key("logistic", key), float_dtype("logistic", dtype)
     u = uniform_numbers(key, sizes_of("logistic", shape), dtype, _tiny(dtype))
-    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+    return lax.log(u) - lax.log1p(-u)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -653,7 +643,7 @@ def cauchy(
     key, dtype = single_key("cauchy", key), float_dtype("cauchy", dtype)
     low = dtype.type(finfo(dtype).eps)
     u = uniform_numbers(key, sizes_of("cauchy", shape), dtype, low)
-    return lax.tan(lax.mul(dtype.type(np.pi), lax.sub(u, dtype.type(0.5))))
+    return lax.tan(math.pi * (u - 0.5))
 
 
 @operation(static=("shape", "dtype", "mode", "out_sharding"))
@@ -688,17 +678,16 @@ def gumbel(
     sizes = sizes_of("gumbel", shape)
     if mode != "high":
         u = uniform_numbers(key, sizes, dtype, _tiny(dtype))
-        return lax.neg(lax.log(lax.neg(lax.log(u))))
+        return -lax.log(-lax.log(u))
     pair = uniform_numbers(key, (2, *sizes), dtype)
     high, low = (
         lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
         for i in range(2)
     )
     # Near 0 the second number fills in the bits that the first has not.
-    fine = lax.mul(dtype.type(finfo(dtype).eps), low)
-    fine = lax.add(lax.add(high, fine), _tiny(dtype))
-    u = jnp.where(lax.ge(high, dtype.type(0.5)), high, fine)
-    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+    fine = high + float(finfo(dtype).eps) * low + _tiny(dtype)
+    u = jnp.where(high >= 0.5, high, fine)
+    return -lax.log(-lax.log1p(-u))
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -730,7 +719,7 @@ def pareto(
     """
     key, dtype = single_key("pareto", key), float_dtype("pareto", dtype)
     sizes = result_shape("pareto", shape, b)
-    return lax.exp(lax.div(exponential(key, sizes, dtype), as_dtype(b, dtype)))
+    return lax.exp(exponential(key, sizes, dtype) / as_dtype(b, dtype))
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -762,8 +751,8 @@ def rayleigh(
     """
     key, dtype = single_key("rayleigh", key), float_dtype("rayleigh", dtype)
     sizes = result_shape("rayleigh", shape, scale)
-    root = lax.sqrt(lax.mul(lax.log(uniform_numbers(key, sizes, dtype)), dtype.type(-2)))
-    return lax.mul(spread(scale, sizes, dtype), root)
+    root = lax.sqrt(lax.log(uniform_numbers(key, sizes, dtype)) * -2)
+    return spread(scale, sizes, dtype) * root
 
 
 @operation(static=("shape", "dtype"))
@@ -793,7 +782,7 @@ def weibull_min(
     """
     key, dtype = single_key("weibull_min", key), float_dtype("weibull_min", dtype)
     negative_log = exponential(key, sizes_of("weibull_min", shape), dtype)
-    return jnp.multiply(jnp.power(negative_log, jnp.divide(1.0, concentration)), scale)
+    return jnp.power(negative_log, jnp.divide(1.0, concentration)) * scale
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -830,12 +819,12 @@ def triangular(
     key, dtype = single_key("triangular", key), float_dtype("triangular", dtype)
     sizes = result_shape("triangular", shape, left, mode, right)
     left, mode, right = (spread(x, sizes, dtype) for x in (left, mode, right))
-    rise, width = lax.sub(mode, left), lax.sub(right, left)
+    rise, width = mode - left, right - left
     u = uniform_numbers(key, sizes, dtype)
-    rising = lax.add(left, lax.sqrt(lax.mul(lax.mul(u, width), rise)))
-    rest = lax.mul(lax.sub(dtype.type(1), u), width)
-    falling = lax.sub(right, lax.sqrt(lax.mul(rest, lax.sub(right, mode))))
-    return jnp.where(lax.lt(u, lax.div(rise, width)), rising, falling)
+    rising = left + lax.sqrt(u * width * rise)
+    rest = (1 - u) * width
+    falling = right - lax.sqrt(rest * (right - mode))
+    return jnp.where(u < rise / width, rising, falling)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -870,9 +859,9 @@ def geometric(
         raise TypeError(f"geometric: p must be real, found {typeof(p)}")
     real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)
     u = uniform_numbers(key, sizes, real)
-    log_u = lax.log(jnp.where(lax.eq(u, real.type(0)), real.type(1), u))  # 0 is 1, as in JAX
-    trials = lax.div(log_u, lax.log1p(lax.neg(as_dtype(p, real))))
-    return lax.convert_element_type(lax.add(lax.floor(trials), real.type(1)), dtype)
+    log_u = lax.log(jnp.where(u == 0, 1, u))  # 0 is 1, as in JAX
+    trials = log_u / lax.log1p(-as_dtype(p, real))
+    return lax.convert_element_type(lax.floor(trials) + 1, dtype)
 
 
 def _tiny(dtype: np.dtype[Any]) -> Any:
@@ -934,7 +923,7 @@ def multivariate_normal(
         )
     lead = broadcast_sizes(caller, shape, of_mean[:-1], of_cov[:-2])
     numbers = normal_numbers(key, (*lead, of_mean[-1]), dtype)
-    return jnp.add(mean, jnp.einsum("...ij,...j->...i", _root(cov, method), numbers))
+    return mean + jnp.einsum("...ij,...j->...i", _root(cov, method), numbers)
 
 
 def _root(cov: Any, method: str) -> Any:
@@ -945,7 +934,7 @@ def _root(cov: Any, method: str) -> Any:
         variances, directions = jnp.linalg.eigh(cov)
     else:
         directions, variances, _ = jnp.linalg.svd(cov)
-    return jnp.multiply(directions, jnp.expand_dims(jnp.sqrt(variances), -2))
+    return directions * jnp.expand_dims(jnp.sqrt(variances), -2)
 
 
 @operation(static=("n", "shape", "dtype", "m", "out_sharding"))
@@ -981,5 +970,5 @@ def orthogonal(
     q, r = jnp.linalg.qr(numbers)
     # Which of the many decompositions this is must not depend on how it was computed.
     signs = jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))
-    q = jnp.multiply(q, jnp.expand_dims(signs, -2))
+    q = q * jnp.expand_dims(signs, -2)
     return jnp.swapaxes(q, -1, -2) if n < columns else q

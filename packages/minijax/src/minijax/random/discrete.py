@@ -155,7 +155,7 @@ def choice(
 def _choice_of_integers(
     key: Any, p: Any, count: int, shape: tuple[int, ...], replace: bool, mode: str | None
 ) -> Any:
-    return lax.reshape(_chosen(key, count, shape, replace, p, mode), shape)
+    return lax.reshape(_chosen_indices(key, count, shape, replace, p, mode), shape)
 
 
 @operation(static=("shape", "replace", "axis", "mode"))
@@ -174,11 +174,11 @@ def _choice(
         limits = [*of_a[:axis], math.prod(shape), *of_a[axis + 1 :]]
         taken = lax.slice(shuffled, [0] * len(of_a), limits)
     else:
-        taken = _take(a, _chosen(key, of_a[axis], shape, replace, p, mode), axis)
+        taken = _take(a, _chosen_indices(key, of_a[axis], shape, replace, p, mode), axis)
     return lax.reshape(taken, (*of_a[:axis], *shape, *of_a[axis + 1 :]))
 
 
-def _chosen(
+def _chosen_indices(
     key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any, mode: str | None
 ) -> Any:
     """Return the indices of the elements to take, out of a given number."""
@@ -189,12 +189,12 @@ def _chosen(
         return lax.slice(_shuffled_integers(key, count), (0,), (draws,))
     p = to_inexact(p)
     if not replace:
-        scores = lax.add(gumbel(key, (count,), typeof(p).dtype, mode), lax.log(p))
+        scores = gumbel(key, (count,), typeof(p).dtype, mode) + lax.log(p)
         return lax.convert_element_type(lax.top_k(scores, draws)[1], default_int())
     sums = jnp.cumsum(p)
     total = lax.reshape(lax.slice(sums, (count - 1,), (count,)), ())
     u = uniform_numbers(key, shape, typeof(sums).dtype)
-    drawn = lax.mul(total, lax.sub(typeof(sums).dtype.type(1), u))
+    drawn = total * (1 - u)
     return lax.convert_element_type(jnp.searchsorted(sums, drawn), default_int())
 
 
@@ -243,13 +243,13 @@ def categorical(
     dtype = typeof(logits).dtype
     if replace:
         noise = gumbel(key, (*sizes[:lead], *of_logits), dtype, mode)
-        return jnp.argmax(lax.add(noise, logits), axis=lead + axis)
+        return jnp.argmax(noise + logits, axis=lead + axis)
     draws = math.prod(sizes[:lead])
     if draws > of_logits[axis]:
         raise ValueError(
             f"categorical: cannot draw {draws} of {of_logits[axis]} categories without replacement"
         )
-    scores = lax.add(gumbel(key, of_logits, dtype, mode), logits)
+    scores = gumbel(key, of_logits, dtype, mode) + logits
     _, places = lax.top_k(jnp.moveaxis(scores, axis, -1), draws)
     return lax.reshape(jnp.moveaxis(places, -1, 0), sizes)
 
@@ -432,7 +432,6 @@ def multinomial(
 
 
 FLOAT = np.dtype(np.float32)
-real = FLOAT.type
 
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
@@ -466,72 +465,66 @@ def poisson(
     if not is_exact("poisson", method):
         return poisson_numbers(key, lam, sizes, dtype)
     lam = spread(lam, sizes, FLOAT)
-    is_small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, real(10)))
-    small = _by_products(key, jnp.where(is_small, lam, real(0)), dtype)
-    large = _poisson_by_rejection(key, jnp.where(is_small, real(1e5), lam), dtype)
+    is_small = (lam != lam) | (lam < 10)
+    small = _poisson_by_products(key, jnp.where(is_small, lam, 0), dtype)
+    large = _poisson_by_rejection(key, jnp.where(is_small, 1e5, lam), dtype)
     drawn = jnp.where(is_small, small, lax.convert_element_type(large, dtype))
-    return jnp.where(lax.eq(lam, real(0)), dtype.type(0), drawn)
+    return jnp.where(lam == 0, 0, drawn)
 
 
-def _most(dtype: np.dtype[Any]) -> Any:
+def _largest_count(dtype: np.dtype[Any]) -> Any:
     return np.int32(min(np.iinfo(dtype).max, np.iinfo(np.int32).max))
 
 
-def _by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
+def _poisson_by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
     """Count uniform numbers until their product is below `exp(-lam)` (Knuth)."""
-    shape, least = typeof(lam).shape, lax.neg(lam)
+    shape, least = typeof(lam).shape, -lam
 
-    def is_going(state: Any) -> Any:
+    def cond_fun(state: Any) -> Any:
         i, _, _, log_product = state
-        return lax.bitwise_and(jnp.any(lax.gt(log_product, least)), lax.lt(i, _most(dtype)))
+        return jnp.any(log_product > least) & (i < _largest_count(dtype))
 
     def step(state: Any) -> Any:
         i, count, key, log_product = state
         key, key_of_u = new_keys(key, 2)
-        more = lax.add(count, dtype.type(1))
-        count = jnp.where(lax.gt(log_product, least), more, count)
+        count = jnp.where(log_product > least, count + 1, count)
         log_u = lax.log(uniform_numbers(key_of_u, shape, FLOAT))
-        return lax.add(i, np.int32(1)), count, key, lax.add(log_product, log_u)
+        return i + 1, count, key, log_product + log_u
 
     start = np.int32(0), lax.full(shape, 0, dtype), key, lax.full(shape, 0, FLOAT)
-    _, count, _, _ = lax.while_loop(is_going, step, start)
-    return lax.sub(count, dtype.type(1))
+    _, count, _, _ = lax.while_loop(cond_fun, step, start)
+    return count - 1
 
 
 def _poisson_by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
     """Rejection (W. Hormann, "The transformed rejection method for Poisson variables", 1993)."""
     shape, log_lam = typeof(lam).shape, lax.log(lam)
-    b = lax.add(real(0.931), lax.mul(real(2.53), lax.sqrt(lam)))
-    a = lax.add(real(-0.059), lax.mul(real(0.02483), b))
-    inverse_alpha = lax.add(real(1.1239), lax.div(real(1.1328), lax.sub(b, real(3.4))))
-    v_r = lax.sub(real(0.9277), lax.div(real(3.6224), lax.sub(b, real(2))))
+    b = 0.931 + 2.53 * lax.sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_r = 0.9277 - 3.6224 / (b - 2)
 
-    def is_going(state: Any) -> Any:
+    def cond_fun(state: Any) -> Any:
         i, _, is_accepted, _ = state
-        return lax.bitwise_and(jnp.any(lax.bitwise_not(is_accepted)), lax.lt(i, _most(dtype)))
+        return jnp.any(~is_accepted) & (i < _largest_count(dtype))
 
     def step(state: Any) -> Any:
         i, drawn, was_accepted, key = state
         key, key_of_u, key_of_v = new_keys(key, 3)
-        u = lax.sub(uniform_numbers(key_of_u, shape, FLOAT), real(0.5))
+        u = uniform_numbers(key_of_u, shape, FLOAT) - 0.5
         v = uniform_numbers(key_of_v, shape, FLOAT)
-        rest = lax.sub(real(0.5), lax.abs(u))
-        slope = lax.add(lax.div(lax.mul(real(2), a), rest), b)
-        k = lax.floor(lax.add(lax.add(lax.mul(slope, u), lam), real(0.43)))
-        height = lax.add(lax.div(a, lax.mul(rest, rest)), b)
-        s = lax.log(lax.div(lax.mul(v, inverse_alpha), height))
-        likelihood = lax.sub(
-            lax.add(lax.neg(lam), lax.mul(k, log_lam)), lax.lgamma(lax.add(k, real(1)))
-        )
-        is_inside = lax.bitwise_and(lax.ge(rest, real(0.07)), lax.le(v, v_r))
-        is_outside = lax.bitwise_or(
-            lax.lt(k, real(0)),
-            lax.bitwise_and(lax.lt(rest, real(0.013)), lax.gt(v, rest)),
-        )
-        is_likely = lax.bitwise_and(lax.bitwise_not(is_outside), lax.le(s, likelihood))
-        is_accepted = lax.bitwise_or(is_inside, is_likely)
+        rest = 0.5 - lax.abs(u)
+        slope = 2 * a / rest + b
+        k = lax.floor(slope * u + lam + 0.43)
+        height = a / (rest * rest) + b
+        s = lax.log(v * inverse_alpha / height)
+        likelihood = -lam + k * log_lam - lax.lgamma(k + 1)
+        is_inside = (rest >= 0.07) & (v <= v_r)
+        is_outside = (k < 0) | ((rest < 0.013) & (v > rest))
+        is_likely = ~is_outside & (s <= likelihood)
+        is_accepted = is_inside | is_likely
         drawn = jnp.where(is_accepted, k, drawn)
-        return lax.add(i, np.int32(1)), drawn, lax.bitwise_or(was_accepted, is_accepted), key
+        return i + 1, drawn, was_accepted | is_accepted, key
 
     start = np.int32(0), lax.full(shape, -1, FLOAT), lax.full(shape, False), key
-    return lax.while_loop(is_going, step, start)[1]
+    return lax.while_loop(cond_fun, step, start)[1]

@@ -241,7 +241,7 @@ def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
     shape, count = typeof(a).shape, typeof(keys).ndim
     keys = bind1(random_split_p, keys, shape=shape[count:])
     keys, alphas = (lax.reshape(x, (-1,)) for x in (keys, a))
-    # One after the other: each is rejected as often as chance will have it.
+    # One after the other, since the number of rejections differs.
     out = lax.map(lambda pair: _one_gamma(pair[0], pair[1], log_space), (keys, alphas))
     return [lax.reshape(out, shape)]
 
@@ -249,20 +249,17 @@ def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
 def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
     """Sampling by rejection (Marsaglia and Tsang, "A simple method for gamma variables", 2000)."""
     dtype = typeof(alpha).dtype
-    zero, one, half, third = (dtype.type(x) for x in (0, 1, 0.5, 1 / 3))
-    is_at_least_1 = lax.ge(alpha, one)
-    boosted = lax.select(is_at_least_1, alpha, lax.add(alpha, one))
-    d = lax.sub(boosted, third)
-    c = lax.div(third, lax.sqrt(d))
+    zero, one = dtype.type(0), dtype.type(1)
+    is_at_least_1 = alpha >= 1
+    boosted = lax.select(is_at_least_1, alpha, alpha + 1)
+    d = boosted - 1 / 3
+    c = 1 / 3 / lax.sqrt(d)
 
     def is_rejected(state: Any) -> Any:
         _, x_squared, v_cubed, u = state
-        squeeze = lax.sub(one, lax.mul(dtype.type(0.0331), lax.mul(x_squared, x_squared)))
-        bound = lax.add(
-            lax.mul(x_squared, half),
-            lax.mul(d, lax.add(lax.sub(one, v_cubed), lax.log(v_cubed))),
-        )
-        return lax.bitwise_and(lax.ge(u, squeeze), lax.ge(lax.log(u), bound))
+        squeeze = 1 - 0.0331 * (x_squared * x_squared)
+        bound = x_squared * 0.5 + d * (1 - v_cubed + lax.log(v_cubed))
+        return (u >= squeeze) & (lax.log(u) >= bound)
 
     def propose(state: Any) -> Any:
         key, key_of_x, key_of_u = new_keys(state[0], 3)
@@ -270,25 +267,25 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
         def draw_x(state: Any) -> Any:
             key, key_of_x = new_keys(state[0], 2)
             x = normal_numbers(key_of_x, (), dtype)
-            return key, x, lax.add(one, lax.mul(x, c))
+            return key, x, 1 + x * c
 
         _, x, v = lax.while_loop(
-            lambda state: lax.le(state[2], zero), draw_x, (key_of_x, zero, dtype.type(-1))
+            lambda state: state[2] <= 0, draw_x, (key_of_x, zero, dtype.type(-1))
         )
         u = uniform_numbers(key_of_u, (), dtype)
-        return key, lax.mul(x, x), lax.mul(lax.mul(v, v), v), u
+        return key, x * x, v * v * v, u
 
     key, key_of_boost = new_keys(key, 2)
     _, _, v_cubed, _ = lax.while_loop(is_rejected, propose, (key, zero, one, dtype.type(2)))
-    inverse = lax.div(one, alpha)
+    inverse = 1 / alpha
     if log_space:
-        log_u = lax.neg(exponential(key_of_boost, (), dtype))
-        is_plain = lax.bitwise_or(is_at_least_1, lax.eq(log_u, zero))
-        log_boost = lax.select(is_plain, zero, lax.mul(log_u, inverse))
-        return lax.add(lax.add(lax.log(d), lax.log(v_cubed)), log_boost)
-    u = lax.sub(one, uniform_numbers(key_of_boost, (), dtype))
+        log_u = -exponential(key_of_boost, (), dtype)
+        is_plain = is_at_least_1 | (log_u == 0)
+        log_boost = lax.select(is_plain, zero, log_u * inverse)
+        return lax.log(d) + lax.log(v_cubed) + log_boost
+    u = 1 - uniform_numbers(key_of_boost, (), dtype)
     boost = lax.select(is_at_least_1, one, lax.pow(u, inverse))
-    return lax.mul(lax.mul(d, v_cubed), boost)
+    return d * v_cubed * boost
 
 
 def _jvp_gamma(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
@@ -298,11 +295,11 @@ def _jvp_gamma(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
     have no meaningful derivative.
     """
     if not log_space:
-        return lax.mul(t, lax.random_gamma_grad(a, out))
+        return t * lax.random_gamma_grad(a, out)
     dtype = typeof(out).dtype
     number = lax.exp(out)
-    number = jnp.where(lax.eq(number, dtype.type(0)), dtype.type(finfo(dtype).tiny), number)
-    return lax.mul(t, lax.div(lax.random_gamma_grad(a, number), number))
+    number = jnp.where(number == 0, float(finfo(dtype).tiny), number)
+    return t * (lax.random_gamma_grad(a, number) / number)
 
 
 def _division_of_gamma(
@@ -368,8 +365,8 @@ def beta(
         for new, x in zip(new_keys(key, 2), (a, b), strict=True)
     )
     largest = lax.max(log_a, log_b)
-    share_a, share_b = (lax.exp(lax.sub(x, largest)) for x in (log_a, log_b))
-    return lax.div(share_a, lax.add(share_a, share_b))
+    share_a, share_b = lax.exp(log_a - largest), lax.exp(log_b - largest)
+    return share_a / (share_a + share_b)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -404,9 +401,9 @@ def dirichlet(
     lead = of_alpha[:-1] if shape is None else sizes_of("dirichlet", shape)
     logs = loggamma(key, alpha, (*lead, of_alpha[-1]), dtype)
     largest = jnp.max(logs, axis=-1, keepdims=True, initial=-jnp.inf)
-    shifted = lax.sub(logs, lax.stop_gradient(largest))
+    shifted = logs - lax.stop_gradient(largest)
     shares = lax.exp(shifted)
-    return lax.div(shares, jnp.sum(shares, axis=-1, keepdims=True))
+    return shares / jnp.sum(shares, axis=-1, keepdims=True)
 
 
 @operation(static=("shape", "dtype", "method", "out_sharding"))
@@ -439,9 +436,9 @@ def chisquare(
     '4'
     """
     key, dtype = single_key("chisquare", key), float_dtype("chisquare", dtype)
-    sizes, two = result_shape("chisquare", shape, df), dtype.type(2)
-    half = lax.div(as_dtype(df, dtype), two)
-    return lax.mul(lax.exp(loggamma(key, half, sizes, dtype, method=method)), two)
+    sizes = result_shape("chisquare", shape, df)
+    half = as_dtype(df, dtype) / 2
+    return lax.exp(loggamma(key, half, sizes, dtype, method=method)) * 2
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -476,10 +473,10 @@ def f(
     sizes = result_shape("f", shape, dfnum, dfden)
     key_of_den, key_of_num = new_keys(key, 2)
     above, below = (
-        lax.div(chisquare(new, df, sizes, dtype), as_dtype(df, dtype))
+        chisquare(new, df, sizes, dtype) / as_dtype(df, dtype)
         for new, df in ((key_of_num, dfnum), (key_of_den, dfden))
     )
-    return lax.div(above, below)
+    return above / below
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -512,9 +509,9 @@ def t(
     sizes = result_shape("t", shape, df)
     key_of_numbers, key_of_gamma = new_keys(key, 2)
     numbers = normal_numbers(key_of_numbers, sizes, dtype)
-    half = lax.div(as_dtype(df, dtype), dtype.type(2))
-    ratio = lax.div(half, gamma(key_of_gamma, half, sizes, dtype))
-    return lax.mul(numbers, lax.sqrt(ratio))
+    half = as_dtype(df, dtype) / 2
+    ratio = half / gamma(key_of_gamma, half, sizes, dtype)
+    return numbers * lax.sqrt(ratio)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -550,7 +547,7 @@ def generalized_normal(
     key_of_powers, key_of_signs = new_keys(key, 2)
     powers = gamma(key_of_powers, inverse, sizes, dtype)
     signs = rademacher(key_of_signs, sizes, dtype)
-    return lax.mul(signs, lax.pow(powers, as_dtype(inverse, dtype)))
+    return signs * lax.pow(powers, as_dtype(inverse, dtype))
 
 
 @operation(static=("d", "shape", "dtype", "out_sharding"))
@@ -589,5 +586,5 @@ def ball(
     radius = exponential(key_of_radius, sizes, dtype)
     powers = lax.pow(lax.abs(points), as_dtype(p, dtype))
     inverse = as_dtype(jnp.divide(1, p), dtype)
-    norm = lax.pow(lax.add(jnp.sum(powers, axis=-1), radius), inverse)
-    return lax.div(points, jnp.expand_dims(norm, -1))
+    norm = lax.pow(jnp.sum(powers, axis=-1) + radius, inverse)
+    return points / jnp.expand_dims(norm, -1)

@@ -194,7 +194,7 @@ def _threefry_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
     high, low = _encrypted_counts(key, shape)
     if width == 64:
         return _computed_once(_of_64_bits(high, low))
-    bits = lax.convert_element_type(lax.bitwise_xor(high, low), np.dtype(f"uint{width}"))
+    bits = lax.convert_element_type(high ^ low, np.dtype(f"uint{width}"))
     return _computed_once(bits)
 
 
@@ -224,7 +224,7 @@ def _pair(first: Any, second: Any) -> Any:
 
 def _of_64_bits(high: Any, low: Any) -> Any:
     high, low = (bind1(convert_element_type_p, x, new_dtype=UINT64) for x in (high, low))
-    return lax.bitwise_or(lax.shift_left(high, 32), low)
+    return lax.shift_left(high, 32) | low
 
 
 def _computed_once(x: Any) -> Any:
@@ -282,7 +282,7 @@ def _split_by_generator(key: Any, shape: Sequence[int]) -> Any:
 
 def _fold_in_by_generator(key: Any, data: Any) -> Any:
     _, words = rng_bit_generator(_seed(data), (_DISTANCE, 4), np.uint32)
-    return lax.bitwise_xor(key, lax.index_in_dim(words, _DISTANCE - 1, keepdims=False))
+    return key ^ lax.index_in_dim(words, _DISTANCE - 1, keepdims=False)
 
 
 rbg = Implementation((4,), _seed, _split, _rbg_bits, _fold_in, "rbg", "rbg")
