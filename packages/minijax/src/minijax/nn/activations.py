@@ -62,8 +62,8 @@ def elu(x: ArrayLike, alpha: float = 1.0) -> Array:
     if not is_inexact(typeof(x).dtype):
         x = jnp.multiply(x, 1.0)
     is_positive = jnp.greater(x, 0)
-    negative = jnp.where(is_positive, 0, x)  # where it is not chosen, exp must not overflow
-    return jnp.where(is_positive, x, jnp.multiply(alpha, jnp.expm1(negative)))
+    negative = jnp.where(is_positive, 0, x)  # exp must not overflow where it is not used
+    return jnp.where(is_positive, x, alpha * jnp.expm1(negative))
 
 
 @operation
@@ -93,7 +93,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
     >>> nn.log_sigmoid(jnp.array([-1e3, 1e3]))
     Array([-1000.,    -0.], dtype=float32)
     """
-    return jnp.negative(softplus(jnp.negative(x)))
+    return -softplus(jnp.negative(x))
 
 
 @operation
@@ -103,7 +103,7 @@ def silu(x: ArrayLike) -> Array:
     >>> nn.silu(jnp.array([0.0, 1e3])), f"{nn.silu(-1.0):.2f}"
     (Array([   0., 1000.], dtype=float32), '-0.27')
     """
-    return jnp.multiply(x, sigmoid(x))
+    return x * sigmoid(x)
 
 
 swish = silu
@@ -119,44 +119,44 @@ def mish(x: ArrayLike) -> Array:
     x, _ = promote(x, 0)  # as softplus has it
     x = to_inexact(x)
     if typeof(x).dtype.kind == "c":
-        return jnp.multiply(x, tanh(softplus(x)))
+        return x * tanh(softplus(x))
     return _mish_of(x)
 
 
-def _parts_of_mish(x: Any) -> tuple[Any, Any]:
+def _mish_parts(x: Any) -> tuple[Any, Any]:
     """Numerator and denominator of `tanh(softplus(x))`.
 
     They are polynomials in an exponential that is at most 1.
     """
-    is_positive = lax.gt(x, 0)
-    power = lax.exp(lax.neg(lax.abs(x)))
+    is_positive = x > 0
+    power = lax.exp(-lax.abs(x))
     square, twice = lax.square(power), power + power
     above = jnp.where(is_positive, 1, square) + twice
     return above, above + jnp.where(is_positive, square + square, 2)
 
 
-def _quarter_of_mish(x: Any) -> Any:
-    """Of the slope of `tanh(softplus(x))` a quarter of the numerator.
+def _mish_quarter(x: Any) -> Any:
+    """A quarter of the numerator of the slope of `tanh(softplus(x))`.
 
     Its denominator is the square of that of the function.
     """
-    power = lax.exp(lax.neg(lax.abs(x)))
-    return jnp.where(lax.gt(x, 0), lax.square(power), power) * (1 + power)
+    power = lax.exp(-lax.abs(x))
+    return jnp.where(x > 0, lax.square(power), power) * (1 + power)
 
 
 def _mish(x: Any) -> Any:
-    above, below = _parts_of_mish(x)
+    above, below = _mish_parts(x)
     return x * (above / below)
 
 
 def _mish_slope(x: Any) -> Any:
-    (above, below), quarter = _parts_of_mish(x), _quarter_of_mish(x)
-    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times nothing is nothing
+    (above, below), quarter = _mish_parts(x), _mish_quarter(x)
+    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times 0 would be NaN
     return (above * below + 4 * x * quarter) / lax.square(below)
 
 
 def _mish_curvature(x: Any) -> Any:
-    (above, below), quarter = _parts_of_mish(x), _quarter_of_mish(x)
+    (above, below), quarter = _mish_parts(x), _mish_quarter(x)
     x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)
     bend = 1 - logistic(x) * (1 + 2 * (above / below))
     return 4 * quarter / lax.square(below) * (2 + x * bend)
@@ -181,8 +181,8 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     x = lax.convert_element_type(x, typeof(x).dtype)
     if not approximate:
         return _gelu_of(x)
-    inner = jnp.multiply(_GELU_SCALE, jnp.add(x, jnp.multiply(0.044715, jnp.power(x, 3))))
-    return jnp.multiply(x, jnp.multiply(0.5, jnp.add(1.0, tanh(inner))))
+    inner = _GELU_SCALE * (x + 0.044715 * jnp.power(x, 3))
+    return x * (0.5 * (1.0 + tanh(inner)))
 
 
 _GELU_SCALE = math.sqrt(2 / math.pi)
@@ -198,10 +198,10 @@ def _normal_density(x: Any) -> Any:
 
 def _gelu_slope(x: Any) -> Any:
     """`ndtr(x) + x * density(x)`; next to its zero, where these cancel, a Taylor series."""
-    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times nothing is nothing
+    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times 0 would be NaN
     whole = 0.5 * lax.erfc(x * -math.sqrt(0.5)) + x * _normal_density(x)
-    offset = (x - _ZERO_OF_SLOPE[0]) - _ZERO_OF_SLOPE[1]
-    near = offset * horner(_series_at_zero(), offset)
+    offset = (x - _GELU_SLOPE_ZERO[0]) - _GELU_SLOPE_ZERO[1]
+    near = offset * horner(_gelu_slope_series(), offset)
     return jnp.where(lax.abs(offset) < 1 / 16, near, whole)
 
 
@@ -211,16 +211,16 @@ def _gelu_curvature(x: Any) -> Any:
 
 
 # A float32, and what the zero of the slope is beyond it.
-_ZERO_OF_SLOPE = (-0.7517915368080139, 1.211444945855772e-08)
+_GELU_SLOPE_ZERO = (-0.7517915368080139, 1.211444945855772e-08)
 
 
 @functools.cache
-def _series_at_zero(terms: int = 14) -> list[float]:
+def _gelu_slope_series(terms: int = 14) -> list[float]:
     """Taylor coefficients of the slope, from the highest to the first.
 
     Its derivatives are polynomials times the density, whose own is `-x` times the density.
     """
-    zero = sum(_ZERO_OF_SLOPE)
+    zero = sum(_GELU_SLOPE_ZERO)
     density = math.exp(-(zero**2) / 2) / math.sqrt(2 * math.pi)
     factor, coefficients = np.polynomial.Polynomial([2, 0, -1]), []
     for k in range(1, terms + 1):
@@ -250,7 +250,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     >>> nn.hard_sigmoid(jnp.array([-5.0, 0.0, 5.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return jnp.divide(relu6(jnp.add(x, 3.0)), 6.0)
+    return relu6(jnp.add(x, 3.0)) / 6.0
 
 
 @operation
@@ -260,7 +260,7 @@ def hard_silu(x: ArrayLike) -> Array:
     >>> nn.hard_silu(jnp.array([-1.5, 0.0, 5.0]))
     Array([-0.375,  0.   ,  5.   ], dtype=float32)
     """
-    return jnp.multiply(x, hard_sigmoid(x))
+    return x * hard_sigmoid(x)
 
 
 hard_swish = hard_silu
@@ -283,7 +283,7 @@ def soft_sign(x: ArrayLike) -> Array:
     >>> nn.soft_sign(jnp.array([-3.0, 0.0, 1.0]))
     Array([-0.75,  0.  ,  0.5 ], dtype=float32)
     """
-    return jnp.divide(x, jnp.add(jnp.abs(x), 1))
+    return x / (jnp.abs(x) + 1)
 
 
 @operation
@@ -295,8 +295,8 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """
     require_meeting(x, alpha)
     x, alpha = jnp.multiply(1.0, x), jnp.multiply(1.0, alpha)  # integers are weak floats here
-    negative = jnp.minimum(jnp.divide(x, alpha), 0.0)
-    return jnp.add(jnp.maximum(x, 0.0), jnp.multiply(alpha, jnp.expm1(negative)))
+    negative = jnp.minimum(x / alpha, 0.0)
+    return jnp.maximum(x, 0.0) + alpha * jnp.expm1(negative)
 
 
 @operation
@@ -307,7 +307,7 @@ def selu(x: ArrayLike) -> Array:
     Array([-1.76,  0.  ,  1.05], dtype=float32)
     """
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
-    return jnp.multiply(scale, elu(x, alpha))
+    return scale * elu(x, alpha)
 
 
 @operation(static="axis")
@@ -327,7 +327,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     if size % 2:
         raise ValueError(f"glu: axis {axis} of {typeof(x)} must have an even size, found {size}")
     first = lax.slice_in_dim(x, 0, size // 2, axis=axis)
-    return jnp.multiply(first, sigmoid(lax.slice_in_dim(x, size // 2, size, axis=axis)))
+    return first * sigmoid(lax.slice_in_dim(x, size // 2, size, axis=axis))
 
 
 @operation
@@ -338,7 +338,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     Array([0.5, 1. , 2. ], dtype=float32)
     """
     require_meeting(x, b)
-    return jnp.divide(jnp.add(x, jnp.sqrt(jnp.add(jnp.square(x), b))), 2)
+    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
 @operation
@@ -348,7 +348,7 @@ def sparse_plus(x: ArrayLike) -> Array:
     >>> nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
-    between = jnp.divide(jnp.square(jnp.add(x, 1.0)), 4)
+    between = jnp.square(jnp.add(x, 1.0)) / 4
     return jnp.where(jnp.less_equal(x, -1.0), 0.0, jnp.where(jnp.greater_equal(x, 1), x, between))
 
 
@@ -359,7 +359,7 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     >>> nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return jnp.multiply(0.5, jnp.clip(jnp.add(x, 1.0), 0.0, 2.0))
+    return 0.5 * jnp.clip(jnp.add(x, 1.0), 0.0, 2.0)
 
 
 @operation
@@ -385,11 +385,11 @@ def log1mexp(x: ArrayLike) -> Array:
 
 
 def _log1mexp(x: Any) -> Any:
-    is_near = jnp.less(x, math.log(2))
+    is_near = x < math.log(2)
     near = jnp.where(is_near, x, 1.0)
     far = jnp.where(is_near, 1.0, x)
-    by_expm1 = jnp.log(jnp.negative(jnp.expm1(jnp.negative(near))))
-    return jnp.where(is_near, by_expm1, jnp.log1p(jnp.negative(jnp.exp(jnp.negative(far)))))
+    by_expm1 = jnp.log(-jnp.expm1(-near))
+    return jnp.where(is_near, by_expm1, jnp.log1p(-jnp.exp(-far)))
 
 
 def _log1mexp_slope(x: Any) -> Any:
@@ -443,8 +443,8 @@ def standardize(
         variance = jnp.var(x, axis, keepdims=True, where=where, mean=mean)
     elif variance is None:  # rounding must not make it negative
         squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
-        variance = jnp.clip(jnp.subtract(squares, jnp.square(mean)), 0)
-    return jnp.multiply(jnp.subtract(x, mean), lax.rsqrt(jnp.add(variance, epsilon)))
+        variance = jnp.clip(squares - jnp.square(mean), 0)
+    return jnp.subtract(x, mean) * lax.rsqrt(jnp.add(variance, epsilon))
 
 
 @operation(static=("num_classes", "dtype", "axis", "out_sharding"))
@@ -480,7 +480,7 @@ def one_hot(
     along = axis % len(shape)
     (shape[along],) = ints("one_hot: num_classes", num_classes)
     classes = lax.broadcasted_iota(x.dtype, shape, along)
-    hot = jnp.equal(jnp.expand_dims(x, axis), classes)
+    hot = jnp.expand_dims(x, axis) == classes
     return lax.convert_element_type(hot, jnp.zeros((), dtype).dtype)
 
 
@@ -513,17 +513,15 @@ def logsumexp(
     """
     if b is not None:
         a, b = number_types.promote(a, b, inexact=True)
-        a = jnp.where(jnp.not_equal(b, 0), a, -math.inf)
+        a = jnp.where(b != 0, a, -math.inf)
     else:
         a = to_inexact(a)
     if where is not None:  # also an infinity that is left out has a derivative of 0
         a = jnp.where(where, a, -math.inf)
     largest = _largest(jnp.real(a), axis, where)
     offset = lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
-    exps = jnp.exp(jnp.subtract(a, lax.convert_element_type(offset, typeof(a).dtype)))
-    total = jnp.sum(
-        exps if b is None else jnp.multiply(b, exps), axis, where=where, keepdims=keepdims
-    )
+    exps = jnp.exp(a - lax.convert_element_type(offset, typeof(a).dtype))
+    total = jnp.sum(exps if b is None else b * exps, axis, where=where, keepdims=keepdims)
     if not keepdims:
         offset = lax.reshape(offset, typeof(total).shape)
     sign = jnp.sign(total)
@@ -531,11 +529,11 @@ def logsumexp(
         log = jnp.log(jnp.abs(total))
     else:
         log = jnp.log(total)
-    out = jnp.add(log, offset)
+    out = log + offset
     if return_sign:
         return out, sign
     if b is not None and typeof(out).dtype.kind != "c":
-        return jnp.where(jnp.less(sign, 0), math.nan, out)
+        return jnp.where(sign < 0, math.nan, out)
     return out
 
 
@@ -563,7 +561,7 @@ def logmeanexp(
     ones = jnp.ones_like(jnp.real(to_inexact(x)))
     count = jnp.sum(ones, axis, where=where, keepdims=keepdims)
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
-    return jnp.subtract(total, jnp.log(count))
+    return total - jnp.log(count)
 
 
 @operation(static="axis")
@@ -579,9 +577,9 @@ def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -
     Array([    0., -1000., -2000.], dtype=float32)
     """
     chosen = x if where is None else jnp.where(where, x, -math.inf)
-    shifted = jnp.subtract(chosen, _largest(chosen, axis, where))
+    shifted = chosen - _largest(chosen, axis, where)
     total = jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True)
-    out = jnp.subtract(shifted, jnp.log(total))
+    out = shifted - jnp.log(total)
     return out if where is None else jnp.where(where, out, -math.inf)
 
 
@@ -600,6 +598,6 @@ def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -> Ar
     Array([0.5, 0.5, 0. ], dtype=float32)
     """
     chosen = x if where is None else jnp.where(where, x, -math.inf)
-    exps = jnp.exp(jnp.subtract(chosen, _largest(chosen, axis, where)))
-    out = jnp.divide(exps, jnp.sum(exps, axis, where=where, keepdims=True))
+    exps = jnp.exp(chosen - _largest(chosen, axis, where))
+    out = exps / jnp.sum(exps, axis, where=where, keepdims=True)
     return out if where is None else jnp.where(where, out, 0)

@@ -104,9 +104,9 @@ def dot_product_attention(
         preferred_element_type=jnp.promote_types(typeof(query).dtype, FLOAT),
     )
     of_logits = typeof(logits)
-    logits = jnp.multiply(logits, _number(1 / math.sqrt(size) if scale is None else scale, logits))
+    logits = logits * _number(1 / math.sqrt(size) if scale is None else scale, logits)
     if bias is not None:
-        logits = jnp.astype(jnp.add(logits, _in_groups(bias, key_heads)), of_logits.dtype)
+        logits = jnp.astype(logits + _in_groups(bias, key_heads), of_logits.dtype)
     visible = _mask(
         of_logits, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size
     )
@@ -124,7 +124,7 @@ def dot_product_attention(
     out = jnp.einsum("BKGTS,BSKH->BTKGH", weights, value)
     if query_seq_lengths is not None:
         is_there = _up_to(queries, query_seq_lengths)[:, :, None, None, None]
-        out = jnp.multiply(out, jnp.astype(is_there, typeof(out).dtype))
+        out = out * jnp.astype(is_there, typeof(out).dtype)
     out = jnp.reshape(out, shape_of_result)
     if not return_residual:
         return out
@@ -146,11 +146,11 @@ def _mask(
     place_of_key = lax.broadcasted_iota(INT, (queries, keys), 1)
     found = []
     if is_causal:
-        found.append(jnp.greater_equal(place_of_query, place_of_key))
+        found.append(place_of_query >= place_of_key)
     if window is not None:
         before, after = (window, window) if isinstance(window, int) else window
-        found.append(jnp.less_equal(place_of_query, jnp.add(place_of_key, before)))
-        found.append(jnp.greater_equal(place_of_query, jnp.subtract(place_of_key, after)))
+        found.append(place_of_query <= place_of_key + before)
+        found.append(place_of_query >= place_of_key - after)
     if query_seq_lengths is not None:
         found.append(_up_to(queries, query_seq_lengths)[:, None, None, :, None])
     if key_value_seq_lengths is not None:
@@ -199,4 +199,4 @@ def _in_groups(x: Any, key_heads: int) -> Any:
 
 def _up_to(size: int, lengths: Any) -> Any:
     """Mask the first `lengths` positions, for each element of the batch."""
-    return jnp.less(lax.iota(INT, size)[None, :], lengths[:, None])
+    return lax.iota(INT, size)[None, :] < lengths[:, None]
