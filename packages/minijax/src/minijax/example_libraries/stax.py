@@ -75,7 +75,7 @@ def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         weights, bias = params
-        return jnp.add(jnp.dot(inputs, weights), bias)
+        return jnp.dot(inputs, weights) + bias
 
     return init_fun, apply_fun
 
@@ -362,7 +362,7 @@ def _convolution(
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         kernel, bias = params
         outputs = convolve(inputs, kernel, strides, padding, dimension_numbers=dimension_numbers)
-        return jnp.add(outputs, bias)
+        return outputs + bias
 
     return init_fun, apply_fun
 
@@ -408,7 +408,7 @@ def _pooling(
         outputs = pool(inputs, start, combine)
         if is_mean:  # without the zeros around the inputs
             of_one = [1 if axis in "NC" else n for axis, n in zip(spec, inputs.shape, strict=True)]
-            outputs = jnp.divide(outputs, pool(jnp.ones(of_one, outputs.dtype), 0.0, lax.add))
+            outputs = outputs / pool(jnp.ones(of_one, outputs.dtype), 0.0, lax.add)
         return outputs
 
     return init_fun, apply_fun
@@ -534,9 +534,9 @@ def BatchNorm(
         axes = canonical_axes("BatchNorm", axis, jnp.ndim(x))
         outputs = standardize(x, axes, epsilon=epsilon)
         if scale:
-            outputs = jnp.multiply(jnp.expand_dims(gamma, axes), outputs)
+            outputs = jnp.expand_dims(gamma, axes) * outputs
         if center:
-            outputs = jnp.add(outputs, jnp.expand_dims(beta, axes))
+            outputs = outputs + jnp.expand_dims(beta, axes)
         return outputs
 
     return init_fun, apply_fun

@@ -97,7 +97,7 @@ def optimal_step_size(
     >>> [f"{ode.optimal_step_size(1.0, error):.3f}" for error in (32.0, 0.0)]
     ['0.450', '10.000']
     """
-    is_exact = jnp.equal(mean_error_ratio, 0)
+    is_exact = mean_error_ratio == 0
     ratio = jnp.where(is_exact, 1.0, mean_error_ratio)
     factor = jnp.maximum(safety * ratio ** (-1.0 / order), jnp.where(ratio < 1, 1.0, dfactor))
     factor = jnp.where(is_exact, ifactor, jnp.minimum(factor, ifactor))

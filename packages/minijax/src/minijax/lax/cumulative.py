@@ -211,7 +211,7 @@ def _cumulative(
             return _linear_recurrence(by_before, by_x * t, axis, reverse)
 
         def accumulate(x: Any) -> list[Any]:
-            # Of elements that tie for the largest, each has the part that these rounds give it.
+            # Elements that tie for the largest share the derivative as these steps do.
             return scan_in_rounds(lambda x, y: [combine(x[0], y[0])], [x], [axis], reverse)
 
         return jvp_flat(accumulate, [x], [t], name)[1][0]
@@ -314,7 +314,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
 def _shares(before: Any, out: Any, x: Any) -> tuple[Any, Any]:
     """The parts of the sum of exponentials: of the elements before, and of this one."""
 
-    def share(y: Any) -> Any:  # of an infinite sum, the infinite ones have all
+    def share(y: Any) -> Any:  # the infinite terms have all of an infinite sum
         return exp(select(y == out, full_like(out, 0), y - out))
 
     return share(before), share(x)

@@ -24,14 +24,14 @@ from minijax_stage2 import broadcast_to, typeof
 from minijax_stage2.functions import full_like
 from minijax_stage2.promotion import broadcast_shapes
 
-# Formulas evaluated in a wider dtype than that of their operands.
+# Formulas evaluated in a wider dtype than their operands have.
 
 
 Formula = Callable[..., Any]
 
 
 def call_in_32_bits_at_least(function: Formula, *operands: Any) -> Any:
-    """Call a function with float32 for 16-bit operands: its derivatives have 32 bits, too."""
+    """Call a function with float32 for 16-bit operands; its derivatives then have 32 bits, too."""
     dtype = typeof(operands[0]).dtype
     if dtype.itemsize >= 4:
         return function(*operands)
@@ -68,8 +68,8 @@ def with_derivatives(
 ) -> Unary:
     """An elementwise function and its derivatives, each a primitive that a formula computes.
 
-    No rounding within a formula is seen in a narrow dtype, and nothing but the operand is kept for
-    reverse mode. Beyond the last formula, that one is differentiated.
+    A formula rounds its result only, and reverse mode keeps only the operand. The last formula is
+    differentiated if higher derivatives are asked for.
     """
     formula, *rest = formulas
 
@@ -149,8 +149,8 @@ def converge(
         step: function of the number of the step, a float from 0 on, and of the arrays of the state,
             real or complex; it returns the next state.
         start: the initial state, arrays of one shape and dtype.
-        is_active: mask of the elements to iterate. The others do not change, and may be such that
-            no step makes sense.
+        is_active: mask of the elements to iterate. The others do not change; a step need not be
+            defined for them.
         is_unconverged: function of two successive states that returns a mask of the elements that
             need more steps.
         limit: the maximum number of steps.
@@ -176,7 +176,7 @@ def converge(
     return list(state)
 
 
-# Formulas of rare cases: nothing is computed where none occurs.
+# Formulas of rare cases, evaluated only if one occurs.
 
 
 def where_any(mask: Any, function: Callable[..., Any], otherwise: Any, *operands: Any) -> Any:
@@ -213,7 +213,7 @@ def artanh_series(r: Any) -> Any:
 
 
 def minus_log1p(x: Any, one_more: Any) -> Any:
-    """`x - log(one_more)`, which is `1 + x`, and exact also where that is nearly 0.
+    """`x - log(one_more)` for `one_more = 1 + x`, which must be accurate near 0.
 
     Near 0 nothing cancels: the logarithm is `2 * artanh(x / (2 + x))`.
     """

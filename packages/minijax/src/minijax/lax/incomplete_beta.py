@@ -97,7 +97,7 @@ def log_beta(a: Any, b: Any) -> Any:
 # and a correction of the size of its density (https://dlmf.nist.gov/8.18).
 
 
-LARGE = 1e7  # from here on, of both operands, one correction is enough for float64
+LARGE = 1e7  # if both operands are larger, one correction is enough for float64
 _NEXT_TO_MEAN = 1e-4
 
 
@@ -179,7 +179,7 @@ def _beta_fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> An
 def _powers_by_beta(a: Any, b: Any, x: Any) -> Any:
     """`x**a * (1 - x)**b / beta(a, b)`."""
     logs = _log_of_powers(a, b, x) - log_beta(a, b)
-    has_large_logs = min(a, b) >= STIRLING_FROM  # which cancel
+    has_large_logs = min(a, b) >= STIRLING_FROM  # large logarithms cancel
     first, second = where(has_large_logs, a, STIRLING_FROM), where(has_large_logs, b, STIRLING_FROM)
     return where(has_large_logs, powers_by_beta(first, second, x), exp(logs))
 
@@ -193,7 +193,7 @@ def _fraction_weight(a: Any, b: Any, x: Any, p: Any, q: Any) -> Any:
 
 
 def _narrow_fraction_weight(a: Any, b: Any, x: Any, q: Any) -> Any:
-    """`_fraction_weight`, for results of fewer than 53 bits.
+    """`_fraction_weight` for results of fewer than 53 bits.
 
     In `q * gamma(a + b + 1) / ((a + b) * gamma(a + 1) * gamma(b + 1))` each gamma function is a
     power, an exponential and Lanczos' sum. The exponentials leave a constant, and the powers are
@@ -223,11 +223,11 @@ def _over_first_beta(p: Any, q: Any, logs: Any) -> Any:
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
-    """In float64: next to its mean, a fraction of narrower floats would lose most digits."""
+    """`betainc` in float64: near the mean, narrower floats would lose most digits."""
     dtype = typeof(x).dtype
     is_narrow = dtype.itemsize < 8
     a, b, x = map(to_64_bits, (a, b, x))
-    # All of the distribution lies at 0, or all at 1.
+    # The whole distribution lies at 0, or at 1.
     at_zero = (a == 0.0) | (b == math.inf)
     at_one = (b == 0.0) | (a == math.inf)
     is_out = ~((a >= 0.0) & (b >= 0.0) & (x >= 0.0) & (x <= 1.0)) | (at_zero & at_one)

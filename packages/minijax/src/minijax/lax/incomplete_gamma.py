@@ -32,8 +32,8 @@ from minijax_stage2 import typeof
 # where each c(k) is a power series in eta.
 
 
-LARGE = 2.0**14  # from here on the terms below give float64 all its digits
-_DEGREES = (20, 13, 8, 4)  # of c(0), c(1), ...
+LARGE = 2.0**14  # from here on the terms below are exact in float64
+_TEMME_DEGREES = (20, 13, 8, 4)  # degrees of the series c(0), c(1), ... in eta
 _LARGEST_MU = 0.5  # beyond it both functions underflow
 # Stirling's series of the gamma function, in powers of 1 / a (DLMF 5.11.3), as fractions.
 _STIRLING = ((1, 1), (1, 12), (1, 288), (-139, 51840))
@@ -45,10 +45,10 @@ def _temme_coefficients() -> list[list[float]]:
 
     Those of c(0) come from the series of `mu` in eta, whose coefficients are `alpha`.
     """
-    from fractions import Fraction  # late, for it takes milliseconds
+    from fractions import Fraction  # imported late: it takes milliseconds
 
     alpha = [Fraction(0), Fraction(1)]
-    for n in range(2, _DEGREES[0] + 2 * len(_DEGREES) + 2):
+    for n in range(2, _TEMME_DEGREES[0] + 2 * len(_TEMME_DEGREES) + 2):
         known = sum(k * alpha[k] * alpha[n - k + 1] for k in range(2, n))
         alpha.append((alpha[n - 1] - known) / (n + 1))
     first = [Fraction(-1, 3), *((n + 2) * alpha[n + 2] for n in range(1, len(alpha) - 2))]
@@ -58,7 +58,7 @@ def _temme_coefficients() -> list[list[float]]:
         rows.append([factor * first[n] + (n + 2) * before[n + 2] for n in range(len(before) - 2)])
     return [
         [float(c) for c in reversed(row[: degree + 1])]
-        for row, degree in zip(rows, _DEGREES, strict=True)
+        for row, degree in zip(rows, _TEMME_DEGREES, strict=True)
     ]
 
 
@@ -89,7 +89,7 @@ class _TemmePoint:
 
 
 def _temme_point(a: Any, x: Any) -> _TemmePoint:
-    """The series of the inverse hyperbolic tangent of `r = mu / (2 + mu)`: nothing cancels."""
+    """The point by the series of `artanh(r)`, `r = mu / (2 + mu)`, in which nothing cancels."""
     mu = clamp(-_LARGEST_MU, (x - a) / a, _LARGEST_MU)
     q = 1.0 / (mu + 2.0)
     r = mu * q
@@ -130,13 +130,13 @@ def _over_gamma_by_stirling(a: Any) -> Any:
 
 
 def asymptotic_density(a: Any, x: Any) -> Any:
-    """The derivative of P by `x`."""
+    """The derivative of P in `x`."""
     size = exp(-_temme_point(a, x).exponent) * sqrt(a / (2 * math.pi))
     return size / _over_gamma_by_stirling(a) / where(x == 0.0, 1.0, x)
 
 
 def _temme_slope(a: Any, point: _TemmePoint) -> Any:
-    """The derivative of P by `a`, divided by `exp(-exponent) / sqrt(2 * pi * a)`."""
+    """The derivative of P in `a`, divided by `exp(-exponent) / sqrt(2 * pi * a)`."""
     eta = point.eta
     correction = _temme_correction(a, eta)
     by_eta: Any = 0.0
@@ -151,14 +151,14 @@ def _temme_slope(a: Any, point: _TemmePoint) -> Any:
 
 
 def asymptotic_slope(a: Any, x: Any) -> Any:
-    """The derivative of P by `a`."""
+    """The derivative of P in `a`."""
     point = _temme_point(a, x)
     size = exp(-point.exponent) / sqrt(2 * math.pi * a)
     return size * _temme_slope(a, point)
 
 
 def asymptotic_sample_slope(a: Any, x: Any) -> Any:
-    """The derivative of `x` by `a` at constant P: the slope divided by the density."""
+    """The derivative of `x` in `a` at constant P: the slope divided by the density."""
     relative = _temme_slope(a, _temme_point(a, x)) * _over_gamma_by_stirling(a)
     return -(x / a * relative)
 
@@ -167,7 +167,7 @@ def asymptotic_sample_slope(a: Any, x: Any) -> Any:
 #
 # Below `a` and below 1 the lower function P is the sum of a series, elsewhere the upper function
 # Q is a continued fraction (https://dlmf.nist.gov/8.7 and 8.9); each is 1 minus the other. The
-# derivative with respect to `a` uses the same steps: each step also computes its tangent. Where
+# derivative in `a` uses the same steps: each step also computes its tangent. Where
 # `a` is so large that this takes too many steps, an asymptotic expansion takes none.
 
 
@@ -199,7 +199,7 @@ def _igamma_series(a: Any, x: Any, is_active: Any) -> Any:
 
 
 def _igamma_series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
-    """The same sum, and its derivative by `a`."""
+    """The same sum, and its derivative in `a`."""
 
     def step(n: Any, term: Any, total: Any, term_dot: Any, total_dot: Any) -> list[Any]:
         below = a + n + 1.0
@@ -251,7 +251,7 @@ def _igammac_start(a: Any, x: Any) -> list[Any]:
 
 
 def _igammac_fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
-    """The same fraction, and its derivative by `a`."""
+    """The same fraction, and its derivative in `a`."""
 
     def step(
         n: Any, above: Any, below: Any, value: Any, above_dot: Any, below_dot: Any, value_dot: Any
@@ -319,7 +319,7 @@ def _igamma(a: Any, x: Any) -> Any:
 
 
 _SMALL_SHAPE = 2.0**-12
-# The Taylor series of `log(gamma(1 + a))` from `a` on (DLMF 5.7.3): Euler's constant, zeta(k) / k.
+# The Taylor series of `log(gamma(1 + a))` from `a` on (DLMF 5.7(i)): Euler's constant, zeta(k) / k.
 _LOG_GAMMA_AT_ONE = (
     -0.5772156649015329, 0.8224670334241132, -0.40068563438653143, 0.27058080842778454,
 )  # fmt: skip

@@ -187,19 +187,19 @@ bessel_i1e: Unary = unary(
 
 # Lanczos' sum for g = 7 (Godfrey's coefficients), over the product of (z + 1) to (z + 8).
 LANCZOS_SHIFT = 7.5
-_ABOVE = (
+_LANCZOS_ABOVE = (
     0.9999999999998099, 60.45833333334203, 1599.0425347220457, 24165.510665029535,
     228235.2154997145, 1379496.2658786706, 5210869.017760831, 11246929.484659927,
     10619610.099075994,
 )  # fmt: skip
-_BELOW = (1.0, 36.0, 546.0, 4536.0, 22449.0, 67284.0, 118124.0, 109584.0, 40320.0)
+_LANCZOS_BELOW = (1.0, 36.0, 546.0, 4536.0, 22449.0, 67284.0, 118124.0, 109584.0, 40320.0)
 
-# sin(pi * x) / x in x**2, up to a half: the Taylor series, highest degree first.
-_SINE = tuple(
+# The Taylor series of sin(pi * x) / x in x**2, for x up to 1/2, highest degree first.
+_SINE_SERIES = tuple(
     (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(12, -1, -1)
 )
-# The area tangent: 2 * artanh(s) / s in s**2.
-_LOGARITHM = tuple(2.0 / (2 * k + 1) for k in range(10, -1, -1))
+# The Taylor series of 2 * artanh(s) / s in s**2, highest degree first.
+_ARTANH_SERIES = tuple(2.0 / (2 * k + 1) for k in range(10, -1, -1))
 
 
 @jit
@@ -210,7 +210,7 @@ def log_gamma(x: Any) -> Any:
     t = z + LANCZOS_SHIFT
     power = (z + 0.5) * log_of_normal(t) - t
     part = x - elementwise.round(x, elementwise.RoundingMethod.TO_NEAREST_EVEN)
-    sine = abs(part * horner(_SINE, part * part))
+    sine = abs(part * horner(_SINE_SERIES, part * part))
     above, below = lanczos_sum(z)
     scaled = above / below * math.sqrt(2 * math.pi)
     rest = log_of_normal(where(is_left, math.pi / (sine * scaled), scaled))
@@ -227,19 +227,19 @@ def lanczos_sum(z: Any) -> tuple[Any, Any]:
     Here `t` is `z + LANCZOS_SHIFT`.
     """
     size = where(z < 1e10, z, 1e10)  # beyond, the first term is the sum
-    return horner(_ABOVE, size), horner(_BELOW, size)
+    return horner(_LANCZOS_ABOVE, size), horner(_LANCZOS_BELOW, size)
 
 
 @jit
 def log_of_normal(x: Any) -> Any:
     """The logarithm of a positive normal float64: `x = 2**exponent * rest`, rest near 1."""
     bits = bitcast_convert_type(x, np.int64)
-    # The exponent that leaves a rest between the square roots of 1/2 and 2.
+    # With this exponent the rest is between the square roots of 1/2 and 2.
     shifted = bits + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
     exponent = elementwise.shift_right_logical(shifted, 52) - 1023
     rest = bitcast_convert_type(bits - exponent * (1 << 52), np.float64)
     s = (rest - 1.0) / (rest + 1.0)
-    near_one = s * horner(_LOGARITHM, s * s)
+    near_one = s * horner(_ARTANH_SERIES, s * s)
     return stage2.astype(exponent, np.float64) * math.log(2) + near_one
 
 
@@ -295,21 +295,21 @@ _polygamma: Binary = binary(
         lambda t, out, m, x: t * _polygamma(m + 1, x),
     ),
 )
-_FIRST_TERMS = 10
-# B(2k) / (2k)! of the Bernoulli numbers, from k = 1 on.
+_ZETA_TERMS = 10
+# B(2k) / (2k)! for the Bernoulli numbers B, from k = 1 on.
 _BERNOULLI = (
     1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
     1 / 74724249600, -3617 / 10670622842880000,
 )  # fmt: skip
 
 
-def _series_of_slope(x: Any, q: Any) -> Any:
-    """The derivative of `zeta` in `x`: of the first terms, and of the rest by Euler-Maclaurin."""
+def _zeta_slope_series(x: Any, q: Any) -> Any:
+    """The derivative of `zeta` in `x`: first terms, then Euler-Maclaurin (DLMF 25.11(iii))."""
     total: Any = 0.0
-    for k in range(_FIRST_TERMS):
+    for k in range(_ZETA_TERMS):
         log_of_base = log(q + k)
         total = total - log_of_base * exp(-(x * log_of_base))
-    last = q + _FIRST_TERMS
+    last = q + _ZETA_TERMS
     log_of_last = log(last)
     power = exp(-(x * log_of_last))
     over = 1.0 / (x - 1.0)
@@ -322,43 +322,43 @@ def _series_of_slope(x: Any, q: Any) -> Any:
         for j in (2 * k - 1, 2 * k):
             product = product * (x + j) / last
             slope = slope + 1.0 / (x + j)
-    return where(q > 0.0, _beyond_the_pole(x, total, -math.inf), math.nan)
+    return where(q > 0.0, _beyond_pole(x, total, -math.inf), math.nan)
 
 
-def _beyond_the_pole(x: Any, value: Any, pole: float = math.nan) -> Any:
+def _beyond_pole(x: Any, value: Any, pole: float = math.nan) -> Any:
     """`value` above `x = 1`, where the sum of `zeta` converges, and `pole` at 1."""
     return where(x > 1.0, value, where(x == 1.0, pole, math.nan))
 
 
-def _series_in_64_bits(x: Any, q: Any) -> Any:
-    return stage2.astype(_series_of_slope(to_64_bits(x), to_64_bits(q)), typeof(x).dtype)
+def _zeta_slope_in_64_bits(x: Any, q: Any) -> Any:
+    return stage2.astype(_zeta_slope_series(to_64_bits(x), to_64_bits(q)), typeof(x).dtype)
 
 
-def _second_derivative_of_zeta(x: Any, q: Any) -> Any:
+def _zeta_second_slope(x: Any, q: Any) -> Any:
     ones = stage2.full_like(x, 1.0)
     q = to_array(q)  # numpy would add to a constant at trace time, term by term
-    slope = stage2.jvp(lambda x: _series_of_slope(x, q), (x,), (ones,))[1]
-    return _beyond_the_pole(x, slope, math.inf)
+    slope = stage2.jvp(lambda x: _zeta_slope_series(x, q), (x,), (ones,))[1]
+    return _beyond_pole(x, slope, math.inf)
 
 
-def _slope_by_offset(x: Any, q: Any) -> Any:
+def _zeta_offset_slope(x: Any, q: Any) -> Any:
     """The derivative of `zeta` in `q`."""
-    return _beyond_the_pole(x, -(x * _zeta(x + 1, q)))
+    return _beyond_pole(x, -(x * _zeta(x + 1, q)))
 
 
-def _slope_of_slope_by_offset(x: Any, q: Any) -> Any:
+def _zeta_slope_offset_slope(x: Any, q: Any) -> Any:
     after = x + 1
-    return _beyond_the_pole(x, -(_zeta(after, q) + x * _slope_of_zeta(after, q)))
+    return _beyond_pole(x, -(_zeta(after, q) + x * _zeta_slope(after, q)))
 
 
-_slope_of_zeta: Binary = binary(
+_zeta_slope: Binary = binary(
     "slope_of_zeta",
     "",
-    hlo=lower_by_primitives(_series_in_64_bits),
+    hlo=lower_by_primitives(_zeta_slope_in_64_bits),
     kinds="f",
     jvp=(
-        lambda t, out, x, q: t * _second_derivative_of_zeta(x, q),
-        lambda t, out, x, q: t * _slope_of_slope_by_offset(x, q),
+        lambda t, out, x, q: t * _zeta_second_slope(x, q),
+        lambda t, out, x, q: t * _zeta_slope_offset_slope(x, q),
     ),
 )
 
@@ -369,8 +369,8 @@ _zeta: Binary = binary(
     hlo="chlo.zeta",
     kinds="f",
     jvp=(
-        lambda t, out, x, q: t * _slope_of_zeta(x, q),
-        lambda t, out, x, q: t * _slope_by_offset(x, q),
+        lambda t, out, x, q: t * _zeta_slope(x, q),
+        lambda t, out, x, q: t * _zeta_offset_slope(x, q),
     ),
 )
 

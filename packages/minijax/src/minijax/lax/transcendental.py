@@ -285,7 +285,7 @@ atanh = unary(
 
 
 def _exact_on_imaginary_axis(rule: Rule, value: Callable[[Any, Any], Any]) -> Rule:
-    """A lowering rule with another value where the real part is 0: times infinity it is NaN."""
+    """A lowering rule with another value where the real part is 0: 0 times infinity is NaN."""
 
     def corrected(z: Any, out: Any) -> Any:
         x, y = elementwise.real(z), elementwise.imag(z)
@@ -310,7 +310,7 @@ own_lowering_rules[cos_p] = _exact_on_imaginary_axis(
 )
 
 
-# `accuracy`, how exact an elementary function of `lax` has to be.
+# `accuracy`: the error that users allow an elementary function of `lax`.
 
 
 class AccuracyMode(enum.Enum):
@@ -363,7 +363,7 @@ def with_accuracy(function: Callable[..., Any]) -> Any:
     own = inspect.signature(of_x).parameters["accuracy"]
     theirs = inspect.signature(function)
     wrapped = functools.wraps(operation.__wrapped__)(of_x)
-    del wrapped.__wrapped__  # whose signature is another
+    del wrapped.__wrapped__  # it has another signature
     (operand,) = theirs.parameters.values()
     wrapped.__signature__ = theirs.replace(parameters=[operand, own])  # type: ignore[attr-defined]
     return Operation(wrapped, "accuracy")

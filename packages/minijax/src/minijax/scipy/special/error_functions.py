@@ -71,7 +71,7 @@ _ERFCX = (
     -0.008073603938175784, -0.02280179959886874, -0.04180651066502489, -0.0466545853467421,
     -0.003496013513368038, 0.12216847723549219, 1.2329951186255526,
 )  # fmt: skip
-# Minus its slope * (x + 1)**2, likewise.
+# Minus the slope of erfcx times (x + 1)**2, in the same variable.
 _ERFCX_SLOPE = (
     -1.1757547485083518e-11, -7.566186347797371e-11, 2.0591023672070005e-10, 7.876754824745773e-10,
     -1.9291555111922804e-09, -4.209866607439699e-09, 1.3427759326223213e-08,
@@ -98,7 +98,7 @@ def _erfcx(x: Any) -> Any:
 
 
 def _erfcx_slope(x: Any) -> Any:
-    """`2 * x * erfcx(x) - 2 / sqrt(pi)`; by a series for large `x`, where that cancels."""
+    """`2 * x * erfcx(x) - 2 / sqrt(pi)`; a series for large `x`, where the difference cancels."""
     is_far = x > 0.5
     near, far = where(is_far, 0.5, x), where(is_far, x, 0.5)
     difference = near * 2.0 * _erfcx(near) - 2 / math.sqrt(math.pi)
@@ -157,10 +157,10 @@ def _exp_of_negative_square(z: Any) -> Any:
 
 
 def _wofz_first_quadrant(z: Any) -> Any:
-    """The midpoint and the trapezoidal rule, with the residue of a pole near the real line.
+    """`wofz` by the midpoint and trapezoidal rules, plus the residue of a pole near the real line.
 
     M. Al Azah and S. Chandler-Wilde, "Computation of the complex error function using modified
-    trapezoidal rules", SIAM J. Numer. Anal. 59, 2021. The error is a few units in the last offset.
+    trapezoidal rules", SIAM J. Numer. Anal. 59, 2021. The error is a few units in the last place.
     """
     x, y = lax.real(z), lax.imag(z)
     square = z * z
@@ -187,7 +187,7 @@ def _wofz_first_quadrant(z: Any) -> Any:
 
 
 def _wofz(z: Any) -> Any:
-    """The first quadrant; the others by reflection."""
+    """`wofz` of the first quadrant; the others by reflection."""
     x, y = lax.real(z), lax.imag(z)
     size_x, size_y = lax.abs(x), lax.abs(y)
     is_large = (size_x > 1e8) | (size_y > 1e8)
@@ -248,7 +248,7 @@ _FAR_TERMS = [math.prod(range(1, 2 * k, 2)) / 2**k for k in reversed(range(24))]
 
 
 def _dawsn(x: Any) -> Any:
-    """Rybicki's sum (Computers in Physics 3, 1989), of hyperbolic sines, none of which cancel."""
+    """Rybicki's sum of hyperbolic sines, in which none cancel (Computers in Physics 3, 1989)."""
     is_near = lax.abs(x) < _DAWSN_NEAR
     near, far = where(is_near, x, 0.0), where(is_near, _DAWSN_NEAR, x)
     total: Any = 0.0
@@ -302,7 +302,7 @@ def dawsn(x: ArrayLike) -> Array:
     return _dawsn_of(*strong_floats("dawsn", x))
 
 
-# The probabilities of normally distributed numbers.
+# The normal distribution function, its logarithm and its inverse.
 
 
 @operation
@@ -349,10 +349,10 @@ _log_ndtr_of = unary(
 )
 
 
-# Numerators and denominators of Wichura's AS 241, lowest degree first: in 0.425**2 - (p - 0.5)**2,
-# where that is positive; elsewhere in the root of the logarithm of the tail, less 1.6 up to 5, and
-# less 5 beyond. The first is what his function exceeds its value in the middle by, which is most of
-# it and has no rounding error; of the numerator, what does not vanish there is the remainder.
+# Numerators and denominators of Wichura's AS 241, lowest degree first: in 0.425**2 - (p - 0.5)**2
+# where that is positive; elsewhere in the root r of minus the logarithm of the tail, as polynomials
+# in r - 1.6 for r up to 5, and in r - 5 beyond. In the middle the value at p = 1/2 is subtracted,
+# which is most of the function and has no rounding error: _REMAINDER is what the numerator keeps.
 _IN_MIDDLE, _REMAINDER = math.sqrt(2 * math.pi), 1.7510003717598482e-14
 _MIDDLE = (
     (4.874765941399854e0, 1.7690044402900705e2, 2.3583059454499707e3, 1.422148343116457e4,
@@ -387,13 +387,13 @@ def _ndtri(p: Any, log: Callable[[Any], Any] = lax.log) -> Any:
     above, below = _polynomials(_MIDDLE, 0.425**2 - square)
     excess = (square * above + _REMAINDER) / below
     middle = centred * (_IN_MIDDLE + excess)
-    size = _size_in_tail(lax.sqrt(-log(_tail(p))))
+    size = _size_in_tail(lax.sqrt(-log(_tail_probability(p))))
     x = where(is_middle, middle, where(centred > 0.0, size, -size))
     return _with_ends(p, x, -math.inf, math.inf)
 
 
 def _rounded_ndtri(p: Any) -> Any:
-    """Sums in float64; float32 would lose 3 units in the last offset, as float64 does in tails."""
+    """`ndtri` with sums in float64: float32 would lose 3 units in the last place."""
     dtype = typeof(p).dtype
     if dtype.itemsize == 8:
         return _nearer_in_tail(p, _ndtri(p))
@@ -401,10 +401,10 @@ def _rounded_ndtri(p: Any) -> Any:
 
 
 def _nearer_in_tail(p: Any, x: Any) -> Any:
-    """Newton's step from a quantile `x`: of the logarithm of the tail by its distance."""
-    is_tail = _tail(p) < 0.15
+    """One Newton step from a quantile `x`, for the logarithm of the tail."""
+    is_tail = _tail_probability(p) < 0.15
     distance = where(is_tail, lax.abs(x), 1.0)
-    log_tail = lax.log(where(is_tail, _tail(p), 0.5))
+    log_tail = lax.log(where(is_tail, _tail_probability(p), 0.5))
     scaled = _erfcx(distance * math.sqrt(0.5))
     log_found = lax.log(0.5 * scaled) - 0.5 * lax.square(distance)
     step = (log_found - log_tail) * (math.sqrt(math.pi / 2) * scaled)
@@ -414,13 +414,13 @@ def _nearer_in_tail(p: Any, x: Any) -> Any:
 
 def _log_in_32_bits(x: Any) -> Any:
     """The logarithm of a float64 that is exact as a float32, ten times as fast as in 64 bits."""
-    is_small = x < 2.0**-120  # perhaps subnormal
+    is_small = x < 2.0**-120  # may be subnormal
     normal = stage2.astype(x * where(is_small, 2.0**64, 1.0), np.float32)
     log = stage2.astype(lax.log(normal), np.float64)
     return log - where(is_small, 64 * math.log(2), 0.0)
 
 
-def _tail(p: Any) -> Any:
+def _tail_probability(p: Any) -> Any:
     """The probability of one tail, beyond the quantile; 0.5 if `p` is not a probability."""
     is_inside = (p > 0.0) & (p < 1.0)
     return where(is_inside, where(p > 0.5, 1.0 - p, p), 0.5)
@@ -447,16 +447,17 @@ def _tail_ratio(coefficients: Sequence[Sequence[float]], x: Any) -> Any:
 
 
 def _ndtri_slope(p: Any) -> Any:
-    """In the middle, the inverse of the density, which magnifies errors of `x` by its square.
+    """The inverse of the density in the middle; in the tails, Mills' ratio divided by the tail.
 
-    In the tails, Mills' ratio, the tail by the density, divided by the tail.
+    Mills' ratio is the tail divided by the density. In the tails the inverse of the density would
+    magnify errors of the quantile.
     """
     is_middle = lax.abs(p - 0.5) <= 0.425
     x = _nearer_in_tail(p, _ndtri(p))
     middle = _IN_MIDDLE * lax.exp(0.5 * lax.square(x))
     scaled = _erfcx(where(is_middle, 1.0, lax.abs(x)) * math.sqrt(0.5))
     mills = math.sqrt(math.pi / 2) * scaled
-    outside = mills / _tail(p)
+    outside = mills / _tail_probability(p)
     return _with_ends(p, where(is_middle, middle, outside), math.inf, math.inf)
 
 
@@ -526,7 +527,7 @@ def _owens_t(h: Any, a: Any) -> Any:
     h = jnp.clip(jnp.abs(h), 0, _FARTHEST)
     is_steep = jnp.abs(a) > 1
     steep = jnp.where(is_steep, jnp.clip(jnp.abs(a), 0, _STEEPEST), 1)
-    # A steep line leaves what a flat one does, seen from the other axis.
+    # T(h, a) of a steep line follows from T(h * a, 1 / a) of the reflected one.
     flat_part = _flat_t(jnp.where(is_steep, h * steep, h), jnp.where(is_steep, 1 / steep, a))
     above_h, above_line = ndtr(-h), ndtr(-h * steep)
     steep_part = (above_h + above_line) / 2 - above_h * above_line - flat_part
@@ -547,21 +548,21 @@ def _flat_t(h: Any, a: Any) -> Any:
     return a * (terms[0] / (4 * math.pi))
 
 
-def _tangent_by_h(t: Any, out: Any, h: Any, a: Any) -> Any:
-    """The normal density at `h`, times the probability of `Y` between 0 and `a * h`."""
-    h, to_end = _finite(h), _finite(a)
+def _owens_t_tangent_h(t: Any, out: Any, h: Any, a: Any) -> Any:
+    """The tangent in `h`: its density, times the probability of `Y` between 0 and `a * h`."""
+    h, to_end = _clipped_to_finite(h), _clipped_to_finite(a)
     slope = jnp.exp(-jnp.square(h) / 2) * lax.erf(h * to_end * math.sqrt(0.5))
     return t * slope * (-0.5 / math.sqrt(2 * math.pi))
 
 
-def _tangent_by_a(t: Any, out: Any, h: Any, a: Any) -> Any:
-    """The density at the end of the line."""
-    h, to_end = _finite(h), _finite(a)
+def _owens_t_tangent_a(t: Any, out: Any, h: Any, a: Any) -> Any:
+    """The tangent in `a`: the density at the end of the line."""
+    h, to_end = _clipped_to_finite(h), _clipped_to_finite(a)
     density = jnp.exp(-(jnp.square(h) + jnp.square(h * to_end)) / 2)
     return t * density / (2 * math.pi * (1 + jnp.square(a)))
 
 
-def _finite(x: Any) -> Any:
+def _clipped_to_finite(x: Any) -> Any:
     """`x` clipped to finite numbers, so that its product with 0 is 0."""
     most = float(jnp.finfo(x.dtype).max)
     return jnp.clip(x, -most, most)
@@ -575,7 +576,7 @@ _owens_t_of = binary(
     "",
     hlo=lower_by_primitives(_owens_t),
     kinds="f",
-    jvp=(_tangent_by_h, _tangent_by_a),
+    jvp=(_owens_t_tangent_h, _owens_t_tangent_a),
 )
 
 

@@ -27,7 +27,7 @@ from minijax_stage2.functions import full_like
 # The logarithm of the gamma function of complex numbers.
 
 
-# Lanczos' approximation (1964) for g = 7 with nine terms, which Godfrey computed.
+# Lanczos' approximation (1964) for g = 7 with nine terms, as computed by Godfrey.
 _LANCZOS_G = 7
 _LANCZOS_TERMS = (
     0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313,
@@ -41,7 +41,7 @@ def _complex_log_gamma(z: Any) -> Any:
     dtype = typeof(z).dtype
     wide = stage2.astype(z, np.complex128)
     x, y = lax.real(wide), lax.imag(wide)
-    upper = lax.complex(x, lax.abs(y))  # values below the axis are the conjugated ones above it
+    upper = lax.complex(x, lax.abs(y))  # below the real axis values are conjugated
     is_left = x < 0.5
     right = _log_gamma_right(where(is_left, 1.0 - upper, upper))
     reflected = math.log(math.pi) - _log_sine(where(is_left, upper, 0.25)) - right
@@ -175,7 +175,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 def loggamma(x: ArrayLike) -> Array:
     """The logarithm of the gamma function of `x`; NaN where a real `x` is not positive.
 
-    Of complex numbers it is the one that is continuous but for the negative axis.
+    For complex numbers it is the branch that is continuous except across the negative axis.
 
     >>> f"{minijax.scipy.special.loggamma(100.0):.2f}"
     '359.13'
@@ -183,7 +183,7 @@ def loggamma(x: ArrayLike) -> Array:
     if typeof(x).dtype.kind == "c":
         return _complex_log_gamma(x)
     (x,) = real_floats("loggamma", x)
-    return where(lax.gt(x, 0), lax.lgamma(x), math.nan)
+    return where(x > 0, lax.lgamma(x), math.nan)
 
 
 @operation(static="exact")
@@ -211,7 +211,7 @@ def _comb(n: Any, k: Any) -> Any:
     return where(is_exact, lax.round(number), number)
 
 
-def _log_slope_of_comb(first: Any, second: Any) -> Any:
+def _comb_log_slope(first: Any, second: Any) -> Any:
     return lax.digamma(first + 1) - lax.digamma(second + 1)
 
 
@@ -221,8 +221,8 @@ _comb_of = binary(
     hlo=in_64_bits(_comb),
     kinds="f",
     jvp=(
-        lambda t, out, n, k: t * (out * _log_slope_of_comb(n, n - k)),
-        lambda t, out, n, k: t * (out * _log_slope_of_comb(n - k, k)),
+        lambda t, out, n, k: t * (out * _comb_log_slope(n, n - k)),
+        lambda t, out, n, k: t * (out * _comb_log_slope(n - k, k)),
     ),
 )
 
@@ -335,7 +335,7 @@ def bernoulli(n: int) -> Array:
     if n < 0:
         raise ValueError(f"bernoulli: n must be a non-negative integer, found {n}")
     dtype = default_float()
-    # By the zeta function: of even k, 2 * zeta(k) * k! / (2 pi)**k, with alternating signs.
+    # For even k it is 2 * zeta(k) * k! / (2 pi)**k with alternating signs (DLMF 25.6.2).
     numbers = [1.0, -0.5]
     for k in range(2, n + 1):
         powers = float(np.sum(np.arange(1.0, 50.0)[::-1] ** -k)) if k > 2 else math.pi**2 / 6
@@ -352,9 +352,9 @@ def bernoulli(n: int) -> Array:
 
 
 def _betaln_in_64_bits(a: Any, b: Any) -> Any:
-    """The value for float32 input, in float64: a quotient of Lanczos sums.
+    """`betaln` of float32 operands converted to float64, a quotient of Lanczos sums.
 
-    They give `beta(a + 1, b + 1)`, from which the recurrence leads to the result.
+    The sums give `beta(a + 1, b + 1)`; the recurrence gives `beta(a, b)`.
     """
     is_positive = (a > 0.0) & (b > 0.0)
     is_inside = is_positive & (lax.max(a, b) < math.inf)
@@ -392,7 +392,7 @@ _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1
 _DIGAMMA_SHIFT = 10  # from here on these terms suffice
 
 
-def _growth_of_digamma(a: Any, b: Any) -> Any:
+def _digamma_growth(a: Any, b: Any) -> Any:
     """`digamma(a + b) - digamma(a)` of positive numbers, as a sum of positive parts.
 
     It uses the recurrence and the asymptotic series (https://dlmf.nist.gov/5.5.2, 5.11.2), both
@@ -435,10 +435,10 @@ def _trigamma(x: Any) -> Any:
     return lax.polygamma(full_like(x, 1.0), x)
 
 
-_growth_of_digamma_of = binary(
+_digamma_growth_of = binary(
     "growth_of_digamma",
     "",
-    hlo=in_64_bits(_growth_of_digamma),
+    hlo=in_64_bits(_digamma_growth),
     kinds="f",
     jvp=(
         lambda t, out, a, b: t * (_trigamma(a + b) - _trigamma(a)),
@@ -451,8 +451,8 @@ _betaln_of = binary(
     hlo=lower_by_primitives(_betaln),
     kinds="f",
     jvp=(
-        lambda t, out, a, b: -(t * _growth_of_digamma_of(a, b)),
-        lambda t, out, a, b: -(t * _growth_of_digamma_of(b, a)),
+        lambda t, out, a, b: -(t * _digamma_growth_of(a, b)),
+        lambda t, out, a, b: -(t * _digamma_growth_of(b, a)),
     ),
 )
 
@@ -475,19 +475,19 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     ('0.0833', '0.0833')
     """
     a, b = real_arrays("beta", a, b)
-    return _sign_of_beta(a, b) * lax.exp(betaln(a, b))
+    return _beta_sign(a, b) * lax.exp(betaln(a, b))
 
 
-def _sign_of_beta(a: Any, b: Any) -> Any:
-    """The signs of three gamma functions; a sum flushed to 0 has the sign of the larger operand."""
+def _beta_sign(a: Any, b: Any) -> Any:
+    """The product of three signs; a sum flushed to 0 has the sign of the larger operand."""
     total = a + b
     of_a, of_b = gammasgn(a), gammasgn(b)
-    of_larger = where(_size(a) > _size(b), of_a, of_b)
+    of_larger = where(_ordered_bits(a) > _ordered_bits(b), of_a, of_b)
     of_total = where(total == 0.0, of_larger, gammasgn(total))
     return of_a * of_b * of_total
 
 
-def _size(x: Any) -> Any:
-    """Integers that compare as the absolute values of floats do, subnormal ones among them."""
+def _ordered_bits(x: Any) -> Any:
+    """Integers in the order of the absolute values of floats, even of subnormal ones."""
     bits = np.dtype(f"int{typeof(x).dtype.itemsize * 8}")
     return lax.bitcast_convert_type(x, bits) & np.iinfo(bits).max

@@ -33,7 +33,7 @@ from minijax_stage2.vmap_rules import elementwise
 Formula = Callable[..., Any]
 
 MOST_TERMS = 40_000
-FAR = 100.0  # from here on 1F1 is its asymptotic series, whose terms fall below all digits
+FAR = 100.0  # from here on the asymptotic series of 1F1 is exact
 
 
 def _any_of(*conditions: Any) -> Any:
@@ -93,7 +93,7 @@ def _terminates(*parameters: Any) -> Any:
 
 
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """The series of `x`; for negative `x` that of `-x` by Kummer's transformation."""
+    """1F1 by its series in `x`, or for negative `x` in `-x` by Kummer's transformation."""
     is_negative = (x < 0.0) & ~_terminates(a, b)
     a = where(is_negative, b - a, a)
     scale = where(is_negative, lax.exp(where(is_negative, x, 0.0)), 1.0)
@@ -112,7 +112,7 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
 
 
 def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """The series of `x` up to 0.9; of `1 - x` beyond; of `x / (x - 1)` for negative `x`."""
+    """2F1 by its series in `x` up to 0.9, in `1 - x` beyond, in `x / (x - 1)` for negative `x`."""
     is_polynomial = _terminates(a, b)
     is_negative = (x < 0.0) & ~is_polynomial
     scale = where(is_negative, lax.pow(1.0 - where(is_negative, x, 0.0), -a), 1.0)
@@ -300,7 +300,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
         """A step from two orders to the next lower one, rescaled to avoid overflow."""
         above, here, total, wanted = carry
         below = 2 * order.astype(z.dtype) / x * here - above
-        # All of them, once added up in pairs, are 1: by that they are scaled in the end.
+        # The sum J(0) + 2 J(2) + 2 J(4) + ... is 1; the results are scaled by it.
         total = total + jnp.where(order % 2 == 1, jnp.where(order == 1, 1, 2), 0) * below
         numbers = jnp.arange(last + 1).reshape(-1, *[1] * typeof(z).ndim)
         wanted = jnp.where(numbers == order - 1, below, wanted)
@@ -310,13 +310,13 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     start = jnp.zeros_like(z), jnp.full_like(z, 1 / largest), jnp.zeros_like(z)
     wanted = jnp.zeros((last + 1, *typeof(z).shape), z.dtype)
     (_, _, total, wanted), _ = lax.scan(down, (*start, wanted), orders)
-    # There, as many terms of their series as have derivatives up to the second.
+    # Near 0, the terms of the series that matter for derivatives up to the second.
     terms = jnp.stack([1 - z * z / 4, z / 2, z * z / 8])[: last + 1]
     at_zero = jnp.zeros_like(wanted).at[:3].set(terms)
     return jnp.where(is_zero, at_zero, wanted / total).astype(dtype)
 
 
-# Spherical harmonics: the waves that a sphere has.
+# Spherical harmonics.
 
 
 @hiding_frames
@@ -333,7 +333,7 @@ def sph_harm_y(
     Arguments:
         n: integers, the degrees, at least 0.
         m: integers, the orders, from `-n` to `n`; beyond these the result is 0.
-        theta: polar angles, from 0 to pi; of others what counts is the cosine.
+        theta: polar angles, from 0 to pi; others count by their cosine.
         phi: azimuths.
         diff_n: must be None.
         n_max: the largest degree, required if `n` is traced; for a larger degree the result is NaN.
@@ -380,7 +380,7 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     squared = jnp.square(wanted.astype(theta.dtype))
 
     def next_degree(d: Any, carry: Any) -> Any:
-        """From degree d - 1 to d: until the order is as large, both grow; then only the degree."""
+        """A step from degree d - 1 to d; the order grows with the degree until it is reached."""
         before, last, found = carry
         x = d.astype(theta.dtype)
         both = -jnp.sqrt((2 * x + 1) / (2 * x)) * sin * last
@@ -401,5 +401,5 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
 
 
 def _root(x: Any) -> Any:
-    """The square root; its derivative at 0 never matters, since `x` depends on integers only."""
+    """The square root without a derivative at 0, since `x` depends on integers only."""
     return lax.stop_gradient(jnp.sqrt(jnp.maximum(x, 0)))

@@ -21,10 +21,10 @@ from minijax_stage2.functions import full_like
 
 # Exponential integrals.
 #
-# Near 0 they are power series (https://dlmf.nist.gov/6.6). Elsewhere those of any order are the
-# continued fraction of the incomplete gamma function, of which they are special cases
-# (https://dlmf.nist.gov/8.19). The one of first order is a factor times its Chebyshev series
-# (Clenshaw, Chebyshev series for mathematical functions, 1962), written in powers.
+# Near 0 they are power series (https://dlmf.nist.gov/6.6). Elsewhere they are continued fractions,
+# like the incomplete gamma function (https://dlmf.nist.gov/8.19); that of first order is a factor
+# times its Chebyshev series (Clenshaw, Chebyshev series for mathematical functions, 1962), written
+# in powers.
 
 
 MOST_TERMS = 500
@@ -95,7 +95,7 @@ _expn_of = binary(
 )
 
 
-# E1(x) * x * exp(x) from 1 on, in 6 / (x + 2) - 1, highest degree first.
+# E1(x) * x * exp(x) for x from 1 on, in 6 / (x + 2) - 1, highest degree first.
 _E1_BEYOND = (
     1.6653605630210352e-09, -2.2833791588047637e-09, -8.884869602603872e-09,
     1.1242555759612937e-08, 2.308454459271108e-08, -2.8530020944707464e-08, -3.563055711250494e-08,
@@ -107,7 +107,7 @@ _E1_BEYOND = (
     -0.002507852571851941, -0.010133650725821937, -0.024300313654295764, -0.19036949703167486,
     0.8253825996042233,
 )  # fmt: skip
-# Ei(x) * x * exp(-x) from 8 to 24, in 24 / x - 2.
+# Ei(x) * x * exp(-x) for x from 8 to 24, in 24 / x - 2, highest degree first.
 _EI_BETWEEN = (
     7.295997498271392e-11, -1.2986684344394544e-09, 2.7972774696205398e-09, 3.75392960845311e-09,
     -1.9173579130465075e-08, 2.135103303335394e-08, 1.1783504890075976e-08, -9.342202199094821e-08,
@@ -117,7 +117,7 @@ _EI_BETWEEN = (
     -0.0006719540776297963, -0.0007168215029051482, 0.0022845381279430407, 0.01143817510780101,
     0.0663599969871745, 1.1029745449067592,
 )  # fmt: skip
-# The same from 24 on, in 48 / x - 1.
+# Ei(x) * x * exp(-x) for x from 24 on, in 48 / x - 1, highest degree first.
 _EI_BEYOND = (
     -7.958362416674816e-12, -4.3128144278422854e-11, 1.0585359469972874e-11,
     2.6369414725278334e-10, 1.9271607413852916e-10, -5.758981872455477e-10, -9.45986420556208e-10,
@@ -142,7 +142,7 @@ def _exp1(x: Any) -> Any:
 
 
 def _exp1_series(x: Any, count: int) -> Any:
-    """The sum of x**k / (k * k!) over a number of k, from 1 on."""
+    """The sum of x**k / (k * k!) over k = 1, ..., `count`."""
     coefficients = [1 / (k * math.factorial(k)) for k in range(count, 0, -1)]
     return x * horner(coefficients, x)
 
@@ -161,8 +161,8 @@ def _expi(x: Any) -> Any:
     return where(x < 0.0, -_exp1(lax.abs(x)), out)
 
 
-def _slope_of_exp1(x: Any) -> Any:
-    """Minus infinity at both zeros, and NaN below them, like `exp1`."""
+def _exp1_slope(x: Any) -> Any:
+    """The derivative of `exp1`: minus infinity at 0.0 and -0.0, NaN below."""
     positive = where(x < 0.0, math.nan, where(x == 0.0, 0.0, x))
     return -(lax.exp(-x) / positive)
 
@@ -172,7 +172,7 @@ _exp1_of = unary(
     "",
     hlo=in_64_bits(_exp1),
     kinds="f",
-    jvp=lambda t, out, x: t * _slope_of_exp1(x),
+    jvp=lambda t, out, x: t * _exp1_slope(x),
 )
 _expi_of = unary(
     "expi",
@@ -222,7 +222,7 @@ def expi(x: ArrayLike) -> Array:
 # powers.
 
 
-# f(x) * x from 4 on, in 64 / (x**2 + 16) - 1, highest degree first.
+# f(x) * x for x from 4 on, in 64 / (x**2 + 16) - 1, highest degree first.
 _SICI_F = (
     2.546344575525734e-07, -2.3313902400363535e-07, -1.821496011303083e-06, 1.605402982240343e-06,
     5.9578190184959345e-06, -5.045379268866871e-06, -1.1741124199046975e-05, 9.521281025042883e-06,
@@ -234,7 +234,7 @@ _SICI_F = (
     -0.00014349117094824635, -0.0004196948437558114, -0.001909308746177727, -0.0064942337606289065,
     -0.039546715483186834, 0.9653300868964378,
 )  # fmt: skip
-# g(x) * x**2, likewise.
+# g(x) * x**2 in the same variable.
 _SICI_G = (
     8.181547719256631e-06, -7.1333133494201825e-06, -6.736548075537232e-05, 5.68626769323721e-05,
     0.00025542116646028694, -0.0002083220429760774, -0.000590047901281633, 0.0004637760666199817,
@@ -260,7 +260,7 @@ def _sine_series(x: Any, first: int) -> Any:
 
 
 def _sici_auxiliary(x: Any) -> tuple[Any, Any]:
-    """The functions f and g of https://dlmf.nist.gov/6.2#iii, from 4 on."""
+    """The functions f and g of https://dlmf.nist.gov/6.2#iii, for `x` from 4 on."""
     inverse = 1.0 / x
     point = 64.0 / (lax.square(x) + 16.0) - 1.0
     f, g = horner(_SICI_F, point), horner(_SICI_G, point)
@@ -322,7 +322,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     return _si_of(x), _ci_of(x)
 
 
-# `fresnel`: the integrals of the sine and the cosine of a square.
+# Fresnel integrals, of the sine and the cosine of a square.
 
 
 _FRESNEL_NEAR = 1.25  # up to here the series loses few digits, beyond it the sums below lose none
@@ -405,7 +405,7 @@ def _fresnel_near(x: Any, which: int) -> Any:
 
 
 def _fresnel_far(x: Any, which: int) -> Any:
-    """The difference from 1/2: waves with integrals of bell curves as amplitudes."""
+    """1/2 plus waves whose amplitudes are integrals of bell curves."""
     scale = math.sqrt(math.pi / 2) * x
     f: Any = 0.0
     g: Any = 0.0
@@ -468,10 +468,10 @@ _BERNOULLI = (
 
 
 def _spence(x: Any) -> Any:
-    """By 't Hooft and Veltman (Nuclear Physics B153, 1979, appendix A).
+    """The method of 't Hooft and Veltman (Nuclear Physics B153, 1979, appendix A).
 
-    In minus the logarithm of `x` it is a series of Bernoulli numbers, of which nine suffice between
-    1/2 and 2; larger `x` are mapped to `1 / x`, smaller ones to `1 - x`.
+    In `-log(x)` it is a series of Bernoulli numbers; nine suffice between 1/2 and 2. Larger `x`
+    are mapped to `1 / x`, smaller ones to `1 - x`.
     """
     is_positive = (x > 0.0) & (x < math.inf)
     at = where(is_positive, x, 1.0)
@@ -491,8 +491,8 @@ def _spence(x: Any) -> Any:
     return where(x >= 0.0, out, math.nan)
 
 
-def _log(x: Any) -> Any:
-    """The logarithm, even of subnormal numbers, which XLA flushes to zero: from their bits."""
+def _subnormal_log(x: Any) -> Any:
+    """The logarithm, from the bits of subnormal numbers, which XLA flushes to zero."""
     limits = np.finfo(typeof(x).dtype)
     bits = lax.bitcast_convert_type(lax.abs(x), np.dtype(f"int{limits.bits}"))
     log_of_count = lax.log(stage2.astype(bits, limits.dtype))
@@ -502,7 +502,7 @@ def _log(x: Any) -> Any:
 
 def _spence_tangent(t: Any, out: Any, x: Any) -> Any:
     is_one = x == 1.0
-    slope = _log(x) / (1.0 - where(is_one, 0.0, x))
+    slope = _subnormal_log(x) / (1.0 - where(is_one, 0.0, x))
     return t * where(is_one, -1.0, slope)
 
 

@@ -30,7 +30,7 @@ def _xlog1py(x: Any, y: Any) -> Any:
     return where(_is_zero_times_number(x, y), 0, x * lax.log1p(y))
 
 
-# Primitives, for their derivatives by x are logarithms also where x is 0.
+# These are primitives because their derivatives in x are logarithms even where x is 0.
 _xlogy_of = binary(
     "xlogy",
     "",
@@ -64,7 +64,7 @@ def _log_quotient(p: Any, q: Any) -> Any:
     quotient = p / q
     in_range = (quotient > 0) & (quotient < math.inf)
     far = where(in_range, lax.log(quotient), lax.log(p) - lax.log(q))
-    offset = (p - q) / q  # of numbers this near each other the difference is exact
+    offset = (p - q) / q  # the difference of close numbers is exact
     return where(lax.abs(offset) <= 0.5, lax.log1p(offset), far)
 
 
@@ -93,7 +93,7 @@ _DIVERGENCE_TERMS = 24
 
 
 def _kl_divergence(p: Any, q: Any) -> Any:
-    """A series in x = (p - q) / (p + q): as log(p / q) = 2 atanh(x), cancelling terms drop out.
+    """A series in x = (p - q) / (p + q): as log(p / q) = 2 artanh(x), cancelling terms drop out.
 
     The remainder is (p - q) x (1 + x / 3 + x^2 / 3 + x^3 / 5 + x^4 / 5 + ...).
     """
@@ -211,7 +211,7 @@ def _mean_exponential_slope(u: Any) -> Any:
 
 
 def _mean_exponential_curvature(out: Any, x: Any) -> Any:
-    """The slope of the slope; it equals 1/3 at 0."""
+    """The second derivative of the mean exponential, 1/3 at 0."""
     size = where(x == 0.0, 1.0, x)
     quotient = (lax.exp(size) - 2.0 * out) / size
     return where(x == 0.0, 1 / 3, quotient)
@@ -239,7 +239,7 @@ def _boxcox_of_log(log: Any, lmbda: Any) -> Any:
     is_infinite = lax.abs(log) == math.inf
     finite = where(is_infinite, 0.0, log)
     inner = finite * _mean_exponential_of(lmbda * finite)
-    # At the ends of the line a power is 0 or infinite.
+    # At 0 and infinity the power is 0 or infinite.
     is_zero = lmbda == 0.0
     limit = -1.0 / where(is_zero, 1.0, lmbda)
     grows = (log > 0.0) == (lmbda > 0.0)
