@@ -129,18 +129,18 @@ def _weights(
     if method == ResizeMethod.AREA:
         end = jnp.minimum(left + pixel_size, pixels + 1)
         weights = jnp.maximum(0, end - jnp.maximum(left, pixels))
-    elif method == ResizeMethod.CUBIC_PYTORCH:  # its kernel reaches over two pixels
+    elif method == ResizeMethod.CUBIC_PYTORCH:  # the kernel reaches two pixels far
         around = jnp.arange(-2, size + 2, dtype=dtype)[:, None]
         around = KERNELS[method](jnp.abs(center - around))
         weights = around[2:-2].at[0].add(around[:2].sum(0)).at[-1].add(around[-2:].sum(0))
     else:
-        # Where pixels become fewer, each is made of more, or fine structure would turn into noise.
+        # When shrinking, wider kernels average over more pixels, against aliasing.
         width = jnp.maximum(pixel_size, 1) if antialias else 1
         weights = KERNELS[method](jnp.abs(center - pixels) / width)
     total = weights.sum(0)
     is_tiny = jnp.abs(total) <= 1000 * float(np.finfo(np.float32).eps)
     weights = jnp.where(is_tiny, 0, weights / jnp.where(total != 0, total, 1))
-    if method == ResizeMethod.CUBIC_PYTORCH:  # the edge goes on
+    if method == ResizeMethod.CUBIC_PYTORCH:  # edge pixels extend the image
         return weights
     is_inside = (center >= -0.5) & (center <= size - 0.5)
     return jnp.where(is_inside, weights, 0)

@@ -116,7 +116,7 @@ def mish(x: ArrayLike) -> Array:
     >>> nn.mish(jnp.array([-5.0, 0.0, 5.0])).round(2)
     Array([-0.03,  0.  ,  5.  ], dtype=float32)
     """
-    x, _ = promote(x, 0)  # as softplus has it
+    x, _ = promote(x, 0)  # as in softplus
     x = to_inexact(x)
     if typeof(x).dtype.kind == "c":
         return x * tanh(softplus(x))
@@ -210,7 +210,7 @@ def _gelu_curvature(x: Any) -> Any:
     return (2 - lax.square(x)) * _normal_density(x)
 
 
-# A float32, and what the zero of the slope is beyond it.
+# The zero of the slope: a float32, and the remainder.
 _GELU_SLOPE_ZERO = (-0.7517915368080139, 1.211444945855772e-08)
 
 
@@ -369,7 +369,7 @@ def identity(x: ArrayLike) -> Array:
     >>> nn.identity(jnp.array([-1.0, 2.0]))
     Array([-1.,  2.], dtype=float32)
     """
-    typeof(x)  # which raises an error where there is none
+    typeof(x)  # raises an error unless x is an array
     return jnp.asarray(x)
 
 
@@ -516,7 +516,7 @@ def logsumexp(
         a = jnp.where(b != 0, a, -math.inf)
     else:
         a = to_inexact(a)
-    if where is not None:  # also an infinity that is left out has a derivative of 0
+    if where is not None:  # the derivative of an ignored infinity is 0, too
         a = jnp.where(where, a, -math.inf)
     largest = _largest(jnp.real(a), axis, where)
     offset = lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))

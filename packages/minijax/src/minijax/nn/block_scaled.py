@@ -75,7 +75,7 @@ def scaled_matmul(
 # NVFP4: blocks of few-bit numbers along the axes that meet, each block with a scale.
 
 
-_EXPONENT_BITS, _MANTISSA = 23, 0x7FFFFF  # of float32
+_EXPONENT_BITS, _MANTISSA = 23, 0x7FFFFF  # the layout of a float32
 _LARGEST_EXPONENT = 0xFE
 
 

@@ -257,7 +257,7 @@ def _fans(
 
 
 def _truncated_normal(key: Any, shape: Shape, dtype: np.dtype[Any], variance: Any) -> Any:
-    if dtype.kind != "c":  # the standard deviation of what is between -2 and 2
+    if dtype.kind != "c":  # 0.88 is the standard deviation after truncation to -2 and 2
         stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, dtype)
         return random.truncated_normal(key, -2, 2, shape, dtype) * stddev
     stddev = jnp.sqrt(variance) / jnp.array(0.95311164380491208, dtype)

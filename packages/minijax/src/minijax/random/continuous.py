@@ -107,7 +107,7 @@ def new_keys(key: Any, count: int) -> list[Any]:
     return [lax.index_in_dim(keys, at, keepdims=False) for at in range(count)]
 
 
-# Uniform distributions of real numbers and integers, and decisions made with them.
+# Uniform distributions of real numbers, integers, booleans and signs.
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -161,7 +161,7 @@ def uniform_numbers(
     numbers = lax.bitcast_convert_type(fraction | one, dtype) - 1
     minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
     width = lax.sub(maxval, minval)
-    return lax.max(minval, numbers * width + minval)  # where rounding went below
+    return lax.max(minval, numbers * width + minval)  # rounding may go below
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -198,7 +198,7 @@ def randint(
     info = np.iinfo(dtype)
     if info.bits >= 32:
         return _randint(key, sizes, _integers(minval), _integers(maxval), dtype)
-    int32 = np.dtype(np.int32)  # in few bits numbers would not be equally likely
+    int32 = np.dtype(np.int32)  # the modulus of few bits is far from uniform
     low = _clip(as_dtype(minval, int32), info.min, info.max)
     limit = _clip(as_dtype(maxval, int32), info.min, info.max + 1)
     return lax.convert_element_type(_randint(key, sizes, low, limit, int32), dtype)
@@ -221,7 +221,7 @@ def _randint(
     is_empty = maxval <= minval
     span = lax.convert_element_type(maxval - minval, words)
     span = jnp.where(is_empty, 1, span)
-    # Where all numbers up to the largest are wanted, there is one more; 0 stands for all there are.
+    # If the largest integer is included, the span is one more; a span of 0 is all integers.
     span = jnp.where(is_beyond & ~is_empty, span + 1, span)
     multiplier = lax.rem(2 ** (info.bits // 2), span)
     multiplier = lax.rem(multiplier * multiplier, span)
@@ -306,7 +306,7 @@ def rademacher(
     return 2 * signs - 1
 
 
-# The normal distribution, whole and truncated, and the lognormal one.
+# The normal, truncated normal and lognormal distributions.
 
 
 ONE = np.float32(1.0)
@@ -566,7 +566,7 @@ def exponential(
     """
     dtype = float_dtype("exponential", dtype)
     u = uniform_numbers(single_key("exponential", key), sizes_of("exponential", shape), dtype)
-    return -lax.log1p(-u)  # of 1 - u, which is never 0
+    return -lax.log1p(-u)  # 1 - u is never 0
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -684,7 +684,7 @@ def gumbel(
         lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
         for i in range(2)
     )
-    # Near 0 the second number fills in the bits that the first has not.
+    # Near 0 the second number supplies the bits that the first lacks.
     fine = high + float(finfo(dtype).eps) * low + _tiny(dtype)
     u = jnp.where(high >= 0.5, high, fine)
     return -lax.log(-lax.log1p(-u))
@@ -859,7 +859,7 @@ def geometric(
         raise TypeError(f"geometric: p must be real, found {typeof(p)}")
     real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)
     u = uniform_numbers(key, sizes, real)
-    log_u = lax.log(jnp.where(u == 0, 1, u))  # 0 is 1, as in JAX
+    log_u = lax.log(jnp.where(u == 0, 1, u))  # 0 counts as 1, as in JAX
     trials = log_u / lax.log1p(-as_dtype(p, real))
     return lax.convert_element_type(lax.floor(trials) + 1, dtype)
 
@@ -923,10 +923,10 @@ def multivariate_normal(
         )
     lead = broadcast_sizes(caller, shape, of_mean[:-1], of_cov[:-2])
     numbers = normal_numbers(key, (*lead, of_mean[-1]), dtype)
-    return mean + jnp.einsum("...ij,...j->...i", _root(cov, method), numbers)
+    return mean + jnp.einsum("...ij,...j->...i", _covariance_root(cov, method), numbers)
 
 
-def _root(cov: Any, method: str) -> Any:
+def _covariance_root(cov: Any, method: str) -> Any:
     """A matrix that times its transpose is `cov`."""
     if method == "cholesky":
         return jnp.linalg.cholesky(cov)
@@ -968,7 +968,7 @@ def orthogonal(
     longer, shorter = max(n, columns), min(n, columns)
     numbers = normal(key, (*sizes_of("orthogonal", shape), longer, shorter), dtype)
     q, r = jnp.linalg.qr(numbers)
-    # Which of the many decompositions this is must not depend on how it was computed.
+    # The signs make the decomposition unique, whatever the algorithm.
     signs = jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))
     q = q * jnp.expand_dims(signs, -2)
     return jnp.swapaxes(q, -1, -2) if n < columns else q

@@ -71,7 +71,7 @@ def permutation(
     aval = typeof_named("permutation: x", x)
     if not aval.shape:
         canonical_axis("permutation", axis, 1)
-        return _shuffled_integers(key, max(0, _count("permutation: x", x)))
+        return _shuffled_integers(key, max(0, _count_of_integers("permutation: x", x)))
     return _permutation(key, x, axis, independent)
 
 
@@ -86,7 +86,7 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
     axis = canonical_axis("permutation", axis, len(shape))
     if independent or len(shape) == 1:
         return _shuffle(key, x, axis)
-    return _take(x, _shuffle(key, lax.iota(default_int(), shape[axis]), 0), axis)
+    return _take_along(x, _shuffle(key, lax.iota(default_int(), shape[axis]), 0), axis)
 
 
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
@@ -136,7 +136,7 @@ def choice(
         axis = canonical_axis("choice", axis, aval.ndim)
         count = aval.shape[axis]
     else:
-        count = _count("choice: a", a)
+        count = _count_of_integers("choice: a", a)
     draws = math.prod(sizes)
     if draws and count < 1:
         raise ValueError("choice: there is nothing in `a` to choose from")
@@ -169,12 +169,12 @@ def _choice(
     mode: str | None,
 ) -> Any:
     of_a = typeof(a).shape
-    if p is None and not replace:  # the first of them all in a random order
+    if p is None and not replace:  # the first elements of a permutation
         shuffled = _permutation(key, a, axis, False)
         limits = [*of_a[:axis], math.prod(shape), *of_a[axis + 1 :]]
         taken = lax.slice(shuffled, [0] * len(of_a), limits)
     else:
-        taken = _take(a, _chosen_indices(key, of_a[axis], shape, replace, p, mode), axis)
+        taken = _take_along(a, _chosen_indices(key, of_a[axis], shape, replace, p, mode), axis)
     return lax.reshape(taken, (*of_a[:axis], *shape, *of_a[axis + 1 :]))
 
 
@@ -254,12 +254,12 @@ def categorical(
     return lax.reshape(jnp.moveaxis(places, -1, 0), sizes)
 
 
-def _take(a: Any, indices: Any, axis: int) -> Any:
+def _take_along(a: Any, indices: Any, axis: int) -> Any:
     """The elements of `a` at these indices of an axis."""
     return jnp.asarray(a)[(slice(None),) * axis + (indices,)]
 
 
-def _count(role: str, x: Any) -> int:
+def _count_of_integers(role: str, x: Any) -> int:
     """Return the number of elements denoted by a scalar."""
     if typeof(x).dtype.kind not in "iu":
         raise TypeError(f"{role} must be an array with an axis, or an integer, found {typeof(x)}")
@@ -299,7 +299,7 @@ def binomial(
     sizes, p = result_shape("binomial", shape, n, p), to_inexact(p)
     n, p = (jnp.asarray(spread(x, sizes, typeof(p).dtype)) for x in (n, p))
     is_rare = p < 0.5
-    of_rarer = jnp.where(is_rare, p, 1 - p)  # a success, or else a failure
+    of_rarer = jnp.where(is_rare, p, 1 - p)  # the rarer of success and failure
     no_trials = jnp.isnan(n) | (n < 0)
     no_probability = ~(of_rarer >= 0)
     rarer = jnp.where(no_probability, 0.01, of_rarer)
@@ -307,7 +307,7 @@ def binomial(
     is_infinite = jnp.isinf(n)
     n = jnp.floor(n)
     is_many = ~is_few & ~is_infinite
-    few = _by_waiting(key, jnp.where(is_few, n, 0), rarer)
+    few = _binomial_by_waiting(key, jnp.where(is_few, n, 0), rarer)
     many = _binomial_by_rejection(key, jnp.where(is_many, n, 1e4), jnp.where(is_many, rarer, 0.5))
     drawn = jnp.where(is_few, few, many).astype(dtype)
     is_wrong = no_trials | no_probability
@@ -315,7 +315,7 @@ def binomial(
     return jnp.where(is_rare | is_infinite | is_wrong, drawn, n.astype(dtype) - drawn)
 
 
-def _by_waiting(key: Any, n: Any, p: Any) -> Any:
+def _binomial_by_waiting(key: Any, n: Any, p: Any) -> Any:
     """Count successes by drawing the number of trials that each takes, up to `n` trials in all."""
     log_of_failure = jnp.log1p(-p)
 
@@ -413,7 +413,7 @@ def multinomial(
     n, p = (to_inexact(cast(x, meeting)) for x in (n, p))
     sizes = result_shape("multinomial", typeof(p).shape if shape is None else shape, p)
     of_each = jnp.moveaxis(jnp.broadcast_to(p, sizes), -1, 0)
-    # Of the trials in which nothing has happened yet, one after the other has its share.
+    # Each outcome is binomial among the trials that the outcomes before it left over.
     left = lax.cumsum(of_each, 0, reverse=True)
     shares = of_each / jnp.where(left == 0, 1, left)
 
@@ -428,7 +428,7 @@ def multinomial(
     return jnp.moveaxis(counts, 0, -1).astype(default_float() if dtype is None else dtype)
 
 
-# Poisson's distribution, by rejection.
+# The Poisson distribution, by rejection.
 
 
 FLOAT = np.dtype(np.float32)
@@ -497,7 +497,7 @@ def _poisson_by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _poisson_by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
-    """Rejection (W. Hormann, "The transformed rejection method for Poisson variables", 1993)."""
+    """PTRS (W. Hormann, "The transformed rejection method for Poisson variables", 1993)."""
     shape, log_lam = typeof(lam).shape, lax.log(lam)
     b = 0.931 + 2.53 * lax.sqrt(lam)
     a = -0.059 + 0.02483 * b

@@ -38,12 +38,12 @@ from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 
 # Approximate samplers of the gamma and the Poisson distribution, which need no loops.
 #
-# Both map normal numbers to numbers of about the right distribution; their derivatives are those
-# of that map.
+# Both map normal numbers to numbers of about the right distribution, and are differentiated as
+# this map.
 
 
-# The cube root of a chi-squared number over its degrees of freedom n is about a polynomial in
-# x / sqrt(n), of a normal number x, whose coefficients are these polynomials in 1 / n. (R. B.
+# The cube root of a chi-squared number over its degrees of freedom n is nearly a polynomial in
+# x / sqrt(n) with x a normal number; its coefficients are these polynomials in 1 / n. (R. B.
 # Goldstein, "Algorithm 451: Chi-square quantiles", 1973; the first constant is 1, the limit.)
 _CUBE_ROOT = (
     (1.0, -0.2237368, -0.01513904),
@@ -54,7 +54,7 @@ _CUBE_ROOT = (
     (-0.0008426812, 0.00253001, 0.001060438),
     (0.00009780499, -0.001450117, 0.001565326),
 )
-_STEPS = 4  # the polynomial is accurate from a shape parameter of 4 on
+_GAMMA_STEPS = 4  # the polynomial is accurate from a shape parameter of 4 on
 
 
 def gamma_numbers(
@@ -62,15 +62,15 @@ def gamma_numbers(
 ) -> Any:
     """Numbers of the gamma distribution, or their logarithms.
 
-    One of shape parameter `a` is one of `a + 1` times `u ** (1 / a)`, of a uniform `u`. (A. Stuart,
+    A number for `a` is one for `a + 1` times `u ** (1 / a)`, with `u` uniform. (A. Stuart,
     "Gamma-distributed products of independent random variables", 1962.)
     """
     wide = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
     a = spread(a, shape, wide)
     key_of_normal, key_of_steps = new_keys(key, 2)
-    log_u = -exponential(key_of_steps, (_STEPS, *shape), wide)
-    steps = np.arange(_STEPS, dtype=wide).reshape(_STEPS, *[1] * len(shape))
-    logs = _large_log_gamma(key_of_normal, a + wide.type(_STEPS))
+    log_u = -exponential(key_of_steps, (_GAMMA_STEPS, *shape), wide)
+    steps = np.arange(_GAMMA_STEPS, dtype=wide).reshape(_GAMMA_STEPS, *[1] * len(shape))
+    logs = _large_log_gamma(key_of_normal, a + wide.type(_GAMMA_STEPS))
     logs = logs + jnp.sum(log_u / (jnp.expand_dims(a, 0) + steps), axis=0)
     return lax.convert_element_type(logs if log_space else lax.exp(logs), dtype)
 
@@ -80,12 +80,12 @@ def _large_log_gamma(key: Any, a: Any) -> Any:
     freedom = 2 * a
     t = normal_numbers(key, aval.shape, aval.dtype) * lax.rsqrt(freedom)
     inverse = 1 / freedom
-    root = _polynomial(t, [_polynomial(inverse, row) for row in _CUBE_ROOT])
+    root = _polynomial_at(t, [_polynomial_at(inverse, row) for row in _CUBE_ROOT])
     root = jnp.maximum(root, np.finfo(aval.dtype).tiny)
     return lax.log(a) + 3 * lax.log(root)
 
 
-def _polynomial(x: Any, coefficients: Any) -> Any:
+def _polynomial_at(x: Any, coefficients: Any) -> Any:
     """The polynomial of these coefficients, the constant first."""
     *rest, total = coefficients
     for coefficient in reversed(rest):
@@ -94,23 +94,25 @@ def _polynomial(x: Any, coefficients: Any) -> Any:
 
 
 ROOT_OF_HALF = math.sqrt(0.5)
-_SPLIT = 7.0  # below this mean, sums of few probabilities are accurate
-_TERMS = 20
+_SMALL_MEAN = 7.0  # below this mean, sums of few probabilities are accurate
+_POISSON_TERMS = 20
 
 
 def poisson_numbers(key: Any, lam: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Numbers of the Poisson distribution, up to 1e-4 in total variation."""
+    """Numbers of the Poisson distribution, to within 1e-4 in total variation."""
     given = typeof(lam).dtype
     is_wide = (given.kind == "f" and given.itemsize > 4) or dtype.itemsize > 4
     wide = np.dtype(np.float64 if is_wide else np.float32)
     lam = as_dtype(lam, wide)
     lam = jnp.reshape(lam, (1,) * (len(shape) - typeof(lam).ndim) + typeof(lam).shape)
     z = normal_numbers(key, shape, wide)
-    drawn = jnp.where(lam < _SPLIT, _terms_below(_probability(z), lam), _rounded_up(z, lam))
+    drawn = jnp.where(
+        lam < _SMALL_MEAN, _count_below(_normal_probability(z), lam), _round_score_up(z, lam)
+    )
     return lax.convert_element_type(drawn, dtype)
 
 
-def _probability(z: Any) -> Any:
+def _normal_probability(z: Any) -> Any:
     """The probability that a normal number is below `z`."""
     w = z * ROOT_OF_HALF
     distance = lax.abs(w)
@@ -119,44 +121,44 @@ def _probability(z: Any) -> Any:
     return 0.5 * jnp.where(distance < ROOT_OF_HALF, 1 + lax.erf(w), far)
 
 
-def _terms_below(u: Any, lam: Any) -> Any:
+def _count_below(u: Any, lam: Any) -> Any:
     """The number of sums of the first probabilities that are below `u`."""
     dtype = typeof(u).dtype
     term = total = lax.exp(-lam)
     count = lax.convert_element_type(total < u, dtype)
-    for k in range(1, _TERMS - 1):
+    for k in range(1, _POISSON_TERMS - 1):
         term = term * (lam / k)
         total = total + term
         count = count + lax.convert_element_type(total < u, dtype)
     return count
 
 
-def _rounded_up(z: Any, lam: Any) -> Any:
-    """The least integer whose normal score is at least `z`, near a guess of where it is `z`."""
+def _round_score_up(z: Any, lam: Any) -> Any:
+    """The least integer whose normal score is at least `z`, searched near a guess."""
     root = lax.sqrt(lam)
     square = lax.square(z)
-    # A Cornish-Fisher expansion, moved so that what it misses is at most 1.
+    # A Cornish-Fisher expansion, shifted so that its error is at most 1.
     guess = lam + root * z - 2 / 3 + square / 6 + z * (1 - square) / (72 * root) + 0.6
     nearest = lax.ceil(guess)
 
     def is_enough(x: Any) -> Any:
-        score = jnp.where(x < 0, -np.inf, _score(jnp.maximum(x, 0.0), lam))
+        score = jnp.where(x < 0, -np.inf, _poisson_score(jnp.maximum(x, 0.0), lam))
         return lax.convert_element_type(score >= z, typeof(z).dtype)
 
     return jnp.maximum(nearest + 1 - is_enough(nearest) - is_enough(nearest - 1), 0.0)
 
 
-def _score(x: Any, lam: Any) -> Any:
-    """The normal number up to which there is as much probability as up to `x`.
+def _poisson_score(x: Any, lam: Any) -> Any:
+    """The normal quantile of the probability of at most `x`.
 
     (D. B. Peizer and J. W. Pratt, "A normal approximation for binomial, F, beta, and other common,
     related tail probabilities", 1968.)
     """
     y = (x + 0.5) / lam
-    return (x - lam + 2 / 3 + 0.02 / (x + 1)) * lax.sqrt((1 + _skewness(y)) / lam)
+    return (x - lam + 2 / 3 + 0.02 / (x + 1)) * lax.sqrt((1 + _score_skewness(y)) / lam)
 
 
-def _skewness(y: Any) -> Any:
+def _score_skewness(y: Any) -> Any:
     """`(1 - y ** 2 + 2 * y * log(y)) / (1 - y) ** 2`, near 1 by its power series."""
     d = y - 1
     is_near = lax.abs(d) < 0.25
@@ -237,7 +239,7 @@ def _gamma(
 
 
 def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
-    """A number for each shape parameter; those of the last axes share a key, which is split."""
+    """A number for each shape parameter; the last axes share a key, which is split."""
     shape, count = typeof(a).shape, typeof(keys).ndim
     keys = bind1(random_split_p, keys, shape=shape[count:])
     keys, alphas = (lax.reshape(x, (-1,)) for x in (keys, a))
@@ -288,7 +290,7 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
     return d * v_cubed * boost
 
 
-def _jvp_gamma(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
+def _gamma_jvp(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
     """The derivative of a sample with respect to `a`, at constant cumulative probability.
 
     (M. Figurnov and others, "Implicit reparameterization gradients", 2018.) The rejection steps
@@ -302,7 +304,7 @@ def _jvp_gamma(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
     return t * (lax.random_gamma_grad(a, number) / number)
 
 
-def _division_of_gamma(
+def _gamma_sharding(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
     keys, a = in_avals
@@ -322,8 +324,8 @@ declare(
     abstract_eval=_type_of_gamma,
     lower=lower_as(_gamma_numbers),
     vmap=leading_batch(random_gamma_p),
-    sharding=_division_of_gamma,
-    jvp=(None, _jvp_gamma),
+    sharding=_gamma_sharding,
+    jvp=(None, _gamma_jvp),
 )
 
 

@@ -86,12 +86,12 @@ def _bits(keys: Any, *, bit_width: int, shape: Shape) -> list[Any]:
     return [_for_each(lambda key: impl.random_bits(random_unwrap(key), bit_width, shape), keys)]
 
 
-def _types_of_split(keys: ShapedArray, *, shape: Shape) -> Avals:
+def _split_type(keys: ShapedArray, *, shape: Shape) -> Avals:
     _require_keys(random_split_p, keys)
     return [ShapedArray((*keys.shape, *shape), keys.dtype)]
 
 
-def _types_of_bits(keys: ShapedArray, *, bit_width: int, shape: Shape) -> Avals:
+def _bits_type(keys: ShapedArray, *, bit_width: int, shape: Shape) -> Avals:
     _require_keys(random_bits_p, keys)
     if bit_width not in (8, 16, 32, 64):
         raise TypeError(f"random_bits: bit_width must be 8, 16, 32 or 64, found {bit_width}")
@@ -100,8 +100,8 @@ def _types_of_bits(keys: ShapedArray, *, bit_width: int, shape: Shape) -> Avals:
 
 for primitive, types, function in (
     (random_seed_p, lambda seeds, *, impl: [ShapedArray(seeds.shape, impl.dtype)], _seeded),
-    (random_split_p, _types_of_split, _split),
-    (random_bits_p, _types_of_bits, _bits),
+    (random_split_p, _split_type, _split),
+    (random_bits_p, _bits_type, _bits),
 ):
     declare(
         primitive,
@@ -112,8 +112,8 @@ for primitive, types, function in (
     )
 
 
-def _types_of_fold_in(keys: ShapedArray, data: ShapedArray) -> Avals:
-    """Along each axis, one operand may have size 1 while the other has another."""
+def _fold_in_type(keys: ShapedArray, data: ShapedArray) -> Avals:
+    """The type of `fold_in`: along each axis, one of the two sizes may be 1."""
     _require_keys(random_fold_in_p, keys)
     shapes = [x.shape for x in (keys, data) if x.ndim]
     try:
@@ -126,7 +126,7 @@ def _types_of_fold_in(keys: ShapedArray, data: ShapedArray) -> Avals:
 
 
 def _folded(keys: Any, data: Any) -> list[Any]:
-    """`fold_in` mapped over both operands where these have an axis, over one where it does."""
+    """`fold_in` mapped over the axes of both operands."""
     operands, ndims = [keys, data], [typeof(x).ndim for x in (keys, data)]
     if not any(ndims):
         impl = implementation_of(typeof(keys).dtype)
@@ -142,7 +142,7 @@ def _folded(keys: Any, data: Any) -> list[Any]:
     return [vmap(lambda *each: _folded(*each)[0], tuple(axes))(*operands)]
 
 
-def _vmap_fold_in(
+def _fold_in_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
     """Align the mapped axes; an operand that is not mapped gets an axis of size 1."""
@@ -159,9 +159,7 @@ def _vmap_fold_in(
     return [bind1(random_fold_in_p, *map(aligned, values, dims))], [0]
 
 
-def _division_of_folded(
-    in_avals: Avals, out_avals: Avals, params: dict[str, Any]
-) -> list[Division]:
+def _fold_in_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Division]:
     of_shape = [aval for aval in in_avals if aval.shape == out_avals[0].shape]
     divisions = zip(*map(division_of, of_shape), strict=True)
     return [agreed(random_fold_in_p, in_avals, divisions)]
@@ -169,17 +167,17 @@ def _division_of_folded(
 
 declare(
     random_fold_in_p,
-    abstract_eval=_types_of_fold_in,
+    abstract_eval=_fold_in_type,
     lower=lower_by(_folded),
-    vmap=_vmap_fold_in,
-    sharding=_division_of_folded,
+    vmap=_fold_in_vmap,
+    sharding=_fold_in_sharding,
 )
 
 
 # Uses of random keys, for `debug_key_reuse`: a primitive that marks a key as drawn from.
 #
 # While the setting is on, each function of `minijax.random` that draws from a key applies
-# `key_use` to it. Its evaluation marks the key, an Array, as used. `checks.key_reuse` finds the
+# `key_use` to it. Its evaluation marks the key, an Array, as used. `checks` finds the
 # uses in programs.
 
 
@@ -236,7 +234,7 @@ key_use_p = Primitive("key_use", higher_order=True)  # `use` is None where a key
 
 
 def note_key_use(function: str, key: Any) -> Any:
-    """`key`, of dtype `key<fry>`, once it is known that `function` draws from it."""
+    """Note that `function` draws from `key`, a typed key, and return the key."""
     if Switch.used and looks_for_key_reuse():
         return bind1(key_use_p, key, use=KeyUse(function))
     return key
@@ -247,15 +245,15 @@ def cloned(key: Any) -> Any:
     return bind1(key_use_p, key, use=None) if Switch.used and looks_for_key_reuse() else key
 
 
-def _evaluate(key: Any, *, use: KeyUse | None) -> list[Any]:
+def _key_use_impl(key: Any, *, use: KeyUse | None) -> list[Any]:
     if use is not None:
         take(key, use)
-    return [alias(key)]  # another object, and so another key
+    return [alias(key)]  # another object counts as another key
 
 
 declare_program(
     key_use_p,
-    evaluate=_evaluate,
+    evaluate=_key_use_impl,
     abstract_eval=lambda key, *, use: [key],
     lower=lambda b, out_avals, key, *, use: [key],
     vmap=lambda size, keys, dims, *, use: ([bind1(key_use_p, *keys, use=use)], dims),
@@ -271,7 +269,7 @@ declare_program(
 )
 
 
-_uses: dict[int, tuple[Any, KeyUse]] = {}  # of keys that live, by their identity
+_uses: dict[int, tuple[Any, KeyUse]] = {}  # of live keys, by id
 
 
 def use_of(key: Any) -> KeyUse | None:
@@ -390,7 +388,7 @@ def _seed(caller: str, seed: Any) -> Any:
 
 
 def _implementation(caller: str, impl: Any, dtype: Any = None) -> Implementation:
-    """The implementation that a user has described, or that is the default."""
+    """The implementation named by the user, or the default one."""
     if impl is not None and dtype is not None:
         raise ValueError(f"{caller}: impl and dtype mean the same, found {impl!r} and {dtype!r}")
     given = dtype if impl is None else impl
@@ -475,12 +473,12 @@ def is_typed(key: Any) -> bool:
 
 
 def _in_style_of(given: Any, keys: Any) -> Any:
-    """New keys as words, if the key from which they are made is."""
+    """New keys as words, if the given key is an array of words."""
     return keys if is_typed(given) or custom_prng.value else random_unwrap(keys)
 
 
 def as_keys(caller: str, keys: Any) -> Any:
-    """Typed keys, if they are keys at all."""
+    """Typed keys from keys of either style."""
     if not is_value(keys):
         raise TypeError(f"{caller}: expected a key, found {shown(keys)}; random.key(0) makes one")
     if is_typed(keys):
@@ -587,7 +585,7 @@ def clone(key: ArrayLike) -> Array:
     return cloned(key) if isinstance(key, Tracer | Array) else lax.full_like(key, key)
 
 
-# Random bits, from which everything else is made.
+# Random bits.
 
 
 ShapeOrSize = int | Sequence[int]

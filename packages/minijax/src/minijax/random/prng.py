@@ -41,7 +41,7 @@ PARITY = 0x1BD11BDA
 threefry2x32_p = Primitive("threefry2x32")
 
 
-def _types_of_hash(*operands: ShapedArray) -> Avals:
+def _hash_type(*operands: ShapedArray) -> Avals:
     if len(operands) != 4 or any(operand.dtype != UINT32 for operand in operands):
         found = ", ".join(map(str, operands))
         raise TypeError(f"threefry2x32: expected four operands of uint32, found {found}")
@@ -103,14 +103,14 @@ def _write_hash(b: FunctionBuilder, *operands: Value) -> list[Value]:
     return [x, y]
 
 
-def _lower_hash(b: FunctionBuilder, out_avals: Avals, *operands: Value) -> list[Value]:
+def _hash_lower(b: FunctionBuilder, out_avals: Avals, *operands: Value) -> list[Value]:
     return _called(b, _write_hash, operands, out_avals)
 
 
 declare(
     threefry2x32_p,
-    abstract_eval=_types_of_hash,
-    lower=_lower_hash,
+    abstract_eval=_hash_type,
+    lower=_hash_lower,
     vmap=elementwise(threefry2x32_p),
     sharding=by_elements(threefry2x32_p),
 )
@@ -250,18 +250,18 @@ threefry = Implementation(
 # independent. Under `vmap` over keys, the bits of all of them come from the first.
 
 
-def _seed(seed: Any) -> Any:
+def _rbg_seed(seed: Any) -> Any:
     half = seed_words(seed)
     return lax.concatenate([half, half], 0)
 
 
-def _split(key: Any, shape: Sequence[int]) -> Any:
+def _rbg_split(key: Any, shape: Sequence[int]) -> Any:
     halves = lax.reshape(key, (2, 2))
     keys = vmap(lambda half: split_words(half, shape), out_axes=len(shape))(halves)
     return lax.reshape(keys, (*shape, 4))
 
 
-def _fold_in(key: Any, data: Any) -> Any:
+def _rbg_fold_in(key: Any, data: Any) -> Any:
     halves = lax.reshape(key, (2, 2))
     return lax.reshape(vmap(lambda half: fold_words(half, data))(halves), (4,))
 
@@ -270,22 +270,22 @@ def _rbg_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
     return rng_bit_generator(key, tuple(shape), np.dtype(f"uint{width}"))[1]
 
 
-# Only each tenth of what the generator makes is a key, for what is in a row may be related.
-_DISTANCE = 10
+# Only every tenth block of the generator becomes a key: successive blocks may be related.
+_UNSAFE_DISTANCE = 10
 
 
-def _split_by_generator(key: Any, shape: Sequence[int]) -> Any:
-    _, words = rng_bit_generator(key, (_DISTANCE * math.prod(shape), 4), np.uint32)
-    keys = lax.slice_in_dim(words, 0, typeof(words).shape[0], _DISTANCE)
+def _unsafe_rbg_split(key: Any, shape: Sequence[int]) -> Any:
+    _, words = rng_bit_generator(key, (_UNSAFE_DISTANCE * math.prod(shape), 4), np.uint32)
+    keys = lax.slice_in_dim(words, 0, typeof(words).shape[0], _UNSAFE_DISTANCE)
     return lax.reshape(keys, (*shape, 4))
 
 
-def _fold_in_by_generator(key: Any, data: Any) -> Any:
-    _, words = rng_bit_generator(_seed(data), (_DISTANCE, 4), np.uint32)
-    return key ^ lax.index_in_dim(words, _DISTANCE - 1, keepdims=False)
+def _unsafe_rbg_fold_in(key: Any, data: Any) -> Any:
+    _, words = rng_bit_generator(_rbg_seed(data), (_UNSAFE_DISTANCE, 4), np.uint32)
+    return key ^ lax.index_in_dim(words, _UNSAFE_DISTANCE - 1, keepdims=False)
 
 
-rbg = Implementation((4,), _seed, _split, _rbg_bits, _fold_in, "rbg", "rbg")
+rbg = Implementation((4,), _rbg_seed, _rbg_split, _rbg_bits, _rbg_fold_in, "rbg", "rbg")
 unsafe_rbg = Implementation(
-    (4,), _seed, _split_by_generator, _rbg_bits, _fold_in_by_generator, "unsafe_rbg", "urbg"
+    (4,), _rbg_seed, _unsafe_rbg_split, _rbg_bits, _unsafe_rbg_fold_in, "unsafe_rbg", "urbg"
 )
