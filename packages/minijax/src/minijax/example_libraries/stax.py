@@ -249,7 +249,7 @@ def _check_count(layers: int, given: Any, what: str) -> None:
         )
 
 
-# Convolutions, and transposed ones.
+# Convolutions and transposed convolutions.
 
 
 @hiding_frames
@@ -375,7 +375,7 @@ Conv1DTranspose.__doc__ = "`GeneralConvTranspose` of sequences, with channels in
 ConvTranspose.__doc__ = "`GeneralConvTranspose` of images, with channels in the last axis."
 
 
-# The largest number, the sum or the mean of each window.
+# Pooling: the largest number, the sum or the mean of each window.
 
 
 def _pooling(

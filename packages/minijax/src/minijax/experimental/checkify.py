@@ -51,7 +51,7 @@ from minijax_stage4.stop_gradient import stop_gradient
 # Errors as values: which check failed first, and the numbers that its message shows.
 
 
-# Its operands are the code of an error and what the messages show, its parameter are the sites.
+# Its operands are the code of an error and the arrays in the messages; its parameter is the sites.
 check_p = Primitive("check", higher_order=True)
 
 
@@ -124,12 +124,12 @@ class Site:
 class Error:
     """The first check that failed, if any did: a pytree, so that programs can return it.
 
-    A function that is mapped returns an `Error` that has one for each example.
+    Under vmap it holds one error for each example.
     """
 
     def __init__(self, code: Any, numbers: Sequence[Any] = (), sites: tuple[Site, ...] = ()):
         self._code = code  # 0: none failed; k: the site k - 1 did
-        self._numbers = tuple(numbers)  # what the messages of all sites show, one after the other
+        self._numbers = tuple(numbers)  # the numbers in the messages of all sites, in order
         self._sites = sites
 
     def get(self) -> str | None:
@@ -178,12 +178,12 @@ class Error:
 
     @evaluated_by_library
     def hand_on(self, debug: bool) -> None:
-        """Make it the error of the function that `checkify` transforms, if one is at work."""
+        """Make it the error of the function that `checkify` is transforming, if any."""
         if self._sites:
             bind(check_p, self._code, *self._numbers, sites=self._sites, debug=debug)
 
     def require_none(self) -> None:
-        """Raise what `throw` raises, of known values."""
+        """Raise as `throw` does; the values are concrete."""
         message = self.get()
         if message is not None:
             error = JaxRuntimeError(message)
@@ -342,7 +342,7 @@ def _not_transformed() -> ValueError:
 def _vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
-    """Of a mapped check the first example that fails is the error."""
+    """The first example that fails determines the error of a mapped check."""
     rows = (move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True))
     bind(check_p, *first_of_mapped(list(rows)), **params)
     return [], []
@@ -380,12 +380,14 @@ declare_program(
 Categories = frozenset[ErrorCategory]
 
 # `rule(trace, args, params) -> results`: evaluates a primitive on the level below, and tells the
-# trace what may have gone wrong, by `trace.fail` or `trace.found`.
+# trace what may have failed, by `trace.fail` or `trace.found`.
 check_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
+# The last of these is the rule of all other primitives, which takes the primitive first.
+check_defaults: list[Callable[..., Sequence[Any]]] = []
 
 
 class CheckTrace(Trace):
-    """Evaluates operations, and collects the errors that they may have."""
+    """Evaluates operations and collects their errors."""
 
     transformation = "checkify"
 
@@ -568,7 +570,7 @@ def _has_nan(values: Sequence[Any]) -> Any:
 
 
 def _nan(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:
-    """Note results that are not numbers, unless an operand already was none."""
+    """Note NaN results, unless an operand already has a NaN."""
     outs = bind(primitive, *args, **params)
     if NaNError in trace.categories and outs:
         generated = _has_nan(outs) & ~_has_nan(args)
@@ -584,7 +586,7 @@ def _div(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
 
 
 def _row(numbers: Sequence[int], dtype: Any) -> Any:
-    """An array of few numbers, which a program holds as literals, and not as a constant."""
+    """A small array, built from literals so that it is not a constant of the program."""
     return lax.concatenate([full((1,), number, dtype) for number in numbers], 0)
 
 
@@ -690,7 +692,7 @@ def _kept(trace: CheckTrace, outs: list[Any], sites: tuple[Site, ...]) -> list[A
 
 
 def _custom_call(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
-    """A function with a derivative of its own keeps that; its error has none."""
+    """A function with a custom derivative keeps it; the error has no derivative."""
     jaxpr = params["jaxpr"]
     program, sites = checked_program(jaxpr, trace.categories)
     if sites:
@@ -700,12 +702,12 @@ def _custom_call(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
 
 
 def _zeros(avals: Sequence[ShapedArray]) -> list[Any]:
-    """Numbers that no message shows."""
+    """Placeholders for numbers that no message shows."""
     return [full(aval.shape, 0, aval.dtype) for aval in avals]
 
 
 def _numbers(program: Jaxpr, sites: tuple[Site, ...]) -> list[ShapedArray]:
-    """The types of what the messages of a checked program show."""
+    """The types of the numbers that the messages of a checked program show."""
     count = sum(site.num_numbers for site in sites)
     return program.out_avals[1 : 1 + count] if sites else []
 
@@ -789,7 +791,7 @@ def _while(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
         return eval_jaxpr(without_checks(params["cond_jaxpr"]), [], *consts, *carry)
 
     def checked_body(*operands: Any) -> list[Any]:
-        """One step; the condition that led here is looked at once more, for its errors."""
+        """One iteration; the condition is evaluated once more, for its errors."""
         consts, operands = operands[:cond_consts], operands[cond_consts:]
         steps, operands = operands[:body_consts], operands[body_consts:]
         (code, *numbers), carry = operands[:size], operands[size:]
@@ -829,7 +831,7 @@ def _name(trace: CheckTrace, args: Args, params: Params) -> Sequence[Any]:
 
 
 def _shard_map(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
-    """Every device returns its error, as one row; the first that is one is kept."""
+    """Each device returns its error as one row; the first failure is kept."""
     manual = params["manual"]
     with manual.running():
         program, sites = checked_program(params["jaxpr"], trace.categories)

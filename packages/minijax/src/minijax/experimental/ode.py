@@ -37,7 +37,7 @@ from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.tree import keystr
 
-# The stages: when each is taken, and its weights of those before.
+# The stages of the method: their nodes, and the weights of the stages before.
 _NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
 _STAGES = np.array(
     [
@@ -62,7 +62,7 @@ class _State(NamedTuple):
     """A step that has been taken, and the size of the next."""
 
     y: Any
-    f: Any  # the derivative there
+    f: Any  # the derivative at (y, t)
     t: Any
     dt: Any
     last_t: Any
@@ -218,7 +218,7 @@ def odeint(
 
     converted, consts = closure_convert(of_flat, flat, t[0], *leaves)
     axes = NONE.union(*[vma_of(typeof(x)) for x in (flat, t, *leaves, *consts)])
-    if axes:  # along which the solution varies, if anything does
+    if axes:  # the solution varies along the mesh axes that any operand varies along
         flat, t = (pvary(x, mesh_axes_of(axes)) for x in (flat, t))
         converted, consts = closure_convert(of_flat, flat, t[0], *leaves)
     options = _Options(float(rtol), float(atol), float(mxstep), float(hmax))
@@ -267,14 +267,14 @@ def _solve(func: Any, options: _Options, y0: Any, ts: Any, *args: Any) -> Any:
         return tree_map(lambda x, y: jnp.where(ratio <= 1, x, y), taken, again)
 
     def up_to(state: _State, target: Any) -> tuple[_State, Any]:
-        def goes_on(state: _State) -> Any:
-            moves = state.t + state.dt > state.t  # not so of a step that is NaN, or too small
+        def cond_fun(state: _State) -> Any:
+            moves = state.t + state.dt > state.t  # False if the step is NaN or too small
             return (state.t < target) & (state.count < mxstep) & moves
 
-        state = lax.while_loop(goes_on, advance, state._replace(count=jnp.zeros_like(state.count)))
+        state = lax.while_loop(cond_fun, advance, state._replace(count=jnp.zeros_like(state.count)))
         length = state.t - state.last_t
         part = jnp.where(length > 0, (target - state.last_t) / jnp.where(length > 0, length, 1), 1)
-        # Where the steps did not get, or where they have been before, nothing is known.
+        # The solution is known only within the last step.
         is_known = (state.last_t <= target) & (target <= state.t)
         return state, jnp.where(is_known, _between(state.pieces, part.astype(ts.dtype)), jnp.nan)
 

@@ -217,7 +217,7 @@ def eigh_tridiagonal(
                 f"eigenvalues from 0 to {size - 1}, in order; found {select_range}"
             )
         chosen = (int(first), int(last) + 1)
-    # Only the lower triangle is looked at, but the derivative is that of the whole matrix.
+    # Only the lower triangle is read, but the derivative is that of the whole matrix.
     matrix = jnp.diag(d) + jnp.diag(jnp.conj(e), -1) + jnp.diag(e, 1)
     vectors, values = decompositions.eigh(matrix, symmetrize_input=False, subset_by_index=chosen)
     return values if eigvals_only else (values, vectors)

@@ -271,7 +271,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     return out, jnp.where(jnp.all(jnp.isfinite(f)), error, jnp.inf)
 
 
-# Special matrices: block diagonal, with constant diagonals, or determined by their size.
+# Special matrices: block diagonal, or with constant diagonals.
 
 
 @operation
@@ -327,8 +327,8 @@ def _toeplitz(c: Any, r: Any) -> Any:
     row = lax.concatenate([first, lax.slice(r, [1], [n])], 0)
     if m == 1:
         return lax.expand_dims(row, [0])
-    # From the last number of the column to the last of the row, over and over: rows that are one
-    # number shorter than that begin one number earlier each.
+    # Repeat the numbers from the end of the column to the end of the row; cut into rows that are
+    # one number shorter, each row begins one number earlier.
     numbers = lax.concatenate([lax.rev(lax.slice(c, [1], [m]), [0]), row], 0)
     size = m + n - 1
     over = lax.reshape(lax.broadcast_in_dim(numbers, (m + 1, size), (1,)), (-1,))
@@ -431,7 +431,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
         raise ValueError(f"fiedler_companion: a must hold a coefficient, found {typeof(a)}")
     out = jnp.zeros((*a.shape[:-1], size, size), a.dtype)
     coefficients = -a[..., 1:] / a[..., :1]
-    for k in range(size):  # each beside the diagonal, in turn above and below it
+    for k in range(size):  # alternately above and below the diagonal
         above, below = (max(k - 1, 0), k), (k, max(k - 1, 0))
         out = out.at[(..., *(above if k % 2 else below))].set(coefficients[..., k])
         if k:
@@ -487,7 +487,7 @@ def _vectors(*operands: Any) -> list[Array]:
     return [jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(*operands)]
 
 
-# Matrices of a size.
+# Special matrices determined by their size.
 
 
 def _size(caller: str, n: Any, least: int = 0) -> int:
@@ -524,7 +524,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     if found.kind != "c":
         raise ValueError(f"dft: dtype must be complex, found {found}")
     numbers = lax.iota(np.int32, size)
-    # Whole turns are left out while numbers are integers, for the others are exact then.
+    # Reduce the angles modulo a full turn while they are exact integers.
     steps = (jnp.outer(numbers, numbers) % max(size, 1)).astype(np.zeros(0, found).real.dtype)
     angles = -2 * math.pi * (steps / max(size, 1))
     return lax.complex(jnp.cos(angles), jnp.sin(angles)) / max(divisors[scale], 1.0)
@@ -610,7 +610,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
     size = _size("pascal", n)
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"pascal: kind must be 'symmetric', 'lower' or 'upper', found {kind!r}")
-    with np.errstate(over="ignore"):  # what float32 has no number for becomes infinite
+    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite
         if kind in ("lower", "upper"):  # each number is the sum of two in the row before
             rows = [np.eye(1, size)[0]]
             for _ in range(size - 1):
