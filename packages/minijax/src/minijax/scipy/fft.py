@@ -39,7 +39,7 @@ def _last_axis(x: Any, n: int | None, axis: int) -> Any:
 
 
 def _of_parts(transform: Callable[[Any], Any], x: Any) -> Any:
-    """A transform of real numbers, for complex numbers too."""
+    """Extend a transform of real numbers to complex numbers."""
     if typeof(x).dtype.kind == "c":
         return lax.complex(transform(x.real), transform(x.imag))
     return transform(x)
@@ -57,7 +57,7 @@ def _scales(n: int, dtype: Any) -> Any:
 
 
 def _dct(x: Any, ortho: bool) -> Any:
-    """A Fourier transform of the numbers at even positions, then of those at odd ones reversed."""
+    """The Fourier transform of the even positions followed by the odd positions reversed."""
     n, dtype = typeof(x).shape[-1], typeof(x).dtype
     ordered = jnp.concatenate([x[..., ::2], jnp.flip(x[..., 1::2], -1)], -1)
     out = 2 * (jnp.fft.fft(ordered) * _turn(n, dtype, -1)).real
@@ -67,7 +67,7 @@ def _dct(x: Any, ortho: bool) -> Any:
 def _idct(x: Any, ortho: bool) -> Any:
     n, dtype = typeof(x).shape[-1], typeof(x).dtype
     x = x * _scales(n, dtype) if ortho else x
-    # Of a real sequence, the coefficients that the cosines lack are those from the end.
+    # Coefficients from the end supply what the real part lacks, as the sequence is real.
     mirrored = jnp.concatenate([jnp.zeros_like(x[..., :1]), jnp.flip(x[..., 1:], -1)], -1)
     ordered = jnp.fft.ifft(lax.complex(x, -mirrored) * (0.5 * _turn(n, dtype, 1))).real
     half = (n + 1) // 2

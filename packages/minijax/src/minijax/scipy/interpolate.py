@@ -97,7 +97,7 @@ class RegularGridInterpolator:
             )
         lead = xi.shape[:-1] or (1,)
         coordinates = [xi[..., i].reshape(-1) for i in range(count)]
-        places = [_place(p, x) for p, x in zip(self.grid, coordinates, strict=True)]
+        places = [_interval_of(p, x) for p, x in zip(self.grid, coordinates, strict=True)]
         trailing = (1,) * (self.values.ndim - count)
         if method == "nearest":
             corner = tuple(
@@ -125,8 +125,8 @@ class RegularGridInterpolator:
         return out.reshape(*lead, *self.values.shape[count:])
 
 
-def _place(points: Any, x: Any) -> tuple[Any, Any]:
-    """The interval that holds `x`, or the nearest, and its share of the interval that is below."""
+def _interval_of(points: Any, x: Any) -> tuple[Any, Any]:
+    """The interval nearest to `x`, and the fraction of it that lies below `x`."""
     low = jnp.clip(jnp.searchsorted(points, x, side="left") - 1, 0, max(points.shape[0] - 2, 0))
     start, end = points[low], points[jnp.minimum(low + 1, points.shape[0] - 1)]
     return low, (x - start) / jnp.where(start == end, 1, end - start)

@@ -21,7 +21,7 @@ def _mirrored(index: Any, size: int) -> Any:
     return jnp.abs((index + last) % (2 * last) - last)
 
 
-# Which element stands for one outside of the array.
+# Indices of the elements that replace those outside of the array, by mode.
 MODES: dict[str, Callable[[Any, int], Any]] = {
     "constant": lambda index, size: index,
     "nearest": lambda index, size: jnp.clip(index, 0, size - 1),

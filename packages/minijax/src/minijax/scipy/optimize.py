@@ -60,7 +60,7 @@ class Search(NamedTuple):
 
 
 def chosen(condition: Any, yes: Any, no: Any) -> Any:
-    """One of two trees of arrays."""
+    """`where` for trees of arrays."""
     return tree_map(lambda x, y: jnp.where(condition, x, y), yes, no)
 
 
@@ -82,7 +82,7 @@ def _quadratic_minimum(a: Point, b: Point) -> Any:
 
 
 def _inside(low: Point, high: Point, before: Point, is_first: Any) -> Any:
-    """The next step to try between two: from the best polynomial that is safe, or the middle."""
+    """The next step to try between two: the minimum of a polynomial if it is safe, or the middle."""
     width = jnp.abs(high.step - low.step)
     left, right = jnp.minimum(low.step, high.step), jnp.maximum(low.step, high.step)
     cubic, quadratic = _cubic_minimum(low, high, before), _quadratic_minimum(low, high)
@@ -93,9 +93,9 @@ def _inside(low: Point, high: Point, before: Point, is_first: Any) -> Any:
 
 
 class _Zoom(NamedTuple):
-    low: Point  # the lowest known point that falls enough
-    high: Point  # the other end, so that what is looked for lies between
-    before: Point  # the end before this one
+    low: Point  # the lowest known point of sufficient decrease
+    high: Point  # the other end of the interval that holds a sufficient step
+    before: Point  # the end replaced last
     found: Found
     done: Any
     failed: Any
@@ -194,7 +194,7 @@ def line_search(
         rises = (point.slope >= 0) & ~is_too_far & ~is_found
         # Either the last point is the lower end, or this one is.
         low, high = chosen(is_too_far, last, point), chosen(is_too_far, point, last)
-        # Where nothing is found, the start of the search stands for it, of step 1.
+        # If nothing is found, the result is the start of the search with step 1.
         nothing = Found(low._replace(step=jnp.ones_like(low.step)), gradient)
         zoom = _zoom(at, start, low, high, nothing, is_too_far | rises)
         is_between = is_too_far | rises
@@ -214,7 +214,7 @@ def line_search(
         _Bracket(start, Found(start, gradient), no, no, 1, 0),
     )
     step = state.found.point.step
-    if typeof(step).dtype != np.float64:  # no step is shorter than makes a difference
+    if typeof(step).dtype != np.float64:  # shorter steps would make no difference
         step = jnp.where(jnp.abs(step) < 1e-8, jnp.sign(step) * 1e-8, step)
     status = jnp.where(state.failed, 1, jnp.where(state.count > maxiter, 3, 0))
     return Search(
@@ -434,7 +434,7 @@ def _bfgs(
         )
         moved = found.step * direction
         change = found.gradient - state.gradient
-        # The inverse changes so that it takes the change of the gradient to that of the place.
+        # The secant equation: the new inverse maps the change of the gradient to the move.
         rho = 1 / jnp.dot(change, moved, precision=HIGHEST)
         turn = jnp.eye(n, dtype=typeof(x0).dtype) - rho * jnp.outer(moved, change)
         inverse = jnp.matmul(turn, state.inverse, precision=HIGHEST)

@@ -249,7 +249,7 @@ def correlate2d(
     kernel = jnp.flip(jnp.conj(in2))
     if mode != "same":
         return _convolved("correlate2d", in1, kernel, mode, precision)
-    # Of a size that is even, the middle is the one of two numbers that `in2` has further on.
+    # If the size of `in2` is even, its middle is the later one of two numbers.
     out = _convolved("correlate2d", in1, kernel, "full", precision)
     starts = [n // 2 for n in typeof(in2).shape]
     stops = [n + m for n, m in zip(starts, typeof(in1).shape, strict=True)]
@@ -309,7 +309,7 @@ def _tukey(from_middle: Numbers, size: int, alpha: float = 0.5) -> Numbers:
     return 0.5 * (1 - np.cos(math.pi * slope))
 
 
-# Functions of the distance from the middle, of the number of samples, and of parameters.
+# Windows as functions of the distance from the middle, the number of samples, and parameters.
 _FUNCTIONS: dict[str, Callable[..., Numbers]] = {
     "bartlett": _bartlett,
     "triang": _triang,
@@ -509,7 +509,7 @@ def _without_line(x: Any) -> Any:
     size = typeof(x).shape[-1]
     x = x - jnp.mean(x, -1, keepdims=True)
     numbers = np.arange(size) - (size - 1) / 2
-    squares = np.sum(numbers**2) or 1.0  # of a single sample, 0
+    squares = np.sum(numbers**2) or 1.0  # the sum is 0 for a single sample
     times = jnp.asarray(numbers, real_dtype(x))
     return x - jnp.sum(times * x, -1, keepdims=True) / float(squares) * times
 
@@ -517,7 +517,7 @@ def _without_line(x: Any) -> Any:
 # Short-time Fourier transforms, `stft`, and their inverse, `istft`.
 
 
-# How a signal is made longer at its ends, by what `jnp.pad` calls it.
+# How a signal is extended at its ends: the modes of `jnp.pad`.
 _BOUNDARIES = {
     "even": {"mode": "reflect"},
     "odd": {"mode": "reflect", "reflect_type": "odd"},
@@ -663,7 +663,7 @@ def istft(
     count = typeof(z).shape[freq_axis]
     longest = 2 * (count - 1) if input_onesided else count
     (size,) = (longest,) if nperseg is None else ints("istft: nperseg", nperseg)
-    if nfft is None:  # of an odd number of samples one-sided transforms are as long
+    if nfft is None:  # sizes 2 n and 2 n + 1 have one-sided transforms of the same length
         nfft = size if input_onesided and size == longest + 1 else longest
     if nfft < size:
         raise ValueError(f"istft: nfft {nfft} must be at least nperseg, which is {size}")
@@ -886,7 +886,7 @@ def _averaged(
         scale = 1 / jnp.square(jnp.sum(window))
     dtype = real_dtype(powers)
     powers = powers * jnp.asarray(scale, dtype)
-    if one_sided:  # what was left out has the same powers as what is there, but for the ends
+    if one_sided:  # omitted frequencies have equal powers, and the ends have no counterpart
         is_paired = np.full(typeof(powers).shape[-1], 2.0)
         is_paired[0] = 1
         if segments.nfft % 2 == 0:
@@ -900,7 +900,7 @@ def _median(powers: Any) -> Any:
     """The median over segments, scaled to match the mean for noise."""
     if typeof(powers).dtype.kind == "c":
         return lax.complex(_median(jnp.real(powers)), _median(jnp.imag(powers)))
-    # The median of n numbers that are distributed exponentially, in units of their mean.
+    # The expected median of n exponentially distributed numbers, in units of their mean.
     count = typeof(powers).shape[-2]
     even = np.arange(2, count, 2)
     bias = 1 + np.sum(1 / (even + 1) - 1 / even)
