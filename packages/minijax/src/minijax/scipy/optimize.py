@@ -82,7 +82,7 @@ def _quadratic_minimum(a: Point, b: Point) -> Any:
 
 
 def _inside(low: Point, high: Point, before: Point, is_first: Any) -> Any:
-    """The next step to try between two: the minimum of a polynomial if it is safe, or the middle."""
+    """The next step to try between two: the minimum of a safe polynomial, or the middle."""
     width = jnp.abs(high.step - low.step)
     left, right = jnp.minimum(low.step, high.step), jnp.maximum(low.step, high.step)
     cubic, quadratic = _cubic_minimum(low, high, before), _quadratic_minimum(low, high)

@@ -29,7 +29,7 @@ from minijax.transforms.transformations import vmap
 from minijax_stage2 import Primitive, Tracer, bind1
 from minijax_stage2.vmap_rules import elementwise
 
-# Sparse arrays of any class: making them, and converting them.
+# Creation and conversion of sparse arrays of any class.
 
 
 _FORMATS: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
@@ -48,7 +48,7 @@ declare(
 
 
 def todense(arr: JAXSparse | ArrayLike) -> Array:
-    """The array with its zeros; a dense array as it is.
+    """The dense array that equals a sparse one; a dense array as it is.
 
     >>> from minijax.experimental import sparse
     >>> sparse.todense(sparse.eye(2))
@@ -118,7 +118,7 @@ def eye(
     return cls._eye(N, columns, k, dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
-# Derivatives by sparse arrays: by their elements, which are stored as the arrays' are.
+# Derivatives in sparse arrays, which are sparse arrays of the same coordinates.
 
 
 def _is_sparse(x: Any) -> bool:
@@ -133,7 +133,7 @@ def _with_data(mat: Any, data: Any) -> Any:
 def _of_elements(
     transform: Callable[..., Any], restore: Callable[..., Any], has_value: bool = False
 ) -> Callable[..., Any]:
-    """A derivative of functions of dense arrays, of functions of sparse ones."""
+    """Extend a derivative of functions of dense arrays to functions of sparse ones."""
 
     def of(
         fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
@@ -270,7 +270,7 @@ def jacrev(
 jacobian = jacrev
 
 
-# Linear algebra of sparse matrices: solving, and the largest eigenvalues.
+# Linear algebra of sparse matrices: linear systems, and the largest eigenvalues.
 
 
 def spsolve(

@@ -60,7 +60,7 @@ class JAXSparse:
     shape: tuple[int, ...]
     data: Any
     __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None  # so that numpy leaves operators to this class
+    __array_ufunc__ = None  # numpy leaves operators to this class
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -105,16 +105,16 @@ class JAXSparse:
         for name, child in zip(cls.buffers, children, strict=True):
             setattr(new, name, child)
         try:
-            # Within vmap the arrays lack batch axes, and what leaves it has more.
+            # Inside of vmap the arrays lack batch axes; results have more of them.
             missing = new._axes_of_arrays() - len(new.shape)
             lead = tuple(new.data.shape[: max(missing, 0)])
-        except (AttributeError, TypeError, IndexError):  # these are not arrays
+        except (AttributeError, TypeError, IndexError):  # the children are not arrays
             return new
         new.shape = (*lead, *new.shape[max(-missing, 0) :])
         return new
 
     def _axes_of_arrays(self) -> int:
-        """The number of axes of an array that consists of these arrays."""
+        """The number of axes of a sparse array that consists of these arrays."""
         return len(self.shape)
 
     def block_until_ready(self) -> Any:
@@ -133,7 +133,7 @@ class JAXSparse:
                 if getattr(self, key, 0)
             )
             return f"{name}({self.dtype}[{sizes}], nse={self.nse}{extra})"
-        except (AttributeError, TypeError):  # within a transformation the arrays may be anything
+        except (AttributeError, TypeError):  # inside of a transformation they may be any objects
             return f"{name}(<invalid>)"
 
     def _lacks(self, operation: str) -> NoReturn:
@@ -142,7 +142,7 @@ class JAXSparse:
         )
 
     def todense(self) -> Any:
-        """The array with its zeros."""
+        """The dense array that equals this one."""
         self._lacks("todense")
 
     def transpose(self, axes: Any = None) -> Any:
@@ -346,7 +346,7 @@ def _check_shapes(
     return BCOOProperties(n_batch, n_sparse, n_dense, indices[-2])
 
 
-# Sparse arrays from dense ones, and back.
+# Conversion from dense arrays and back.
 
 
 def nfold_vmap(fun: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -408,7 +408,7 @@ bcoo_todense_p = sparse_primitive("bcoo_todense", _todense, [True, False])
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """The array with its zeros.
+    """The dense array that equals this one.
 
     >>> from minijax.experimental import sparse
     >>> sparse.bcoo_todense(sparse.eye(2))

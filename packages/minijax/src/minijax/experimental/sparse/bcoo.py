@@ -43,7 +43,7 @@ def _fromdense(
 
 
 def _todense(self: BCOO) -> Array:
-    """The array with its zeros."""
+    """The dense array that equals this one."""
     return bcoo_todense(self)
 
 
@@ -56,7 +56,7 @@ def _update_layout(
 
 
 def _sum_duplicates(self: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-    """Elements of one place added up, and zeros left out; see `bcoo_sum_duplicates`."""
+    """Sum elements of equal coordinates and remove zeros; see `bcoo_sum_duplicates`."""
     return (bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates)(self, nse=nse)
 
 

@@ -323,7 +323,7 @@ def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     n = lhs.n_batch
     if n and tuple(lhs_batch) == tuple(range(n)) and not lhs.n_dense:
-        # Each of the batch by itself.
+        # Each batch element by itself.
         data, indices = full_batches(lhs)
         rhs = jnp.moveaxis(rhs, tuple(rhs_batch), tuple(range(n)))
         others = [axis for axis in range(rhs.ndim) if axis not in rhs_batch]

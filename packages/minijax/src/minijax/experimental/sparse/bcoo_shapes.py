@@ -1,4 +1,4 @@
-"""The elements of a BCOO moved, selected and laid out anew."""
+"""Functions that move, select and rearrange the elements of a BCOO."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The elements of one place added up, in order.
+    """Sum elements of equal coordinates, and sort them.
 
     Arguments:
         mat: the array.
@@ -109,7 +109,7 @@ bcoo_sum_duplicates_p = sparse_primitive("bcoo_sum_duplicates", sum_duplicates, 
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The array without the elements that are zero, and those of one place added up.
+    """Remove zero elements, and sum those of equal coordinates.
 
     Arguments:
         mat: the array.
@@ -260,7 +260,7 @@ def _sparse_to_dense(mat: BCOO) -> BCOO:
     return BCOO(nfold_vmap(one, mat.n_batch)(data, indices), shape=mat.shape)
 
 
-# Moving and choosing the elements of sparse arrays.
+# Rearrangement and selection of elements.
 
 
 def _transpose(
@@ -343,7 +343,7 @@ def bcoo_reshape(
     inside = is_inside(indices, old)[..., None]
     places = jnp.where(inside, places, jnp.asarray(new, indices.dtype))
     data = mat.data
-    if not new:  # where no place is outside
+    if not new:  # without sparse axes no coordinate is outside
         data = masked(jnp.broadcast_to(inside[..., 0], data.shape), data)
     return BCOO(
         (data, places),
@@ -387,7 +387,7 @@ def bcoo_broadcast_in_dim(
     b = mat.n_batch
     lead = len(sizes) - (mat.ndim - b)
     if axes[b:] == tuple(range(lead, len(sizes))) and mat.shape[b:] == sizes[lead:]:
-        # Only batch axes are new, for which one list of elements serves.
+        # Only batch axes are new: they share one list of elements.
         data, indices = (
             array.reshape(
                 *(array.shape[axes.index(n)] if n in axes else 1 for n in range(lead)),
@@ -513,7 +513,9 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     )
 
 
-def _chosen(mat: BCOO, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]) -> BCOO:
+def _sliced_bcoo(
+    mat: BCOO, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]
+) -> BCOO:
     """Every `steps`-th element of each sparse axis from `starts` on, `sizes` of them."""
     data, indices = full_batches(mat)
     columns, is_in = [], is_inside(indices, mat.sparse_shape)
@@ -571,7 +573,7 @@ def bcoo_slice(
         unique_indices=mat.unique_indices,
     )
     middle = slice(b, b + s)
-    return _chosen(part, starts[middle], sizes[middle], steps[middle])
+    return _sliced_bcoo(part, starts[middle], sizes[middle], steps[middle])
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
@@ -609,7 +611,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
         shape=(*sizes[:b], *mat.sparse_shape, *sizes[b + s :]),
         unique_indices=mat.unique_indices,
     )
-    return _chosen(part, starts[b : b + s], sizes[b : b + s], (1,) * s)
+    return _sliced_bcoo(part, starts[b : b + s], sizes[b : b + s], (1,) * s)
 
 
 def element(mat: BCOO, item: Any) -> BCOO:
@@ -735,7 +737,7 @@ def bcoo_gather(
     window = out.shape[1:]
     if lead != (count,):
         out = bcoo_reshape(out, new_sizes=(*lead, *window))
-    # The axes of windows are moved to where they belong.
+    # Move the axes of windows to their positions.
     offsets = numbers.offset_dims
     others = [axis for axis in range(out.ndim) if axis not in offsets]
     order = [0] * out.ndim

@@ -185,11 +185,11 @@ class BCSR(JAXSparse):
         )
 
     def todense(self) -> Array:
-        """The array with its zeros."""
+        """The dense array that equals this one."""
         return bcsr_todense(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
-        """Elements of one place added up, and zeros left out."""
+        """Sum elements of equal coordinates and remove zeros."""
         change = bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates
         return BCSR.from_bcoo(change(self.to_bcoo(), nse))
 
@@ -273,18 +273,18 @@ bcsr_todense_p = sparse_primitive("bcsr_todense", _todense, [True, False, False]
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """The array with its zeros."""
+    """The dense array that equals this one."""
     dense: Array = bcsr_todense_p.bind(mat.data, mat.indices, mat.indptr, spinfo=mat._info)
     return dense
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Elements of one place added up, in order."""
+    """Sum elements of equal coordinates, and sort them."""
     return mat.sum_duplicates(nse, False)
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """The array without the elements that are zero, and those of one place added up, in order."""
+    """Remove zero elements, and sum those of equal coordinates, in order."""
     return mat.sum_duplicates(nse)
 
 

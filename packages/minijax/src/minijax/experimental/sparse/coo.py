@@ -88,7 +88,7 @@ class COO(JAXSparse):
         return BCOO((self.data, jnp.stack([self.row, self.col], 1)), shape=self.shape)
 
     def todense(self) -> Array:
-        """The matrix with its zeros."""
+        """The dense matrix that equals this one."""
         return coo_todense(self)
 
     def transpose(self, axes: Sequence[int] | None = None) -> COO:
@@ -146,7 +146,7 @@ coo_todense_p = sparse_primitive("coo_todense", _coo_todense, [True, False, Fals
 
 
 def coo_todense(mat: COO) -> Array:
-    """The matrix with its zeros."""
+    """The dense matrix that equals this one."""
     dense: Array = coo_todense_p.bind(mat.data, mat.row, mat.col, spinfo=mat._info)
     return dense
 
@@ -234,7 +234,7 @@ class CSR(JAXSparse):
         return BCSR((self.data, self.indices, self.indptr), shape=self.shape)
 
     def todense(self) -> Array:
-        """The matrix with its zeros."""
+        """The dense matrix that equals this one."""
         return csr_todense(self)
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSC:
@@ -288,7 +288,7 @@ class CSC(JAXSparse):
         return self.T.to_bcsr().to_bcoo().T
 
     def todense(self) -> Array:
-        """The matrix with its zeros."""
+        """The dense matrix that equals this one."""
         return self.T.todense().T
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSR:
@@ -341,7 +341,7 @@ csr_todense_p = sparse_primitive("csr_todense", _csr_todense, [True, False, Fals
 
 
 def csr_todense(mat: CSR) -> Array:
-    """The matrix with its zeros."""
+    """The dense matrix that equals this one."""
     dense: Array = csr_todense_p.bind(mat.data, mat.indices, mat.indptr, shape=mat.shape)
     return dense
 

@@ -68,12 +68,12 @@ from minijax_stage3.staging import trace_to_jaxpr
 # Its tracers look like dense arrays to the function.
 
 
-# `rule(*operands, **params) -> results`, of arrays of which at least one is sparse: of operands
-# without a BCSR, and of the others.
+# `rule(*operands, **params) -> results`, where at least one operand is sparse: `bcsr_rules` if one
+# is a BCSR, else `bcoo_rules`.
 bcoo_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
 bcsr_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
 
-# Primitives whose result is not zero where an operand is.
+# Primitives whose results are not zero where an operand is zero.
 _DENSE = {
     *("acos", "acosh", "bessel_i0e", "cos", "cosh", "exp", "exp2", "log", "log2", "logistic"),
     *("eq", "ge", "gt", "le", "lt", "ne", "xor"),
@@ -110,7 +110,7 @@ class SparseTracer(Tracer):
 
 
 class SparseTrace(Trace):
-    """Applies primitives to sparse arrays, by rules; whatever else is no concern of it."""
+    """Applies primitives to sparse arrays by rules, and leaves all others to its parent."""
 
     transformation = "sparsify"
 
@@ -459,7 +459,7 @@ bcoo_rules[_named("div")] = _div
 bcoo_rules[_named("reduce_sum")] = _reduce_sum
 
 
-# Functions that have a counterpart.
+# Functions with a counterpart for sparse arrays.
 
 
 def _without_defaults(params: dict[str, Any]) -> dict[str, Any]:
@@ -480,7 +480,7 @@ def _of_list(function: Callable[..., Any]) -> Callable[..., list[Any]]:
 
 
 def _reshape(mat: BCOO, *, new_sizes: tuple[int, ...], **params: Any) -> list[Any]:
-    """Axes of size 1 come and go without a change of the others, which so stay what they are."""
+    """Axes of size 1 are added or removed without changing the kinds of the other axes."""
     if len(new_sizes) < mat.ndim:
         gone = _ones_between(mat.shape, new_sizes)
         if gone is not None:
