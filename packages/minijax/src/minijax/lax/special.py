@@ -235,9 +235,9 @@ def log_of_normal(x: Any) -> Any:
     """The logarithm of a positive normal float64: `x = 2**exponent * rest`, rest near 1."""
     bits = bitcast_convert_type(x, np.int64)
     # With this exponent the rest is between the square roots of 1/2 and 2.
-    shifted = bits + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
+    shifted = bits + np.int64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
     exponent = elementwise.shift_right_logical(shifted, 52) - 1023
-    rest = bitcast_convert_type(bits - exponent * (1 << 52), np.float64)
+    rest = bitcast_convert_type(bits - exponent * np.int64(1 << 52), np.float64)
     s = (rest - 1.0) / (rest + 1.0)
     near_one = s * horner(_ARTANH_SERIES, s * s)
     return stage2.astype(exponent, np.float64) * math.log(2) + near_one
