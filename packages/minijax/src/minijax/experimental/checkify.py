@@ -312,21 +312,21 @@ def check_error(error: Error) -> None:
     error.throw()
 
 
-def _evaluate(code: Any, *numbers: Any, sites: tuple[Site, ...], debug: bool) -> list[Any]:
+def _check_impl(code: Any, *numbers: Any, sites: tuple[Site, ...], debug: bool) -> list[Any]:
     if not debug:
         Error(code, numbers, sites).require_none()
     return []
 
 
-def _no_types(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+def _check_type(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
     return []
 
 
-def _lower(b: Any, out_avals: Any, *operands: Any, **params: Any) -> list[Any]:
+def _check_lower(b: Any, out_avals: Any, *operands: Any, **params: Any) -> list[Any]:
     raise _not_transformed()
 
 
-def _order(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
+def _check_effects(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
     if not eqn.params["debug"]:
         raise _not_transformed()
     return [pass_token(eqn, token, following)]
@@ -339,7 +339,7 @@ def _not_transformed() -> ValueError:
     )
 
 
-def _vmap(
+def _check_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     """The first example that fails determines the error of a mapped check."""
@@ -348,7 +348,7 @@ def _vmap(
     return [], []
 
 
-def _jvp(
+def _check_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     bind(check_p, *primals, **params)
@@ -357,17 +357,17 @@ def _jvp(
 
 declare_program(
     check_p,
-    evaluate=_evaluate,
-    abstract_eval=_no_types,
-    lower=_lower,
-    vmap=_vmap,
+    evaluate=_check_impl,
+    abstract_eval=_check_type,
+    lower=_check_lower,
+    vmap=_check_vmap,
     sharding=whole,
-    jvp=_jvp,
+    jvp=_check_jvp,
     transpose=None,
     partial_eval=None,
     dce=None,
     dependence=None,
-    order=_order,
+    order=_check_effects,
     keys=None,
     steps=None,
     effects=True,

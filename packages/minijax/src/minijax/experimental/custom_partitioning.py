@@ -571,7 +571,7 @@ def _types(
     return found
 
 
-def _lower(
+def _partitioned_call_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     *args: Value,
@@ -612,7 +612,7 @@ declare_program(
     custom_partitioning_p,
     evaluate=lambda *args, jaxpr, division: evaluate_program(*args, jaxpr=jaxpr),
     abstract_eval=type_of_program,
-    lower=_lower,
+    lower=_partitioned_call_lower,
     vmap=_refuse,
     jvp=_refuse,
     transpose=None,

@@ -311,7 +311,9 @@ def _backward_pass(prim: HiPrim, knowledge: Any, arrays: Values, cts: Values) ->
     return [each.freeze() for each in sums]
 
 
-def _jvp(primals: Values, tangents: Values, *, _prim: HiPrim) -> tuple[list[Any], list[Any]]:
+def _hi_prim_jvp(
+    primals: Values, tangents: Values, *, _prim: HiPrim
+) -> tuple[list[Any], list[Any]]:
     push_forward = partial(_push_forward, _prim)
     if not overrides(_prim, "vjp_fwd"):
         return push_forward(primals, tangents)
@@ -324,13 +326,13 @@ def _jvp(primals: Values, tangents: Values, *, _prim: HiPrim) -> tuple[list[Any]
     return rule.jvp(primals, tangents)
 
 
-def _transpose(cts: Values, *operands: Any, _prim: HiPrim) -> list[Any]:
+def _hi_prim_transpose(cts: Values, *operands: Any, _prim: HiPrim) -> list[Any]:
     args = [ValAccum(tangent_type(x.aval)) if isinstance(x, UndefPrimal) else x for x in operands]
     _prim.transpose(tree_unflatten(_prim.out_tree, cts), *tree_unflatten(_prim.in_tree, args))
     return [x.freeze() if isinstance(x, ValAccum) else None for x in args]
 
 
-def _vmap(
+def _hi_prim_vmap(
     axis: BatchAxis, values: Values, dims: Values, *, _prim: HiPrim
 ) -> tuple[list[Any], list[Any]]:
     args, in_dims = (tuple(tree_unflatten(_prim.in_tree, xs)) for xs in (values, dims))
@@ -342,10 +344,10 @@ declare(
     call_hi_primitive_p,
     abstract_eval=lambda *in_avals, _prim: list(_prim.out_avals_flat),
     lower=lower_by(_results),
-    vmap=_vmap,
+    vmap=_hi_prim_vmap,
     sharding=_sharding,
-    jvp=_jvp,
-    transpose=_transpose,
+    jvp=_hi_prim_jvp,
+    transpose=_hi_prim_transpose,
 )
 evaluators[call_hi_primitive_p] = _results
 

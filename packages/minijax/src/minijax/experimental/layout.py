@@ -62,7 +62,7 @@ def with_layout_constraint(x: Tree, layouts: Any) -> Tree:
     return tree_unflatten(tree, outs)
 
 
-def _lower(
+def _layout_constraint_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, layout: Layout
 ) -> list[Value]:
     if not out_avals[0].ndim:
@@ -74,7 +74,7 @@ def _lower(
     return b.emit(f"{call} : {signature([x], out_avals)}", *out_avals)
 
 
-def _vmap(
+def _layout_constraint_vmap(
     batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, layout: Layout
 ) -> tuple[list[Any], Sequence[BatchDim]]:
     """The batch axis is the major one."""
@@ -89,19 +89,19 @@ def _vmap(
 declare(
     layout_constraint_p,
     abstract_eval=lambda x, *, layout: [x],
-    lower=_lower,
-    vmap=_vmap,
+    lower=_layout_constraint_lower,
+    vmap=_layout_constraint_vmap,
     sharding=as_operands,
     jvp=[lambda t, out, x, *, layout: bind1(layout_constraint_p, t, layout=layout)],
     transpose=[lambda ct, x, *, layout: bind1(layout_constraint_p, ct, layout=layout)],
 )
 
 
-def _evaluate(x: Any, *, layout: Layout) -> list[Any]:
+def _layout_constraint_impl(x: Any, *, layout: Layout) -> list[Any]:
     Format(layout).sharding_by("with_layout_constraint", "x")
     return [to_array(x)]
 
 
-evaluators[layout_constraint_p] = _evaluate
+evaluators[layout_constraint_p] = _layout_constraint_impl
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]

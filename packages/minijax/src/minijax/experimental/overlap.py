@@ -133,7 +133,7 @@ def in_order(jaxpr: Jaxpr, strict_in: bool, strict_out: bool) -> Jaxpr:
     return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, outs)
 
 
-def _lower(
+def _program_order_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     *args: Value,
@@ -144,17 +144,17 @@ def _lower(
     return b.lower_jaxpr(in_order(jaxpr, *strict) if enforce else jaxpr, args)
 
 
-def _bind(*args: Any, **params: Any) -> list[Any]:
+def _program_order_bind(*args: Any, **params: Any) -> list[Any]:
     return bind(program_order_p, *args, **params)
 
 
 declare_program(
     program_order_p,
     abstract_eval=type_of_program,
-    lower=_lower,
+    lower=_program_order_lower,
     vmap=vmap_program(program_order_p),
     jvp=jvp_program(program_order_p),
-    transpose=transpose_call(_bind),
+    transpose=transpose_call(_program_order_bind),
     partial_eval=partial_eval_call,
     dce=dce_program,
     dependence=dependence_of_program,
@@ -164,7 +164,7 @@ declare_program(
 )
 
 
-def _vmap(
+def _program_order_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], Sequence[BatchDim]]:
     return bind(not_ordered_p, *values), dims
@@ -174,7 +174,7 @@ declare(
     not_ordered_p,
     abstract_eval=lambda x: [x],
     lower=lambda b, out_avals, x: [x],
-    vmap=_vmap,
+    vmap=_program_order_vmap,
     sharding=as_operands,
     jvp=[lambda t, out, x: bind1(not_ordered_p, t)],
     transpose=[lambda ct, x: ct],

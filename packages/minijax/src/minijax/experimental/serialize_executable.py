@@ -172,14 +172,16 @@ class _Program(NamedTuple):
 loaded_p = Primitive("loaded")
 
 
-def _lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+def _portable_lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
+) -> list[Value]:
     names = ", ".join(x.name for x in operands)
     return b.emit(
         f"stablehlo.custom_call @loaded({names}) : {signature(operands, out_avals)}", *out_avals
     )
 
 
-lowering_rules[loaded_p] = _lower
+lowering_rules[loaded_p] = _portable_lower
 
 
 class _Loaded(Compilation):

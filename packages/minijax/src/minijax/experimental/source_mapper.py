@@ -494,7 +494,7 @@ def _place(line: str, defined: dict[int, Location | Redirect]) -> Location | Non
 _METADATA = re.compile(r'metadata={.*?source_file="([^"]*)" source_line=(\d+)')
 
 
-def _lower(
+def _stablehlo_lower(
     work_dir: str, f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], **_: Any
 ) -> Any:
     return jit(lambda *args: f(*args, **kwargs)).lower(*args)
@@ -518,8 +518,8 @@ def _optimized(lowered: Any, **_: Any) -> SourceMapDump:
     return SourceMapDump(found.source_map(), text, "hlo:optimized")
 
 
-register_pass(Pass("hlo:stable-hlo", _lower, _stable_hlo))
-register_pass(Pass("hlo:optimized", _lower, _optimized))
+register_pass(Pass("hlo:stable-hlo", _stablehlo_lower, _stable_hlo))
+register_pass(Pass("hlo:optimized", _stablehlo_lower, _optimized))
 
 
 __all__ = [

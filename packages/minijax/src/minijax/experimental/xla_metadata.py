@@ -115,7 +115,7 @@ def _attached(x: Any, attributes: Attributes) -> Any:
     )
 
 
-def _lower(
+def _metadata_call_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, attributes: Attributes
 ) -> list[Value]:
     if isinstance(b.module, Module):
@@ -123,7 +123,7 @@ def _lower(
     return [x]
 
 
-def _vmap(
+def _metadata_call_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], Sequence[BatchDim]]:
     return bind(xla_metadata_value_p, *values, **params), dims
@@ -132,8 +132,8 @@ def _vmap(
 declare(
     xla_metadata_value_p,
     abstract_eval=lambda x, *, attributes: [x],
-    lower=_lower,
-    vmap=_vmap,
+    lower=_metadata_call_lower,
+    vmap=_metadata_call_vmap,
     sharding=as_operands,
     jvp=[lambda t, out, x, **params: bind1(xla_metadata_value_p, t, **params)],
     transpose=[lambda ct, x, **params: ct],

@@ -186,10 +186,12 @@ def apply(
 ) -> list[Any]:
     """The whole arrays of which the program returns the parts."""
     operands = list(map(manual.as_inside, operands))
-    return bind(shard_map_p, *operands, **_params(jaxpr, manual, in_specs, out_specs))
+    return bind(shard_map_p, *operands, **_shard_map_params(jaxpr, manual, in_specs, out_specs))
 
 
-def _params(jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs) -> dict[str, Any]:
+def _shard_map_params(
+    jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs
+) -> dict[str, Any]:
     return {
         "jaxpr": jaxpr,
         "manual": manual,
@@ -199,7 +201,7 @@ def _params(jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs) -> 
     }
 
 
-def _abstract_eval(
+def _shard_map_type(
     *in_avals: ShapedArray, jaxpr: Jaxpr, manual: Manual, out_specs: Specs, **params: Any
 ) -> list[ShapedArray]:
     return [manual.whole(x, spec) for x, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
@@ -216,7 +218,7 @@ def _shardings_of_results(manual: Manual, mesh: Any, out_specs: Specs, **params:
 # Lowering
 
 
-def _lower(
+def _shard_map_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     *args: Value,
@@ -274,7 +276,7 @@ def _on_each_device(mesh: AbstractMesh | None) -> Iterator[None]:
 # Transformations
 
 
-def _vmap(
+def _shard_map_vmap(
     batch_axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
@@ -329,7 +331,7 @@ def _require_free(names: Sequence[Hashable], manual: Manual, axis_size: int, spe
         )
 
 
-def _jvp(
+def _shard_map_jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     *,
@@ -370,13 +372,13 @@ class _Residual(NamedTuple):
     spec: PartitionSpec
 
 
-def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def _shard_map_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """Split the program; a residual is passed as an array of what all devices have of it."""
     params, manual = eqn.params, eqn.params["manual"]
     known_ins, ins_unknown = partition(unknown_ins, eqn.invars)
     known_specs, unknown_specs = partition(unknown_ins, params["in_specs"])
     with manual.running():
-        known, unknown, unknown_outs, residuals = _split(
+        known, unknown, unknown_outs, residuals = _shard_map_split(
             params["jaxpr"], manual, tuple(unknown_ins), tuple(known_specs)
         )
     known_outs, outs_unknown = partition(unknown_outs, eqn.outvars)
@@ -390,8 +392,8 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     ]
     out_specs = [*known_out_specs, *[each.spec for each in made]]
     in_specs = [*[each.spec for each in residuals], *unknown_specs]
-    at_once = _params(known, manual, known_specs, out_specs)
-    later = _params(unknown, manual, in_specs, unknown_out_specs)
+    at_once = _shard_map_params(known, manual, known_specs, out_specs)
+    later = _shard_map_params(unknown, manual, in_specs, unknown_out_specs)
     outs = [*known_outs, *made_vars]
     return PartialEqns(
         [JaxprEqn(shard_map_p, known_ins, outs, at_once, eqn.source)],
@@ -400,7 +402,7 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
 
 
 @cached_by_jaxpr
-def _split(
+def _shard_map_split(
     jaxpr: Jaxpr, manual: Manual, unknown_ins: tuple[bool, ...], known_specs: Specs
 ) -> tuple[Jaxpr, Jaxpr, list[bool], list[_Residual]]:
     """The known program, the unknown one, flags of its results, and the residuals.
@@ -441,7 +443,7 @@ def _reshape(x: Atom, out: Var) -> JaxprEqn:
     return JaxprEqn(reshape_p, [x], [out], {"new_sizes": out.aval.shape})
 
 
-def _transpose(
+def _shard_map_transpose(
     cts: Sequence[Any],
     *args: Any,
     jaxpr: Jaxpr,
@@ -452,7 +454,9 @@ def _transpose(
 ) -> list[Any]:
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
-    program, consts, nonzero_ins = _transposed(jaxpr, manual, in_specs, out_specs, linear, nonzero)
+    program, consts, nonzero_ins = _shard_map_transposed(
+        jaxpr, manual, in_specs, out_specs, linear, nonzero
+    )
     known, known_specs = partition(linear, args)[0], partition(linear, in_specs)[0]
     outs = iter(
         apply(
@@ -467,7 +471,7 @@ def _transpose(
 
 
 @cached_by_jaxpr
-def _transposed(
+def _shard_map_transposed(
     jaxpr: Jaxpr,
     manual: Manual,
     in_specs: Specs,
@@ -521,7 +525,7 @@ def _summed(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
     return bind1(psum_p, ct, *indices) if indices else ct
 
 
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+def _shard_map_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
     params = eqn.params
     found = smaller_jaxpr(params["jaxpr"], tuple(used_outs))
     if found is None:
@@ -531,17 +535,17 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
         _chosen(used_ins, params["in_specs"]),
         _chosen(used_outs, params["out_specs"]),
     )
-    smaller = _params(jaxpr, params["manual"], in_specs, out_specs)
+    smaller = _shard_map_params(jaxpr, params["manual"], in_specs, out_specs)
     invars, outvars = _chosen(used_ins, eqn.invars), _chosen(used_outs, eqn.outvars)
     return used_ins, JaxprEqn(shard_map_p, invars, outvars, smaller, eqn.source)
 
 
-def _order(
+def _shard_map_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
     """Every device has its own order."""
     params = eqn.params
-    ordered = _params(
+    ordered = _shard_map_params(
         with_token(params["jaxpr"]),
         params["manual"],
         [*params["in_specs"], WHOLE],
@@ -554,15 +558,15 @@ def _order(
 declare_program(
     shard_map_p,
     evaluate=evaluate_compiled(shard_map_p, _shardings_of_results),
-    abstract_eval=_abstract_eval,
-    lower=_lower,
-    vmap=_vmap,
-    jvp=_jvp,
-    transpose=_transpose,
-    partial_eval=_partial_eval,
-    dce=_dce,
+    abstract_eval=_shard_map_type,
+    lower=_shard_map_lower,
+    vmap=_shard_map_vmap,
+    jvp=_shard_map_jvp,
+    transpose=_shard_map_transpose,
+    partial_eval=_shard_map_partial_eval,
+    dce=_shard_map_dce,
     dependence=dependence_of_program,
-    order=_order,
+    order=_shard_map_effects,
     keys=keys_of_program,
     steps=None,
 )

@@ -62,9 +62,9 @@ class LogTrace(Trace):
     def process(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        rule: Callable[..., Any] = partial(_bind, primitive)
+        rule: Callable[..., Any] = partial(_log_bind, primitive)
         if primitive is log_p or _has_logs(primitive, params):
-            rule = log_rules.get(primitive) or partial(_refuse, primitive)
+            rule = log_rules.get(primitive) or partial(_log_refuse, primitive)
         with on_behalf_of(user_source()), set_interpreter(self.parent):
             return list(rule(self, args, params))
 
@@ -87,13 +87,13 @@ class LogTrace(Trace):
 log_rules: dict[Primitive, Callable[[LogTrace, Sequence[Any], dict[str, Any]], Sequence[Any]]] = {}
 
 
-def _bind(
+def _log_bind(
     primitive: Primitive, trace: LogTrace, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
     return bind(primitive, *args, **params)
 
 
-def _refuse(
+def _log_refuse(
     primitive: Primitive, trace: LogTrace, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
     raise NotImplementedError(
@@ -145,27 +145,27 @@ def log_from_program(primitive: Primitive) -> None:
     log_rules[primitive] = rule
 
 
-def _keep(trace: LogTrace, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+def _log_keep(trace: LogTrace, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
     trace.keep({params["name"]: tree_unflatten(params["tree"], args)})
     return []
 
 
-log_rules[log_p] = _keep
+log_rules[log_p] = _log_keep
 log_from_program(jit_p)
 
 
 # The primitive itself
 
 
-def _no_types(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+def _log_type(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
     return []
 
 
-def _nothing(*operands: Any, **params: Any) -> list[Any]:
+def _log_nothing(*operands: Any, **params: Any) -> list[Any]:
     return []
 
 
-def _vmap(
+def _log_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     """Log arrays with the batch axis first."""
@@ -174,30 +174,30 @@ def _vmap(
     return [], []
 
 
-def _jvp(
+def _log_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     bind(log_p, *primals, **params)
     return [], []
 
 
-def _order(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
+def _log_effects(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
     return [pass_token(eqn, token, following)]
 
 
 declare_program(
     log_p,
-    evaluate=_nothing,
-    abstract_eval=_no_types,
-    lower=_nothing,
-    vmap=_vmap,
+    evaluate=_log_nothing,
+    abstract_eval=_log_type,
+    lower=_log_nothing,
+    vmap=_log_vmap,
     sharding=whole,
-    jvp=_jvp,
+    jvp=_log_jvp,
     transpose=None,
     partial_eval=None,
     dce=None,
     dependence=None,
-    order=_order,
+    order=_log_effects,
     keys=None,
     steps=None,
     effects=True,

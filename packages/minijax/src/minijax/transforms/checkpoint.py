@@ -480,7 +480,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return tree_map(lambda leaf: bind1(name_p, leaf, name=name), tree_to_arrays(x))
 
 
-def _lower(
+def _checkpoint_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     *args: Value,
@@ -528,7 +528,7 @@ def _unforeseen_truth(b: FunctionBuilder) -> Value:
     return out
 
 
-class _Halves(NamedTuple):
+class _CheckpointHalves(NamedTuple):
     """The known half of a program, and the unknown half, which recomputes unsaved values.
 
     `known` returns the known results and then the saved values. `unknown`, a set of parameters,
@@ -546,7 +546,7 @@ class _Halves(NamedTuple):
         return [*kept, *(known_ins[i] for i in self.from_arguments), *unknown_ins]
 
 
-def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
+def _checkpoint_halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _CheckpointHalves:
     parts = split_jaxpr(params["jaxpr"], unknown_ins)
     known, unknown, count = parts.known, parts.unknown, parts.num_residuals
     outs = known.outvars[: len(known.outvars) - count]
@@ -584,11 +584,11 @@ def _halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) -> _Halves:
         "again": params["again"] or is_costly,
     }
     positions = [known.invars.index(x) for x in from_arguments]
-    return _Halves(at_once, later, parts.unknown_outs, positions)
+    return _CheckpointHalves(at_once, later, parts.unknown_outs, positions)
 
 
-def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    halves = _halves(tuple(unknown_ins), eqn.params)
+def _checkpoint_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    halves = _checkpoint_halves(tuple(unknown_ins), eqn.params)
     known_ins, ins_unknown = partition(unknown_ins, eqn.invars)
     known_outs, outs_unknown = partition(halves.unknown_outs, eqn.outvars)
     kept = [Var(aval) for aval in halves.known.out_avals[len(known_outs) :]]
@@ -604,11 +604,11 @@ declare_program(
     checkpoint_p,
     evaluate=evaluate_program,
     abstract_eval=type_of_program,
-    lower=_lower,
+    lower=_checkpoint_lower,
     vmap=vmap_program(checkpoint_p),
     jvp=jvp_program(checkpoint_p),
     transpose=transpose_call(partial(bind, checkpoint_p)),
-    partial_eval=_partial_eval,
+    partial_eval=_checkpoint_partial_eval,
     dce=dce_program,
     dependence=dependence_of_program,
     order=order_program,

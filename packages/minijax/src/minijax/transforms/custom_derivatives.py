@@ -257,7 +257,7 @@ def _below_vmap(trace: Trace) -> Trace:
     return trace
 
 
-def _jvp(
+def _custom_call_jvp(
     primals: Values,
     tangents: Values,
     *,
@@ -285,7 +285,7 @@ def _jvp(
     return outs, out_tangents
 
 
-def _vmap(
+def _custom_call_vmap(
     axis: BatchAxis,
     values: Values,
     dims: Dims,
@@ -312,8 +312,8 @@ declare_program(
     evaluate=evaluate_program,
     abstract_eval=type_of_program,
     lower=lower_program("custom_call"),
-    vmap=_vmap,
-    jvp=_jvp,
+    vmap=_custom_call_vmap,
+    jvp=_custom_call_jvp,
     transpose=transpose_program,
     partial_eval=None,  # differentiated before, it is gone
     dce=None,

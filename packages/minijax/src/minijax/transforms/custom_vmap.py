@@ -199,7 +199,7 @@ def _apply_rule(
     return outs, list(map(bool, out_batched))
 
 
-def _vmap(
+def _custom_vmap_vmap(
     axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, rule: BatchRule, **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     values = [
@@ -210,7 +210,9 @@ def _vmap(
     return outs, [0 if is_batch else None for is_batch in batched]
 
 
-def _jvp(primals: Values, tangents: Values, **params: Any) -> tuple[list[Any], list[Any]]:
+def _custom_vmap_jvp(
+    primals: Values, tangents: Values, **params: Any
+) -> tuple[list[Any], list[Any]]:
     jaxpr = params["jaxpr"]
     nonzero = tuple(type(t) is not Zero for t in tangents)
     program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
@@ -221,7 +223,7 @@ def _jvp(primals: Values, tangents: Values, **params: Any) -> tuple[list[Any], l
         *primals,
         *given,
         jaxpr=program,
-        rule=partial(_jvp_of_rule, params["rule"], len(consts), nonzero, out_nonzero),
+        rule=partial(_rule_jvp, params["rule"], len(consts), nonzero, out_nonzero),
         primal_call=(len(consts), len(primals), params),
     )
     count = len(out_nonzero)
@@ -230,7 +232,7 @@ def _jvp(primals: Values, tangents: Values, **params: Any) -> tuple[list[Any], l
     return results[:count], merge(out_nonzero, zeros, results[count:])
 
 
-def _jvp_of_rule(
+def _rule_jvp(
     rule: BatchRule,
     num_consts: int,
     nonzero: Flags,
@@ -276,7 +278,7 @@ def _known_call(unknown_ins: Flags, params: dict[str, Any]) -> tuple[slice, dict
     return None if any(unknown_ins[:end]) else (slice(num_consts, end), primal_params)
 
 
-def _partial_eval(unknown_ins: Flags, eqn: JaxprEqn) -> PartialEqns:
+def _custom_vmap_partial_eval(unknown_ins: Flags, eqn: JaxprEqn) -> PartialEqns:
     """Call at once; the derivative is deferred, and recomputes what it needs."""
     known = _known_call(unknown_ins, eqn.params)
     if known is None:
@@ -296,10 +298,10 @@ declare_program(
     evaluate=evaluate_program,
     abstract_eval=type_of_program,
     lower=lower_program("custom_vmap"),
-    vmap=_vmap,
-    jvp=_jvp,
+    vmap=_custom_vmap_vmap,
+    jvp=_custom_vmap_jvp,
     transpose=transpose_program,
-    partial_eval=_partial_eval,
+    partial_eval=_custom_vmap_partial_eval,
     dce=None,
     dependence=None,  # as its rule may say, which is the user's
     order=order_program,

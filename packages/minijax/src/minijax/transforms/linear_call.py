@@ -80,11 +80,11 @@ def _known(forward: Jaxpr | None) -> Jaxpr:
     return forward
 
 
-def _evaluate_linear(*values: Any, forward: Jaxpr | None, **params: Any) -> list[Any]:
+def _linear_call_impl(*values: Any, forward: Jaxpr | None, **params: Any) -> list[Any]:
     return eval_jaxpr(_known(forward), [], *values)
 
 
-def _jvp_linear(
+def _linear_call_jvp(
     primals: Values, tangents: Values, *, forward: Jaxpr | None, **params: Any
 ) -> tuple[list[Any], list[Any]]:
     function = partial(eval_jaxpr, _known(forward), [])
@@ -106,7 +106,7 @@ def _jvp_linear(
     return outs, out_tangents
 
 
-def _lower_linear(
+def _linear_call_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     *args: Value,
@@ -116,7 +116,7 @@ def _lower_linear(
     return call_text(b, _known(forward), "custom_linear", args)
 
 
-def _vmap_linear(
+def _linear_call_vmap(
     axis: BatchAxis,
     values: Values,
     dims: Dims,
@@ -145,7 +145,7 @@ def _vmap_linear(
     return outs, [0] * len(outs)
 
 
-def _transpose_linear(
+def _linear_call_transpose(
     cts: Values, *args: Any, pull_back: Any, num_residuals: int, **params: Any
 ) -> list[Any]:
     residuals, tangents = args[:num_residuals], args[num_residuals:]
@@ -198,7 +198,7 @@ def pull_back_batch(
     return in_cts
 
 
-def _order_linear(
+def _linear_call_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
     """A call of the function that is known to be linear."""
@@ -208,16 +208,16 @@ def _order_linear(
 
 declare_program(
     custom_linear_p,
-    evaluate=_evaluate_linear,
+    evaluate=_linear_call_impl,
     abstract_eval=lambda *in_avals, out_types, **params: list(out_types),
-    lower=_lower_linear,
-    vmap=_vmap_linear,
-    jvp=_jvp_linear,
-    transpose=_transpose_linear,
+    lower=_linear_call_lower,
+    vmap=_linear_call_vmap,
+    jvp=_linear_call_jvp,
+    transpose=_linear_call_transpose,
     partial_eval=None,
     dce=None,
     dependence=None,
-    order=_order_linear,
+    order=_linear_call_effects,
     keys=lambda keys_of, count, *, forward, **params: keys_of(_known(forward)),
     steps=None,
 )
