@@ -169,7 +169,7 @@ def names_in(spec: PartitionSpec) -> AxisNames:
     return frozenset([name for names in spec.names() for name in names])
 
 
-# The primitive of `shard_map`, whose program runs on every device of a mesh, and its rules.
+# The primitive of `shard_map`: a program that runs on every device of a mesh.
 #
 # Its operands and results are whole arrays; the arguments and results of the program are the
 # parts that a device has of them. So most rules transform the program, and extend the specs.
@@ -888,7 +888,7 @@ def _unexpected_variation(manual: Manual, aval: ShapedArray, spec: PartitionSpec
     )
 
 
-# `smap`: `shard_map` along one axis of the mesh in context, which arrays name by a number.
+# `smap`: `shard_map` along one axis of the mesh in context; specs are numbers of array axes.
 
 
 def smap(

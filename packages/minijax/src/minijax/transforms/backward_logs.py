@@ -43,7 +43,7 @@ def log(role: str, logs: Any) -> None:
 
 
 def with_logs(fun: Callable[..., Any], *args: Any) -> tuple[Any, Logs]:
-    """The result of a call, and what was logged in it, by name."""
+    """The result of a call and the logs of it, by name."""
     trace = LogTrace(fun)
     with trace.run():
         out = fun(*args)
@@ -51,7 +51,7 @@ def with_logs(fun: Callable[..., Any], *args: Any) -> tuple[Any, Logs]:
 
 
 class LogTrace(Trace):
-    """Evaluates operations, and collects what is logged."""
+    """Evaluates operations and collects logs."""
 
     transformation = "with_logs"
 

@@ -57,7 +57,7 @@ from minijax_stage4.partial_eval import PartialEqns, PartialJaxprs, partition, w
 # Policies of `checkpoint`: the results of primitives to keep instead of recomputing.
 
 
-class _Decision:
+class _PolicyDecision:
     """A result of policies, in the place of True or False."""
 
     def __init__(self, name: str, keeps: bool):
@@ -71,8 +71,8 @@ class _Decision:
         return self._name
 
 
-Saveable = _Decision("Saveable", True)
-Recompute = _Decision("Recompute", False)
+Saveable = _PolicyDecision("Saveable", True)
+Recompute = _PolicyDecision("Recompute", False)
 
 
 class Offloadable(NamedTuple):
@@ -90,8 +90,8 @@ class Offloadable(NamedTuple):
     dst: str
 
 
-# Of a primitive, the types of its operands, and its parameters: whether to keep its results.
-Policy = Callable[..., bool | _Decision | Offloadable]
+# From a primitive, the types of its operands and its parameters: whether to keep its results.
+Policy = Callable[..., bool | _PolicyDecision | Offloadable]
 
 name_p = Primitive("name")
 declare(
@@ -307,7 +307,7 @@ def split_eqn(eqn: JaxprEqn, saved: list[Var], first: Call, again: Call) -> Save
     return SavedEqns([call(*first, [*eqn.outvars, *saved])], saved, [call(*again, eqn.outvars)])
 
 
-# How a primitive that holds programs saves values in them; None where nothing is saved.
+# How a higher-order primitive saves values inside of its programs; None if nothing is saved.
 saving_rules: dict[Primitive, Callable[[JaxprEqn, MaySave], SavedEqns | None]] = {}
 
 
@@ -361,8 +361,8 @@ saving_rules[jit_p] = save_in_call
 # `checkpoint`: reverse mode that keeps few residuals and recomputes the rest.
 
 
-# Parameters: the program; the policy; whether XLA must not notice that it computes something
-# again; and whether it does, which the part of a split program that waited may do.
+# Parameters: the program; the policy; `prevent_cse`, whether to hide recomputation from XLA; and
+# `again`, whether the program recomputes, as the unknown half of a split program may do.
 checkpoint_p = Primitive("checkpoint", higher_order=True)
 calls.add(checkpoint_p)
 
@@ -491,7 +491,7 @@ def _checkpoint_lower(
 ) -> list[Value]:
     """Lower recomputation as a branch that XLA cannot predict.
 
-    So it waits for all of its operands, including the cotangents, and is not merged with the
+    The branch waits for all of its operands, including the cotangents, and is not merged with the
     earlier computation. A barrier would do the same, but XLA for CPUs drops barriers before it
     eliminates common subexpressions.
     """
@@ -538,7 +538,7 @@ class _CheckpointHalves(NamedTuple):
     known: Jaxpr
     unknown: dict[str, Any]
     unknown_outs: list[bool]
-    from_arguments: list[int]  # which of the known arguments
+    from_arguments: list[int]  # positions of known arguments that `unknown` takes
 
     def operands(
         self, known_ins: Sequence[Any], kept: Sequence[Any], unknown_ins: Sequence[Any]
@@ -556,7 +556,7 @@ def _checkpoint_halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) ->
         return may_keep(eqn.primitive, *(x.aval for x in eqn.invars), **eqn.params)
 
     first, saved, again = save_eqns(known.eqns, may_save)
-    # The unknown half binds the residuals as arguments; in the whole they are computed.
+    # The unknown half takes the residuals as arguments; the whole program computes them.
     of_known = dict(zip(unknown.invars[:count], known.outvars[len(outs) :], strict=True))
 
     def renamed(atom: Any) -> Any:
@@ -575,7 +575,7 @@ def _checkpoint_halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) ->
     from_arguments = [x for x in known.invars if x in used]
     at_once = without_dead_code(Jaxpr([], known.invars, first, [*outs, *kept]))
     invars = [*kept, *from_arguments, *unknown.invars[count:]]
-    # Where all is kept, there is nothing to hide from XLA, which then works on the whole program.
+    # If nothing costly is recomputed, nothing is hidden from XLA, which sees the whole program.
     costly = {x for eqn in again if eqn.primitive is not name_p for x in eqn.outvars}
     is_costly = any(x in costly for eqn in whole.eqns for x in eqn.outvars)
     later = {

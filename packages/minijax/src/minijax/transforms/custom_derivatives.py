@@ -1,4 +1,4 @@
-"""Functions with derivatives of their own."""
+"""Functions with custom derivatives."""
 
 from __future__ import annotations
 
@@ -315,9 +315,9 @@ declare_program(
     vmap=_custom_call_vmap,
     jvp=_custom_call_jvp,
     transpose=transpose_program,
-    partial_eval=None,  # differentiated before, it is gone
+    partial_eval=None,  # jvp, which comes first, removes the call
     dce=None,
-    dependence=None,  # as its rule says, which is the user's
+    dependence=None,  # the user's rule decides
     order=order_program,
     keys=keys_of_program,
     steps=run_program,
@@ -394,10 +394,10 @@ class Call:
         self.fun = fun
         self.args = args
         given = [i for i in range(len(args)) if i not in nondiff]
-        self.are_refs = [isinstance(args[i], Ref) for i in given]  # which have no derivative
+        self.are_refs = [isinstance(args[i], Ref) for i in given]  # refs have no derivative
         self.varying = [i for i in given if not isinstance(args[i], Ref)]
         self.nondiff = [args[i] for i in nondiff]
-        # By itself the function is given what the user gave, and its result is its own.
+        # Outside of transformations the function gets the user's arguments unchanged.
         self.is_plain = is_evaluating()
         primals = tuple([args[i] for i in self.varying])
         self.leaves, self.in_tree = tree_flatten(

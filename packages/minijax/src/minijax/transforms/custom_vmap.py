@@ -1,4 +1,4 @@
-"""Functions and classes that bring their own rule for `vmap`."""
+"""Functions and classes with custom rules for `vmap`."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.jit_rules import jvp_jaxpr
 from minijax_stage4.partial_eval import PartialEqns, merge, partition
 
-# Functions that bring their own rule for `vmap`.
+# Functions with a custom rule for `vmap`.
 
 
 Values = Sequence[Any]
 Flags = Sequence[bool]
-# From the batch axis, which operands are batches, along their first axis, and all of them: the
-# results, and which of these are batches.
+# From the batch axis, flags of the operands that are batches (along their first axis), and the
+# operands: the results, and flags of the results that are batches.
 BatchRule = Callable[[BatchAxis, Flags, Values], tuple[list[Any], list[bool]]]
 
-# A program, and its rule as a `BatchRule`; where the program is the derivative of another one,
-# also that call.
+# Parameters: a program, its rule as a `BatchRule`, and, if the program is the derivative of another
+# one, the call of that one.
 custom_vmap_p = Primitive("custom_vmap_call", higher_order=True)
 
 
@@ -241,7 +241,7 @@ def _rule_jvp(
     batched: Flags,
     values: Values,
 ) -> tuple[list[Any], list[bool]]:
-    """The rule of the derivative: the derivative of the rule."""
+    """The rule of the derivative, which is the derivative of the rule."""
     _, primals, tangents = cut(values, num_consts, len(nonzero))
     _, primal_batched, given_batched = cut(batched, num_consts, len(nonzero))
     # A primal and its tangent are a batch together.
@@ -303,14 +303,14 @@ declare_program(
     transpose=transpose_program,
     partial_eval=_custom_vmap_partial_eval,
     dce=None,
-    dependence=None,  # as its rule may say, which is the user's
+    dependence=None,  # the user's rule decides
     order=order_program,
     keys=keys_of_program,
     steps=run_program,
 )
 
 
-# Classes that `vmap` maps over by functions that their library registers.
+# Classes that `vmap` maps over by registered functions.
 
 
 class Vmappable(NamedTuple):
@@ -367,7 +367,7 @@ def _ints(axes: Any) -> Any:
 
 
 class _Split:
-    """A tree apart from the instances of registered classes in it.
+    """A tree, split into instances of registered classes and everything else.
 
     Attributes:
         rest: the tree, with None in their places.
@@ -446,7 +446,7 @@ def map_vmappables(
 
 
 def _size(x: Any, spec: Any) -> Any:
-    """The size of the mapped axis of an instance that has a shape; None if nothing says it."""
+    """The size of the mapped axis of an instance with a shape; None if it is unknown."""
     shape = getattr(x, "shape", ())
     is_axis = isinstance(spec, int) and -len(shape) <= spec < len(shape)
     return shape[spec] if is_axis else None

@@ -1,4 +1,4 @@
-"""Linear functions that bring their own transpose."""
+"""Linear functions with a custom transpose."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,7 +24,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4.errors import NonlinearError
 from minijax_stage4.transpose import UndefPrimal
 
-# Linear maps that are given by their transpose, and optionally by themselves.
+# Linear maps defined by their transpose, and optionally by themselves.
 #
 # Such a map represents the derivative of a function with a custom derivative in reverse mode.
 
@@ -223,7 +223,7 @@ declare_program(
 )
 
 
-# `linear_call`: a linear function that is given together with its transpose.
+# `linear_call`: a linear function and its transpose.
 
 
 @evaluated_by_library

@@ -1,4 +1,4 @@
-"""`jvp`, `linearize`, `vjp`, `grad`, `vmap` and what is built on them."""
+"""`jvp`, `linearize`, `vjp`, `grad`, `vmap` and the Jacobians built on them."""
 
 from __future__ import annotations
 
@@ -1150,7 +1150,7 @@ def _without_integers(out: Any) -> Callable[..., Any]:
     def prepared(*args: Any) -> Any:
         cts, found = tree_flatten(args[0] if len(args) == 1 else args)
         if len(args) != 1 or found != tree:
-            return args  # the call says what is wrong
+            return args  # the call raises the error
         return (
             tree_unflatten(
                 tree,
