@@ -9,16 +9,8 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax.elementwise import (
-    abs,
-    max,
-    min,
-    sign,
-    square,
-    where,
-)
-from minijax.lax.formulas import converge, in_64_bits, minus_log1p, to_64_bits, where_any
-from minijax.lax.special import LANCZOS_SHIFT, erfc, lanczos_sum, lgamma, log_of_normal
+from minijax.lax import elementwise, formulas, special
+from minijax.lax.elementwise import abs, sign, square, where
 from minijax.lax.transcendental import exp, log, log1p, sqrt
 from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
 from minijax.primitives.sharding_rules import by_elements
@@ -26,7 +18,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import promote
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
-from minijax_stage2.vmap_rules import elementwise
+from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3.abstract_eval import arithmetic
 
 # The logarithm of the beta function.
@@ -68,9 +60,9 @@ def log_beta(a: Any, b: Any) -> Any:
 
     After DiDonato and Morris (ACM TOMS 708, 1992).
     """
-    small, large = min(a, b), max(a, b)
+    small, large = elementwise.min(a, b), elementwise.max(a, b)
     is_ordinary = (large < STIRLING_FROM) | (small <= 0.0)
-    logs = by_parts(a, b, lgamma)
+    logs = by_parts(a, b, special.lgamma)
     least, most = where(is_ordinary, 1.0, small), where(is_ordinary, STIRLING_FROM, large)
     total, ratio = least + most, least / most
     is_tiny = ratio < 1e-17  # infinity times zero must not occur
@@ -78,7 +70,7 @@ def log_beta(a: Any, b: Any) -> Any:
     beyond = beyond_stirling(most) - beyond_stirling(total)
     power = where(is_tiny, least, (total - 0.5) * growth)
     one = beyond - power - least * (log(most) - 1.0)
-    one = lgamma(least) + one
+    one = special.lgamma(least) + one
     share = log(ratio / (1.0 + ratio))
     both = 0.5 * math.log(2 * math.pi) - 0.5 * log(most)
     both = both + (beyond + beyond_stirling(where(least < 1.0, 1.0, least)))
@@ -109,8 +101,8 @@ def _below_mean(a: Any, b: Any, x: Any) -> Any:
 
 def _normal_exponent(a: Any, b: Any, x: Any, distance: Any) -> Any:
     total = a + b
-    of_a = minus_log1p(-(distance / a), x * (total / a))
-    of_b = minus_log1p(distance / b, (1.0 - x) * (total / b))
+    of_a = formulas.minus_log1p(-(distance / a), x * (total / a))
+    of_b = formulas.minus_log1p(distance / b, (1.0 - x) * (total / b))
     return a * of_a + b * of_b
 
 
@@ -132,7 +124,7 @@ def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
     by_eta = sqrt(total * 0.5) / (side * where(is_far, root, 1.0))
     far = by_eta + spread / where(is_far, distance, 1.0)
     correction = where(is_far, far, (b - a) / (spread * 3.0))
-    normal = 0.5 * erfc(-(side * root))
+    normal = 0.5 * special.erfc(-(side * root))
     return normal + correction * (exp(-exponent) / sqrt(2 * math.pi * total))
 
 
@@ -173,13 +165,13 @@ def _beta_fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> An
     total = a + b
     start = total / (a + 1.0)
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
-    return 1.0 / converge(step, [one, zero, one], is_active, is_unconverged, MOST_STEPS)[2]
+    return 1.0 / formulas.converge(step, [one, zero, one], is_active, is_unconverged, MOST_STEPS)[2]
 
 
 def _powers_by_beta(a: Any, b: Any, x: Any) -> Any:
     """`x**a * (1 - x)**b / beta(a, b)`."""
     logs = _log_of_powers(a, b, x) - log_beta(a, b)
-    has_large_logs = min(a, b) >= STIRLING_FROM  # large logarithms cancel
+    has_large_logs = elementwise.min(a, b) >= STIRLING_FROM  # large logarithms cancel
     first, second = where(has_large_logs, a, STIRLING_FROM), where(has_large_logs, b, STIRLING_FROM)
     return where(has_large_logs, powers_by_beta(first, second, x), exp(logs))
 
@@ -189,7 +181,7 @@ def _fraction_weight(a: Any, b: Any, x: Any, p: Any, q: Any) -> Any:
     `b, a`.
     """
     small = _over_first_beta(p, q, _log_of_powers(a, b, x))
-    return where(max(a, b) < STIRLING_FROM, small, _powers_by_beta(a, b, x) / p)
+    return where(elementwise.max(a, b) < STIRLING_FROM, small, _powers_by_beta(a, b, x) / p)
 
 
 def _narrow_fraction_weight(a: Any, b: Any, x: Any, q: Any) -> Any:
@@ -200,14 +192,14 @@ def _narrow_fraction_weight(a: Any, b: Any, x: Any, q: Any) -> Any:
     divided before their logarithms are taken.
     """
     total = a + b
-    base, first, second = (z + LANCZOS_SHIFT for z in (total, a, b))
-    of_first = a * log_of_normal(x * (base / first))
-    of_second = b * log_of_normal((1.0 - x) * (base / second))
-    power = exp(of_first + of_second + LANCZOS_SHIFT)
+    base, first, second = (z + special.LANCZOS_SHIFT for z in (total, a, b))
+    of_first = a * special.log_of_normal(x * (base / first))
+    of_second = b * special.log_of_normal((1.0 - x) * (base / second))
+    power = exp(of_first + of_second + special.LANCZOS_SHIFT)
     root = sqrt(base / (2 * math.pi * (first * second)))
-    above, below = lanczos_sum(total)
-    above_a, below_a = lanczos_sum(a)
-    above_b, below_b = lanczos_sum(b)
+    above, below = special.lanczos_sum(total)
+    above_a, below_a = special.lanczos_sum(a)
+    above_b, below_b = special.lanczos_sum(b)
     lanczos = q * (above * (below_a * below_b)) / (total * (below * (above_a * above_b)))
     return power * root * lanczos
 
@@ -218,21 +210,21 @@ def _log_of_powers(a: Any, b: Any, x: Any) -> Any:
 
 def _over_first_beta(p: Any, q: Any, logs: Any) -> Any:
     """`exp(logs) / (p * beta(p, q))`, even if `p` is the smallest number."""
-    ratio = lgamma(p + q) - lgamma(q)
-    return exp(logs + (ratio - lgamma(p + 1.0)))
+    ratio = special.lgamma(p + q) - special.lgamma(q)
+    return exp(logs + (ratio - special.lgamma(p + 1.0)))
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
     """`betainc` in float64: near the mean, narrower floats would lose most digits."""
     dtype = typeof(x).dtype
     is_narrow = dtype.itemsize < 8
-    a, b, x = map(to_64_bits, (a, b, x))
+    a, b, x = map(formulas.to_64_bits, (a, b, x))
     # The whole distribution lies at 0, or at 1.
     at_zero = (a == 0.0) | (b == math.inf)
     at_one = (b == 0.0) | (a == math.inf)
     is_out = ~((a >= 0.0) & (b >= 0.0) & (x >= 0.0) & (x <= 1.0)) | (at_zero & at_one)
     at_end = at_zero | at_one
-    is_large = min(a, b) >= LARGE
+    is_large = elementwise.min(a, b) >= LARGE
     is_active = ~(is_out | at_end | is_large)
 
     is_fast = x < (a + 1.0) / (a + b + 2.0)
@@ -243,8 +235,8 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     out = weight * _beta_fraction(p, q, y, is_active, epsilon)
     # The logarithms of extreme operands are so large that their difference has no correct digit.
     out = where(is_fast, out, 1.0 - out)
-    out = where_any(is_large, incomplete_beta, out, a, b, x)
-    out = max(min(out, 1.0), 0.0)
+    out = formulas.where_any(is_large, incomplete_beta, out, a, b, x)
+    out = elementwise.max(elementwise.min(out, 1.0), 0.0)
     out = where(at_zero, where(x == 0.0, 0.0, 1.0), out)
     out = where(at_one, where(x == 1.0, 1.0, 0.0), out)
     out = where(at_end | (x != 0.0), out, 0.0)
@@ -254,7 +246,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
 
 def _beta_density(a: Any, b: Any, x: Any) -> Any:
     logs = _log_of_powers(a - 1.0, b - 1.0, x)
-    has_large_logs = min(a, b) >= STIRLING_FROM
+    has_large_logs = elementwise.min(a, b) >= STIRLING_FROM
     by_powers = _powers_by_beta(a, b, x) / (x * (1.0 - x))
     return where(has_large_logs, by_powers, exp(logs - log_beta(a, b)))
 
@@ -272,7 +264,7 @@ def _ternary(name: str, lower: Any, *jvp: Any) -> Primitive:
         primitive,
         abstract_eval=type_of,
         lower=lower,
-        vmap=elementwise(primitive),
+        vmap=vmap_elementwise(primitive),
         sharding=by_elements(primitive),
         jvp=jvp,
     )
@@ -280,7 +272,7 @@ def _ternary(name: str, lower: Any, *jvp: Any) -> Primitive:
 
 
 beta_density_p = _ternary(
-    "beta_density", in_64_bits(_beta_density),
+    "beta_density", formulas.in_64_bits(_beta_density),
     no_derivative("betainc", "a"),
     no_derivative("betainc", "b"),
     lambda t, out, a, b, x: t * (out * ((a - 1.0) / x - (b - 1.0) / (1.0 - x))),

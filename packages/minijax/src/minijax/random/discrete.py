@@ -13,18 +13,8 @@ from minijax.dtypes import DTypeLike
 from minijax.lax import promoting as lax
 from minijax.lax.shapes import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
-from minijax.random.continuous import (
-    Shape,
-    float_dtype,
-    gumbel,
-    int_dtype,
-    is_exact,
-    new_keys,
-    randint,
-    result_shape,
-    spread,
-    uniform_numbers,
-)
+from minijax.random import continuous
+from minijax.random.continuous import Shape
 from minijax.random.gamma_family import poisson_numbers
 from minijax.random.keys import random_bits, single_key, split
 from minijax.runtime.array import Array, ArrayLike
@@ -94,7 +84,7 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
     shape = typeof(x).shape
     size = max(1, math.prod(shape))
     for _ in range(math.ceil(3 * math.log(size) / math.log(2**32 - 1))):
-        key, key_of_bits = new_keys(key, 2)
+        key, key_of_bits = continuous.new_keys(key, 2)
         _, x = lax.sort((random_bits(key_of_bits, 32, shape), x), dimension=axis, num_keys=1)
     return x
 
@@ -185,15 +175,15 @@ def _chosen_indices(
     key, draws = single_key("choice", key), math.prod(shape)
     if p is None:
         if replace:
-            return randint(key, shape, 0, count)
+            return continuous.randint(key, shape, 0, count)
         return lax.slice(_shuffled_integers(key, count), (0,), (draws,))
     p = to_inexact(p)
     if not replace:
-        scores = gumbel(key, (count,), typeof(p).dtype, mode) + lax.log(p)
+        scores = continuous.gumbel(key, (count,), typeof(p).dtype, mode) + lax.log(p)
         return lax.convert_element_type(lax.top_k(scores, draws)[1], default_int())
     sums = jnp.cumsum(p)
     total = lax.reshape(lax.slice(sums, (count - 1,), (count,)), ())
-    u = uniform_numbers(key, shape, typeof(sums).dtype)
+    u = continuous.uniform_numbers(key, shape, typeof(sums).dtype)
     drawn = total * (1 - u)
     return lax.convert_element_type(jnp.searchsorted(sums, drawn), default_int())
 
@@ -242,14 +232,14 @@ def categorical(
         raise ValueError(f"categorical: shape must end with {batch}, found {sizes}")
     dtype = typeof(logits).dtype
     if replace:
-        noise = gumbel(key, (*sizes[:lead], *of_logits), dtype, mode)
+        noise = continuous.gumbel(key, (*sizes[:lead], *of_logits), dtype, mode)
         return jnp.argmax(noise + logits, axis=lead + axis)
     draws = math.prod(sizes[:lead])
     if draws > of_logits[axis]:
         raise ValueError(
             f"categorical: cannot draw {draws} of {of_logits[axis]} categories without replacement"
         )
-    scores = gumbel(key, of_logits, dtype, mode) + logits
+    scores = continuous.gumbel(key, of_logits, dtype, mode) + logits
     _, places = lax.top_k(jnp.moveaxis(scores, axis, -1), draws)
     return lax.reshape(jnp.moveaxis(places, -1, 0), sizes)
 
@@ -295,9 +285,9 @@ def binomial(
     >>> random.binomial(random.key(0), 10, 0.5, (4,))
     Array([6., 7., 5., 6.], dtype=float32)
     """
-    key, dtype = single_key("binomial", key), float_dtype("binomial", dtype)
-    sizes, p = result_shape("binomial", shape, n, p), to_inexact(p)
-    n, p = (jnp.asarray(spread(x, sizes, typeof(p).dtype)) for x in (n, p))
+    key, dtype = single_key("binomial", key), continuous.float_dtype("binomial", dtype)
+    sizes, p = continuous.result_shape("binomial", shape, n, p), to_inexact(p)
+    n, p = (jnp.asarray(continuous.spread(x, sizes, typeof(p).dtype)) for x in (n, p))
     is_rare = p < 0.5
     of_rarer = jnp.where(is_rare, p, 1 - p)  # the rarer of success and failure
     no_trials = jnp.isnan(n) | (n < 0)
@@ -321,9 +311,9 @@ def _binomial_by_waiting(key: Any, n: Any, p: Any) -> Any:
 
     def step(state: Any) -> Any:
         count, trials, key = state
-        key_of_u, key = new_keys(key, 2)
+        key_of_u, key = continuous.new_keys(key, 2)
         count = jnp.where(trials <= n, count + 1, count)
-        u = uniform_numbers(key_of_u, n.shape, n.dtype)
+        u = continuous.uniform_numbers(key_of_u, n.shape, n.dtype)
         return count, trials + jnp.ceil(jnp.log(u) / log_of_failure), key
 
     start = jnp.zeros_like(n), jnp.zeros_like(n), key
@@ -344,9 +334,9 @@ def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
 
     def step(state: Any) -> Any:
         drawn, was_accepted, key = state
-        key, key_of_u, key_of_v = new_keys(key, 3)
-        u = uniform_numbers(key_of_u, n.shape, n.dtype) - 0.5
-        v = uniform_numbers(key_of_v, n.shape, n.dtype)
+        key, key_of_u, key_of_v = continuous.new_keys(key, 3)
+        u = continuous.uniform_numbers(key_of_u, n.shape, n.dtype) - 0.5
+        v = continuous.uniform_numbers(key_of_v, n.shape, n.dtype)
         rest = 0.5 - jnp.abs(u)
         is_inside = (rest >= 0.07) & (v <= v_r)
         k = jnp.floor((2 * a / rest + b) * u + c)
@@ -411,7 +401,7 @@ def multinomial(
     key = single_key("multinomial", key)
     meeting = result_type(typeof(n), typeof(p))
     n, p = (to_inexact(cast(x, meeting)) for x in (n, p))
-    sizes = result_shape("multinomial", typeof(p).shape if shape is None else shape, p)
+    sizes = continuous.result_shape("multinomial", typeof(p).shape if shape is None else shape, p)
     of_each = jnp.moveaxis(jnp.broadcast_to(p, sizes), -1, 0)
     # Each outcome is binomial among the trials that the outcomes before it left over.
     left = lax.cumsum(of_each, 0, reverse=True)
@@ -460,11 +450,11 @@ def poisson(
     >>> random.poisson(random.key(0), 3.0, (6,))
     Array([0, 0, 4, 4, 1, 2], dtype=int32)
     """
-    key, dtype = single_key("poisson", key), int_dtype("poisson", dtype)
-    sizes = result_shape("poisson", shape, lam)
-    if not is_exact("poisson", method):
+    key, dtype = single_key("poisson", key), continuous.int_dtype("poisson", dtype)
+    sizes = continuous.result_shape("poisson", shape, lam)
+    if not continuous.is_exact("poisson", method):
         return poisson_numbers(key, lam, sizes, dtype)
-    lam = spread(lam, sizes, FLOAT)
+    lam = continuous.spread(lam, sizes, FLOAT)
     is_small = (lam != lam) | (lam < 10)
     small = _poisson_by_products(key, jnp.where(is_small, lam, 0), dtype)
     large = _poisson_by_rejection(key, jnp.where(is_small, 1e5, lam), dtype)
@@ -486,9 +476,9 @@ def _poisson_by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
 
     def step(state: Any) -> Any:
         i, count, key, log_product = state
-        key, key_of_u = new_keys(key, 2)
+        key, key_of_u = continuous.new_keys(key, 2)
         count = jnp.where(log_product > least, count + 1, count)
-        log_u = lax.log(uniform_numbers(key_of_u, shape, FLOAT))
+        log_u = lax.log(continuous.uniform_numbers(key_of_u, shape, FLOAT))
         return i + 1, count, key, log_product + log_u
 
     start = np.int32(0), lax.full(shape, 0, dtype), key, lax.full(shape, 0, FLOAT)
@@ -510,9 +500,9 @@ def _poisson_by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
 
     def step(state: Any) -> Any:
         i, drawn, was_accepted, key = state
-        key, key_of_u, key_of_v = new_keys(key, 3)
-        u = uniform_numbers(key_of_u, shape, FLOAT) - 0.5
-        v = uniform_numbers(key_of_v, shape, FLOAT)
+        key, key_of_u, key_of_v = continuous.new_keys(key, 3)
+        u = continuous.uniform_numbers(key_of_u, shape, FLOAT) - 0.5
+        v = continuous.uniform_numbers(key_of_v, shape, FLOAT)
         rest = 0.5 - lax.abs(u)
         slope = 2 * a / rest + b
         k = lax.floor(slope * u + lam + 0.43)

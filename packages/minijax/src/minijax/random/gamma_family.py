@@ -16,20 +16,8 @@ from minijax.lax.shapes import sizes_of
 from minijax.primitives.declare import declare, leading_batch
 from minijax.primitives.regions import lower_as
 from minijax.primitives.sharding_rules import agreed
-from minijax.random.continuous import (
-    Shape,
-    as_dtype,
-    exponential,
-    finfo,
-    float_dtype,
-    is_exact,
-    new_keys,
-    normal_numbers,
-    rademacher,
-    result_shape,
-    spread,
-    uniform_numbers,
-)
+from minijax.random import continuous
+from minijax.random.continuous import Shape
 from minijax.random.keys import random_split_p, single_key
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -66,9 +54,9 @@ def gamma_numbers(
     "Gamma-distributed products of independent random variables", 1962.)
     """
     wide = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
-    a = spread(a, shape, wide)
-    key_of_normal, key_of_steps = new_keys(key, 2)
-    log_u = -exponential(key_of_steps, (_GAMMA_STEPS, *shape), wide)
+    a = continuous.spread(a, shape, wide)
+    key_of_normal, key_of_steps = continuous.new_keys(key, 2)
+    log_u = -continuous.exponential(key_of_steps, (_GAMMA_STEPS, *shape), wide)
     steps = np.arange(_GAMMA_STEPS, dtype=wide).reshape(_GAMMA_STEPS, *[1] * len(shape))
     logs = _large_log_gamma(key_of_normal, a + wide.type(_GAMMA_STEPS))
     logs = logs + jnp.sum(log_u / (jnp.expand_dims(a, 0) + steps), axis=0)
@@ -78,7 +66,7 @@ def gamma_numbers(
 def _large_log_gamma(key: Any, a: Any) -> Any:
     aval = typeof(a)
     freedom = 2 * a
-    t = normal_numbers(key, aval.shape, aval.dtype) * lax.rsqrt(freedom)
+    t = continuous.normal_numbers(key, aval.shape, aval.dtype) * lax.rsqrt(freedom)
     inverse = 1 / freedom
     root = _polynomial_at(t, [_polynomial_at(inverse, row) for row in _CUBE_ROOT])
     root = jnp.maximum(root, np.finfo(aval.dtype).tiny)
@@ -103,9 +91,9 @@ def poisson_numbers(key: Any, lam: Any, shape: tuple[int, ...], dtype: np.dtype[
     given = typeof(lam).dtype
     is_wide = (given.kind == "f" and given.itemsize > 4) or dtype.itemsize > 4
     wide = np.dtype(np.float64 if is_wide else np.float32)
-    lam = as_dtype(lam, wide)
+    lam = continuous.as_dtype(lam, wide)
     lam = jnp.reshape(lam, (1,) * (len(shape) - typeof(lam).ndim) + typeof(lam).shape)
-    z = normal_numbers(key, shape, wide)
+    z = continuous.normal_numbers(key, shape, wide)
     drawn = jnp.where(
         lam < _SMALL_MEAN, _count_below(_normal_probability(z), lam), _round_score_up(z, lam)
     )
@@ -231,11 +219,11 @@ def loggamma(
 def _gamma(
     caller: str, key: Any, a: Any, shape: Shape | None, dtype: Any, method: str, *, log_space: bool
 ) -> Any:
-    key, dtype = single_key(caller, key), float_dtype(caller, dtype)
-    sizes = result_shape(caller, shape, a)
-    if not is_exact(caller, method):
+    key, dtype = single_key(caller, key), continuous.float_dtype(caller, dtype)
+    sizes = continuous.result_shape(caller, shape, a)
+    if not continuous.is_exact(caller, method):
         return gamma_numbers(key, a, sizes, dtype, log_space)
-    return bind1(random_gamma_p, key, spread(a, sizes, dtype), log_space=log_space)
+    return bind1(random_gamma_p, key, continuous.spread(a, sizes, dtype), log_space=log_space)
 
 
 def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
@@ -264,28 +252,28 @@ def _one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
         return (u >= squeeze) & (lax.log(u) >= bound)
 
     def propose(state: Any) -> Any:
-        key, key_of_x, key_of_u = new_keys(state[0], 3)
+        key, key_of_x, key_of_u = continuous.new_keys(state[0], 3)
 
         def draw_x(state: Any) -> Any:
-            key, key_of_x = new_keys(state[0], 2)
-            x = normal_numbers(key_of_x, (), dtype)
+            key, key_of_x = continuous.new_keys(state[0], 2)
+            x = continuous.normal_numbers(key_of_x, (), dtype)
             return key, x, 1 + x * c
 
         _, x, v = lax.while_loop(
             lambda state: state[2] <= 0, draw_x, (key_of_x, zero, dtype.type(-1))
         )
-        u = uniform_numbers(key_of_u, (), dtype)
+        u = continuous.uniform_numbers(key_of_u, (), dtype)
         return key, x * x, v * v * v, u
 
-    key, key_of_boost = new_keys(key, 2)
+    key, key_of_boost = continuous.new_keys(key, 2)
     _, _, v_cubed, _ = lax.while_loop(is_rejected, propose, (key, zero, one, dtype.type(2)))
     inverse = 1 / alpha
     if log_space:
-        log_u = -exponential(key_of_boost, (), dtype)
+        log_u = -continuous.exponential(key_of_boost, (), dtype)
         is_plain = is_at_least_1 | (log_u == 0)
         log_boost = lax.select(is_plain, zero, log_u * inverse)
         return lax.log(d) + lax.log(v_cubed) + log_boost
-    u = 1 - uniform_numbers(key_of_boost, (), dtype)
+    u = 1 - continuous.uniform_numbers(key_of_boost, (), dtype)
     boost = lax.select(is_at_least_1, one, lax.pow(u, inverse))
     return d * v_cubed * boost
 
@@ -300,7 +288,7 @@ def _gamma_jvp(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
         return t * lax.random_gamma_grad(a, out)
     dtype = typeof(out).dtype
     number = lax.exp(out)
-    number = jnp.where(number == 0, float(finfo(dtype).tiny), number)
+    number = jnp.where(number == 0, float(continuous.finfo(dtype).tiny), number)
     return t * (lax.random_gamma_grad(a, number) / number)
 
 
@@ -360,11 +348,11 @@ def beta(
     >>> f"{jnp.mean(x):.1f}"
     '0.4'
     """
-    key, dtype = single_key("beta", key), float_dtype("beta", dtype)
-    sizes = result_shape("beta", shape, a, b)
+    key, dtype = single_key("beta", key), continuous.float_dtype("beta", dtype)
+    sizes = continuous.result_shape("beta", shape, a, b)
     log_a, log_b = (
         loggamma(new, x, sizes, dtype, method=method)
-        for new, x in zip(new_keys(key, 2), (a, b), strict=True)
+        for new, x in zip(continuous.new_keys(key, 2), (a, b), strict=True)
     )
     largest = lax.max(log_a, log_b)
     share_a, share_b = lax.exp(log_a - largest), lax.exp(log_b - largest)
@@ -396,7 +384,7 @@ def dirichlet(
     >>> shares.shape, bool(jnp.allclose(shares.sum(axis=1), 1))
     ((100, 3), True)
     """
-    key, dtype = single_key("dirichlet", key), float_dtype("dirichlet", dtype)
+    key, dtype = single_key("dirichlet", key), continuous.float_dtype("dirichlet", dtype)
     of_alpha = typeof(alpha).shape
     if not of_alpha:
         raise ValueError("dirichlet: alpha must have an axis, found a scalar")
@@ -437,9 +425,9 @@ def chisquare(
     >>> f"{jnp.mean(x):.0f}"
     '4'
     """
-    key, dtype = single_key("chisquare", key), float_dtype("chisquare", dtype)
-    sizes = result_shape("chisquare", shape, df)
-    half = as_dtype(df, dtype) / 2
+    key, dtype = single_key("chisquare", key), continuous.float_dtype("chisquare", dtype)
+    sizes = continuous.result_shape("chisquare", shape, df)
+    half = continuous.as_dtype(df, dtype) / 2
     return lax.exp(loggamma(key, half, sizes, dtype, method=method)) * 2
 
 
@@ -471,11 +459,11 @@ def f(
     >>> random.f(random.key(0), 5.0, jnp.array([8.0, 9.0]), (3, 2)).shape
     (3, 2)
     """
-    key, dtype = single_key("f", key), float_dtype("f", dtype)
-    sizes = result_shape("f", shape, dfnum, dfden)
-    key_of_den, key_of_num = new_keys(key, 2)
+    key, dtype = single_key("f", key), continuous.float_dtype("f", dtype)
+    sizes = continuous.result_shape("f", shape, dfnum, dfden)
+    key_of_den, key_of_num = continuous.new_keys(key, 2)
     above, below = (
-        chisquare(new, df, sizes, dtype) / as_dtype(df, dtype)
+        chisquare(new, df, sizes, dtype) / continuous.as_dtype(df, dtype)
         for new, df in ((key_of_num, dfnum), (key_of_den, dfden))
     )
     return above / below
@@ -507,11 +495,11 @@ def t(
     >>> random.t(random.key(0), jnp.array([3.0, 30.0]), (4, 2)).shape
     (4, 2)
     """
-    key, dtype = single_key("t", key), float_dtype("t", dtype)
-    sizes = result_shape("t", shape, df)
-    key_of_numbers, key_of_gamma = new_keys(key, 2)
-    numbers = normal_numbers(key_of_numbers, sizes, dtype)
-    half = as_dtype(df, dtype) / 2
+    key, dtype = single_key("t", key), continuous.float_dtype("t", dtype)
+    sizes = continuous.result_shape("t", shape, df)
+    key_of_numbers, key_of_gamma = continuous.new_keys(key, 2)
+    numbers = continuous.normal_numbers(key_of_numbers, sizes, dtype)
+    half = continuous.as_dtype(df, dtype) / 2
     ratio = half / gamma(key_of_gamma, half, sizes, dtype)
     return numbers * lax.sqrt(ratio)
 
@@ -543,13 +531,16 @@ def generalized_normal(
     >>> bool(jnp.all(jnp.abs(x) < 1.5))
     True
     """
-    key, dtype = single_key("generalized_normal", key), float_dtype("generalized_normal", dtype)
+    key, dtype = (
+        single_key("generalized_normal", key),
+        continuous.float_dtype("generalized_normal", dtype),
+    )
     sizes = sizes_of("generalized_normal", shape)
     inverse = jnp.divide(1, p)
-    key_of_powers, key_of_signs = new_keys(key, 2)
+    key_of_powers, key_of_signs = continuous.new_keys(key, 2)
     powers = gamma(key_of_powers, inverse, sizes, dtype)
-    signs = rademacher(key_of_signs, sizes, dtype)
-    return signs * lax.pow(powers, as_dtype(inverse, dtype))
+    signs = continuous.rademacher(key_of_signs, sizes, dtype)
+    return signs * lax.pow(powers, continuous.as_dtype(inverse, dtype))
 
 
 @operation(static=("d", "shape", "dtype", "out_sharding"))
@@ -581,12 +572,12 @@ def ball(
     >>> points.shape, bool(jnp.all(jnp.linalg.norm(points, axis=1) <= 1))
     ((100, 2), True)
     """
-    key, dtype = single_key("ball", key), float_dtype("ball", dtype)
+    key, dtype = single_key("ball", key), continuous.float_dtype("ball", dtype)
     sizes = sizes_of("ball", shape)
-    key_of_points, key_of_radius = new_keys(key, 2)
+    key_of_points, key_of_radius = continuous.new_keys(key, 2)
     points = generalized_normal(key_of_points, p, (*sizes, d), dtype)
-    radius = exponential(key_of_radius, sizes, dtype)
-    powers = lax.pow(lax.abs(points), as_dtype(p, dtype))
-    inverse = as_dtype(jnp.divide(1, p), dtype)
+    radius = continuous.exponential(key_of_radius, sizes, dtype)
+    powers = lax.pow(lax.abs(points), continuous.as_dtype(p, dtype))
+    inverse = continuous.as_dtype(jnp.divide(1, p), dtype)
     norm = lax.pow(jnp.sum(powers, axis=-1) + radius, inverse)
     return points / jnp.expand_dims(norm, -1)

@@ -22,23 +22,9 @@ from minijax.random.prng import rbg, threefry, unsafe_rbg
 from minijax.runtime.array import Array, ArrayLike, alias, is_value, to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
+from minijax.settings import number_types, options
 from minijax.settings.config import Switch
-from minijax.settings.number_types import (
-    Implementation,
-    implementation_of,
-    is_key_type,
-    named,
-    register,
-    warn,
-    x64,
-)
-from minijax.settings.options import (
-    custom_prng,
-    default_implementation,
-    key_reuse_option,
-    legacy_key,
-    seed_offset,
-)
+from minijax.settings.number_types import Implementation
 from minijax.shardings.types import Division, division_of
 from minijax.transforms.transformations import vmap
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, typeof
@@ -62,7 +48,7 @@ random_bits_p = Primitive("random_bits")
 
 
 def _require_keys(primitive: Primitive, keys: ShapedArray) -> None:
-    if not is_key_type(keys.dtype):
+    if not number_types.is_key_type(keys.dtype):
         raise TypeError(f"{primitive}: expected keys, found {keys}")
 
 
@@ -77,12 +63,12 @@ def _seeded(seeds: Any, *, impl: Implementation) -> list[Any]:
 
 
 def _split(keys: Any, *, shape: Shape) -> list[Any]:
-    impl = implementation_of(typeof(keys).dtype)
+    impl = number_types.implementation_of(typeof(keys).dtype)
     return [_for_each(lambda key: random_wrap(impl.split(random_unwrap(key), shape), impl), keys)]
 
 
 def _bits(keys: Any, *, bit_width: int, shape: Shape) -> list[Any]:
-    impl = implementation_of(typeof(keys).dtype)
+    impl = number_types.implementation_of(typeof(keys).dtype)
     return [_for_each(lambda key: impl.random_bits(random_unwrap(key), bit_width, shape), keys)]
 
 
@@ -129,7 +115,7 @@ def _folded(keys: Any, data: Any) -> list[Any]:
     """`fold_in` mapped over the axes of both operands."""
     operands, ndims = [keys, data], [typeof(x).ndim for x in (keys, data)]
     if not any(ndims):
-        impl = implementation_of(typeof(keys).dtype)
+        impl = number_types.implementation_of(typeof(keys).dtype)
         return [random_wrap(impl.fold_in(random_unwrap(keys), data), impl)]
     sizes = [typeof(x).shape[0] if typeof(x).ndim else 1 for x in operands]
     size = 0 if 0 in sizes else max(sizes)
@@ -185,7 +171,7 @@ _step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", 
 
 
 def looks_for_key_reuse() -> bool:
-    return bool(key_reuse_option.value) and _step.get() != "running"
+    return bool(options.key_reuse_option.value) and _step.get() != "running"
 
 
 def is_staging_for_keys() -> bool:
@@ -310,7 +296,7 @@ Key.__doc__ = """An array of keys, in annotations.
 """
 
 for _each in (threefry, rbg, unsafe_rbg):
-    register(_each)
+    number_types.register(_each)
 
 
 @hiding_frames
@@ -357,13 +343,13 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
     Array([ 0, 42], dtype=uint32)
     """
     key = seeded(_seed("PRNGKey", seed), impl=_implementation("PRNGKey", impl))
-    return key if custom_prng.value else random_unwrap(key)
+    return key if options.custom_prng.value else random_unwrap(key)
 
 
 @operation(static="impl")
 def seeded(seed: Any, *, impl: Implementation) -> Any:
     """Keys of the implementation from an array of integers, one for each."""
-    if offset := seed_offset.value:
+    if offset := options.seed_offset.value:
         seed = lax.add(seed, typeof(seed).dtype.type(offset))
     return bind1(random_seed_p, seed, impl=impl)
 
@@ -374,7 +360,7 @@ def _seed(caller: str, seed: Any) -> Any:
     if isinstance(seed, int):
         if not -(2**63) <= seed < 2**63:
             raise OverflowError(f"{caller}: a seed has 64 bits at most, found {seed}")
-        return np.int64(seed) if x64.value else np.int64(seed).astype(np.int32)
+        return np.int64(seed) if number_types.x64.value else np.int64(seed).astype(np.int32)
     if isinstance(seed, list | tuple):
         seed = np.asarray(seed)
     if not is_value(seed):
@@ -393,15 +379,17 @@ def _implementation(caller: str, impl: Any, dtype: Any = None) -> Implementation
         raise ValueError(f"{caller}: impl and dtype mean the same, found {impl!r} and {dtype!r}")
     given = dtype if impl is None else impl
     if given is None:
-        return default_implementation()
+        return options.default_implementation()
     if isinstance(given, Implementation):
         return given
-    if isinstance(given, np.dtype) and is_key_type(given):
-        return implementation_of(given)
-    if isinstance(given, str) and given in named:
-        return named[given]
+    if isinstance(given, np.dtype) and number_types.is_key_type(given):
+        return number_types.implementation_of(given)
+    if isinstance(given, str) and given in number_types.named:
+        return number_types.named[given]
     error = ValueError if isinstance(given, str) else TypeError
-    raise error(f"{caller}: impl is one of {', '.join(map(repr, named))}, found {shown(given)}")
+    raise error(
+        f"{caller}: impl is one of {', '.join(map(repr, number_types.named))}, found {shown(given)}"
+    )
 
 
 @operation(static="num")
@@ -469,12 +457,12 @@ def _fold_in(key: Any, data: Any) -> Any:
 
 def is_typed(key: Any) -> bool:
     """Return True if the elements of `key` are keys."""
-    return is_key_type(typeof(key).dtype)
+    return number_types.is_key_type(typeof(key).dtype)
 
 
 def _in_style_of(given: Any, keys: Any) -> Any:
     """New keys as words, if the given key is an array of words."""
-    return keys if is_typed(given) or custom_prng.value else random_unwrap(keys)
+    return keys if is_typed(given) or options.custom_prng.value else random_unwrap(keys)
 
 
 def as_keys(caller: str, keys: Any) -> Any:
@@ -483,21 +471,21 @@ def as_keys(caller: str, keys: Any) -> Any:
         raise TypeError(f"{caller}: expected a key, found {shown(keys)}; random.key(0) makes one")
     if is_typed(keys):
         return keys
-    implementation = default_implementation()
+    implementation = options.default_implementation()
     aval, shape = typeof(keys), implementation.key_shape
     if aval.dtype != UINT32 or aval.shape[-len(shape) :] != shape:
         raise TypeError(
             f"{caller}: expected a key, or {implementation.words} words of uint32, found {aval}; "
             "random.key(0) makes one"
         )
-    if legacy_key.value != "allow":
+    if options.legacy_key.value != "allow":
         said = (
             f"{caller}: expected a key, found words of uint32; random.key makes a key, and "
             'legacy_prng_key="allow" accepts words'
         )
-        if legacy_key.value == "error":
+        if options.legacy_key.value == "error":
             raise ValueError(said)
-        warn(said)
+        number_types.warn(said)
     return random_wrap(keys, implementation)
 
 
@@ -559,8 +547,8 @@ def key_impl(keys: ArrayLike) -> Hashable:
     >>> random.key_impl(random.key(0))
     'threefry2x32'
     """
-    found = implementation_of(typeof(as_keys("key_impl", keys)).dtype)
-    return found.name if named.get(found.name) == found else found
+    found = number_types.implementation_of(typeof(as_keys("key_impl", keys)).dtype)
+    return found.name if number_types.named.get(found.name) == found else found
 
 
 @hiding_frames

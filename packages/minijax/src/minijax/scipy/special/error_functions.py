@@ -15,14 +15,8 @@ from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import horner, in_32_bits_at_least, in_64_bits, to_64_bits
 from minijax.lax.special import exp_of_square
+from minijax.numpy import transcendental
 from minijax.numpy.dtypes import default_float
-from minijax.numpy.transcendental import (
-    inexact_arrays,
-    real_arrays,
-    real_floats,
-    strong,
-    strong_floats,
-)
 from minijax.primitives.declare import Unary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -38,7 +32,7 @@ def erf(x: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.erf(1.0):.3f}"
     '0.843'
     """
-    return lax.erf(*real_floats("erf", x))
+    return lax.erf(*transcendental.real_floats("erf", x))
 
 
 @operation
@@ -48,7 +42,7 @@ def erfc(x: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.erfc(5.0):.3e}"
     '1.537e-12'
     """
-    return lax.erfc(*real_floats("erfc", x))
+    return lax.erfc(*transcendental.real_floats("erfc", x))
 
 
 @operation
@@ -58,7 +52,7 @@ def erfinv(x: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.erfinv(minijax.scipy.special.erf(0.5)):.3f}"
     '0.500'
     """
-    return lax.erf_inv(*real_floats("erfinv", x))
+    return lax.erf_inv(*transcendental.real_floats("erfinv", x))
 
 
 # erfcx(x) * (2 * x + 1) from 1/2 on, in 7 / (x + 3) - 1, highest degree first.
@@ -130,7 +124,7 @@ def erfcx(x: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.erfcx(1.0):.3f}", f"{minijax.scipy.special.erfcx(1e10):.3e}"
     ('0.428', '5.642e-11')
     """
-    return _erfcx_of(*strong_floats("erfcx", x))
+    return _erfcx_of(*transcendental.strong_floats("erfcx", x))
 
 
 # `wofz`, the scaled error function of complex numbers, and `dawsn`, its part on the real line.
@@ -236,7 +230,7 @@ def wofz(z: ArrayLike) -> Array:
     >>> print(wofz(jnp.array([0.0, 1j])).round(4))
     [1.    +0.j 0.4276+0.j]
     """
-    (z,) = strong(inexact_arrays(z))
+    (z,) = transcendental.strong(transcendental.inexact_arrays(z))
     dtype = np.result_type(typeof(z).dtype, np.complex64)
     return _wofz_of(lax.convert_element_type(z, dtype))
 
@@ -299,7 +293,7 @@ def dawsn(x: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.dawsn(1.0):.4f}"
     '0.5381'
     """
-    return _dawsn_of(*strong_floats("dawsn", x))
+    return _dawsn_of(*transcendental.strong_floats("dawsn", x))
 
 
 # The normal distribution function, its logarithm and its inverse.
@@ -312,7 +306,7 @@ def ndtr(x: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.ndtr(0.0):.3f}", f"{minijax.scipy.special.ndtr(1.96):.3f}"
     ('0.500', '0.975')
     """
-    (x,) = strong_floats("ndtr", x)
+    (x,) = transcendental.strong_floats("ndtr", x)
     scaled = x * math.sqrt(0.5)
     distance = lax.abs(scaled)
     near = 1.0 + lax.erf(scaled)
@@ -493,7 +487,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """
     if series_order != 3:
         raise NotImplementedError(f"log_ndtr: series_order must be 3, found {series_order}")
-    return _log_ndtr_of(*strong_floats("log_ndtr", x))
+    return _log_ndtr_of(*transcendental.strong_floats("log_ndtr", x))
 
 
 @operation
@@ -503,7 +497,7 @@ def ndtri(p: ArrayLike) -> Array:
     >>> f"{minijax.scipy.special.ndtri(0.975):.2f}"
     '1.96'
     """
-    return _ndtri_of(*strong_floats("ndtri", p))
+    return _ndtri_of(*transcendental.strong_floats("ndtri", p))
 
 
 @operation
@@ -516,7 +510,7 @@ def erfcinv(y: ArrayLike) -> Array:
     >>> minijax.scipy.special.erfcinv(jnp.array([0.0, 1.0, 2.0]))
     Array([ inf,   0., -inf], dtype=float32)
     """
-    (y,) = strong_floats("erfcinv", y)
+    (y,) = transcendental.strong_floats("erfcinv", y)
     return (0.0 - _ndtri_of(y * 0.5)) * math.sqrt(0.5)
 
 
@@ -593,5 +587,8 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     >>> print(f"{owens_t(0.0, 1.0):.4f}")
     0.1250
     """
-    h, a = (lax.convert_element_type(x, default_float()) for x in real_arrays("owens_t", h, a))
+    h, a = (
+        lax.convert_element_type(x, default_float())
+        for x in transcendental.real_arrays("owens_t", h, a)
+    )
     return _owens_t_of(h, a)
