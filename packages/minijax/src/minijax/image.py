@@ -122,7 +122,7 @@ def _weights(
 ) -> Any:
     """The matrix whose columns hold the weights of the old pixels in each new pixel."""
     dtype = typeof(scale).dtype
-    pixel_size = 1 / scale  # of new pixels, where those of the image have size 1
+    pixel_size = 1 / scale  # the size of new pixels; old ones have size 1
     left = (jnp.arange(new_size, dtype=dtype) - translation) * pixel_size
     center = left + (0.5 * pixel_size - 0.5)
     pixels = jnp.arange(size, dtype=dtype)[:, None]

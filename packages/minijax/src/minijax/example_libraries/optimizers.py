@@ -157,9 +157,9 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 class OptimizerState(NamedTuple):
     """The state of an optimizer: for each parameter a pytree of arrays, kept flat."""
 
-    packed_state: Any  # for each parameter the leaves of its state
+    packed_state: Any  # the leaves of the state of each parameter
     tree_def: Any  # the structure of the parameters
-    subtree_defs: Any  # for each parameter the structure of its state
+    subtree_defs: Any  # the structure of the state of each parameter
 
 
 register_pytree_node(

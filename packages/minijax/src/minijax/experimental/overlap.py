@@ -100,7 +100,7 @@ def _free(tree: Any) -> Any:
 def in_order(jaxpr: Jaxpr, strict_in: bool, strict_out: bool) -> Jaxpr:
     """The program with barriers between its equations."""
     eqns: list[JaxprEqn] = []
-    now: dict[Atom, Var] = {}  # what stands for a variable after the barriers so far
+    now: dict[Atom, Var] = {}  # variables renamed by the barriers so far
     free: set[Atom] = set()
     before: list[Var] = []  # the results of the last equation
 

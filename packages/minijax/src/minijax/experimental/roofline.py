@@ -203,7 +203,7 @@ class _Counter:
 
     def cost(self, jaxpr: Jaxpr, name: str) -> RooflineResult:
         total = RooflineResult.zeros()
-        axes: dict[Var, str] = {}  # what an index of a device is along
+        axes: dict[Var, str] = {}  # the mesh axis of each device index
         in_use: dict[Atom, int] = {}
         in_use.update((var, RooflineShape.from_aval(var.aval).bytes) for var in jaxpr.invars)
         peak = sum(in_use.values())

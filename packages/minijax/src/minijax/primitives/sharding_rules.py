@@ -312,7 +312,7 @@ def _groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
         olds: list[int] = []
         news: list[int] = []
         left = right = 1
-        if i < len(old) and j < len(new) and old[i] == new[j]:  # of size 1, too
+        if i < len(old) and j < len(new) and old[i] == new[j]:  # axes of size 1, too
             groups.append(([i], [j]))
             i, j = i + 1, j + 1
             continue

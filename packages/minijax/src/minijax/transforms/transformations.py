@@ -235,7 +235,7 @@ class NonzeroTangents:
         self._have = None
         if in_nzs is not None:
             self._have = flags_of(f"{caller}: in_nzs", in_nzs, tree_structure(primals))
-        self.__name__, self.__wrapped__ = name_of(fun), fun  # for messages
+        self.__name__, self.__wrapped__ = name_of(fun), fun  # messages show these
 
     def __call__(self, *args: Any) -> Any:
         if self._have is not None:

@@ -771,7 +771,7 @@ def _by_triangles(a: Any, b: Any, c: Any, tol: float) -> Any:
     is_diagonal = jnp.eye(typeof(r).shape[-1], dtype=bool)
 
     def column(k: Any, y: Any) -> Any:
-        known = target[:, k] - y @ s[:, k]  # what is not solved yet is zero
+        known = target[:, k] - y @ s[:, k]  # unsolved columns of y are zero
         triangle = jnp.where(is_diagonal, r + s[k, k], r)
         solved = decompositions.triangular_solve(triangle, known[:, None], left_side=True)
         return y.at[:, k].set(solved[:, 0])

@@ -187,7 +187,7 @@ def _root_of_triangle(t: Any) -> Any:
         is_above = index < j
         known = jnp.where(is_above[:, None] & is_above, u, 0)
         pivots = jnp.where(is_above, roots + roots[j], 1)
-        pivots = jnp.where(pivots == 0, 1, pivots)  # of a root that is singular, one of many
+        pivots = jnp.where(pivots == 0, 1, pivots)  # one of many roots of a singular matrix
         known = jnp.where(index[:, None] == index, jnp.diag(pivots), known)
         target = jnp.where(is_above, t[:, j], 0)
         solved = decompositions.triangular_solve(known, target[:, None], left_side=True)[:, 0]

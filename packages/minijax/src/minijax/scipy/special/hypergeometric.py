@@ -369,7 +369,7 @@ def sph_harm_y(
 @operation(static="n_max")
 def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     theta, phi = real_arrays("sph_harm_y", theta, phi)
-    if not typeof(m).weak_type:  # as of the phase, `1j * m`
+    if not typeof(m).weak_type:  # promote like the phase, `1j * m`
         wide = jnp.promote_types(theta.dtype, default_float())
         theta, phi = theta.astype(wide), phi.astype(wide)
     shape = jnp.broadcast_shapes(*[typeof(x).shape for x in (n, m, theta, phi)])

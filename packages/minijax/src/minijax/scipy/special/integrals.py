@@ -247,7 +247,7 @@ _SICI_G = (
     -0.0002883178411735829, -0.00031069499617770004, -0.0036611702949871615, -0.008301232896802754,
     -0.0985761322482133, 0.9060100136716552,
 )  # fmt: skip
-_SINE_TERMS = 20  # those of the power series that float64 resolves below 4
+_SINE_TERMS = 20  # the terms of the power series that float64 resolves below 4
 
 
 def _sine_series(x: Any, first: int) -> Any:
