@@ -103,7 +103,7 @@ def silu(x: ArrayLike) -> Array:
     >>> nn.silu(jnp.array([0.0, 1e3])), f"{nn.silu(-1.0):.2f}"
     (Array([   0., 1000.], dtype=float32), '-0.27')
     """
-    return x * sigmoid(x)
+    return sigmoid(x) * x
 
 
 swish = silu
@@ -119,7 +119,7 @@ def mish(x: ArrayLike) -> Array:
     x, _ = promote(x, 0)  # as in softplus
     x = to_inexact(x)
     if typeof(x).dtype.kind == "c":
-        return x * tanh(softplus(x))
+        return tanh(softplus(x)) * x
     return _mish_of(x)
 
 
@@ -182,7 +182,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     if not approximate:
         return _gelu_of(x)
     inner = _GELU_SCALE * (x + 0.044715 * jnp.power(x, 3))
-    return x * (0.5 * (1.0 + tanh(inner)))
+    return 0.5 * (1.0 + tanh(inner)) * x
 
 
 _GELU_SCALE = math.sqrt(2 / math.pi)
@@ -260,7 +260,7 @@ def hard_silu(x: ArrayLike) -> Array:
     >>> nn.hard_silu(jnp.array([-1.5, 0.0, 5.0]))
     Array([-0.375,  0.   ,  5.   ], dtype=float32)
     """
-    return x * hard_sigmoid(x)
+    return hard_sigmoid(x) * x
 
 
 hard_swish = hard_silu
@@ -283,7 +283,7 @@ def soft_sign(x: ArrayLike) -> Array:
     >>> nn.soft_sign(jnp.array([-3.0, 0.0, 1.0]))
     Array([-0.75,  0.  ,  0.5 ], dtype=float32)
     """
-    return x / (jnp.abs(x) + 1)
+    return jnp.divide(x, jnp.abs(x) + 1)
 
 
 @operation
@@ -338,7 +338,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     Array([0.5, 1. , 2. ], dtype=float32)
     """
     require_meeting(x, b)
-    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    return (jnp.sqrt(jnp.square(x) + b) + x) / 2
 
 
 @operation

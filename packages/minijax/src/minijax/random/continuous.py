@@ -818,12 +818,11 @@ def triangular(
     """
     key, dtype = single_key("triangular", key), float_dtype("triangular", dtype)
     sizes = result_shape("triangular", shape, left, mode, right)
-    left, mode, right = (spread(x, sizes, dtype) for x in (left, mode, right))
-    rise, width = mode - left, right - left
+    a, c, b = (spread(x, sizes, dtype) for x in (left, mode, right))
+    rise, width = c - a, b - a
     u = uniform_numbers(key, sizes, dtype)
-    rising = left + lax.sqrt(u * width * rise)
-    rest = (1 - u) * width
-    falling = right - lax.sqrt(rest * (right - mode))
+    rising = a + lax.sqrt(u * width * rise)
+    falling = b - lax.sqrt((1 - u) * width * (b - c))
     return jnp.where(u < rise / width, rising, falling)
 
 
@@ -923,7 +922,7 @@ def multivariate_normal(
         )
     lead = broadcast_sizes(caller, shape, of_mean[:-1], of_cov[:-2])
     numbers = normal_numbers(key, (*lead, of_mean[-1]), dtype)
-    return mean + jnp.einsum("...ij,...j->...i", _covariance_root(cov, method), numbers)
+    return jnp.einsum("...ij,...j->...i", _covariance_root(cov, method), numbers) + mean
 
 
 def _covariance_root(cov: Any, method: str) -> Any:

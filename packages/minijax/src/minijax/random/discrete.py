@@ -454,12 +454,12 @@ def poisson(
     sizes = continuous.result_shape("poisson", shape, lam)
     if not continuous.is_exact("poisson", method):
         return poisson_numbers(key, lam, sizes, dtype)
-    lam = continuous.spread(lam, sizes, FLOAT)
-    is_small = (lam != lam) | (lam < 10)
-    small = _poisson_by_products(key, jnp.where(is_small, lam, 0), dtype)
-    large = _poisson_by_rejection(key, jnp.where(is_small, 1e5, lam), dtype)
+    mean = continuous.spread(lam, sizes, FLOAT)
+    is_small = (mean != mean) | (mean < 10)
+    small = _poisson_by_products(key, jnp.where(is_small, mean, 0), dtype)
+    large = _poisson_by_rejection(key, jnp.where(is_small, 1e5, mean), dtype)
     drawn = jnp.where(is_small, small, lax.convert_element_type(large, dtype))
-    return jnp.where(lam == 0, 0, drawn)
+    return jnp.where(mean == 0, 0, drawn)
 
 
 def _largest_count(dtype: np.dtype[Any]) -> Any:
