@@ -382,8 +382,6 @@ Categories = frozenset[ErrorCategory]
 # `rule(trace, args, params) -> results`: evaluates a primitive on the level below, and tells the
 # trace what may have failed, by `trace.fail` or `trace.found`.
 check_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
-# The last of these is the rule of all other primitives, which takes the primitive first.
-check_defaults: list[Callable[..., Sequence[Any]]] = []
 
 
 class CheckTrace(Trace):
