@@ -214,7 +214,7 @@ def line_search(
         _Bracket(start, Found(start, gradient), no, no, 1, 0),
     )
     step = state.found.point.step
-    if typeof(step).dtype != np.float64:  # shorter steps would make no difference
+    if typeof(step).dtype != np.float64:  # float32 resolves no shorter steps
         step = jnp.where(jnp.abs(step) < 1e-8, jnp.sign(step) * 1e-8, step)
     status = jnp.where(state.failed, 1, jnp.where(state.count > maxiter, 3, 0))
     return Search(

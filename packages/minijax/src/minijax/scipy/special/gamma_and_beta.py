@@ -204,8 +204,8 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
 def _comb(n: Any, k: Any) -> Any:
     rest = n - k
-    of_n, of_k, of_rest = (lax.lgamma(x + 1.0) for x in (n, k, rest))
-    number = lax.exp(of_n - (of_k + of_rest))
+    log_n, log_k, log_rest = (lax.lgamma(x + 1.0) for x in (n, k, rest))
+    number = lax.exp(log_n - (log_k + log_rest))
     is_whole = (n == lax.floor(n)) & (k == lax.floor(k))
     is_exact = is_whole & (number < 2.0**40)
     return where(is_exact, lax.round(number), number)
@@ -481,10 +481,10 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 def _beta_sign(a: Any, b: Any) -> Any:
     """The product of three signs; a sum flushed to 0 has the sign of the larger operand."""
     total = a + b
-    of_a, of_b = gammasgn(a), gammasgn(b)
-    of_larger = where(_ordered_bits(a) > _ordered_bits(b), of_a, of_b)
-    of_total = where(total == 0.0, of_larger, gammasgn(total))
-    return of_a * of_b * of_total
+    sign_a, sign_b = gammasgn(a), gammasgn(b)
+    sign_larger = where(_ordered_bits(a) > _ordered_bits(b), sign_a, sign_b)
+    sign_total = where(total == 0.0, sign_larger, gammasgn(total))
+    return sign_a * sign_b * sign_total
 
 
 def _ordered_bits(x: Any) -> Any:
