@@ -22,7 +22,7 @@ def flatten_fun(in_tree: PyTreeDef, *leaves: Any) -> Iterator[Any]:
         in_tree: the tree structure of `(args, kwargs)`.
 
     Returns:
-        The function, and a function that gives the tree structure of its result, once it has run.
+        The function, and a function that returns the tree structure of its result after a call.
     """
     args, kwargs = tree_unflatten(in_tree, leaves)
     result = yield args, kwargs
@@ -51,19 +51,19 @@ def argnums_partial(
     args: Sequence[Any],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """Fix all positional arguments but some.
+    """Fix all positional arguments except some.
 
     Arguments:
         f: the function.
-        dyn_argnums: the arguments that stay, by position; negative ones count from the end.
+        dyn_argnums: the remaining arguments, by position; negative ones count from the end.
         args: the arguments.
-        require_static_args_hashable: whether those that are fixed have to be hashable.
+        require_static_args_hashable: whether fixed arguments must be hashable.
 
     Returns:
-        A function of the others, and these.
+        A function of the remaining arguments, and these.
 
     Raises:
-        ValueError: an argument that is to be fixed is not hashable.
+        ValueError: a fixed argument is not hashable.
     """
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     dynamic = sorted({number % len(args) for number in numbers})
@@ -101,7 +101,7 @@ def shaped_abstractify(x: Any) -> ShapedArray:
     """The type of an array, a number, or anything with a shape and a dtype.
 
     Raises:
-        TypeError: it has none.
+        TypeError: it has no type.
     """
     with set_number_types(library_number_types()):
         return type_of(x)
@@ -132,8 +132,8 @@ def donation_vector(
     """For each leaf of `(args, kwargs)` whether it is donated.
 
     Arguments:
-        donate_argnums: the arguments that are donated by position.
-        donate_argnames: those that are by name.
+        donate_argnums: positions of donated arguments.
+        donate_argnames: names of donated arguments.
         in_tree: the tree structure of `(args, kwargs)`.
     """
     args, kwargs = tree_unflatten(in_tree, [None] * in_tree.num_leaves)

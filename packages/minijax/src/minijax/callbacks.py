@@ -62,9 +62,9 @@ class Callback:
     """A user function that programs call on the host with Arrays.
 
     Arguments:
-        caller: the function of this library that it was passed to.
+        caller: the library function that it was passed to.
         fun: the function.
-        in_tree: the structure of the pair of its positional and keyword arguments.
+        in_tree: the structure of the pair `(args, kwargs)`.
         statics: the leaves of the arguments that are not arrays, with their positions.
         out_avals: the types of the results, or None if they are ignored.
     """
@@ -87,10 +87,10 @@ class Callback:
         self._numbered: dict[Any, NumberedFunction] = {}
 
     def call(self, out_avals: Avals, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
-        """Call the function, as if nothing else were running.
+        """Call the function, outside of all transformations.
 
         Raises:
-            RuntimeError: it returns something other than it declared.
+            RuntimeError: its results differ from the declared ones.
         """
         leaves: list[Any] = list(arrays)
         for position, static in self.statics:
@@ -183,9 +183,9 @@ def _once_for_each_shard(
     out_avals: Sequence[ShapedArray],
     write: Callable[..., Sequence[Value]],
 ) -> list[Value]:
-    """Write a call by the first of the devices along axes left to the partitioner.
+    """Write a call by the first device along axes left to the partitioner.
 
-    The results are the first operands, tokens.
+    The results are the first operands, which are tokens.
     """
 
     def by_first(b: FunctionBuilder, operands: Sequence[Value]) -> Sequence[Value]:
@@ -212,8 +212,8 @@ def _argument(x: Any) -> Array:
     return Array(buffer_here(x, x.aval), x.aval.strip_weak_type())
 
 
-# One for each function and way of calling it, so that programs that are traced anew, and are the
-# same, have the same text.
+# One for each function and way of calling it, so that equal programs that are traced again have
+# equal texts.
 _callbacks: WeakValueDictionary[Any, Callback] = WeakValueDictionary()
 
 
@@ -252,7 +252,7 @@ def callback_of(
     return callback, operands
 
 
-# `pure_callback`: a Python function in a program, called only for its results.
+# `pure_callback`: a Python function in a program, without side effects.
 
 
 pure_callback_p = Primitive("pure_callback", higher_order=True)
@@ -322,7 +322,7 @@ def pure_callback(
 
 
 def types_of_results(caller: str, shape_dtypes: Any) -> tuple[Avals, PyTreeDef]:
-    """The types that a function was said to return."""
+    """The declared result types of a function."""
     leaves, tree = tree_flatten(shape_dtypes)
     avals = []
     for leaf in leaves:
@@ -354,14 +354,14 @@ def _pure_callback_lower(
 def refuse_derivative(
     primitive: Primitive, function: str = "the Python function `{callback}`"
 ) -> Callable[..., tuple[list[Any], list[Any]]]:
-    """The jvp rule of a primitive that calls a function of unknown derivative."""
+    """The jvp rule of a primitive that calls a function without a known derivative."""
 
     def rule(
         primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         if any(type(t) is not Zero for t in tangents):
             raise ValueError(
-                f"{primitive}: nobody knows the derivative of {function.format(**params)}. Give "
+                f"{primitive}: {function.format(**params)} has no known derivative. Give "
                 "one by custom_jvp or custom_vjp, or hold its arguments constant by "
                 "lax.stop_gradient"
             )
@@ -526,7 +526,7 @@ def io_callback(
 def debug_callback(
     callback: Callable[..., Any], args: Any, kwargs: Any, caller: str, ordered: bool
 ) -> None:
-    """Call a function that only observes from programs: derivatives ignore it."""
+    """Call a function from programs that only observes: derivatives ignore it."""
     held, operands = callback_of(caller, callback, args, kwargs, returns=False, takes_statics=True)
     bind(debug_callback_p, *operands, callback=held, ordered=bool(ordered))
 
@@ -534,7 +534,7 @@ def debug_callback(
 def effects_barrier() -> None:
     """Wait until all side effects of programs are done.
 
-    They are done when the calls return: a call waits for a program that calls Python functions.
+    They are done when calls return, since a call waits for a program that calls Python functions.
 
     >>> f = minijax.jit(lambda x: minijax.debug.print("x is {}", x))
     >>> f(1)

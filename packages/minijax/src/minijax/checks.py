@@ -56,8 +56,8 @@ from minijax_stage3.staging import trace_to_jaxpr
 # `debug_key_reuse`: an error when a random key is used twice.
 #
 # While the setting is on, each function of `minijax.random` that draws from a key binds a
-# primitive, `key_use`. Its evaluation marks the key, an Array, as used. A jitted function is
-# staged again before each call, to find in its program the keys that it uses.
+# primitive, `key_use`, whose evaluation marks the key, an Array, as used. A jitted function is
+# staged again before each call, to find the keys that its program uses.
 
 
 def _is_key(x: Any) -> bool:
@@ -65,7 +65,7 @@ def _is_key(x: Any) -> bool:
 
 
 def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a jitted function, if all keys that it uses are unused; else an error.
+    """The result of a jitted function, or an error if it uses keys again.
 
     None if its arguments are not keys, or it draws from none.
     """
@@ -89,7 +89,7 @@ def call_on_fresh_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | No
 
 
 def call_with_checked_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a jitted function with its keys checked; None if they are not."""
+    """The result of a jitted function with checked keys; None if they are not checked."""
     if not looks_for_key_reuse():
         return None
     if is_evaluating():
@@ -117,22 +117,21 @@ class Keys(NamedTuple):
 
     Attributes:
         operands: for each operand its use, if any.
-        results: for each result the number of the operand that it equals; or its earlier use; or
-            None.
+        results: for each result, the index of an equal operand, or its earlier use, or None.
     """
 
     operands: list[KeyUse | None]
     results: list[int | KeyUse | None]
 
     def at(self, places: Sequence[int], count: int) -> "Keys":
-        """The uses of `count` operands, given those of the operands at `places`."""
+        """The uses of `count` operands, given the uses of the operands at `places`."""
         operands: list[KeyUse | None] = [None] * count
         for place, use in zip(places, self.operands, strict=True):
             operands[place] = use
         return Keys(operands, [places[at] if isinstance(at, int) else at for at in self.results])
 
     def either(self, others: "Sequence[Keys]") -> "Keys":
-        """The uses if this program, or one of the others, runs on the same operands."""
+        """The uses if this program or one of the others runs on the same operands."""
         every = (self, *others)
         operands = [
             next((use for use in uses if use is not None), None)
@@ -148,7 +147,7 @@ class Keys(NamedTuple):
         """The uses if the program is the body of a loop.
 
         Raises:
-            KeyReuseError: an iteration uses a key that the next one uses, too.
+            KeyReuseError: two iterations use the same key.
         """
         for number, use in enumerate(self.operands[: num_consts + num_carry]):
             if use is None:
@@ -166,8 +165,8 @@ class _Key:
 
     def __init__(self, use: KeyUse | None = None, whole: "_Key | None" = None):
         self.use = use
-        self.whole = whole  # the array of which it is a part
-        self.parts: dict[Any, _Key] = {}  # by how they are cut out
+        self.whole = whole  # the array that contains it
+        self.parts: dict[Any, _Key] = {}  # by equation
 
     def take(self, use: KeyUse) -> None:
         for key in (*self._around(), *self._inside()):
@@ -210,7 +209,7 @@ def keys_of(jaxpr: Jaxpr) -> Keys:
 
 
 def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
-    """The keys that an equation makes from the keys that it uses."""
+    """The result keys of an equation, from its operand keys."""
     fresh = [_Key() for _ in eqn.outvars]
     given = [key for key in operands if key is not None]
     if eqn.primitive is key_use_p:
@@ -230,13 +229,13 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
         ]
     if len(given) != 1 or len(fresh) != 1 or operands[0] is None:
         return fresh
-    if eqn.primitive in (random_fold_in_p, random_split_p):  # which make new keys
+    if eqn.primitive in (random_fold_in_p, random_split_p):  # new keys
         return fresh
     (whole,) = given
     if eqn.outvars[0].aval.size >= eqn.invars[0].aval.size:
         return [whole]  # in another shape
     if any(isinstance(x, Var) for x in eqn.invars[1:]):
-        return fresh  # who knows which part it is
+        return fresh  # an unknown part
     how = str((eqn.primitive, eqn.params, eqn.invars[1:]))
     return [whole.parts.setdefault(how, _Key(whole=whole))]
 
@@ -250,15 +249,15 @@ def _keys_of_programs(primitive: Primitive, params: dict[str, Any], count: int) 
 # `checking_leaks`: an error when a tracer outlives its call.
 
 
-_FROZEN_AT_START = gc.get_freeze_count()  # which is not 0 on Python 3.12
+_FROZEN_AT_START = gc.get_freeze_count()  # not 0 on Python 3.12
 
 
 @reusable_context
 def checking_leaks() -> Iterator[None]:
     """Set `config.check_tracer_leaks` for the block of a `with`, in this thread only.
 
-    After a function is traced, all objects made in the block are searched for remaining tracers.
-    This is slow.
+    After a function is traced, all objects created in the block are searched for tracers, which is
+    slow.
 
     >>> import minijax
     >>> kept = []
@@ -271,7 +270,7 @@ def checking_leaks() -> Iterator[None]:
     >>> kept.clear()
     """
     is_first = not (tracer_leaks_option.value or gc.get_freeze_count() > _FROZEN_AT_START)
-    if is_first:  # what is there already is set aside, and not looked through again and again
+    if is_first:  # freeze existing objects, so that they are not searched each time
         gc.collect()
         gc.freeze()
     try:
@@ -298,13 +297,13 @@ def check_leaks() -> None:
     """Look for tracers whose trace has ended, after garbage collection.
 
     Raises:
-        LeakedTracerError: there are any; the message says where they were made, and what refers to
+        LeakedTracerError: there are some; the message says where they were made, and what refers to
             them.
     """
     gc.collect()
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x.interpreter.ended]
     if leaked:
-        gc.unfreeze()  # what holds them may have been set aside
+        gc.unfreeze()  # their referrers may be frozen
         lines = [
             f"    {tracer!r} made at {tracer.source}, {_holder(tracer, leaked)}"
             for tracer in leaked
@@ -317,7 +316,7 @@ def check_leaks() -> None:
 
 
 def check_trace(function: Any, args: Any, kwargs: Any) -> None:
-    """Trace a jitted function, and look for leaks if the trace was not cached."""
+    """Trace a jitted function, and search for leaks if the trace was not cached."""
     if is_evaluating():
         with library_evaluation():
             count = len(function._traced)
@@ -342,14 +341,14 @@ def _holder(tracer: Tracer, leaked: list[Tracer]) -> str:
 # `debug_nans` and `debug_infs`: an error at the first NaN or infinity.
 
 
-# These compute no number that was not there before; programs make infinite constants by them.
+# These compute no new numbers; programs make infinite constants by them.
 _only_move = {convert_element_type_p, broadcast_in_dim_p, reshape_p, transpose_p}
 
 
 def check_numbers(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any], outs: Sequence[Any]
 ) -> None:
-    """Raise FloatingPointError if a result is NaN or infinite and the switch for that is on."""
+    """Raise FloatingPointError if a result is NaN or infinite and the check for it is on."""
     if primitive in _only_move:
         return
     kind = _invalid_kind(outs)
@@ -363,14 +362,14 @@ def check_numbers(
 
 
 def call_with_checked_numbers(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a jitted function whose numbers are checked; None if they are not."""
+    """The result of a jitted function with checked numbers; None if they are not checked."""
     if not is_evaluating():
         return None
     with library_evaluation():
         try:
             return (tree_to_arrays(function._bind(args, kwargs)),)
         except FloatingPointError:
-            if function._inside is not None:  # which the user's line calls
+            if function._inside is not None:  # called by the user's line
                 function._inside(*args, **kwargs)
             raise
 
@@ -387,19 +386,19 @@ def _invalid_kind(outs: Sequence[Any]) -> str | None:
 
 
 def _look_inside(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
-    """Run the program in a primitive step by step; the offending step raises."""
+    """Run a primitive's program step by step, so that the offending step raises an error."""
     rule = step_rules.of(primitive)
     if rule is not None:
         rule(args, **params)
 
 
-# Describe the environment of this process, for a bug report.
+# The environment of this process, for bug reports.
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions of this library and its dependencies, and the devices.
 
-    The line of compiled calls says whether they are used, and if not, why.
+    One line says whether compiled calls are used, and if not, why.
 
     Arguments:
         return_string: whether to return the text instead of printing it.

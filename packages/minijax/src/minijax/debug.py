@@ -48,8 +48,8 @@ def callback(
 ) -> Any:
     """Call a Python function with Arrays, even from a compiled program, to inspect them.
 
-    It is called as often as the program says, and in program order. Derivatives ignore it: it gets
-    primals. Under `vmap`, it is called once per example.
+    It is called as often as the program says, and in program order. Derivatives ignore it, and it
+    gets primals. Under `vmap`, it is called once per example.
 
     Arguments:
         callback: the function, whose result is ignored. Without it, `callback` returns a decorator.
@@ -94,8 +94,8 @@ def print(
 ) -> Any:
     """Print values, in a compiled program each time it runs.
 
-    It prints as often as the program says, and in program order: under derivatives, the primals;
-    under `vmap`, a line for each example.
+    It prints as often as the program says, and in program order; under derivatives, it prints the
+    primals; under `vmap`, a line for each example.
 
     Arguments:
         fmt: a format string, as for `str.format`, not an f-string, which would show tracers.
@@ -282,7 +282,7 @@ def _frames(frame: FrameType | None, filter_frames: bool) -> list[FrameType]:
 
 
 class _Held:
-    """A value that the program has nothing to do with."""
+    """A value that is not part of the program."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -353,7 +353,7 @@ class Debugger(Prompt):
 
     def do_pp(self, arg: str) -> None:
         """pp EXPRESSION: shows its value, in several lines."""
-        from pprint import pformat  # late, for it takes milliseconds
+        from pprint import pformat  # late: importing it takes milliseconds
 
         self._value_of(arg, pformat)
 
@@ -389,7 +389,7 @@ class Debugger(Prompt):
         self._value_of(line, repr)
 
 
-# `debug.inspect_array_sharding`: how an array within a program is sharded over devices.
+# `debug.inspect_array_sharding`: the sharding of an array within a program.
 
 
 inspect_sharding_p = Primitive("inspect_sharding", higher_order=True)
@@ -404,7 +404,7 @@ def inspect_array_sharding(value: Any, *, callback: ShardingCallback) -> None:
         callback: a function of a sharding, whose result is ignored.
 
     Raises:
-        TypeError: `value` holds something else than arrays, or `callback` is not a function.
+        TypeError: `value` contains something other than arrays, or `callback` is not a function.
 
     >>> found = []
     >>> @minijax.jit
@@ -447,7 +447,7 @@ def _lower(
 def _vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, callback: ShardingCallback
 ) -> tuple[list[Any], list[BatchDim]]:
-    bind(inspect_sharding_p, *values, callback=callback)  # with all examples at once
+    bind(inspect_sharding_p, *values, callback=callback)  # for all examples at once
     return [], []
 
 
@@ -458,7 +458,7 @@ def _jvp(
 
 
 def _order(with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var) -> list[JaxprEqn]:
-    """The equation itself, which happens as the program is compiled; the token stays as it is."""
+    """The equation itself, which runs during compilation; the token does not change."""
     return [eqn, pass_token(eqn, token, following)]
 
 
@@ -484,12 +484,12 @@ declare_program(
 # Shardings drawn as text: which devices hold which part of an array.
 
 
-# A function from a number between 0 and 1 to red, green, blue and maybe more, as matplotlib's.
+# A function from a number between 0 and 1 to red, green and blue, as in matplotlib.
 ColorMap = Callable[[float], tuple[float, ...]]
 
-_BASE_HEIGHT = 10  # of a drawing, in lines
+_BASE_HEIGHT = 10  # the height of a drawing, in lines
 _LARGEST_SCALE = 1000
-_CHARACTER = 2.5  # the height of a character, in widths of it
+_CHARACTER = 2.5  # the height of a character divided by its width
 
 
 @hiding_frames
@@ -510,9 +510,9 @@ def visualize_sharding(
         shape: the shape of the array, which has one axis or two.
         sharding: its sharding.
         use_color: whether to color the parts, in a terminal.
-        scale: what to multiply the size of the drawing by.
-        min_width: the least width of a part with its lines, in characters.
-        max_width: the greatest width of the drawing, unless its texts need more.
+        scale: a factor for the size of the drawing.
+        min_width: the minimum width of a part with its border, in characters.
+        max_width: the maximum width of the drawing, unless its texts need more.
         color_map: a function from a number between 0 and 1 to the red, green and blue of a part.
 
     Raises:
@@ -527,7 +527,7 @@ def visualize_sharding(
     │ CPU 0 │
     └───────┘
     """
-    if not scale <= _LARGEST_SCALE:  # NaN, too
+    if not scale <= _LARGEST_SCALE:  # also for NaN
         raise ValueError(
             f"visualize_sharding: scale must be at most {_LARGEST_SCALE}, found {scale}"
         )
@@ -591,7 +591,7 @@ def _text_of(devices: tuple[Any, ...]) -> str:
 
 
 def _colors(parts: np.ndarray[Any, Any], color_map: ColorMap | None) -> dict[Any, str]:
-    """For each part the sequence of characters that has a terminal color what follows."""
+    """For each part, the escape sequence for its color in a terminal."""
     found = {}
     for number, devices in enumerate(parts.flat):
         share = number / max(parts.size - 1, 1)

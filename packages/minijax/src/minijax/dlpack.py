@@ -1,4 +1,4 @@
-"""Exchange of arrays through DLPack, under the names of `jax.dlpack`."""
+"""Sharing of arrays through DLPack, under the names of `jax.dlpack`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from minijax.settings.number_types import parse_dtype
 from minijax.shardings.sharding import as_sharding
 from minijax_stage2.errors import shown
 
-# Exchange of arrays with other libraries through DLPack, the protocol for arrays in memory.
+# Sharing of arrays with other libraries through DLPack, the protocol for arrays in memory.
 #
 # Our arrays are exported by `Array.__dlpack__`, without a copy. Imported arrays are copied, since
-# the owner of the memory may write to it. From a GPU they are copied by way of the host: jaxlib's
+# the owner of the memory may write to it. From a GPU they are copied through the host: jaxlib's
 # import from a GPU's memory needs JAX itself.
 
 
 class _Tensor(ctypes.Structure):
-    """DLTensor, an array as the protocol describes it."""
+    """DLTensor, the protocol's description of an array."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -77,8 +77,8 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
     Arguments:
         external_array: an array that supports DLPack, with `__dlpack__` and `__dlpack_device__`, in
             the memory of a CPU, or of another device if its library copies it to a CPU's.
-        device: the device of the result; one of `minijax.devices()`. By default the GPU that holds
-            the array, and else the default device.
+        device: the device of the result, one of `minijax.devices()`. By default the GPU that holds
+            the array, or else the default device.
         copy: False, which would share memory, is an error.
 
     Raises:
@@ -126,7 +126,7 @@ class _OnTheCPU:
         options |= {"dl_device": (_CPU, 0), "copy": True}
         try:
             return self.external_array.__dlpack__(**options)
-        except TypeError:  # written before the protocol had these arguments
+        except TypeError:  # from an older version of the protocol
             raise BufferError(
                 f"the array is on a device of DLPack's type {self.device_type}, and its library "
                 "cannot copy it to the CPU; bring it there first"
@@ -148,7 +148,7 @@ def _numbers(external_array: Any) -> Any:
 
 
 def _tensor_of(capsule: Any) -> _Tensor:
-    """Return the tensor in a capsule, valid as long as that lives."""
+    """Return the tensor in a capsule, valid as long as the capsule."""
     prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     get_pointer = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
     return _Tensor.from_address(get_pointer(capsule, b"dltensor"))

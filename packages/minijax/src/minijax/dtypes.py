@@ -28,7 +28,7 @@ from minijax_stage2.shaped_array import ShapedArray, dialect, has_type, kind_of,
 
 
 DType = np.dtype[Any]
-DTypeLike = str | type[Any] | DType  # what names a dtype
+DTypeLike = str | type[Any] | DType  # a dtype or its name
 
 bfloat16 = ml_dtypes.bfloat16
 finfo: Any = ml_dtypes.finfo
@@ -50,7 +50,7 @@ _KINDS_OF_INTEGERS = {"i": np.signedinteger, "u": np.unsignedinteger}
 
 @hiding_frames
 def issubdtype(a: Any, b: Any) -> bool:
-    """Return True if dtype `a` is dtype `b`, or of that kind, as `jnp.issubdtype` does.
+    """Return True if dtype `a` is dtype `b`, or of that kind, like `jnp.issubdtype`.
 
     >>> minijax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
     True
@@ -197,7 +197,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
             Python numbers.
 
     Raises:
-        TypePromotionError: there is none.
+        TypePromotionError: they have none.
         ValueError: there are no arguments.
 
     >>> import minijax.numpy as jnp
@@ -220,7 +220,7 @@ def promote_types(a: Any, b: Any) -> DType:
     """The promoted dtype of two dtypes; `int`, `float` and `complex` are Python's, and weak.
 
     Raises:
-        TypePromotionError: there is none.
+        TypePromotionError: they have none.
         TypeError: one of them is a number.
 
     >>> jnp.promote_types(jnp.int32, jnp.float16), jnp.promote_types(jnp.int8, jnp.uint8)

@@ -1,7 +1,7 @@
 """Calls of foreign functions, under the names of `jax.ffi`.
 
-A foreign function is compiled elsewhere, from C++ for example, against the headers in
-`include_dir()`. It is registered by a name, and programs call it by that name.
+A foreign function is compiled separately, for example from C++, with the headers in
+`include_dir()`. It is registered under a name, by which programs call it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,17 +64,17 @@ def ffi_call(
     """Return a function of arrays that calls a foreign function.
 
     Arguments:
-        target_name: the name by which `register_ffi_target` registered it.
+        target_name: its name in `register_ffi_target`.
         result_shape_dtypes: the type of its result, anything with a shape and a dtype, or
             `abstract_token`; or a sequence of these.
-        has_side_effect: whether it is to be called even if its results are not used.
-        vmap_method: what vmap does, as for `pure_callback`.
-        input_layouts: for each operand the order of its axes in memory, from the one of the largest
-            stride: a sequence of axes, a `Layout`, or None for row-major.
-        output_layouts: the same of the result or results.
+        has_side_effect: whether to call it even if its results are not used.
+        vmap_method: how vmap calls it, as for `pure_callback`.
+        input_layouts: for each operand the order of its axes in memory, from the largest stride
+            to the smallest: a sequence of axes, a `Layout`, or None for row-major.
+        output_layouts: the same for the result or results.
         input_output_aliases: a dict from numbers of operands to numbers of results, of the same
             type and layout, that the function finds in their place.
-        custom_call_api_version: 4 for XLA's typed interface; fewer for interfaces before it.
+        custom_call_api_version: 4 for XLA's typed interface; less for older interfaces.
         legacy_backend_config: the text for functions of interfaces before version 4.
 
     Returns:
@@ -258,7 +258,7 @@ def _vmap(primitive: Primitive) -> Callable[..., tuple[list[Any], list[BatchDim]
 
 
 def _with_batch(layouts: Layouts, avals: Any) -> Layouts:
-    """The layouts, with a major axis in front where there is one more."""
+    """The layouts, with a new major axis where an array has one more."""
     return tuple(
         at if len(at) == aval.ndim else (*(axis + 1 for axis in at), 0)
         for at, aval in zip(layouts, avals, strict=True)
@@ -266,7 +266,7 @@ def _with_batch(layouts: Layouts, avals: Any) -> Layouts:
 
 
 def _order(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
-    """It runs, in an order that only data says: the token is passed on."""
+    """Pass the token on: only data dependences order the call."""
     return [eqn, JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)]
 
 
@@ -306,12 +306,12 @@ def build_ffi_lowering_function(
     Arguments:
         call_target_name: the name by which `register_ffi_target` registered it.
         operand_layouts: for each operand the order of its axes in memory, a `Layout` or a sequence
-            of axes; these begin with the one of the smallest stride, unlike those of `ffi_call`.
-            None for row-major.
-        result_layouts: the same of the results.
-        backend_config: attributes of all calls, attributes of MLIR; or a text, for functions of
-            interfaces before version 4.
-        skip_ffi_layout_processing: whether to say nothing of layouts.
+            of axes, from the smallest stride to the largest, unlike in `ffi_call`. None for
+            row-major.
+        result_layouts: the same for the results.
+        backend_config: MLIR attributes of all calls; or a text, for functions of interfaces before
+            version 4.
+        skip_ffi_layout_processing: whether to omit layouts.
         lowering_args: of the operation: `api_version`, which is 4, `has_side_effect`,
             `operand_output_aliases`, a dict of numbers, `result_types`, which are those of the
             context, and `extra_attributes`, a dict of attributes of MLIR.
@@ -320,8 +320,8 @@ def build_ffi_lowering_function(
         A function of a `LoweringRuleContext`, values of MLIR, and attributes by keyword.
 
     Raises:
-        ValueError: when called, the config is not of the version, or a layout does not fit.
-        TypeError: when called, `lowering_args` has another name.
+        ValueError: when called, the config does not match the version, or a layout does not fit.
+        TypeError: when called, `lowering_args` has an unknown name.
     """
 
     def build(ctx: LoweringRuleContext, *operands: Any, **attributes: Any) -> Any:
@@ -421,7 +421,7 @@ def custom_call(
 def _layouts_text(
     layouts: Sequence[LayoutOption] | None, avals: Sequence[ShapedArray]
 ) -> list[tuple[int, ...]]:
-    """The layouts of arrays, from minor to major, from options which sequences give so."""
+    """The layouts of arrays, from minor to major, as sequences in the options are."""
     given = [None] * len(avals) if layouts is None else layouts
     return [
         minor_to_major(at if at is None or isinstance(at, Layout) else [*at][::-1], aval.ndim)

@@ -38,7 +38,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     leaves, structure = tree_flatten(pytree)
     types = [typeof(leaf) for leaf in leaves]
     if leaves:
-        # Numbers of Python keep their dtype: the vector is to hold all of them.
+        # Python numbers keep their dtype: the vector must hold all of them.
         if len({aval.dtype for aval in types}) > 1:
             meeting = result_type(*[aval.strip_weak_type() for aval in types]).dtype
             leaves = [lax.convert_element_type(leaf, meeting) for leaf in leaves]

@@ -111,10 +111,10 @@ KERNELS: dict[ResizeMethod, Kernel] = {
 }
 
 
-# Images resized, scaled and moved.
+# Resizing, scaling and translation.
 #
-# One axis after the other, an image is multiplied by a matrix of weights: a row for each of its
-# pixels along that axis, a column for each of those of the result.
+# One axis after the other, an image is multiplied by a matrix of weights, with a row for each pixel
+# along that axis, and a column for each pixel of the result.
 
 
 def _weights(
@@ -188,7 +188,7 @@ def resize(
     antialias: bool = True,
     precision: PrecisionLike = lax.Precision.HIGHEST,
 ) -> Array:
-    """The image resized to another shape; axes of the same size are not touched.
+    """The image resized to another shape; axes of unchanged size are not resampled.
 
     Arguments:
         image: an array with any number of axes, including batch and channel axes.
@@ -238,13 +238,13 @@ def scale_and_translate(
 ) -> Array:
     """The image scaled and then translated along some axes, with zeros outside of it.
 
-    The center of the first pixel is at 0.5, that of the next at 1.5: the point `x` moves to `x *
-    scale + translation`.
+    The center of the first pixel is at 0.5, the next at 1.5: the point `x` moves to `x * scale +
+    translation`.
 
     Arguments:
         image: an array.
         shape: the size of every axis of the result.
-        spatial_dims: the axes along which it is scaled and moved.
+        spatial_dims: the axes along which it is scaled and translated.
         scale: a number for each of them, differentiable.
         translation: a number for each of them, differentiable.
         method: as for `resize`, but not "nearest".

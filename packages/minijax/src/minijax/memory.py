@@ -4,9 +4,9 @@ from enum import Enum
 
 
 class Space(Enum):
-    """A memory of a device: its own, or that of its host.
+    """A memory of a device: its own, or its host's.
 
-    Arrays here lie in the memory of their device, `Space.Device`.
+    Arrays here are in the memory of their device, `Space.Device`.
 
     >>> minijax.memory.Space.Device.name
     'Device'

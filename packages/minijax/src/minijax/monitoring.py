@@ -1,11 +1,11 @@
-"""Listeners to what happens in the library, under the names of `jax.monitoring`."""
+"""Listeners for events of the library, under the names of `jax.monitoring`."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Listeners to what happens: programs traced, lowered and compiled, and how long it took.
+# Listeners for events, such as tracing, lowering and compilation, and their durations.
 #
 # The names of events are JAX's.
 
@@ -31,7 +31,7 @@ def record_event(event: str, **kwargs: Any) -> None:
 
     Arguments:
         event: its name, such as "/my_library/restarted".
-        **kwargs: what else is to be said of it.
+        **kwargs: further information.
 
     >>> heard = []
     >>> listener = lambda event, **kwargs: heard.append((event, kwargs))
@@ -64,12 +64,12 @@ def record_scalar(event: str, value: float | int, **kwargs: Any) -> None:
 
 
 def register_event_listener(callback: Listener) -> None:
-    """Have `callback(event, **kwargs)` called at each event, in its thread."""
+    """Call `callback(event, **kwargs)` at each event, in the event's thread."""
     _of_events.append(callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """Have `callback(event, duration, **kwargs)` called after what takes time.
+    """Call `callback(event, duration, **kwargs)` after each timed event.
 
     Tracing, lowering and compiling a function are such events; `fun_name` says which function.
 
@@ -86,17 +86,17 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """Have `callback(event, start_time, end_time, **kwargs)` called after what takes time."""
+    """Call `callback(event, start_time, end_time, **kwargs)` after each timed event."""
     _of_time_spans.append(callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Have `callback(event, value, **kwargs)` called with each number that is recorded."""
+    """Call `callback(event, value, **kwargs)` with each recorded number."""
     _of_scalars.append(callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Take a listener to events back.
+    """Remove a listener for events.
 
     Raises:
         ValueError: there is no such listener.
@@ -105,7 +105,7 @@ def unregister_event_listener(callback: Listener) -> None:
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Take a listener to durations back.
+    """Remove a listener for durations.
 
     Raises:
         ValueError: there is no such listener.
@@ -114,7 +114,7 @@ def unregister_event_duration_listener(callback: Listener) -> None:
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Take a listener to time spans back.
+    """Remove a listener for time spans.
 
     Raises:
         ValueError: there is no such listener.
@@ -123,7 +123,7 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Take a listener to numbers back.
+    """Remove a listener for numbers.
 
     Raises:
         ValueError: there is no such listener.
@@ -132,7 +132,7 @@ def unregister_scalar_listener(callback: Listener) -> None:
 
 
 def clear_event_listeners() -> None:
-    """Take all listeners back, those of other libraries too."""
+    """Remove all listeners, including other libraries'."""
     for listeners in _ALL:
         listeners.clear()
 
@@ -149,7 +149,7 @@ def has_listeners() -> bool:
 
 @contextmanager
 def recorded(event: str, fun_name: str) -> Iterator[None]:
-    """A step of compiling: its start, and if it succeeds how long it took, are recorded."""
+    """Record the start of a compilation step and, if it succeeds, its duration."""
     start = time.time()
     record_scalar(event, start, fun_name=fun_name)
     yield

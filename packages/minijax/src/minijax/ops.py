@@ -24,8 +24,8 @@ from minijax_stage2.shaped_array import is_inexact
 # Reductions of segments: elements with the same segment id.
 
 
-# For each reduction how updates are scattered, how buckets meet, and the element of a dtype that
-# changes nothing.
+# For each reduction, the scatter function, the reduction of buckets, and the identity element of a
+# dtype.
 _Reduction = tuple[Callable[..., Any], Callable[..., Any], Callable[[np.dtype[Any]], Any]]
 
 
@@ -166,7 +166,7 @@ def segment_sum(
         segment_ids: for each row the number of its segment. Rows with ids out of range are dropped.
         num_segments: the number of segments, required if `segment_ids` is traced.
         indices_are_sorted: a promise that they are in order.
-        unique_indices: a promise that none occurs twice.
+        unique_indices: a promise that no id occurs twice.
         bucket_size: if given, the number of rows to reduce at a time, which reduces rounding
             errors.
         mode: the treatment of ids out of bounds: "drop", the default, or "clip".

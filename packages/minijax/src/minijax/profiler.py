@@ -1,4 +1,4 @@
-"""Profiles of what processes and devices did, and when (`jax.profiler`)."""
+"""Profiles of threads and devices (`jax.profiler`)."""
 
 import functools
 import os
@@ -13,7 +13,7 @@ from minijax.xla.clients import client_of
 from minijax.xla.coordination import profile_data, recorder
 from minijax_stage2.errors import shown
 
-# Profiles: what the threads of the process and the devices did, and when.
+# Profiles: timelines of the threads of the process and of the devices.
 #
 # jaxlib records; viewers that read its files, XProf's and Perfetto's, draw them.
 
@@ -41,7 +41,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
     Arguments:
         name: the name of all steps.
-        **kwargs: what tells the steps apart, such as `step_num`.
+        **kwargs: identification of the step, such as `step_num`.
 
     >>> with minijax.profiler.StepTraceAnnotation("train", step_num=1):
     ...     loss = jnp.float32(0)
@@ -78,11 +78,11 @@ def annotate_function(
 
 
 class ProfileSession:
-    """One recording: begun by `start`, ended by `stop`, or a context.
+    """A recording, from `start` to `stop`, or a context.
 
     Arguments:
         log_dir: the directory for the files; None keeps the profile in memory.
-        create_perfetto_link: not there; use `create_perfetto_trace`.
+        create_perfetto_link: unsupported; use `create_perfetto_trace`.
         create_perfetto_trace: whether to write `perfetto_trace.json.gz`, too, for
             https://ui.perfetto.dev.
         profiler_options: what to record.
@@ -133,7 +133,7 @@ class ProfileSession:
                 "Profile has already been started. Only one profile may be run at a time: end the "
                 "other by stop_trace() or its stop()."
             )
-        client_of(None)  # the devices' part of the profiler begins with the client
+        client_of(None)  # the client starts the devices' part of the profiler
         self._session = _profiler.ProfilerSession(self._options or ProfileOptions())
         ProfileSession.running = self
         return self
@@ -185,7 +185,7 @@ def export_profile_data(
     Arguments:
         profile_data: a `ProfileData`, or a `ProfileSession` that has ended.
         log_dir: the directory.
-        create_perfetto_link: not there; use `create_perfetto_trace`.
+        create_perfetto_link: unsupported; use `create_perfetto_trace`.
         create_perfetto_trace: whether to write `perfetto_trace.json.gz`, too.
         session_id: the name of the directory of its own; by default the time.
 
@@ -216,7 +216,7 @@ def _write_for_perfetto(log_dir: Any) -> None:
 def _refuse_link(create_perfetto_link: bool) -> None:
     if create_perfetto_link:
         raise NotImplementedError(
-            "create_perfetto_link is not there: write a file by create_perfetto_trace=True, and "
+            "create_perfetto_link is unsupported: write a file by create_perfetto_trace=True, and "
             "open it at https://ui.perfetto.dev"
         )
 
@@ -231,7 +231,7 @@ def start_trace(
 
     Arguments:
         log_dir: the directory for the files.
-        create_perfetto_link: not there; use `create_perfetto_trace`.
+        create_perfetto_link: unsupported; use `create_perfetto_trace`.
         create_perfetto_trace: whether to write `perfetto_trace.json.gz`, too.
         profiler_options: what to record.
 
@@ -266,7 +266,7 @@ def trace(
 
     Arguments:
         log_dir: the directory for the files; None keeps the profile in memory.
-        create_perfetto_link: not there; use `create_perfetto_trace`.
+        create_perfetto_link: unsupported; use `create_perfetto_trace`.
         create_perfetto_trace: whether to write `perfetto_trace.json.gz`, too.
         profiler_options: what to record.
 
@@ -335,7 +335,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """The arrays and programs in the memory of the devices, for the viewer `pprof`.
+    """The arrays and programs in device memory, for the viewer `pprof`.
 
     Arguments:
         backend: the platform; the default one if None.

@@ -16,14 +16,14 @@ from minijax_stage2 import Tracer, astype, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import has_type
 
-# Reading and writing arrays through references, in parts, too.
+# Reading and writing arrays, or parts of them, through references.
 
 
 WHOLE = (Ellipsis, slice(None), ())
 
 
 class RefView:
-    """A part of a reference, which `ref.at[index]` makes: it is read and written like a reference.
+    """A part of a reference, made by `ref.at[index]`; it is read and written like a reference.
 
     >>> ref = minijax.new_ref(jnp.zeros((2, 2)))
     >>> row = ref.at[1]
@@ -85,7 +85,7 @@ def _part(value: Any, index: Any) -> Any:
         return value
     for position, entry in enumerate(index if isinstance(index, tuple) else (index,)):
         if type(entry) is not int:
-            break  # what comes after it may be of another axis
+            break  # later indices may belong to other axes
         if not -typeof(value).shape[position] <= entry < typeof(value).shape[position]:
             raise IndexError(
                 f"index {entry} is out of bounds for axis {position} of a reference of shape "
@@ -137,7 +137,7 @@ def _require_ref(caller: str, ref: Any) -> Ref | RefView:
 def _require_default(caller: str, **options: Any) -> None:
     for name, given in options.items():
         if given:
-            raise NotImplementedError(f"{caller}: {name} is not there, found {shown(given)}")
+            raise NotImplementedError(f"{caller}: {name} is not supported, found {shown(given)}")
 
 
 @evaluated_by_library
@@ -146,8 +146,8 @@ def new_ref(
 ) -> Ref:
     """A new reference that holds an array.
 
-    Functions that are transformed may read and write it: those that made it, those that were given
-    it as an argument, and those that find it in the code around them. It cannot be returned.
+    Transformed functions may read and write it: functions that made it, have it as an argument,
+    or close over it. It cannot be returned.
 
     Arguments:
         init_val: the array.
@@ -200,7 +200,7 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
 
 
 def freeze(ref: Ref) -> Array:
-    """The array of a reference that is not needed any more.
+    """End a reference, and return its array.
 
     Raises:
         TypeError: `ref` is not a reference.
@@ -213,7 +213,7 @@ def freeze(ref: Ref) -> Array:
 
 
 def free_ref(ref: Ref) -> None:
-    """End a reference: it holds nothing any more.
+    """End a reference, and drop its array.
 
     Raises:
         TypeError: `ref` is not a reference.
@@ -248,7 +248,7 @@ def get(ref: Ref | RefView, idx: Any = None) -> Array:
 
 @evaluated_by_library
 def swap(ref: Ref | RefView, idx: Any, value: ArrayLike) -> Array:
-    """Replace a part of the array of a reference, and return what was there.
+    """Replace a part of the array of a reference, and return its old value.
 
     Arguments:
         ref: a reference.

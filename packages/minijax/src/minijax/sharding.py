@@ -1,4 +1,4 @@
-"""Shardings: meshes of devices, and how arrays are sharded over them (`jax.sharding`)."""
+"""Meshes of devices, and shardings of arrays over them (`jax.sharding`)."""
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -42,15 +42,15 @@ AxisNames = Hashable | Iterable[Hashable] | None
 def auto_axes(
     f: Any = not_given, /, *, axes: AxisNames = None, out_sharding: Any = not_given
 ) -> Any:
-    """A function in which the compiler decides how arrays are sharded, as along axes `Auto`.
+    """A function inside which the compiler chooses shardings, as for axes of type `Auto`.
 
     Arguments:
         f: the function. Without it, `auto_axes` returns a decorator.
         axes: the name of an axis of the mesh in context, or several; by default all of type
             `Explicit`.
-        out_sharding: how the results are sharded: a `NamedSharding`, or a `PartitionSpec` of the
-            mesh in context, or a pytree prefix of the result of these. The function returned takes
-            it, too, by this name.
+        out_sharding: the shardings of the results: a `NamedSharding`, or a `PartitionSpec` of the
+            mesh in context, or a pytree prefix of the result. The returned function also takes it,
+            by this name.
 
     Returns:
         A function of the same arguments.
@@ -86,14 +86,14 @@ def auto_axes(
 def explicit_axes(
     f: Any = not_given, /, *, axes: AxisNames = None, in_sharding: Any = not_given
 ) -> Any:
-    """A function in which types say how arrays are sharded, along axes that are `Auto` outside.
+    """A function inside which types have shardings, over axes that are `Auto` outside.
 
     Arguments:
         f: the function. Without it, `explicit_axes` returns a decorator.
         axes: the name of an axis of the mesh in context, or several; by default all.
-        in_sharding: how the arguments are sharded: a `NamedSharding`, or a `PartitionSpec` of the
-            mesh, or a pytree prefix of the tuple of arguments of these. The function returned takes
-            it, too, by this name.
+        in_sharding: the shardings of the arguments: a `NamedSharding`, or a `PartitionSpec` of the
+            mesh, or a pytree prefix of the tuple of arguments. The returned function also takes it,
+            by this name.
 
     Returns:
         A function of the same arguments.
@@ -133,7 +133,7 @@ def explicit_axes(
 def _with_sharding_in_call(
     caller: str, f: Any, role: str, given: Any, program_for: Callable[[Any], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """The function that runs the program for a sharding, given beforehand or in the call."""
+    """The function that runs the program for a sharding, given in advance or in the call."""
     program = None if given is not_given else program_for(given)
 
     @hiding_frames
@@ -175,7 +175,7 @@ def _with_type(caller: str, names: Any, axis_type: AxisType) -> AbstractMesh:
 
 @contextmanager
 def mesh_of_types(mesh: AbstractMesh) -> Iterator[None]:
-    """Set the mesh in context, whose types of axes say what the types of arrays say."""
+    """Set the mesh in context, whose axis types determine the shardings in types."""
     token = mesh_in_context.set(mesh)
     try:
         yield

@@ -16,7 +16,7 @@ from minijax_stage2.shaped_array import is_inexact
 # Derivatives compared with differences of values.
 
 
-# How far derivatives may be from differences, by the bits of a number's fraction.
+# Tolerances of derivatives, by the number of bits of the fraction.
 _TOLERANCES = {7: 1e-1, 10: 1e-2, 23: 2e-3, 52: 1e-5}
 
 
@@ -187,7 +187,7 @@ def _direction(tree: Any, seed: int) -> Any:
 def _difference(f: Callable[..., Any], args: Any, tangents: Any, eps: float | None) -> Any:
     """The tangent of `f`'s result as half the difference of two values, divided by the step."""
     dtypes = [typeof(leaf).dtype for leaf in tree_leaves(args) if _is_inexact(leaf)]
-    # Where the error of rounding and that of the difference, of second order, are about equal.
+    # Where the rounding error and the second-order error of the difference are about equal.
     step = max((float(finfo(dtype).eps) ** (1 / 3) for dtype in dtypes), default=1.0)
     step = step if eps is None else eps
 

@@ -112,12 +112,12 @@ def _keys(cls: Any, aux_data: Any, num_children: int) -> Iterable[Any]:
     if cls not in registry:  # a namedtuple
         return map(GetAttrKey, cls._fields)
     keys = registry[cls].keys(aux_data, num_children)
-    # of a class that was registered in stage 2 there are only texts
+    # a class that was registered in stage 2 has only texts
     return [FlattenedIndexKey(i) if isinstance(key, str) else key for i, key in enumerate(keys)]
 
 
 def keys_by_example(unflatten: Callable[..., Any], flatten_with_keys: FlattenWithKeys) -> Any:
-    """The function `keys` of a node type: makes a node of placeholders, and asks it for its keys.
+    """The function `keys` of a node type, from the keys of a node of placeholders.
 
     Messages need it where only the structure of a tree is known.
     """
@@ -126,7 +126,7 @@ def keys_by_example(unflatten: Callable[..., Any], flatten_with_keys: FlattenWit
         try:
             pairs, _ = flatten_with_keys(unflatten(aux_data, (object(),) * num_children))
             found = [key for key, _ in pairs]
-        except Exception:  # of a class that checks its children
+        except Exception:  # the class checks its children
             found = []
         is_whole = len(found) == num_children
         return found if is_whole else [*map(FlattenedIndexKey, range(num_children))]
@@ -290,7 +290,7 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
     """
     try:
         return all(stage2.tree_leaves(tree, is_leaf))
-    except ValueError as error:  # of an array that has several elements
+    except ValueError as error:  # an array with several elements
         raise ValueError(f"tree_all: a leaf is neither true nor false: {error}") from None
 
 
@@ -462,9 +462,9 @@ def _register(
 
 
 def _checked(nodetype: type[Any], flatten: Flatten) -> Flatten:
-    """The same function, which says what is wrong with its result.
+    """The same function with an error for bad results.
 
-    C++ calls the function itself: what is wrong there is found by flattening the tree again.
+    C++ calls the original function; its errors are found by flattening the tree again.
     """
 
     def checked(node: Any) -> tuple[Iterable[Any], Any]:
@@ -730,9 +730,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _hiding_frames_here(function: Function) -> Function:
-    """A function of stage 2, which calls the user's: those given to it, and of registered classes.
+    """A function of stage 2 that calls user functions: arguments, and those of registered classes.
 
-    It says that it is of this module, by which a pickle finds it.
+    Its module is this one, where a pickle finds it.
     """
     function = hiding_frames(function)
     function.__module__ = __name__
@@ -759,7 +759,7 @@ class Partial(functools.partial[Any]):
     6.0
     """
 
-    __module__ = "minijax.tree_util"  # which its text shows
+    __module__ = "minijax.tree_util"  # shown in its text
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
         whole = _Whole(func) if isinstance(func, functools.partial) else func
@@ -767,7 +767,7 @@ class Partial(functools.partial[Any]):
 
 
 class _Whole:
-    """A `functools.partial` that is one function: another one does not take it apart."""
+    """A `functools.partial` that counts as one function: another partial does not take it apart."""
 
     def __init__(self, fun: Callable[..., Any]):
         self.fun = fun
@@ -794,7 +794,7 @@ register_pytree_node(
 
 @hiding_frames
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Return True if the structure is that of a single leaf, or of a container that is empty.
+    """Return True for the structure of a single leaf or an empty container.
 
     >>> tree_structure = minijax.tree_util.tree_structure
     >>> minijax.tree_util.treedef_is_leaf(tree_structure(1.0))
@@ -827,7 +827,7 @@ def is_tree_node(typ: type) -> bool:
 
 @hiding_frames
 def flatten_one_level(tree: Any) -> tuple[Any, Any]:
-    """The children of the root of a tree, and what else it consists of.
+    """The children of the root of a tree, and its auxiliary data.
 
     Raises:
         ValueError: the tree is a leaf.
@@ -846,7 +846,7 @@ def flatten_one_level(tree: Any) -> tuple[Any, Any]:
 
 @hiding_frames
 def flatten_one_level_with_keys(tree: Any) -> tuple[Any, Any]:
-    """The children of the root of a tree, each with its key, and what else it consists of.
+    """The children of the root of a tree, each with its key, and its auxiliary data.
 
     Raises:
         ValueError: the tree is a leaf.
@@ -904,7 +904,7 @@ def tree_reduce_associative(
 
 
 class PyTreeRegistry:
-    """The functions of `tree_util` as the methods that JAX's table has.
+    """The functions of `tree_util` as methods of JAX's registry.
 
     >>> registry = minijax.tree_util.default_registry
     >>> registry.flatten_one_level((1, [2, 3]))[0]
@@ -946,7 +946,7 @@ class PyTreeRegistry:
 default_registry = PyTreeRegistry()
 
 
-# Methods of structures that JAX's have: walking them, and files of them.
+# Methods of structures, as in JAX: walking, and serialization.
 
 
 def _walk(
@@ -963,7 +963,7 @@ def _walk(
         leaves: the leaves.
 
     Raises:
-        ValueError: the number of leaves is not that of the structure.
+        ValueError: the number of leaves does not match the structure.
 
     >>> tree = minijax.tree.structure({"a": (1, 2)})
     >>> tree.walk(lambda children, data: sum(children), lambda leaf: 10 * leaf, [1, 2])
@@ -985,7 +985,7 @@ def _walk(
 
 
 def _serialize_using_proto(treedef: PyTreeDef) -> bytes:
-    """The structure as bytes, those that JAX writes for it.
+    """The structure as bytes, in JAX's format.
 
     Raises:
         ValueError: it has nodes that are not tuples, lists, None, or dicts with strings as keys.
@@ -999,7 +999,7 @@ def _serialize_using_proto(treedef: PyTreeDef) -> bytes:
 
 
 def _deserialize_using_proto(registry: Any, data: bytes) -> PyTreeDef:
-    """The structure of these bytes; `registry` is of no effect."""
+    """The structure from these bytes; `registry` is ignored."""
     fast = fast_treedef(stage2.tree_structure(0)).deserialize_using_proto(fast_registry(), data)
     return stage2.tree_structure(fast.unflatten([object()] * fast.num_leaves))
 

@@ -1,4 +1,4 @@
-"""The version that is installed."""
+"""The installed version."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ _stand_in: str | None = None
 
 
 def stand_in_for(version: str | None) -> None:
-    """Make `__version__` that of JAX while minijax is imported as JAX; None takes it back."""
+    """Set `__version__` to JAX's while minijax is imported as JAX; None restores it."""
     global _stand_in
     _stand_in = version
 
@@ -22,7 +22,7 @@ def installed_version() -> str | None:
 
 
 def version_to_show() -> str | None:
-    """The version that programs see: of JAX, where the library stands in for it."""
+    """The version for programs: JAX's while the library stands in for it."""
     return _stand_in or installed_version()
 
 
