@@ -266,7 +266,7 @@ SUM = ShapeDtypeStruct((8, 8), "float32")
 ERRORS = {
     "no mesh": (lambda: plan(jnp.sum, SUM), ValueError, "there is no mesh"),
     "something else": (lambda: plan(jnp.sum, SUM, mesh=8), TypeError, "mesh must be a Mesh"),
-    "nothing divided": (lambda: plan(jnp.sum, SUM, mesh=MESH), ValueError, "nothing says how"),
+    "nothing divided": (lambda: plan(jnp.sum, SUM, mesh=MESH), ValueError, "no array is sharded"),
     "a callback": (
         lambda: plan(
             lambda x: minijax.debug.print("{}", x), X, mesh=MESH, in_shardings=P("x")

@@ -517,7 +517,7 @@ def visualize_sharding(
 
     Raises:
         TypeError: `sharding` is not a sharding, or another argument not of its type.
-        ValueError: the array has no axis or more than two, or is not divided evenly; `scale` is
+        ValueError: the array has no axis or more than two, or is not divisible evenly; `scale` is
             above 1000.
 
     >>> mesh = minijax.make_mesh((1,), ("data",))

@@ -1,6 +1,6 @@
-"""Clusters: how launchers and schedulers tell a process its number and its peers.
+"""Clusters: launchers and schedulers that give a process its number and its peers.
 
-Each is known by the environment variables that it sets; nothing but the standard library is needed.
+Each is recognized by the environment variables that it sets, using only the standard library.
 """
 
 import json
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-# Ports for private use: a job's own is derived from its number, so that jobs do not meet.
+# Ports for private use. A job's port is derived from its number, so that jobs do not collide.
 _FIRST_PORT, _NUMBER_OF_PORTS = 61440, 4096
 
 
@@ -25,7 +25,7 @@ def _port_of_job(number: int) -> int:
 
 
 class Cluster:
-    """A scheduler that starts the processes of a job and tells each its number.
+    """A scheduler that starts the processes of a job and numbers them.
 
     Attributes:
         name: the name of the scheduler, as `cluster_detection_method` takes it.
@@ -38,7 +38,7 @@ class Cluster:
         raise NotImplementedError(f"{type(self).__name__} must define is_present")
 
     def host(self, seconds: float) -> str:
-        """The host of process 0; waits for its name to be known, if necessary."""
+        """The host of process 0; waits until its name can be resolved, if necessary."""
         raise NotImplementedError(f"{type(self).__name__} must define host")
 
     def port(self) -> int:
@@ -52,7 +52,7 @@ class Cluster:
         raise NotImplementedError(f"{type(self).__name__} must define process_index")
 
     def local_index(self) -> int | None:
-        """The number of this process among those of its host, if that is known."""
+        """The index of this process on its host, if known."""
         return None
 
 
@@ -60,7 +60,7 @@ def _are_set(*names: str) -> bool:
     return all(name in os.environ for name in names)
 
 
-_ORTE_URI = "OMPI_MCA_orte_hnp_uri"  # of Open MPI until version 4
+_ORTE_URI = "OMPI_MCA_orte_hnp_uri"  # Open MPI up to version 4
 
 
 class OpenMPI(Cluster):
@@ -250,7 +250,7 @@ class Kubernetes(Cluster):
             ) from None
 
 
-# In the order in which they are looked for: mpirun may run within a job of another scheduler.
+# In the order of detection: mpirun may run within a job of another scheduler.
 CLUSTERS = (OpenMPI, Slurm, Kubernetes)
 
 

@@ -22,7 +22,7 @@ from typing import IO, NamedTuple
 from minijax.distributed.runtime import ENDED_BY_ANOTHER, reserved_port
 from minijax.errors.tracebacks import NOTE
 
-# The signals that end the launcher, and those that are only handed on, where there are such.
+# The signals that end the launcher, and those that are only forwarded, if the system has them.
 _NAMES_OF_ENDS, _NAMES_OF_OTHERS = (
     ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"),
     ("SIGUSR1", "SIGUSR2"),
@@ -41,12 +41,12 @@ class _End(NamedTuple):
 
     @property
     def is_consequence(self) -> bool:
-        """True if it ended because of another: by itself, or by jaxlib, which aborts."""
+        """True if it ended because another process failed, by itself or aborted by jaxlib."""
         return self.code in (ENDED_BY_ANOTHER, -signal.SIGABRT)
 
 
 class _Worker:
-    """One of the processes, with threads that pass on its output and wait for its end."""
+    """A process, with threads that forward its output and wait for its end."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class _Worker:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # so that what it starts can be ended with it
+            start_new_session=True,  # so that its child processes can be ended with it
             preexec_fn=_die_with_launcher(),
         )
         self.threads = [
@@ -83,7 +83,7 @@ class _Worker:
             text = line.decode(errors="replace").strip()
             if is_stderr and end == b"\n" and text not in ("", NOTE):
                 self.errors.append(text)
-            with _printing, suppress(OSError):  # nobody may be reading
+            with _printing, suppress(OSError):  # the reader may be gone
                 target.write(prefix + line + end)
                 target.flush()
 
@@ -97,14 +97,13 @@ class _Worker:
 
     def join(self) -> None:
         for thread in self.threads:
-            thread.join(timeout=5)  # a pipe stays open if somebody else holds it
+            thread.join(timeout=5)  # a pipe stays open if another process holds it
 
 
 def _lines_of(source: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """The lines that a process writes, and their ends.
 
-    A line that begins or ends with a carriage return is one that is written anew, as progress bars
-    are, and comes as soon as it is there.
+    A line that begins or ends with a carriage return, as in progress bars, is yielded at once.
     """
     rest, is_anew = b"", False
     while chunk := source.read1(1 << 16):  # type: ignore[attr-defined]
@@ -136,7 +135,7 @@ def _die_with_launcher() -> Callable[[], object] | None:
 
 
 class _Launcher:
-    """Starts the processes, and sees that none outlives the others.
+    """Starts the processes, and makes sure that none outlives the others.
 
     Arguments:
         command: the command that each process runs.
@@ -152,7 +151,7 @@ class _Launcher:
         self.environment = environment
         self.signalled: int | None = None  # the signal that ends the launcher
         self.workers: list[_Worker] = []
-        # Signals, each with the workers it was sent to: one may arrive while a worker starts.
+        # Signals, each with the workers that received it: one may arrive while a worker starts.
         self.received: list[tuple[int, list[_Worker]]] = []
 
     def run(self, max_restarts: int) -> int:
@@ -205,16 +204,16 @@ class _Launcher:
                         worker.signal(number)
             return self._supervise(ends)
         finally:
-            for worker in self.workers:  # also those that a worker started and left behind
+            for worker in self.workers:  # including child processes that a worker left behind
                 worker.signal(signal.SIGKILL)
             for worker in self.workers:
                 worker.join()
 
     def _supervise(self, ends: "queue.SimpleQueue[_End]") -> int:
-        """Wait until all processes have ended; return the exit code of the first that failed."""
+        """Wait until all processes have ended; return the first failure's exit code."""
         ended: list[_End] = []
-        deadline = None  # when processes that were asked to end are killed
-        by_themselves: list[_End] | None = None  # those that failed before the others were asked to
+        deadline = None  # when the remaining processes are killed
+        by_themselves: list[_End] | None = None  # failures before the others were asked to end
         while len(ended) < self.count:
             with suppress(queue.Empty):
                 ended.append(ends.get(timeout=0.1))
@@ -223,7 +222,7 @@ class _Launcher:
                 deadline = time.monotonic() + self.grace
             if deadline is None:
                 continue
-            # A process that ended because of another is followed by that other.
+            # A consequence may be reported before its cause.
             if by_themselves is None and (
                 any(not each.is_consequence for each in failed) or time.monotonic() > deadline - 1
             ):
@@ -269,10 +268,10 @@ class _Launcher:
         _say(f"process {first.number} (pid {worker.process.pid}) {how}{last}{rest}")
 
 
-# The line of a traceback that says what happened.
+# The line of a traceback with the exception.
 _EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Interrupt)\b")
 
-# What jaxlib writes when it ends a process because another one is missing.
+# jaxlib's message when it ends a process because another one is missing.
 _MISSED = re.compile(r"(?:stopped sending heartbeats\):|timed out task names:)\n(\d+)")
 
 
@@ -295,7 +294,7 @@ def _at_least(least: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"must be at least {least}, found {number}")
         return number
 
-    parse.__name__ = "int"  # as argparse shows it
+    parse.__name__ = "int"  # shown by argparse
     return parse
 
 

@@ -22,16 +22,16 @@ from minijax.settings.names import counted
 from minijax_stage2.errors import shown
 from minijax_stage3.backend import has_client
 
-# Ports on which process 0 serves: one held for it, or a check that the one given is free.
+# Ports for process 0: reserving one, or checking that a given one is free.
 
 
 @contextmanager
 def reserved_port(host: str = "127.0.0.1") -> Iterator[int]:
-    """A port that the system gives to nobody else meanwhile, and on which process 0 may serve.
+    """Reserve a port for process 0, which the system gives to no other program in the meantime.
 
-    A socket that does not listen holds it. Linux lets those share its port who ask for it by
-    number and reuse addresses, as jaxlib's service does; other systems do not, and there the port
-    is only one that was free a moment ago.
+    A socket that does not listen holds it. On Linux, jaxlib's service can share the port, because
+    it asks for it by number and reuses addresses. Other systems do not allow that, and there the
+    port was merely free a moment ago.
     """
     with _bound(host, 0) as holder:
         port: int = holder.getsockname()[1]
@@ -42,7 +42,7 @@ def reserved_port(host: str = "127.0.0.1") -> Iterator[int]:
 
 def require_free(host: str, port: int) -> None:
     """Raise a RuntimeError if the port is taken; jaxlib would share it with another service."""
-    hosts = ("::", "0.0.0.0") if host == "::" else (host,)  # there may be no IPv6
+    hosts = ("::", "0.0.0.0") if host == "::" else (host,)  # IPv6 may be unavailable
     for each in hosts:
         try:
             _bound(each, port).close()
@@ -57,13 +57,13 @@ def require_free(host: str, port: int) -> None:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket at a port, which does not listen; at any free one for 0."""
+    """A socket bound to a port, not listening; port 0 means any free one."""
     family, kind, protocol, _, where = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     found = socket.socket(family, kind, protocol)
     try:
-        if os.name == "posix":  # connections of a service that has just ended do not matter
+        if os.name == "posix":  # ignore connections of a service that has just ended
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(where)
     except OSError:
@@ -72,7 +72,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return found
 
 
-# Exit codes by which processes tell their launcher why they ended.
+# Exit codes that tell the launcher why a process ended.
 
 
 # The process ended because another failed: EX_TEMPFAIL of sysexits.h.
@@ -81,8 +81,8 @@ ENDED_BY_ANOTHER = 75
 
 # Joining and leaving other processes, and what happens when one of them fails.
 #
-# A process that fails tells the others why, and these end at once. A process that vanishes is
-# missed after the heartbeat timeout, and jaxlib ends the others.
+# A process that fails tells the others why, and they end at once. If a process vanishes, jaxlib
+# ends the others after the heartbeat timeout.
 
 
 _log = logging.getLogger(__name__)
@@ -223,7 +223,7 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Leave the other processes, once all of them are done; nothing if there are none.
+    """Leave the other processes once all have finished; do nothing if there are none.
 
     A program need not call this: it happens at the end of the process.
 
@@ -239,8 +239,8 @@ def shutdown() -> None:
 class _Membership:
     """Membership of this process, from `initialize` to `shutdown`.
 
-    A thread waits for the failure of another process, and ends this one. An exception that nobody
-    catches is told to the others.
+    A thread waits for the failure of another process, and then ends this one. An uncaught exception
+    is reported to the others.
     """
 
     current: "_Membership | None" = None
@@ -258,10 +258,10 @@ class _Membership:
             self.watcher.start()
 
     def watch(self) -> None:
-        """Wait for a word from another process that failed, or from `end`."""
+        """Wait for a message from another process that failed, or from `end`."""
         joined = self.joined
         watch, text = Watch(joined), None
-        with suppress(RuntimeError):  # the service is gone, and jaxlib says so
+        with suppress(RuntimeError):  # the service is gone; jaxlib reports that
             while text is None:
                 text = joined.get(f"wake/{joined.index}", _PAUSE)
                 problem = watch.conflict() if text is None else None
@@ -271,12 +271,12 @@ class _Membership:
         if text:
             with suppress(RuntimeError):
                 joined.set(f"told/{joined.index}", "")
-            if joined.index == 0:  # whose service the others need to say why they end
+            if joined.index == 0:  # the others need its service to report errors
                 time.sleep(0.2)
             _end(f"{text}\nThis is process {joined.index}, which ends, too.", ENDED_BY_ANOTHER)
 
     def fail(self, kind: type[BaseException], error: BaseException, place: Any) -> None:
-        """Print an exception that nobody caught, tell the other processes, and end this one."""
+        """Print an uncaught exception, tell the other processes, and end this one."""
         self.excepthook(kind, error, place)
         joined = self.joined
         if joined.count == 1 or hasattr(sys, "ps1") or xla.coordination() is not joined:
@@ -287,7 +287,7 @@ class _Membership:
         _end(None, 130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     def tell(self, text: str) -> None:
-        """Tell the other processes that this one failed, and wait a moment for them to hear it."""
+        """Tell the other processes that this one failed, and wait a moment until they know."""
         joined = self.joined
         text = text[:_LONGEST]
         joined.set(f"failed/{joined.index}", text)
@@ -295,13 +295,13 @@ class _Membership:
         for index in others:
             joined.set(f"wake/{index}", f"{joined.described(joined.index)} failed: {text}")
         end = time.monotonic() + 1
-        while joined.index == 0 and time.monotonic() < end:  # whose service ends with it
+        while joined.index == 0 and time.monotonic() < end:  # its service ends with it
             if {*others} <= {*joined.of_processes("told")}:
                 return
             time.sleep(0.02)
 
     def end(self) -> None:
-        """Wait until all processes are done, and leave them."""
+        """Wait until all processes have finished, and leave the group."""
         joined = self.joined
         joined.set(f"done/{joined.index}", launches.as_text())
         try:
@@ -319,7 +319,7 @@ class _Membership:
         xla.leave()
 
     def unfinished(self, error: RuntimeError) -> str:
-        """The message for processes that are not done in time."""
+        """The message about processes that did not finish in time."""
         joined = self.joined
         with suppress(RuntimeError):
             done = joined.of_processes("done")
@@ -336,7 +336,7 @@ class _Membership:
         return f"process {joined.index} is done, and cannot wait for the others: {error}"
 
     def end_at_exit(self) -> None:
-        if xla.coordination() is not self.joined:  # it is a fork's
+        if xla.coordination() is not self.joined:  # a forked process
             return
         try:
             self.end()
@@ -346,7 +346,7 @@ class _Membership:
             _end(f"distributed: {error}")
 
 
-_PAUSE = 1.0  # seconds between looks at a launch that takes long
+_PAUSE = 1.0  # seconds between checks of a slow launch
 _LONGEST = 2000  # characters of a message to other processes
 
 
@@ -360,7 +360,7 @@ def _end(message: str | None, code: int = 1) -> None:
     os._exit(code)
 
 
-# The arguments, and what the environment says in their place
+# The arguments, and environment variables in their place
 
 
 def _variable(name: str, of_jax: bool = False) -> str | None:
@@ -393,7 +393,7 @@ def _seconds(role: str, given: Any) -> int:
 
 
 def _device_ids(given: Any) -> Sequence[int] | None:
-    """The numbers of GPUs that are given, or are in the environment."""
+    """The numbers of GPUs, given or from the environment."""
     if given is None:
         text = _variable("LOCAL_DEVICE_IDS", of_jax=True) or ""
         numbers = text.split(",") if text else []

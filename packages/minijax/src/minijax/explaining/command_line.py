@@ -1,4 +1,4 @@
-"""The commands of `python -m minijax`, which show what becomes of a function."""
+"""The commands of `python -m minijax`, which show the stages of a function."""
 
 import argparse
 import ast
@@ -23,10 +23,10 @@ _KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}
 
 
 def parse_argument(text: str) -> Any:
-    """The value or type that a text stands for: `f32[3,4]`, `2.0`, `[1.0, 2.0]`, `{"w": 3}`.
+    """The value or type in a text: `f32[3,4]`, `2.0`, `[1.0, 2.0]`, `{"w": 3}`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text has neither.
 
     >>> parse_argument("f32[3,4]")
     ShapeDtypeStruct(shape=(3, 4), dtype=float32)
@@ -52,7 +52,7 @@ def parse_argument(text: str) -> Any:
 def _with_arrays(x: Any) -> Any:
     """A literal, with arrays in place of lists of numbers."""
     if isinstance(x, list):
-        numbers = np.asarray(x)  # which raises ValueError if the lists have no common shape
+        numbers = np.asarray(x)  # raises ValueError for ragged lists
         return asarray(x) if numbers.dtype.kind in "biufc" else list(map(_with_arrays, x))
     if isinstance(x, tuple):
         return tuple(map(_with_arrays, x))
@@ -95,7 +95,7 @@ def _number(x: Any) -> Any:
 
 
 def _type(function: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A function of a text whose ValueErrors argparse shows."""
+    """A function of a text, with ValueErrors converted for argparse."""
 
     def parsed(text: str) -> Any:
         try:

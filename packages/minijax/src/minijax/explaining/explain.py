@@ -1,4 +1,4 @@
-"""`explain`: a function at every stage of its way to a program."""
+"""`explain`: a function at every stage from its source to a compiled program."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Section(NamedTuple):
 
     Attributes:
         title: its name.
-        summary: a sentence that says what it is, or why there is none.
+        summary: a sentence about it, or about why there is none.
         program: the program at that stage, a jaxpr or text; None if there is none.
         seconds: the time that it took to make it; None if nothing was made.
     """
@@ -103,7 +103,7 @@ class Explanation:
     def to_html(self) -> str:
         """The stages as tabs, as a part of a page."""
         first, *others = "".join(map(_panel, self.sections)).split(definition_of_jaxprs())
-        panels = first + definition_of_jaxprs() + "".join(others)  # which is needed once
+        panels = first + definition_of_jaxprs() + "".join(others)  # defined once
         return element("minijax-explanation", panels, _ASSETS)
 
     def _repr_html_(self) -> str:
@@ -148,10 +148,9 @@ def _panel(section: Section) -> str:
 def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
     """Show a function at every stage between its source and a compiled program.
 
-    The stages are its source; its jaxpr; the program of its jvp; the known and the unknown half of
-    that, of which one can run before there are tangents; the transpose of the unknown half, which
-    `grad` runs; and the program of the function itself in StableHLO and as XLA optimizes it. Each
-    has the time that it took.
+    The stages are its source; its jaxpr; its jvp; the known half of the jvp, without tangents, and
+    the unknown half; the transpose of the unknown half, which `grad` runs; and the function
+    itself in StableHLO and as XLA optimizes it. Each has the time that it took.
 
     Arguments:
         fun: function of arrays and pytrees of arrays, jitted or not.
@@ -188,7 +187,7 @@ def require_call(caller: str, fun: Callable[..., Any], args: Any, kwargs: Any) -
     """Raise TypeError if `fun` does not take these arguments."""
     try:
         signature = inspect.signature(fun)
-    except (TypeError, ValueError):  # one that Python does not know
+    except (TypeError, ValueError):  # a function without a signature
         return
     try:
         signature.bind(*args, **kwargs)
@@ -229,13 +228,13 @@ def _source(fun: Callable[..., Any]) -> Section:
 
 
 def traced_anew(fun: Callable[..., Any]) -> PjitFunction:
-    """The function, jitted, without what is known of it from earlier calls."""
+    """The function, jitted again, without the caches of earlier calls."""
     own: Any = fun if isinstance(fun, PjitFunction) else jit(fun)
     return PjitFunction(own._fun, own._static, own._options, {}, False, own._given_places)
 
 
 def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:
-    """The program of the derivative, and what becomes of it."""
+    """The stages of the derivative."""
     jaxpr = consts_as_invars(closed.jaxpr)
     num_consts = len(closed.consts)
     varies = [is_inexact(aval.dtype) for aval in jaxpr.in_avals]
@@ -298,7 +297,7 @@ def _with_consts(jaxpr: Jaxpr, count: int) -> Jaxpr:
     return printed_jaxpr(Jaxpr(consts, jaxpr.invars[count:], jaxpr.eqns, jaxpr.outvars))
 
 
-# `print_saved_residuals`: what reverse mode keeps of a function until its cotangents arrive.
+# `print_saved_residuals`: the arrays that reverse mode stores until the backward pass.
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -341,7 +340,7 @@ def saved_residuals(
 
 
 def _origin(jaxpr: Jaxpr, atom: Atom, of_input: Callable[[int], str]) -> str:
-    """The equation of a program, or of one that it calls, that computes a value; or its origin."""
+    """The equation that computes a value, also in called programs; or its other origin."""
     if isinstance(atom, Literal):
         return "from a literal"
     inputs = [*jaxpr.constvars, *jaxpr.invars]

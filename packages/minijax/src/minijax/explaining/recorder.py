@@ -14,11 +14,11 @@ from minijax_watch.recorder import is_recorded, watched
 from minijax_watch.recorder import record as record
 from minijax_watch.stage2 import rules_of_class
 
-rules_of_class[DeviceTrace] = lowering_rules  # XLA evaluates what they write
+rules_of_class[DeviceTrace] = lowering_rules  # evaluation compiles their text
 
 
 def _call_recorded(function: PjitFunction, *args: Any, **kwargs: Any) -> Any:
-    """Call a jitted function as one operation, and a function of arrays as those it consists of."""
+    """Call a jitted function as one operation, but a library function as its primitives."""
     if not (is_recorded() and is_evaluating()):
         return function._call_by_python(*args, **kwargs)
     try:
@@ -33,4 +33,4 @@ def _call_recorded(function: PjitFunction, *args: Any, **kwargs: Any) -> Any:
 
 
 watched[PjitFunction] = {"__call__": _call_recorded}
-watched[JaxprTrace] = {"takes_templates": False}  # functions run, so that their rules are seen
+watched[JaxprTrace] = {"takes_templates": False}  # functions run, so that rules are recorded

@@ -27,7 +27,7 @@ from minijax_watch.recording import Level, Rule, Shown, Step
 from minijax_watch.stage2 import shown_array
 from minijax_watch.stepper import page, stepper
 
-# A prompt in the terminal: what the debugger and the stepper have in common.
+# A prompt in the terminal, shared by the debugger and the stepper.
 
 
 class Prompt(cmd.Cmd):
@@ -149,10 +149,10 @@ class StepPrompt(Prompt):
         self.say(f"*** there is no command {line.split()[0]!r}: h lists them")
 
 
-# Execution of a jaxpr, equation by equation, with the values of its variables at hand.
+# Execution of a jaxpr, equation by equation, with the values of its variables.
 
 
-# Primitives that compute no number that was not there before.
+# Primitives that compute no new numbers.
 _ONLY_MOVE = {"broadcast_in_dim", "convert_element_type", "reshape", "squeeze", "transpose"}
 
 
@@ -162,7 +162,7 @@ class Frame:
     Attributes:
         name: the name of its function.
         jaxpr: the program.
-        number: what the numbers of its equations begin with.
+        number: the prefix of its equations' numbers.
         index: the position of the next equation.
         eqn: the equation that called it, None for the outermost program.
     """
@@ -189,13 +189,13 @@ class Stop(NamedTuple):
 class Execution:
     """A program whose equations are evaluated one by one, into numpy arrays.
 
-    Programs that others call are stepped into; a loop is one step. It records what it did: print
-    it, look at it in a notebook, or `save` it as a page.
+    Called programs are stepped into; a loop is one step. It records its steps: print it, look at it
+    in a notebook, or `save` it as a page.
 
     Attributes:
         jaxpr: the program.
         values: the values of variables, by name, as far as they are computed.
-        steps: what was done, as a list of `Step`.
+        steps: the steps so far, a list of `Step`.
         breakpoints: where `run` stops: numbers of equations, as "3" or "3.1", and lines, as
             "model.py:12".
         result: the result of the function, once its program has ended.
@@ -217,7 +217,7 @@ class Execution:
         self.result: Any = None
         self._out_tree = out_tree
         self._printer = Printer()
-        self._printer.jaxpr_lines(jaxpr)  # which names all variables
+        self._printer.jaxpr_lines(jaxpr)  # names all variables
         self._frames = [Frame(name, jaxpr)]
         self._calls: list[Step] = []
         self._arrays: dict[Var, Any] = {}
@@ -241,7 +241,7 @@ class Execution:
         """Evaluate the next equation, or begin the program that it calls.
 
         Returns:
-            A `Stop` if a result is not a number or infinite and no operand is; else None.
+            A `Stop` if a result is NaN or infinite and no operand is; else None.
         """
         if self.has_ended:
             return None
@@ -277,7 +277,7 @@ class Execution:
         return Stop(f"{kind} in the result of {eqn.primitive}{inside}", number)
 
     def next(self) -> Stop | None:
-        """Evaluate the next equation as a whole, with the programs that it calls."""
+        """Evaluate the next equation as a whole, including the programs that it calls."""
         depth = len(self._frames)
         while True:
             stop = self.step()
@@ -371,7 +371,7 @@ class Execution:
         return f"<execution of `{self.name}`, {self.next_equation or 'ended'}>"
 
     def to_html(self) -> str:
-        """A stepper through what was done, as a part of a page."""
+        """A stepper through the steps so far, as part of a page."""
         words = {"stack": "Programs", "rule": "Equation ", "waits": "waits", "by": "evaluate"}
         return stepper(self.steps, 0, str(self), words)
 
@@ -382,7 +382,7 @@ class Execution:
         """Write a page with the stepper to a file."""
         Path(path).write_text(page(f"`{self.name}`, step by step", self.to_html()), "utf-8")
 
-    # What follows keeps the books.
+    # Bookkeeping
 
     def _begin(self, number: str, eqn: JaxprEqn, args: Sequence[Any]) -> Step:
         stack = tuple(Level(frame.name, color) for color, frame in enumerate(self._frames))
@@ -457,7 +457,7 @@ def _place(source: Any) -> str:
 
 
 def _is_call(eqn: JaxprEqn) -> bool:
-    """Return True if an equation is the program that it holds, applied to its operands."""
+    """Return True if an equation applies its program to its operands."""
     return eqn.primitive.higher_order and step_rules.of(eqn.primitive) is run_program
 
 
@@ -472,7 +472,7 @@ def _program_of(eqn: JaxprEqn, args: Sequence[Any]) -> tuple[str, Jaxpr, Sequenc
 
 
 def _found_inside(eqn: JaxprEqn, args: Sequence[Any], kind: str) -> str:
-    """The operation within a loop that made an invalid number; nothing if it is not known."""
+    """The operation in a loop that made an invalid number; an empty text if unknown."""
     rule = step_rules.of(eqn.primitive) if eqn.primitive.higher_order else None
     if rule is None:
         return ""
@@ -502,7 +502,7 @@ def _shown(x: Any) -> Shown:
 
 
 def _invalid_kind(values: Sequence[Any]) -> str | None:
-    """The first fault among the numbers of values: "NaN", "infinity", or nothing."""
+    """The first invalid number among values: "NaN", "infinity", or an empty text."""
     for x in values:
         if is_inexact(typeof(x).dtype):
             numbers = np.asarray(x)
@@ -558,7 +558,7 @@ def step(fun: Callable[..., Any]) -> Callable[..., Execution]:
                     f"debug.step of `{name_of(fun)}`: argument {name} is a type, {x}; give an array"
                 )
         closed, program = traced.jaxpr, traced.jaxpr.jaxpr
-        # Each variable of a called program has a value, and needs a name, of its own.
+        # Each variable of a called program has its own value, and needs its own name.
         jaxpr = Jaxpr(program.constvars, program.invars, program.eqns, program.outvars)
         return Execution(name_of(fun), jaxpr, closed.consts, leaves, traced.out_tree)
 

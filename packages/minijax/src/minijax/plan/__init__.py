@@ -30,13 +30,12 @@ class Plan:
         topology: the kind of GPU; None: a CPU.
         argument_bytes: the bytes of each argument that a device holds, by name.
         output_bytes: the bytes of the results that it holds.
-        alias_bytes: those of them that are in the memory of donated arguments.
-        temporary_bytes: the bytes of values that live during the run: activations, gradients,
-            buffers of collectives.
+        alias_bytes: the bytes of results in the memory of donated arguments.
+        temporary_bytes: the bytes of intermediate values: activations, gradients, buffers of
+            collectives.
         flops: the floating-point operations of matrix products and convolutions.
         collectives: a `Collective` for each in the program.
-        unbounded_loops: the number of loops that count as if they ran once, since XLA does not know
-            how often they do.
+        unbounded_loops: the number of loops with unknown trip counts, which are counted once.
 
     `str` and `print` show a table; `rich.print` shows it in colors.
     """
@@ -122,7 +121,7 @@ class Plan:
         ]
 
     def _rows(self) -> list[tuple[str, ...]]:
-        """The collectives, those of one kind along the same axes together."""
+        """The collectives, grouped by kind and axes."""
         groups: dict[Any, list[Collective]] = {}
         for each in self.collectives:
             groups.setdefault((each.kind, each.axes, each.devices), []).append(each)
@@ -177,7 +176,7 @@ _HEADS = ("collectives", "along", "devices", "times", "bytes", "sent")
 
 
 def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Rows as lines, of which the first `left` columns are aligned at the left."""
+    """Rows as lines, with the first `left` columns aligned on the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -202,7 +201,7 @@ def _scaled(count: int, unit: str) -> str:
     return f"{value:.{digits}f} {prefix}{unit}"
 
 
-# `plan`: compile a function for a mesh, and say what each device would need.
+# `plan`: compile a function for a mesh, and predict the needs of each device.
 
 
 @evaluated_by_library
@@ -291,16 +290,16 @@ def plan(
     text, size = lowered.as_text(), axes.size
     if xla.calls_python(text):
         raise ValueError(
-            f"plan: `{lowered.fun_name}` calls Python functions, and such a program is not "
-            "divided. Leave out callbacks, such as debug.print."
+            f"plan: `{lowered.fun_name}` calls Python functions, and such a program cannot "
+            "be partitioned. Leave out callbacks, such as debug.print."
         )
     found = _PARTITIONS.search(text)
     partitions = int(found[1]) if found else 1
     if partitions != size:
         raise ValueError(
             f"plan: the mesh has {counted(size, 'device')}, and `{lowered.fun_name}` is for "
-            f"{partitions}: nothing says how arrays are divided among those of the mesh. Give "
-            "in_shardings, or arguments ShapeDtypeStruct(shape, dtype, sharding=...)."
+            f"{partitions}: no array is sharded over the mesh. Pass in_shardings, or arguments "
+            "ShapeDtypeStruct(shape, dtype, sharding=...)."
         )
     compiled = compile_for(text, size, lowered.compiler_options, topology)
     module = HloModule(compiled.hlo)

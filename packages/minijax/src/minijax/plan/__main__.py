@@ -27,7 +27,7 @@ EXAMPLE:NAME is for a function of another name.
 
 
 def _mesh(text: str) -> AbstractMesh:
-    """The mesh of a text such as `data=64,model=8`; the compiler divides what lies between."""
+    """The mesh from a text such as `data=64,model=8`, with axes of type `Auto`."""
     sizes = {}
     for part in text.split(","):
         name, _, size = part.partition("=")
@@ -40,7 +40,7 @@ def _mesh(text: str) -> AbstractMesh:
 
 
 def _option(text: str) -> tuple[str, Any]:
-    """A keyword argument from a text such as `size=70`; what is not a literal is a string."""
+    """A keyword argument from a text such as `size=70`; non-literals are strings."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, found {text!r}")

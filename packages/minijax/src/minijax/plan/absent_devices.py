@@ -1,7 +1,7 @@
 """Compilation for devices that are not there: GPUs, or a CPU divided into as many devices.
 
-It happens in a process of its own, `python -m minijax.plan.absent_devices`, which reads a program
-from its standard input, and writes what XLA says of it.
+It runs in a separate process, `python -m minijax.plan.absent_devices`, which reads a program from
+its standard input, and writes the compiled program and its memory use.
 """
 
 import json
@@ -15,7 +15,7 @@ from minijax import xla
 from minijax.errors import CompileError, PlatformError
 from minijax.xla.clients import UnavailableError, set_client_option
 
-# The process opens no GPU, and XLA does not log that there is none.
+# The process opens no GPU, and XLA should not log that there is none.
 _QUIET = {"MINIJAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 

@@ -1,4 +1,4 @@
-"""The operations and bytes of a compiled program, read off its text."""
+"""The operations and bytes of a compiled program, from its text."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Optimized programs in HLO notation: their computations, and how often each of them runs.
+# Optimized programs in HLO notation: computations and their trip counts.
 
 
 class ArrayType(NamedTuple):
@@ -65,10 +65,9 @@ class HloModule:
         computations: the instructions of each computation, by name; callees precede callers.
         entry: the name of the computation that is the program.
         argument_types: the type of the part of each argument that a device holds.
-        times: how often each computation runs, where a loop counts as often as XLA knows that it
-            runs, and each branch as if it were taken.
-        unbounded: the number of loops of which XLA does not know how often they run; they count
-            once.
+        times: how often each computation runs, from the trip counts that XLA knows; branches
+            count as taken.
+        unbounded: the number of loops with unknown trip counts, which count once.
     """
 
     def __init__(self, text: str):
@@ -90,7 +89,7 @@ class HloModule:
         self.times = self._times()
 
     def instructions(self) -> Iterator[tuple[Computation, Instruction, int]]:
-        """Each instruction, with the computation that it is in, and how often it runs."""
+        """Each instruction, with its computation, and how often it runs."""
         for name, computation in self.computations.items():
             for instruction in computation.values():
                 if times := self.times[name]:
@@ -159,7 +158,7 @@ def _arguments(entry: Computation) -> list[ArrayType]:
     return [found[number] for number in sorted(found)]
 
 
-# Groups of devices that communicate, and the axes of a mesh along which they lie.
+# Groups of devices that communicate, and their mesh axes.
 
 
 Groups = Sequence[Sequence[int]]
@@ -175,10 +174,10 @@ def groups_of(attributes: str, num_devices: int) -> Groups:
     """The groups of devices, by number, in the attributes of a collective in HLO.
 
     HLO writes them in three ways: as lists, as a reshaped and transposed range of numbers, and as
-    axes of a mesh of its own.
+    axes of its own mesh.
 
     Raises:
-        ValueError: they are written in another way.
+        ValueError: they are written in an unknown way.
     """
     if found := _LISTED.search(attributes):
         groups = [_ints(each) for each in re.findall(r"\{([\d,]+)\}", found[1])]
@@ -219,7 +218,7 @@ def _groups_by_axes(mesh: str, chosen: str) -> Groups:
 
 
 def axes_of(groups: Groups, mesh: Mapping[Hashable, int]) -> tuple[Hashable, ...]:
-    """The axes of a mesh, of these sizes, along which the devices of a group differ."""
+    """The mesh axes, of these sizes, along which the devices of a group differ."""
     sizes = tuple(mesh.values())
     differ = np.zeros(len(sizes), bool)
     for group in groups:
@@ -272,7 +271,7 @@ def _convolution(computation: Computation, convolution: Instruction) -> int:
 
 
 def _call(computation: Computation, call: Instruction) -> int:
-    """The operations of a call of cuBLAS or cuDNN; other calls count as none."""
+    """The operations of a call of cuBLAS or cuDNN; other calls count as zero."""
     target = _TARGET.search(call.attributes)
     name = target[1] if target else ""
     if name.startswith("__cublas$"):
@@ -306,15 +305,14 @@ _FLOPS: Mapping[str, Callable[[Computation, Instruction], int]] = {
 
 
 class Collective(NamedTuple):
-    """A collective operation, as one device takes part in it.
+    """A collective operation, from the view of one device.
 
     Attributes:
         kind: the operation, by HLO's name, such as "all-reduce".
-        axes: the axes of the mesh along which the devices lie that take part.
+        axes: the mesh axes of the participating devices.
         devices: the number of these devices.
-        times: how often it is done in one run of the program.
-        bytes: the size of the array, or arrays: of the operand or of the result, whichever is
-            larger.
+        times: how often it runs in one run of the program.
+        bytes: the size of the operand or of the result, whichever is larger.
         bytes_sent: the bytes that the device sends if the devices form a ring.
     """
 
@@ -348,7 +346,7 @@ def collectives(module: HloModule, mesh: Mapping[Hashable, int]) -> list[Collect
     An asynchronous one counts where it starts.
 
     Raises:
-        ValueError: there is one of a form that is not known here.
+        ValueError: a collective has an unknown form.
     """
     found = []
     for _, instruction, times in module.instructions():
@@ -365,7 +363,7 @@ def collectives(module: HloModule, mesh: Mapping[Hashable, int]) -> list[Collect
 
 
 def _results(collective: Instruction) -> Sequence[ArrayType]:
-    """The types of its results; one that starts lists those of its operands before them."""
+    """The types of its results; a start operation lists its operands' types first."""
     count = len(collective.operands)
     is_start = collective.opcode.endswith("-start") and len(collective.types) > count
     return collective.types[count : 2 * count] if is_start else collective.types

@@ -522,14 +522,12 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
         mesh_in_context.set(before)
 
 
-# `no_collectives`: axes along which programs may exchange nothing.
+# `no_collectives`: mesh axes without communication.
 
 
-_forbidden = NumbersOption(
-    "no_collectives", object, frozenset(), "Axes along which nothing may be exchanged."
-)
+_forbidden = NumbersOption("no_collectives", object, frozenset(), "Axes without collectives.")
 
-Division = Sequence[Sequence[Hashable]]  # for each axis of an array the axes that divide it
+Division = Sequence[Sequence[Hashable]]  # for each array axis, its mesh axes
 
 
 class ForbiddenCollectiveError(Exception):
@@ -540,8 +538,8 @@ class _NoCollectives:
     """Forbid collectives along axes of a mesh of type `Explicit`, in this thread.
 
     `with no_collectives({"model"}):` makes it an error to trace a collective along these axes: a
-    named one, or an operation of divided arrays that needs one, since the division along the axis
-    is gone from its result. `value` is the set of these axes.
+    named one, or an operation on sharded arrays that needs one, because its result is no longer
+    sharded over the axis. `value` is the set of these axes.
 
     Raises:
         TypeError: the axes are not a set.
@@ -552,10 +550,10 @@ class _NoCollectives:
     ...         minijax.sharding.reshard(jnp.ones(4), minijax.P("x")).sum()
     ...     except Exception as error:
     ...         print(str(error).partition(", where")[0])
-    reduce_sum, whose result is not divided any more, along the axis 'x'
+    reduce_sum, whose result is no longer sharded, along the axis 'x'
     """
 
-    __name__ = "no_collectives"  # of its only instance
+    __name__ = "no_collectives"  # the name of its only instance
 
     @property
     def value(self) -> frozenset[Hashable]:
@@ -580,7 +578,7 @@ no_collectives = _NoCollectives()
 
 
 def require_allowed(caller: str, names: Iterable[Hashable]) -> None:
-    """Raise an error if one of these axes may have no collectives."""
+    """Raise an error if collectives along one of these axes are forbidden."""
     for name in names:
         if name in _forbidden.value:
             raise ForbiddenCollectiveError(
@@ -589,14 +587,14 @@ def require_allowed(caller: str, names: Iterable[Hashable]) -> None:
 
 
 def require_kept(caller: str, before: Sequence[Division], after: Sequence[Division]) -> None:
-    """Raise an error if an axis that may have no collectives divides operands, and no result."""
+    """Raise an error if operands are sharded over a forbidden axis, and no result is."""
     if _forbidden.value and before and after:
         lost = _axes_of(before) - _axes_of(after)
-        require_allowed(f"{caller}, whose result is not divided any more,", lost)
+        require_allowed(f"{caller}, whose result is no longer sharded,", lost)
 
 
 def require_in_place(caller: str, before: Division, after: Division) -> None:
-    """As `require_kept`, for a result that must be sharded along the same axes as the operand."""
+    """As `require_kept`, for a result that must have the operand's sharding."""
     require_kept(caller, [before], [after])
     for own, wanted in zip(before, after, strict=True):
         require_allowed(f"{caller} moves parts", {*own} - {*wanted} if _forbidden.value else ())

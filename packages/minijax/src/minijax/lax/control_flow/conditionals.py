@@ -86,8 +86,8 @@ from minijax_stage4.partial_eval import PartialJaxprs, merge, partition
 
 # The primitive of `cond` and `switch`, which chooses between any number of programs.
 #
-# The rules are those of stage 4's `cond_p`, whose programs are two. A boolean chooses between two
-# branches here as well; an int32 is the number of a branch.
+# The rules extend those of stage 4's `cond_p`, which has two programs. A boolean chooses between
+# two branches; an int32 is the index of a branch.
 
 
 cond_p = Primitive("cond", higher_order=True)
@@ -139,13 +139,13 @@ def _order(
 
 
 def _keys(keys_of: Callable[[Jaxpr], Any], count: int, *, branches: Branches) -> Any:
-    """After a choice a key is used if a branch uses it."""
+    """A key is used after a conditional if any branch uses it."""
     first, *others = map(keys_of, branches)
     return first.either(others).at(range(1, count), count)
 
 
 def _varying(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> list[frozenset[Hashable]]:
-    """The axes of the result of any branch, and of the choice of a branch."""
+    """The varying axes of all branches' results, and of the index."""
     columns = zip(*[branch.out_avals for branch in params["branches"]], strict=True)
     return [vma_of(in_avals[0]).union(*map(vma_of, column)) for column in columns]
 
@@ -185,7 +185,7 @@ COLUMNS: dict[str, Any] = {
     "dependence": _dependence,
     "order": _order,
     "keys": _keys,
-    "steps": None,  # evaluation takes them one by one
+    "steps": None,  # evaluation runs a branch step by step
 }
 declare_program(
     cond_p,
@@ -201,7 +201,7 @@ declare_program(
 )
 complete(cond_of_two, **COLUMNS)
 define_dce(cond_of_two, None)
-for _primitive in (cond_p, cond_of_two):  # a stage's `cond` may stand in a library's function
+for _primitive in (cond_p, cond_of_two):  # a library function may contain a stage's `cond`
     varying_program_rules[_primitive] = _varying
     saving_rules[_primitive] = _save
 
@@ -283,11 +283,11 @@ def _passing_outer_refs(
 
 
 def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> list[Any]:
-    """The results of the branch of that number.
+    """The results of the branch with that index.
 
-    If devices choose differently, all that a branch takes varies like the choice: no branch may
-    have to sum a cotangent over devices of which some are in another branch. All branches return
-    what varies if one does. An operand that all of them return need not pass through them.
+    If devices choose different branches, all operands vary like the index: otherwise a branch might
+    have to sum a cotangent over devices of which some run another branch. If a result varies in
+    one branch, it varies in all. Operands that all branches return bypass the conditional.
     """
     branches = _divided_alike(operands, branches)
     if does_io(*branches):
@@ -314,7 +314,8 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
         branches = [smaller[branch] for branch in branches]
     chosen: Callable[..., list[Any]] = partial(bind, cond_p, branches=tuple(branches))
     if (nans_option.value or infs_option.value) and not is_evaluating():
-        # Under `vmap` all branches run: in one program, so that only the results are checked.
+        # Under `vmap` all branches run, in one program, so that `debug_nans` checks only the
+        # results.
         chosen = jit(chosen)
     outs = chosen(which, *operands)
     return merge(is_operand, outs, [operands[i] for i in returned if i is not None])
@@ -322,7 +323,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
 
 @custom_vmap
 def _same_for_all(which: Any) -> Any:
-    """The number of a branch, which examples of `vmap` have in common."""
+    """The index of a branch, if all examples of `vmap` share it."""
     return which
 
 
@@ -332,16 +333,16 @@ def _refuse_different(axis_size: int, in_batched: Any, which: Any) -> NoReturn:
 
 
 def _operands_returned(branch: Jaxpr) -> list[int | None]:
-    """For each result the number of the operand that it is; None if it is computed."""
+    """For each result the number of an equal operand; None if it is computed."""
     numbers = {var: number for number, var in enumerate(branch.invars)}
     return [numbers.get(out) if isinstance(out, Var) else None for out in branch.outvars]
 
 
 def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequence[Jaxpr]:
-    """The branches, whose results are sharded alike if the types of any say how.
+    """The branches, with the shardings of any branch's result types applied to all.
 
     Raises:
-        ShardingTypeError: the types of two say different things.
+        ShardingTypeError: two branches conflict.
     """
     columns = [*zip(*[branch.out_avals for branch in branches], strict=True)]
     said = [next(filter(None, map(sharded_type, column)), None) for column in columns]
@@ -384,9 +385,9 @@ def _converted(
 
 
 def _of_each_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> list[Any]:
-    """The results of a branch, of which the types, and those of programs in it, vary like `args`.
+    """The results of a branch whose types, and its inner programs', vary like `args`.
 
-    Devices that differ are examples of `vmap`, one on each device.
+    Devices count as examples of `vmap`, one on each device.
     """
     in_avals = list(map(typeof, args))
     dims = [
@@ -465,7 +466,7 @@ def switch(
 
 
 def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], operands: Any) -> Any:
-    """`switch`, for arrays as operands and a boolean index, or an int32 that is in range."""
+    """`switch` for arrays as operands, with a boolean index or an int32 in range."""
     leaves, in_tree = tree_flatten(operands)
 
     def names() -> list[str]:
@@ -489,7 +490,7 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
 def _common_types(
     caller: str, functions: Sequence[FlatFunction], closed: Sequence[ClosedJaxpr]
 ) -> list[ShapedArray]:
-    """The types that the results of all branches can have; Python numbers adapt."""
+    """The common types of the branches' results; Python numbers adapt."""
     first = functions[0]
     for other in functions[1:]:
         if other.out_tree != first.out_tree:
@@ -554,8 +555,8 @@ def platform_dependent(
 ) -> Any:
     """Call the function for the platform that runs the program.
 
-    All of them are traced, and return results of the same structure and types; only the one chosen
-    is compiled. Outside of `jit` it alone is called.
+    All of them are traced, and must return results of the same structure and types; only the chosen
+    one is compiled. Outside `jit` only this one is called.
 
     Arguments:
         args: the arguments of the function.
@@ -586,7 +587,7 @@ def platform_dependent(
 
 
 def _number(platform: str, platforms: Sequence[str], others: bool) -> int:
-    """The number of the function for a platform."""
+    """The index of the function for a platform."""
     if platform in platforms:
         return platforms.index(platform)
     if others:

@@ -104,7 +104,7 @@ def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, A
 
 
 def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """Return the parts of the carry that depend on the chosen operands after any iteration."""
+    """Return flags of the carry parts that depend on the flagged operands after any iteration."""
     of_consts, of_carry, of_xs = split_operands(ins, params)
 
     def after_a_round(flags: Flags) -> Flags:
@@ -142,15 +142,15 @@ class _Halves(NamedTuple):
     """A scan split into its known and unknown halves.
 
     `known` takes the known operands, and returns the known results, then the residuals. The scan of
-    the other half has the parameters `unknown`.
+    the unknown half has the parameters `unknown`.
     """
 
     known: Jaxpr
     unknown: dict[str, Any]
     unknown_ins: Flags
     unknown_outs: Flags
-    sources: list[tuple[str, int]]  # of each residual: among "ins" or "outs" of `known`
-    constant: list[bool]  # whether a residual is the same in every round
+    sources: list[tuple[str, int]]  # for each residual, its place among "ins" or "outs" of `known`
+    constant: list[bool]  # for each residual, whether it is loop-invariant
 
     def operands(
         self, known_ins: Sequence[Any], known_outs: Sequence[Any], unknown_ins: Sequence[Any]
@@ -180,7 +180,8 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
     consts, carry, elements = cut(parts.known.invars, of_consts.count(False), of_carry.count(False))
     results = outs[len(carry) :]
 
-    # Only what differs from round to round is stacked. The rest is computed once, before the loop.
+    # Only values that change between iterations are stacked. The others are computed once, before
+    # the loop.
     same: set[Any] = set(consts)
     before_loop = []
     for eqn in parts.known.eqns:
@@ -227,7 +228,7 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
 
 
 def _in_a_loop_of_its_own(eqn: JaxprEqn) -> JaxprEqn:
-    """A deferred equation, which XLA does not merge with what the other loop computed."""
+    """A deferred equation, which XLA must not merge with equations of the other loop."""
     if "prevent_cse" not in eqn.params:
         return eqn
     params = {**eqn.params, "prevent_cse": False}
@@ -240,7 +241,7 @@ def _known_program(
     before_loop: Sequence[JaxprEqn],
     hoisted: Sequence[Var],
 ) -> Jaxpr:
-    """Run the known scan, and compute its loop-invariant values outside of it."""
+    """Run the known scan, and compute its loop-invariant values outside the loop."""
     _, carry, elements = split_operands(params["jaxpr"].in_avals, params)
     length = params["length"]
     rest = [*builtins.map(Var, carry)]
@@ -284,7 +285,8 @@ def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
     if all(carry_through(unknown_outs, linear, params)):
         return _transpose_linear(cts, args, params)
-    # Something is carried that is not linear, such as a counter. It runs ahead.
+    # Part of the carry is not linear, such as a counter. It is computed first, in a loop of its
+    # own.
     halves = _halves(linear, params)
     known_ins, unknown_ins = partition(halves.unknown_ins, args)
     known_outs = eval_jaxpr(halves.known, [], *known_ins)
@@ -319,8 +321,8 @@ def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str,
     carry_cts = [instantiate(ct) for ct, keep in zip(carry_cts, of_carry, strict=True) if keep]
     ys_cts = [ct for ct in ys_cts if type(ct) is not Zero]
 
-    # The program takes constants, elements, cotangents. What it returns for constants adds up
-    # from round to round.
+    # The program takes constants, elements, cotangents. The cotangents of constants are summed over
+    # # iterations.
     in_consts, in_xs, in_carry, in_ys = cut(
         program.invars, len(more) + len(known_consts), len(known_xs), len(carry_cts)
     )
@@ -394,7 +396,7 @@ def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) ->
         return b.emit(f"{compared} : {types}", ShapedArray((), np.bool_))[0]
 
     in_loop = length - length % rounds
-    # Results begin with what their type cannot tell from any other array: zeros.
+    # Results start as zeros, and every element is overwritten.
     state = [number(0), *init, *(b.constant(0, aval) for aval in out_avals[num_carry:])]
     if in_loop > rounds:
         state = while_text(b, state, condition, body)
@@ -449,7 +451,7 @@ def _jvp(
     xs_dots = [t for t in xs_dots if type(t) is not Zero]
     carry_dots = [instantiate(t) for t, keep in zip(carry_dots, of_carry, strict=True) if keep]
 
-    # The program takes constants, primals, tangents. Each tangent goes beside its primal.
+    # The program takes constants, primals, tangents. Each tangent is placed beside its primal.
     num_dots = len(carry_dots)
     in_more, in_consts, in_carry, in_xs, dot_consts, dot_carry, dot_xs = cut(
         program.invars, len(more), len(consts), len(init), len(xs), len(const_dots), num_dots
@@ -521,7 +523,7 @@ def _vmap(
 
 
 def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
-    """Drop unused results, and parts of the carry that only they themselves use."""
+    """Drop unused results, and parts of the carry that only they use."""
     params = eqn.params
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     used_carry, used_results = tuple(used_outs[:num_carry]), tuple(used_outs[num_carry:])
@@ -548,7 +550,7 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
 def _order(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
-    """The token is carried, last."""
+    """The token is the last part of the carry."""
 
     def put(items: Sequence[Any], position: int, item: Any) -> list[Any]:
         return [*items[:position], item, *items[position:]]
@@ -585,7 +587,7 @@ def _keys(
 
 
 def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
-    """Save values of each iteration as stacked results, the elements of the second scan."""
+    """Save values of each iteration as stacked results, which are elements of the second scan."""
     parts = save_in_program(eqn.params["jaxpr"], may_save)
     if parts is None:
         return None
@@ -717,7 +719,7 @@ def _scan_alone(
     unroll: int | bool,
     counts: bool,
 ) -> Any:
-    """`_scan` of a function that uses no references of the code around it."""
+    """`_scan` of a function that uses no references of the surrounding code."""
     if type(reverse) is not bool:
         require_fit("scan", "reverse", reverse, bool)
     carry, carry_tree = tree_flatten(init)
@@ -780,14 +782,14 @@ def _carry_and_result(f: Any, out_tree: PyTreeDef) -> list[PyTreeDef]:
 
 
 def _length(f: Any, xs: Any, length: Any) -> int:
-    """Return the number of rounds."""
+    """Return the number of iterations."""
     rows = []
     for path, x in tree_flatten_with_path(xs)[0]:
         shape = typeof(x).shape
         if not shape:
             raise ValueError(
                 f"scan of `{name_of(f)}`: xs{keystr(path)} is a scalar, and has no elements to "
-                "take; what is the same in every round can be closed over"
+                "take; close over a loop-invariant value"
             )
         rows.append((f"xs{keystr(path)}", str(shape), shape[0]))
     if length is not None:

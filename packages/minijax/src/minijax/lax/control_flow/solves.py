@@ -1,4 +1,4 @@
-"""Equations solved in a program, and differentiated implicitly."""
+"""Implicit solutions of equations, differentiated without their solvers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ from minijax_stage4.transpose import UndefPrimal, nonlinear_in
 # Implicit solutions: an equation and its solvers as programs.
 #
 # A solution depends on the values that its equation closes over. So equation and solvers are
-# staged, and those values become arguments of their programs, visible to interpreters.
+# staged, and these values become arguments of their programs, visible to interpreters.
 
 
 class Program(NamedTuple):

@@ -110,7 +110,7 @@ def _lower(
 
 
 def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    """Return which parts of the carry depend on the chosen operands; all, if the condition does."""
+    """Return flags of carry parts that depend on flagged operands; all, if the condition does."""
     of_cond, of_body, of_carry = _split(ins, params["cond_consts"], params["body_consts"])
     of_carry = until_stable(
         of_carry, lambda flags: depends(params["body_jaxpr"], (*of_body, *flags))
@@ -132,7 +132,7 @@ def _jvp(
     program, consts, _ = jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
     dots = [instantiate(t) for t, keep in zip(init_dots, nonzero, strict=True) if keep]
     const_dots = [t for t in body_dots if type(t) is not Zero]
-    # The program takes constants, primals, tangents; of both the constants of the body first.
+    # The program takes constants, primals, tangents, with the body's constants first in both.
     size, count = len(init), len(consts) + body_consts
     in_consts, in_carry, in_const_dots, in_dots = cut(program.invars, count, size, len(const_dots))
     invars = [*in_consts, *in_const_dots, *in_carry, *in_dots]
@@ -217,7 +217,7 @@ def _vmap(
     return outs, [0 if b else None for b in batched]
 
 
-# The name of the condition by which `vmap` chooses what counts among all that it computed.
+# The name of the condition by which `vmap` selects among computed values.
 OF_SOME_EXAMPLES = "examples that go on"
 
 
@@ -226,7 +226,7 @@ def _until_all_end(
 ) -> tuple[tuple[Jaxpr, list[Any]], tuple[Jaxpr, list[Any]]]:
     """The programs of a loop that runs while the condition holds for any example, and constants.
 
-    The programs take these first; then the body the constants of the condition, and its own.
+    Both programs take these first; then the body takes the condition's constants, and its own.
     """
 
     def any_holds(*args: Any) -> list[Any]:
@@ -251,9 +251,9 @@ def _until_all_end(
 
 
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    """The loop of the known values, and the whole loop for the rest.
+    """The loop of the known values, and the whole loop for the unknown ones.
 
-    Residuals of the iterations cannot be kept: their number is not known in advance.
+    Residuals of iterations cannot be stored, since the trip count is unknown.
     """
     unknown = _dependence(unknown_outs, tuple(unknown_ins), eqn.params)
     if all(unknown):
@@ -264,7 +264,7 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     known = [JaxprEqn(while_p, operands, known_outs, known_params, eqn.source)]
     if not any(unknown):
         return PartialEqns(known, None)
-    # The whole loop computes what is known once more; nothing reads that.
+    # The whole loop also recomputes known values, which are unused.
     outvars = [var if u else Var(var.aval) for var, u in zip(eqn.outvars, unknown, strict=True)]
     return PartialEqns(
         known,
@@ -273,7 +273,7 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
 
 
 def _quiet_loop(params: dict[str, Any]) -> dict[str, Any]:
-    """The loop that runs again, without the effects that have run already."""
+    """The loop that runs again, without its effects."""
     return {name: _quiet(x) if isinstance(x, Jaxpr) else x for name, x in params.items()}
 
 
@@ -303,7 +303,7 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         return [None] * len(args)
     raise ValueError(
         "reverse-mode differentiation of while_loop, or of fori_loop with bounds that are traced, "
-        "would have to keep something of every round, and nobody knows how many there will be. "
+        "needs residuals of every iteration, and the trip count is unknown. "
         "Use scan, fori_loop with bounds that are Python ints, or experimental.while_loop, which "
         "takes a bound; forward mode (jvp, jacfwd) works."
     )
@@ -312,7 +312,7 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
 def _smaller_loop(
     params: dict[str, Any], used_outs: Sequence[bool]
 ) -> tuple[dict[str, Any], list[bool]]:
-    """The loop without values that neither the condition nor a used result needs."""
+    """The loop without values that neither the condition nor a used result depends on."""
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     cond_consts, body_consts = params["cond_consts"], params["body_consts"]
     cond_program, cond_used = dce_jaxpr(cond_jaxpr)
@@ -349,9 +349,9 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
 def _order(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
-    """Carry the token, last; and before it the condition's value, if the condition has effects.
+    """Carry the token last, and before it the condition's value, if the condition has effects.
 
-    Then the condition is evaluated before the loop, and at the end of each iteration.
+    In that case, the condition is evaluated before the loop, and at the end of each iteration.
     """
 
     def fresh(variables: Sequence[Any]) -> list[Var]:
@@ -432,7 +432,7 @@ def _steps(
 def _axes_of_condition(
     in_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[frozenset[Hashable]]:
-    """If devices differ in the number of iterations, they differ in the results."""
+    """The results vary along the condition's axes, since devices may differ in the trip count."""
     return [vma_of(params["cond_jaxpr"].out_avals[0])] * len(params["body_jaxpr"].outvars)
 
 
@@ -465,7 +465,7 @@ Carry = TypeVar("Carry")
 def while_loop(
     cond_fun: Callable[[Carry], Any], body_fun: Callable[[Carry], Carry], init_val: Carry
 ) -> Carry:
-    """Call `body_fun` on its own result again and again, while `cond_fun` of it is true.
+    """Apply `body_fun` to its own result repeatedly, while `cond_fun` of it is true.
 
     Arguments:
         cond_fun: function of the carry that returns a boolean scalar.
@@ -514,7 +514,7 @@ def repeat_while(
 def _repeat_alone(
     cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, counts: bool
 ) -> Any:
-    """`repeat_while` of functions that use no references of the code around them."""
+    """`repeat_while` of functions that use no references of the surrounding code."""
     if jit_is_disabled():
         done = while_in_python(cond_fun, body_fun, tree_to_arrays(init_val))
         if done:
