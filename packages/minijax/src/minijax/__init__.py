@@ -91,12 +91,13 @@ _lazy_facade(
         ".shardings.mesh": "get_abstract_mesh get_mesh make_mesh set_mesh use_abstract_mesh",
         ".shardings.partition_spec": "PartitionSpec:P",
         ".shardings.sharding": "NamedSharding",
+        ".transforms.autodiff": """
+            fwd_and_bwd grad jvp linear_transpose linearize typeof value_and_grad vjp
+        """,
         ".transforms.checkpoint": "checkpoint checkpoint:remat checkpoint_policies",
         ".transforms.custom_derivatives": "closure_convert custom_gradient custom_jvp custom_vjp",
-        ".transforms.transformations": """
-            fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize typeof
-            value_and_grad vjp vmap
-        """,
+        ".transforms.jacobian": "hessian jacfwd jacobian jacrev",
+        ".transforms.vmap": "vmap",
         ".version": "__version__ __version_info__",
         "minijax_stage2.shaped_array": "float0",
     },

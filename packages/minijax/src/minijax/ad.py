@@ -1,5 +1,5 @@
 """Marks of the arguments of `with_refs`, a method of the functions that `vjp` returns."""
 
-from minijax.transforms.transformations import DidntWant, DontWant, GradRef, GradValue
+from minijax.transforms.autodiff import DidntWant, DontWant, GradRef, GradValue
 
 __all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]

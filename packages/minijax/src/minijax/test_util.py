@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.dtypes import finfo
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.transforms.transformations import jvp, vjp
+from minijax.transforms.autodiff import jvp, vjp
 from minijax_stage2 import float0, tree_leaves, tree_map, typeof
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown

@@ -14,10 +14,10 @@ from minijax.plan import plan
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.facades import make_module
+from minijax.transforms.autodiff import jvp
 from minijax.transforms.checkpoint import checkpoint
 from minijax.transforms.custom_derivatives import closure_convert, custom_jvp
 from minijax.transforms.custom_vmap import custom_vmap
-from minijax.transforms.transformations import jvp
 from minijax_stage2.arguments import require_function
 from minijax_stage2.functions import one_int
 

@@ -16,8 +16,8 @@ from minijax.settings.names import list_public_names
 from minijax.settings.tracers import plain
 from minijax.shardings import types
 from minijax.shardings.types import Division, division_of
+from minijax.transforms.autodiff import linear_transpose
 from minijax.transforms.custom_derivatives import JvpRule, VjpRule
-from minijax.transforms.transformations import linear_transpose
 from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind, tree_map, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import aval_rules

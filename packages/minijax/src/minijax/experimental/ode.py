@@ -23,8 +23,9 @@ from minijax.primitives.axes import NONE, mesh_axes_of, pvary, vma_of
 from minijax.runtime.array import Array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
+from minijax.transforms.autodiff import vjp
 from minijax.transforms.custom_derivatives import closure_convert, custom_vjp
-from minijax.transforms.transformations import vjp, vmap
+from minijax.transforms.vmap import vmap
 from minijax_stage2 import (
     tree_flatten,
     tree_flatten_with_path,

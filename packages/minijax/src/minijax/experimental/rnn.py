@@ -23,7 +23,7 @@ from minijax.lax.control_flow.scan import scan
 from minijax.nn.activations import sigmoid
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.jit import jit
-from minijax.transforms.transformations import vmap
+from minijax.transforms.vmap import vmap
 
 # The weights of one kind, by layer; of a bidirectional LSTM each direction counts as a layer.
 Weights = dict[int, Array]

@@ -20,7 +20,7 @@ from minijax.parallel.shard_map import shard_map, shard_map_p
 from minijax.runtime.staging import ShapeDtypeStruct, make_jaxpr
 from minijax.settings.names import also_importable_as, list_public_names, wraps
 from minijax.shardings.sharding import NamedSharding
-from minijax.transforms.transformations import vjp as vjp_of
+from minijax.transforms.autodiff import vjp as vjp_of
 from minijax_stage2 import Primitive, ShapedArray, tree_flatten, tree_map, tree_unflatten, typeof
 from minijax_stage2.arguments import require_function
 from minijax_stage2.source import name_of

@@ -18,8 +18,8 @@ from minijax.runtime.jit import PjitFunction, jit
 from minijax.runtime.printed_jaxpr import printed_jaxpr
 from minijax.runtime.staging import make_jaxpr
 from minijax.settings.names import counted
+from minijax.transforms.autodiff import vjp
 from minijax.transforms.checkpoint import name_p
-from minijax.transforms.transformations import vjp
 from minijax_stage2 import ShapedArray
 from minijax_stage2.arguments import argument_names, require_function
 from minijax_stage2.shaped_array import is_inexact

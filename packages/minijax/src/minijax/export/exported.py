@@ -38,8 +38,8 @@ from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh, get_abstract_me
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding, Sharding
 from minijax.shardings.types import ShardedArray, leave_to_compiler, reshard_p, unsharded
+from minijax.transforms.autodiff import vjp
 from minijax.transforms.custom_derivatives import custom_vjp
-from minijax.transforms.transformations import vjp
 from minijax_stage2 import ShapedArray, Tracer, bind, bind1, tree_flatten, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import float0

@@ -31,7 +31,7 @@ from minijax.numpy.shapes import (
 from minijax.runtime.array import Array, ArrayLike, array, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.transforms.transformations import vmap
+from minijax.transforms.vmap import vmap
 from minijax_stage2 import Tracer, typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import cast

@@ -13,7 +13,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import counted, wraps
 from minijax.settings.number_types import require_one_count
-from minijax.transforms.transformations import vmap
+from minijax.transforms.vmap import vmap
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 from minijax_stage2.promotion import broadcast_shapes

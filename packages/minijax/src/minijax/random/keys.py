@@ -26,7 +26,7 @@ from minijax.settings import number_types, options
 from minijax.settings.config import Switch
 from minijax.settings.number_types import Implementation
 from minijax.shardings.types import Division, division_of
-from minijax.transforms.transformations import vmap
+from minijax.transforms.vmap import vmap
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import dialect

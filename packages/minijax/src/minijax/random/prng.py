@@ -17,7 +17,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import Implementation
 from minijax.settings.options import partitionable
-from minijax.transforms.transformations import vmap
+from minijax.transforms.vmap import vmap
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
 from minijax_stage2.primitives import convert_element_type_p, spread_shape
 from minijax_stage2.vmap_rules import elementwise

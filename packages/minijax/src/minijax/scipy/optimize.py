@@ -16,7 +16,7 @@ from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import counted, list_public_names
-from minijax.transforms.transformations import value_and_grad
+from minijax.transforms.autodiff import value_and_grad
 from minijax_stage2 import tree_map, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.source import name_of

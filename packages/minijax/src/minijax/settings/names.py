@@ -224,8 +224,13 @@ copyreg.pickle(ShapedArray, lambda aval: (ShapedArray, (aval.shape, aval.dtype, 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Decorator: `functools.wraps(fun)`, without attributes of types that functions reject."""
+def wraps(fun: Callable[..., Any], summary: str = "") -> Callable[[Function], Function]:
+    """Decorator: `functools.wraps(fun)`, without attributes of types that functions reject.
+
+    A summary of the wrapper stands before the docstring of `fun`.
+    """
+    if summary:
+        return _with_summary(fun, summary)
     if isinstance(fun, FunctionType):
         return functools.wraps(fun)  # type: ignore[return-value]
     kinds = {"__name__": str, "__qualname__": str, "__annotations__": dict}
@@ -237,6 +242,15 @@ def wraps(fun: Callable[..., Any]) -> Callable[[Function], Function]:
 
     def decorate(wrapper: Function) -> Function:
         functools.update_wrapper(wrapper, fun, kept)
+        return wrapper
+
+    return decorate
+
+
+def _with_summary(fun: Callable[..., Any], summary: str) -> Callable[[Function], Function]:
+    def decorate(wrapper: Function) -> Function:
+        wrapper = wraps(fun)(wrapper)
+        wrapper.__doc__ = f"{summary}\n\n{wrapper.__doc__}" if wrapper.__doc__ else summary
         return wrapper
 
     return decorate

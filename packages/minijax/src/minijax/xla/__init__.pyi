@@ -1,4 +1,4 @@
-"""The library's part of jaxlib, besides stage 3's: callbacks, routines, other formats."""
+"""The part of jaxlib that stage 3 does not use: callbacks, routines, other formats."""
 
 from minijax.xla.clients import can_read_all_arrays as can_read_all_arrays
 from minijax.xla.clients import client as client

@@ -24,8 +24,10 @@ from minijax.random.discrete import choice
 from minijax.random.keys import split
 from minijax.runtime.array import Array, ArrayLike
 from minijax.settings.names import also_importable_as
-from minijax.transforms import transformations
-from minijax.transforms.transformations import vmap
+from minijax.transforms import autodiff
+from minijax.transforms.jacobian import jacfwd as dense_jacfwd
+from minijax.transforms.jacobian import jacrev as dense_jacrev
+from minijax.transforms.vmap import vmap
 from minijax_stage2 import Primitive, Tracer, bind1
 from minijax_stage2.vmap_rules import elementwise
 
@@ -199,10 +201,10 @@ def _jacobian_of(mat: Any, data: Any) -> Any:
     )
 
 
-_grad = _of_elements(transformations.grad, _with_data)
-_value_and_grad = _of_elements(transformations.value_and_grad, _with_data, has_value=True)
-_jacfwd = _of_elements(transformations.jacfwd, _jacobian_of)
-_jacrev = _of_elements(transformations.jacrev, _jacobian_of)
+_grad = _of_elements(autodiff.grad, _with_data)
+_value_and_grad = _of_elements(autodiff.value_and_grad, _with_data, has_value=True)
+_jacfwd = _of_elements(dense_jacfwd, _jacobian_of)
+_jacrev = _of_elements(dense_jacrev, _jacobian_of)
 
 
 def grad(

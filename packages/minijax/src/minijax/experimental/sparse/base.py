@@ -11,7 +11,7 @@ import numpy as np
 from minijax import numpy as jnp
 from minijax.lax.primitive_names import composite
 from minijax.runtime.array import Array, ArrayLike
-from minijax.transforms.transformations import vmap
+from minijax.transforms.vmap import vmap
 from minijax.tree_util import register_pytree_node_class
 from minijax_stage2 import Tracer
 

@@ -24,7 +24,7 @@ from minijax.experimental.sparse.base import (
 )
 from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode
 from minijax.runtime.array import ArrayLike
-from minijax.transforms.transformations import vmap
+from minijax.transforms.vmap import vmap
 
 # The same sparse array, stored in another way.
 

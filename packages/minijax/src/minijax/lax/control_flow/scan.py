@@ -46,7 +46,7 @@ from minijax.transforms.checkpoint import (
     saving_rules,
     split_eqn,
 )
-from minijax.transforms.transformations import vmap
+from minijax.transforms.vmap import vmap
 from minijax.tree_util import treedef_tuple
 from minijax.xla import trees
 from minijax_stage2 import (

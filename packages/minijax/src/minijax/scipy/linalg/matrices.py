@@ -20,7 +20,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import made_of_operations
 from minijax.runtime.operation import operation
 from minijax.scipy.linalg.decompositions import schur
-from minijax.transforms.transformations import jvp
+from minijax.transforms.autodiff import jvp
 from minijax_stage2 import typeof
 from minijax_stage2.functions import one_int
 from minijax_stage2.shaped_array import dialect, typeof_named

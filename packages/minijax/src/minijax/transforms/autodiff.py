@@ -1,10 +1,9 @@
-"""`jvp`, `linearize`, `vjp`, `grad`, `vmap` and the Jacobians built on them."""
+"""Automatic differentiation: `jvp`, `linearize`, `vjp`, `grad`, and what they return."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -13,22 +12,13 @@ import numpy as np
 import minijax_stage2 as stage2
 import minijax_stage4 as stage4
 from minijax.errors import ComplexGradientError, IntegerGradientError
-from minijax.errors.arguments import require_flags, require_hashable
+from minijax.errors.arguments import require_flags
 from minijax.errors.tracebacks import hiding_frames
-from minijax.primitives.axes import axes_of_examples, axis_of_arrays, named_axis
 from minijax.runtime.array import to_array, tree_to_arrays, type_of
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
 from minijax.runtime.printed_jaxpr import as_printed
-from minijax.runtime.refs import (
-    Places,
-    Ref,
-    passing,
-    require_no_refs,
-    split_refs,
-    values_of,
-    write_all,
-)
+from minijax.runtime.refs import Places, Ref, passing, split_refs, values_of, write_all
 from minijax.runtime.templates import expanded
 from minijax.settings.config import Switch
 from minijax.settings.names import counted, wraps
@@ -36,10 +26,9 @@ from minijax.settings.number_types import as_weak_as
 from minijax.settings.tracers import printed_type
 from minijax.shardings.types import divided_as
 from minijax.transforms.backward_logs import with_logs
-from minijax.transforms.custom_vmap import map_vmappables, vmappables
 from minijax.tree_util import Partial, register_pytree_node
 from minijax.xla import trees
-from minijax_stage1.interpreter import leaked_value_error, set_interpreter
+from minijax_stage1.interpreter import leaked_value_error
 from minijax_stage2 import (
     ShapedArray,
     Tracer,
@@ -57,7 +46,7 @@ from minijax_stage2.arguments import (
     require_function,
     split_arguments,
 )
-from minijax_stage2.errors import MappedAxisError, TangentTypeError, shown
+from minijax_stage2.errors import TangentTypeError, shown
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import JVPTracer, check_tangents
 from minijax_stage2.shaped_array import float0, is_inexact, typeof_named
@@ -66,21 +55,24 @@ from minijax_stage2.tangent import instantiate, tangent_type
 from minijax_stage2.tracer import PrimalTracer
 from minijax_stage2.tree import (
     PyTreeDef,
-    broadcast_prefix,
     keystr,
     tree_flatten,
     tree_flatten_with_path,
     tree_structure,
     tree_unflatten,
 )
-from minijax_stage2.vmap import BatchTrace, mapped_axes, vmap_call
 from minijax_stage3 import ClosedJaxpr, Jaxpr
 from minijax_stage3.jaxpr import consts_as_invars
 from minijax_stage3.staging import abstractify
 from minijax_stage4.grad import pull_back, require_scalar
-from minijax_stage4.jacobian import jacobian_by_rows
 from minijax_stage4.linearize import linearize_flat
 from minijax_stage4.transpose import transpose_linear
+
+Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+Argnums = int | Sequence[int]
 
 # Checks of differentiated values: real numbers, and others if options allow them.
 
@@ -144,7 +136,7 @@ def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> No
             )
 
 
-def require_kind(
+def require_holomorphic(
     caller: str,
     fun: Callable[..., Any],
     argnums: int | Sequence[int],
@@ -199,6 +191,11 @@ class WithAux:
     def aux(self) -> Any:
         """Return the auxiliary results after the transformation, without its tracers."""
         return tree_map(_opened, self.kept)
+
+
+def split_aux(caller: str, fun: Function, has_aux: bool) -> WithAux | None:
+    require_function(caller, fun)
+    return WithAux(fun) if has_aux else None
 
 
 def _opened(x: Any) -> Any:
@@ -581,13 +578,6 @@ def vjp_function(
 # the device first, and results are Arrays, as in JAX.
 
 
-Function = Callable[..., Any]
-P = ParamSpec("P")
-R = TypeVar("R")
-Aux = TypeVar("Aux")
-Argnums = int | Sequence[int]
-
-
 # --8<-- [start:grad]
 def value_and_grad(
     fun: Callable[P, R],
@@ -622,7 +612,7 @@ def value_and_grad(
     of_both = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
-    @_described(fun, f"The value of `{name_of(fun)}` and its gradient{_for(argnums)}.")
+    @wraps(fun, f"The value of `{name_of(fun)}` and its gradient{argnums_phrase(argnums)}.")
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradient, *aux = of_both(args, kwargs)
         return ((value, *aux) if has_aux else value), gradient
@@ -704,7 +694,7 @@ def grad(
     of_both = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
-    @_described(fun, f"The gradient of `{name_of(fun)}`{_for(argnums)}.")
+    @wraps(fun, f"The gradient of `{name_of(fun)}`{argnums_phrase(argnums)}.")
     def gradient(*args: Any, **kwargs: Any) -> Any:
         _, gradient, *aux = of_both(args, kwargs)
         return (gradient, *aux) if has_aux else gradient
@@ -712,18 +702,7 @@ def grad(
     return gradient
 
 
-def _described(fun: Function, summary: str) -> Callable[[Function], Function]:
-    """`wraps(fun)`, with a summary of the derived function before what `fun` says of itself."""
-
-    def decorate(derived: Function) -> Function:
-        derived = wraps(fun)(derived)
-        derived.__doc__ = f"{summary}\n\n{derived.__doc__}" if derived.__doc__ else summary
-        return derived
-
-    return decorate
-
-
-def _for(argnums: Argnums) -> str:
+def argnums_phrase(argnums: Argnums) -> str:
     """The arguments to differentiate, if they are not the first one alone."""
     is_first = isinstance(argnums, int) and argnums == 0
     return "" if is_first else f" with respect to arguments {argnums}"
@@ -734,7 +713,7 @@ def _with_gradient(
 ) -> Callable[[Any, Any], Any]:
     """The function from the arguments of `fun` to its value, gradient and auxiliary results."""
     require_function("grad", fun)
-    argnums = _int_or_ints("grad", argnums)
+    argnums = int_or_ints("grad", argnums)
 
     def value_and_gradient(args: Any, kwargs: Any) -> Any:
         inputs, restricted = split_arguments("grad", fun, argnums, args, kwargs)
@@ -769,7 +748,7 @@ def _cotangent(aval: ShapedArray, ct: Any) -> Any:
     return to_array(as_weak_as(aval, ct) if is_inexact(aval.dtype) else ct)
 
 
-def _vjp(fun: Function, *primals: Any) -> tuple[Any, functools.partial[Any]]:
+def weak_vjp(fun: Function, *primals: Any) -> tuple[Any, functools.partial[Any]]:
     """As stage 4's, with weak cotangents of weak arguments: rules may have promoted them."""
     out, f_vjp = stage4.vjp(fun, *primals)
     linear = f_vjp.func.linear  # type: ignore[attr-defined]
@@ -792,14 +771,14 @@ def _require_no_axes(caller: str, reduce_axes: Sequence[Hashable]) -> None:
         )
 
 
-def _int_or_ints(caller: str, argnums: Any) -> Argnums:
+def int_or_ints(caller: str, argnums: Any) -> Argnums:
     """`argnums` as an int, or as a tuple of ints where it is a sequence or an array."""
     chosen = ints(f"{caller}: argnums", argnums)
     is_one = not getattr(argnums, "ndim", isinstance(argnums, Iterable))
     return chosen[0] if is_one else chosen
 
 
-def _chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
+def chosen_to_arrays(argnums: Argnums, args: tuple[Any, ...]) -> list[Any]:
     """The arguments, with those to differentiate moved to the device."""
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     count = len(args)
@@ -878,10 +857,10 @@ def vjp(
     _require_no_axes("vjp", reduce_axes)
     if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves(primals)):
         return _vjp_of_refs(fun, primals, has_aux)
-    with_aux = _with_aux("vjp", fun, has_aux)
+    with_aux = split_aux("vjp", fun, has_aux)
     primals = tree_to_arrays(primals)
     noted = NonzeroTangents("vjp", with_aux or fun, in_nzs, primals)
-    out, f_vjp = _vjp(noted, *primals)
+    out, f_vjp = weak_vjp(noted, *primals)
     on_arrays, residuals = _on_arrays(f_vjp, _without_integers(out))
     jaxpr = expanded(f_vjp.func.linear.jaxpr)  # type: ignore[attr-defined]
     pulled = vjp_function(on_arrays, residuals, primals, saveable_args, noted.out_nzs, jaxpr)
@@ -944,7 +923,7 @@ def fwd_and_bwd(
     (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32))
     """
     require_function("fwd_and_bwd", fun)
-    argnums = _int_or_ints("fwd_and_bwd", argnums)
+    argnums = int_or_ints("fwd_and_bwd", argnums)
     require_flags("fwd_and_bwd", has_aux=has_aux, jitted=jitted)
 
     @wraps(fun)
@@ -987,7 +966,7 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     >>> minijax.jvp(f, (3.0, 0.0), (1.0, 10.0))
     (Array(3., dtype=float32, weak_type=True), Array(31., dtype=float32, weak_type=True))
     """
-    with_aux = _with_aux("jvp", fun, has_aux)
+    with_aux = split_aux("jvp", fun, has_aux)
     primals, tangents = tree_to_arrays(primals), tree_to_arrays(tangents)
     pair = stage2.jvp(with_aux or fun, primals, divided_as(tangents, primals))
     out, tangent = tree_to_arrays(pair)
@@ -1041,7 +1020,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False, in_nzs: Any =
     >>> out, push_forward(jnp.float32(1)), push_forward(jnp.float32(0.5))
     (Array(8., dtype=float32), Array(12., dtype=float32), Array(6., dtype=float32))
     """
-    with_aux = _with_aux("linearize", fun, has_aux)
+    with_aux = split_aux("linearize", fun, has_aux)
     primals = tree_to_arrays(primals)
     noted = NonzeroTangents("linearize", with_aux or fun, in_nzs, primals)
     out, f_jvp = stage4.linearize(noted, *primals)
@@ -1162,392 +1141,6 @@ def _without_integers(out: Any) -> Callable[..., Any]:
         )
 
     return prepared
-
-
-def vmap(
-    fun: Callable[P, R],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Hashable | None = None,
-    axis_size: int | None = None,
-    spmd_axis_name: Any = None,
-    sum_match: bool = False,
-) -> Callable[P, R]:
-    """Map `fun` over an axis of its arguments, as one batched program.
-
-    Arguments:
-        fun: function of arrays and pytrees of arrays.
-        in_axes: the axis to map for each positional argument: an int for all of them, or a tuple
-            with an int, None (not mapped, whatever it is) or a pytree prefix for each. Keyword
-            arguments are mapped along axis 0.
-        out_axes: the position of the mapped axis in each result: an int, None (only for results
-            that are the same for all examples), or a pytree prefix of the result.
-        axis_name: a name of the axis, by which collectives such as `lax.psum` combine the examples.
-        axis_size: the size of the mapped axis, required if no argument is mapped.
-        spmd_axis_name: the name of a mesh axis, or a tuple of names, that the examples are sharded
-            over, also where the mapped function says how arrays are sharded, by
-            `lax.with_sharding_constraint` or by `shard_map`.
-        sum_match: whether a result that differs between examples is summed over them where
-            `out_axes` is None; otherwise it is an error.
-
-    Returns:
-        A function of arguments with an additional axis at `in_axes`, whose results have an
-        additional axis at `out_axes`.
-
-    Raises:
-        MappedAxisError: sizes of the mapped axes differ (the message lists argument, shape and
-            axis), an argument has no such axis, or nothing is mapped.
-        ValueError: `out_axes` is out of range for a result.
-        TreeMismatchError: `in_axes` is not a prefix of the arguments, or `out_axes` of the result.
-
-    >>> distance = lambda x, y: jnp.sqrt(jnp.sum((x - y) ** 2))
-    >>> xs, y = jnp.array([[3.0, 4.0], [6.0, 8.0]]), jnp.zeros(2)
-    >>> minijax.vmap(distance, in_axes=(0, None))(xs, y)
-    Array([ 5., 10.], dtype=float32)
-    >>> minijax.vmap(lambda x: x / lax.psum(x, "batch"), axis_name="batch")(jnp.array([1.0, 3.0]))
-    Array([0.25, 0.75], dtype=float32)
-    """
-    require_function("vmap", fun)
-    require_hashable("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
-    require_flags("vmap", sum_match=sum_match)
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
-
-    def mapping(fun: Function, in_axes: Any, out_axes: Any, axis_size: int | None) -> Function:
-        @wraps(fun)
-        def with_axis(*args: Any, **kwargs: Any) -> Any:
-            trace: Any = current_trace()
-            sharding: Any = nullcontext()
-            if mesh_axes:
-                sharding = axes_of_examples(axes_of_examples.value | {*mesh_axes})
-            with sharding, named_axis(trace.axis):
-                result = fun(*args, **kwargs)
-            return _summed(trace, out_axes, result) if sum_match else result
-
-        def of_arrays(*args: Any, **kwargs: Any) -> Any:
-            args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
-            if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-                raise MappedAxisError(
-                    f"vmap of `{name_of(fun)}`: in_axes has {counted(len(in_axes), 'entry')}, "
-                    f"{in_axes}, but the call has {counted(len(args), 'positional argument')}. "
-                    "Give an entry for each of these, and none for arguments by keyword."
-                )
-            dims, size = mapped_axes("vmap", fun, in_axes, axis_size, args, kwargs)
-            leaves = tree_leaves((args, kwargs))
-            axis = axis_of_arrays(size, leaves, dims, axis_name, mesh_axes)
-            mapped = fun if plain else with_axis
-            return tree_to_arrays(vmap_call(mapped, args, kwargs, dims, axis, out_axes))
-
-        return of_arrays
-
-    mesh_axes = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
-    if spmd_axis_name is None:
-        mesh_axes = ()
-    plain = axis_name is None and not mesh_axes and not sum_match
-    mapped = None if vmappables else mapping(fun, in_axes, out_axes, axis_size)
-
-    @evaluated_by_library
-    @_described(fun, f"`{name_of(fun)}`, mapped over an axis of its arguments.")
-    def on_arrays(*args: Any, **kwargs: Any) -> Any:
-        if Switch.used and any(isinstance(leaf, Ref) for leaf in tree_leaves((args, kwargs))):
-            axes = broadcast_prefix(in_axes, args, lambda x: x is None)
-            axes += [0] * len(tree_leaves(kwargs))
-            mapping_of_values = functools.partial(
-                vmap,
-                in_axes=in_axes,
-                axis_name=axis_name,
-                axis_size=axis_size,
-                spmd_axis_name=spmd_axis_name,
-                sum_match=sum_match,
-            )
-            return _map_refs(mapping_of_values, fun, axes, out_axes, args, kwargs)
-        if vmappables or mapped is None:
-            return map_vmappables(mapping, fun, in_axes, out_axes, axis_size, args, kwargs)
-        return mapped(*args, **kwargs)
-
-    return on_arrays
-
-
-def _map_refs(
-    mapping: Callable[..., Any],
-    fun: Function,
-    axes: Sequence[Any],
-    out_axes: Any,
-    args: Any,
-    kwargs: Any,
-) -> Any:
-    """The result of `vmap` of a function that is given references: their arrays are mapped."""
-    refs, rest, places = split_refs("vmap", (args, kwargs))
-    args, kwargs = places.join(values_of(refs), rest)
-
-    def with_values(*args: Any, **kwargs: Any) -> Any:
-        leaves = tree_leaves((args, kwargs))
-        marked = [*zip(leaves, places.are_refs, strict=True)]
-        inner = [Ref(leaf) for leaf, is_ref in marked if is_ref]
-        args, kwargs = places.join(inner, [leaf for leaf, is_ref in marked if not is_ref])
-        out = fun(*args, **kwargs)
-        require_no_refs(fun, out)
-        return values_of(inner), out
-
-    axes_of_refs = [axis for axis, is_ref in zip(axes, places.are_refs, strict=True) if is_ref]
-    values, out = mapping(with_values, out_axes=(axes_of_refs, out_axes))(*args, **kwargs)
-    write_all(refs, values)
-    return out
-
-
-def _summed(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
-    """The result, with values that must not be batched summed over the examples."""
-
-    def summed(axis: int | None, leaf: Any) -> Any:
-        (value,), (dim,) = trace.unbox([leaf])
-        if axis is not None or dim is None:
-            return leaf
-        with set_interpreter(trace.parent):
-            return stage2.reduce_sum(value, dim)
-
-    leaves, tree = stage2.tree_flatten(result)
-    axes = broadcast_prefix(out_axes, result, is_leaf=lambda x: x is None, name="result")
-    return stage2.tree_unflatten(tree, list(map(summed, axes, leaves)))
-
-
-def _numpy_to_array(x: Any) -> Any:
-    """A numpy array as an Array; numbers are unchanged, since they may be meant for Python."""
-    return to_array(x) if isinstance(x, np.ndarray) else x
-
-
-@overload
-def jacfwd(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-) -> Callable[P, Any]: ...
-@overload
-def jacfwd(
-    fun: Callable[P, tuple[Any, Aux]],
-    argnums: Argnums = ...,
-    *,
-    has_aux: Literal[True],
-    holomorphic: bool = ...,
-) -> Callable[P, tuple[Any, Aux]]: ...
-@overload
-def jacfwd(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[P, Any]: ...
-def jacfwd(
-    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[P, Any]:
-    """The Jacobian of `fun`, column by column, by forward mode.
-
-    Arguments:
-        fun: function of arrays and pytrees of arrays.
-        argnums: the positional arguments to differentiate with respect to.
-        has_aux: whether `fun` returns a pair; only its first part is differentiated; the
-            second is returned last.
-        holomorphic: whether `fun` is a holomorphic function of complex arguments, which require it.
-
-    Returns:
-        A function of the same arguments. Its result has the structure of the result of `fun`
-        with, at each leaf, the structure of the argument; each leaf has the shape of the
-        result followed by that of the argument. With several `argnums`, a tuple of arguments.
-
-    Raises:
-        TypeError: an argument to differentiate has an integer or boolean leaf.
-        ValueError: the arguments to differentiate have no leaves, or do not exist.
-
-    >>> f = lambda x: jnp.array([x[0] * x[1], x[1], x[0] ** 2])
-    >>> minijax.jacfwd(f)(jnp.array([2.0, 3.0]))
-    Array([[3., 2.],
-           [0., 1.],
-           [4., 0.]], dtype=float32)
-    """
-
-    return _jacobian("jacfwd", _jacfwd, fun, argnums, has_aux, holomorphic)
-
-
-@overload
-def jacrev(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-) -> Callable[P, Any]: ...
-@overload
-def jacrev(
-    fun: Callable[P, tuple[Any, Aux]],
-    argnums: Argnums = ...,
-    *,
-    has_aux: Literal[True],
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-) -> Callable[P, tuple[Any, Aux]]: ...
-@overload
-def jacrev(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-) -> Callable[P, Any]: ...
-def jacrev(
-    fun: Callable[P, Any],
-    argnums: Argnums = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[P, Any]:
-    """The Jacobian of `fun`, row by row, by reverse mode.
-
-    Arguments:
-        fun, argnums, has_aux: as in `jacfwd`.
-        holomorphic: as in `grad`.
-        allow_int: whether arguments may be integers, whose Jacobians are zeros of their dtype.
-
-    Returns:
-        As `jacfwd`. Reverse mode is cheaper if there are fewer results than inputs.
-
-    Raises:
-        TypeError: an argument to differentiate is integer or boolean, or a result is not real.
-
-    >>> f = lambda p: p["a"] * p["b"]
-    >>> minijax.jacrev(f)({"a": jnp.array([1.0, 2.0]), "b": 3.0})
-    {'a': Array([[3., 0.],
-           [0., 3.]], dtype=float32), 'b': Array([1., 2.], dtype=float32, weak_type=True)}
-    """
-    require_flags("jacrev", allow_int=allow_int)
-    transformation = functools.partial(_jacrev, holomorphic=holomorphic, allow_int=allow_int)
-    return _jacobian("jacrev", transformation, fun, argnums, has_aux, holomorphic)
-
-
-jacobian = jacrev
-
-
-@overload
-def hessian(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-) -> Callable[P, Any]: ...
-@overload
-def hessian(
-    fun: Callable[P, tuple[Any, Aux]],
-    argnums: Argnums = ...,
-    *,
-    has_aux: Literal[True],
-    holomorphic: bool = ...,
-) -> Callable[P, tuple[Any, Aux]]: ...
-@overload
-def hessian(
-    fun: Callable[P, Any],
-    argnums: Argnums = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[P, Any]: ...
-def hessian(
-    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[P, Any]:
-    """The second derivative of `fun`: the forward-mode Jacobian of the reverse-mode one.
-
-    The result has the structure and shape of the argument twice: the gradient of a function of `n`
-    numbers has an `n` by `n` Jacobian.
-
-    Arguments:
-        fun, argnums, has_aux, holomorphic: as in `jacfwd`.
-
-    Raises:
-        TypeError, ValueError: as in `jacfwd`.
-
-    >>> minijax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 3.0]))
-    Array([[6., 2.],
-           [2., 0.]], dtype=float32)
-    """
-
-    def transformation(fun: Function, argnums: Argnums) -> Function:
-        return _jacfwd(_jacrev(fun, argnums, holomorphic, allow_int=False), argnums)
-
-    return _jacobian("hessian", transformation, fun, argnums, has_aux, holomorphic)
-
-
-def _jacfwd(fun: Function, argnums: Argnums) -> Function:
-    """As stage 2's, with weak derivatives of weak results."""
-    outs: list[Any] = []
-
-    @wraps(fun)
-    def noted(*args: Any, **kwargs: Any) -> Any:
-        out = fun(*args, **kwargs)
-        outs[:] = tree_leaves(out)
-        return out
-
-    jacobian = stage2.jacfwd(noted, argnums)
-
-    def with_weak(*args: Any, **kwargs: Any) -> Any:
-        blocks, tree = tree_flatten(jacobian(*args, **kwargs))
-        each = len(blocks) // max(len(outs), 1)
-        avals = [stage2.typeof(out) for out in outs for _ in range(each)]
-        return tree_unflatten(tree, map(as_weak_as, avals, blocks))
-
-    return with_weak
-
-
-def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool) -> Function:
-    """As stage 4's, with options for complex and integer arguments."""
-
-    @wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        inputs, restricted = split_arguments("jacrev", fun, argnums, args, kwargs)
-        require_differentiable("jacrev", fun, argnums, inputs, holomorphic, allow_int)
-        out, f_vjp = _vjp(restricted, inputs)
-        require_results("jacrev", fun, out, holomorphic)
-
-        def pull_back(ct: Any) -> Any:
-            return tree_map(_zero_of_integer, (inputs,), f_vjp(ct))
-
-        return jacobian_by_rows(pull_back, out)
-
-    return jacobian
-
-
-def _zero_of_integer(x: Any, ct: Any) -> Any:
-    """A cotangent; the empty one of an integer becomes a zero of its dtype."""
-    aval = stage2.typeof(x)
-    return ct if is_inexact(aval.dtype) else np.zeros(aval.shape, aval.dtype)
-
-
-def _jacobian(
-    caller: str,
-    transformation: Function,
-    fun: Function,
-    argnums: Argnums,
-    has_aux: bool,
-    holomorphic: bool,
-) -> Function:
-    require_flags(caller, has_aux=has_aux, holomorphic=holomorphic)
-    require_function(caller, fun)
-    argnums = _int_or_ints(caller, argnums)
-
-    derivative = "second derivative" if caller == "hessian" else "Jacobian"
-
-    @evaluated_by_library
-    @_described(fun, f"The {derivative} of `{name_of(fun)}`{_for(argnums)}.")
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        with_aux = _with_aux(caller, fun, has_aux)
-        args = tuple(_chosen_to_arrays(argnums, args))
-        if caller != "jacrev":
-            require_kind(caller, fun, argnums, args, holomorphic)
-        result = tree_to_arrays(transformation(with_aux or fun, argnums)(*args, **kwargs))
-        return (result, with_aux.aux()) if with_aux else result
-
-    return jacobian
-
-
-def _with_aux(caller: str, fun: Function, has_aux: bool) -> WithAux | None:
-    require_function(caller, fun)
-    return WithAux(fun) if has_aux else None
 
 
 @evaluated_by_library
