@@ -101,11 +101,11 @@ class Callback:
         return self._checked(result, out_avals) if self.returns else []
 
     def _checked(self, result: Any, out_avals: Avals) -> list[np.ndarray[Any, Any]]:
-        what = f"{self.caller}: `{name_of(self.fun)}`"
+        role = f"{self.caller}: `{name_of(self.fun)}`"
         leaves = tree_leaves(result)
         if len(leaves) != len(out_avals):
             raise RuntimeError(
-                f"{what} returned {len(leaves)} arrays, and result_shape_dtypes says "
+                f"{role} returned {len(leaves)} arrays, and result_shape_dtypes says "
                 f"{len(out_avals)}"
             )
         outs = []
@@ -114,7 +114,7 @@ class Callback:
             dtype = self.numbers.in_memory(out.dtype)
             if dtype != aval.dtype or out.shape != aval.shape:
                 raise RuntimeError(
-                    f"{what} returned an array of dtype {out.dtype} and shape {out.shape} as "
+                    f"{role} returned an array of dtype {out.dtype} and shape {out.shape} as "
                     f"result number {number}, and result_shape_dtypes says {aval}"
                 )
             outs.append(out.astype(dtype, copy=False))
@@ -356,7 +356,7 @@ def refuse_derivative(
 ) -> Callable[..., tuple[list[Any], list[Any]]]:
     """The jvp rule of a primitive that calls a function without a known derivative."""
 
-    def rule(
+    def callback_jvp(
         primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         if any(type(t) is not Zero for t in tangents):
@@ -368,7 +368,7 @@ def refuse_derivative(
         outs = bind(primitive, *primals, **params)
         return outs, [Zero(tangent_type(typeof(out))) for out in outs]
 
-    return rule
+    return callback_jvp
 
 
 def _pure_callback_vmap(
@@ -437,13 +437,13 @@ def one_by_one(
         if dim is not None
     ]
 
-    def of_one(elements: list[Any]) -> list[Any]:
+    def call_example(elements: list[Any]) -> list[Any]:
         rest = iter(elements)
         operands = [x if dim is None else next(rest) for x, dim in zip(values, dims, strict=True)]
         return bind(primitive, *operands, **params)
 
-    of_one.__name__ = str(primitive)
-    outs = map_one_by_one(of_one, mapped)
+    call_example.__name__ = str(primitive)
+    outs = map_one_by_one(call_example, mapped)
     return outs, [0] * len(outs)
 
 
@@ -554,7 +554,7 @@ def _io_callback_lower(
     return callback.call_text(b, out_avals, operands, has_effects=True, has_token=has_token)
 
 
-def _vmap_io(
+def _io_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     if params["ordered"]:
@@ -565,42 +565,46 @@ def _vmap_io(
     return one_by_one(io_callback_p, axis, values, dims, params)
 
 
-def _jvp_debug(
+def _debug_callback_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     return bind(debug_callback_p, *primals, **params), []
 
 
-def _evaluate(*operands: Any, callback: Callback, result_avals: Avals = (), **params: Any) -> Any:
+def _callback_impl(
+    *operands: Any, callback: Callback, result_avals: Avals = (), **params: Any
+) -> Any:
     return callback.evaluate(result_avals, operands)
 
 
-def _abstract_eval(
+def _callback_type(
     *in_avals: ShapedArray, result_avals: Avals = (), **params: Any
 ) -> list[ShapedArray]:
     return list(result_avals)
 
 
-def _vmap_debug(
+def _debug_callback_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     return one_by_one(debug_callback_p, axis, values, dims, params)
 
 
-def _order(with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var) -> list[JaxprEqn]:
+def _callback_effects(
+    with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
     params = {**eqn.params, "has_token": True}
     invars, outvars = [token, *eqn.invars], [following, *eqn.outvars]
     return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
 
 
 for _primitive, _io_callback_vmap, _jvp in (
-    (io_callback_p, _vmap_io, refuse_derivative(io_callback_p)),
-    (debug_callback_p, _vmap_debug, _jvp_debug),
+    (io_callback_p, _io_vmap, refuse_derivative(io_callback_p)),
+    (debug_callback_p, _debug_callback_vmap, _debug_callback_jvp),
 ):
     declare_program(
         _primitive,
-        evaluate=_evaluate,
-        abstract_eval=_abstract_eval,
+        evaluate=_callback_impl,
+        abstract_eval=_callback_type,
         lower=_io_callback_lower,
         vmap=_io_callback_vmap,
         sharding=whole,
@@ -609,7 +613,7 @@ for _primitive, _io_callback_vmap, _jvp in (
         partial_eval=None,
         dce=None,
         dependence=None,
-        order=_order,
+        order=_callback_effects,
         keys=None,
         steps=None,
         effects=True,

@@ -101,7 +101,7 @@ def call_with_checked_keys(function: Any, args: Any, kwargs: Any) -> tuple[Any] 
 def check_keys(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> None:
     """Raise KeyReuseError if an eager loop or conditional reuses keys."""
     if primitive.higher_order and primitive is not key_use_p and looks_for_key_reuse():
-        found = _keys_of_programs(primitive, params, len(args))
+        found = _program_keys(primitive, params, len(args))
         if found is not None:
             _take_all(found, args)
 
@@ -197,7 +197,7 @@ def keys_of(jaxpr: Jaxpr) -> Keys:
     keys = {var: _Key() for var in jaxpr.invars if is_key_type(var.aval.dtype)}
     for eqn in jaxpr.eqns:
         operands = [keys.get(x) if isinstance(x, Var) else None for x in eqn.invars]
-        for var, made in zip(eqn.outvars, _results(eqn, operands), strict=True):
+        for var, made in zip(eqn.outvars, _result_keys(eqn, operands), strict=True):
             if is_key_type(var.aval.dtype):
                 keys[var] = made
     numbers = {id(keys[var]): i for i, var in enumerate(jaxpr.invars) if var in keys}
@@ -208,7 +208,7 @@ def keys_of(jaxpr: Jaxpr) -> Keys:
     return Keys([keys[var].use if var in keys else None for var in jaxpr.invars], results)
 
 
-def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
+def _result_keys(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
     """The result keys of an equation, from its operand keys."""
     fresh = [_Key() for _ in eqn.outvars]
     given = [key for key in operands if key is not None]
@@ -217,7 +217,7 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
             given[0].take(eqn.params["use"])
         return fresh
     if eqn.primitive.higher_order:
-        found = _keys_of_programs(eqn.primitive, eqn.params, len(operands))
+        found = _program_keys(eqn.primitive, eqn.params, len(operands))
         if found is None:
             return fresh
         for key, use in zip(operands, found.operands, strict=True):
@@ -236,11 +236,11 @@ def _results(eqn: JaxprEqn, operands: Sequence[_Key | None]) -> list[_Key]:
         return [whole]  # in another shape
     if any(isinstance(x, Var) for x in eqn.invars[1:]):
         return fresh  # an unknown part
-    how = str((eqn.primitive, eqn.params, eqn.invars[1:]))
-    return [whole.parts.setdefault(how, _Key(whole=whole))]
+    cut = str((eqn.primitive, eqn.params, eqn.invars[1:]))
+    return [whole.parts.setdefault(cut, _Key(whole=whole))]
 
 
-def _keys_of_programs(primitive: Primitive, params: dict[str, Any], count: int) -> Keys | None:
+def _program_keys(primitive: Primitive, params: dict[str, Any], count: int) -> Keys | None:
     """Return the uses of keys by the programs in a primitive of `count` operands."""
     rule = key_rules.of(primitive)
     return None if rule is None else rule(keys_of, count, **params)

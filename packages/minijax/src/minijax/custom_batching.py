@@ -33,15 +33,15 @@ def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]:
     call: Callable[..., R] = one_by_one
 
     @one_by_one.def_vmap
-    def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
+    def map_in_sequence(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
         leaves, tree = tree_flatten(args)
         batched = tree_leaves(in_batched)
         shared, examples = partition(batched, leaves)
 
-        def of_one(example: list[Any]) -> Any:
+        def call_example(example: list[Any]) -> Any:
             return call(*tree_unflatten(tree, merge(batched, shared, example)))
 
-        out = map_elements(of_one, examples)
+        out = map_elements(call_example, examples)
         return out, tree_map(lambda _: True, out)
 
     return one_by_one

@@ -124,7 +124,7 @@ def print(
         )
     if not skip_format_check:
         _check.vformat(fmt, args, kwargs)
-    write = _log if _use_logging else _write
+    write = _log_text if _use_logging else _write_text
     debug_callback(Printer(write, fmt), args, kwargs, "debug.print", ordered)
     return None
 
@@ -157,8 +157,8 @@ def log(
     >>> step(3.0)
     Array(1.5, dtype=float32, weak_type=True)
     """
-    how = {"ordered": ordered, "partitioned": partitioned, "_use_logging": _use_logging}
-    return print(fmt, *args, skip_format_check=skip_format_check, **how, **kwargs)
+    options = {"ordered": ordered, "partitioned": partitioned, "_use_logging": _use_logging}
+    return print(fmt, *args, skip_format_check=skip_format_check, **options, **kwargs)
 
 
 class _Check(string.Formatter):
@@ -199,12 +199,12 @@ class Printer:
         self.write(self.fmt.format(*args, **kwargs))
 
 
-def _write(text: str) -> None:
+def _write_text(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
-def _log(text: str) -> None:
+def _log_text(text: str) -> None:
     logging.getLogger("minijax.debug").info(text)
 
 
@@ -421,7 +421,7 @@ def inspect_array_sharding(value: Any, *, callback: ShardingCallback) -> None:
         bind(inspect_sharding_p, leaf, callback=callback)
 
 
-def _evaluate(x: Any, *, callback: ShardingCallback) -> list[Any]:
+def _inspect_sharding_impl(x: Any, *, callback: ShardingCallback) -> list[Any]:
     x = to_array(x)
     if isinstance(x, Tracer):
         raise leaked_value_error(x, x.interpreter, x.source)
@@ -429,52 +429,54 @@ def _evaluate(x: Any, *, callback: ShardingCallback) -> list[Any]:
     return []
 
 
-def _lower(
+def _inspect_sharding_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, callback: ShardingCallback
 ) -> list[Value]:
     if not isinstance(b.module, PartitionedModule):
         callback(SingleDeviceSharding(xla.default_device()))
         return []
-    told = b.module.inspection(callback, x.aval.ndim)
+    address = b.module.inspection(callback, x.aval.ndim)
     (_,) = b.emit(
-        f"stablehlo.custom_call @InspectSharding({x.name}) {{backend_config = {told}, "
+        f"stablehlo.custom_call @InspectSharding({x.name}) {{backend_config = {address}, "
         f"has_side_effect = true}} : ({mlir_type(x.aval)}) -> {mlir_type(x.aval)}",
         x.aval,
     )
     return []
 
 
-def _vmap(
+def _inspect_sharding_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, callback: ShardingCallback
 ) -> tuple[list[Any], list[BatchDim]]:
     bind(inspect_sharding_p, *values, callback=callback)  # for all examples at once
     return [], []
 
 
-def _jvp(
+def _inspect_sharding_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, callback: ShardingCallback
 ) -> tuple[list[Any], list[Any]]:
     return bind(inspect_sharding_p, *primals, callback=callback), []
 
 
-def _order(with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var) -> list[JaxprEqn]:
+def _inspect_sharding_effects(
+    with_token: Any, eqn: JaxprEqn, token: Var | Literal, following: Var
+) -> list[JaxprEqn]:
     """The equation itself, which runs during compilation; the token does not change."""
     return [eqn, pass_token(eqn, token, following)]
 
 
 declare_program(
     inspect_sharding_p,
-    evaluate=_evaluate,
+    evaluate=_inspect_sharding_impl,
     abstract_eval=lambda x, *, callback: [],
-    lower=_lower,
-    vmap=_vmap,
+    lower=_inspect_sharding_lower,
+    vmap=_inspect_sharding_vmap,
     sharding=whole,
-    jvp=_jvp,
+    jvp=_inspect_sharding_jvp,
     transpose=None,
     partial_eval=None,
     dce=None,
     dependence=None,
-    order=_order,
+    order=_inspect_sharding_effects,
     keys=None,
     steps=None,
     effects=True,
@@ -613,7 +615,7 @@ def _drawn(
 ) -> str:
     columns = texts.shape[1]
 
-    def rule(left: str, between: str, right: str) -> str:
+    def ruled_line(left: str, between: str, right: str) -> str:
         return left + between.join(["─" * width] * columns) + right
 
     def line(row: int, is_text: bool) -> str:
@@ -628,8 +630,8 @@ def _drawn(
         "\n".join(line(row, number == (height - 1) // 2) for number in range(height))
         for row in range(len(texts))
     ]
-    inner = f"\n{rule('├', '┼', '┤')}\n".join(rows)
-    return f"{rule('┌', '┬', '┐')}\n{inner}\n{rule('└', '┴', '┘')}"
+    inner = f"\n{ruled_line('├', '┼', '┤')}\n".join(rows)
+    return f"{ruled_line('┌', '┬', '┐')}\n{inner}\n{ruled_line('└', '┴', '┘')}"
 
 
 __all__ = [

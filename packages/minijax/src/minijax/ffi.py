@@ -115,11 +115,11 @@ def ffi_call(
             f"{custom_call_api_version}; pass attributes by keyword to the function returned"
         )
     is_one = not isinstance(result_shape_dtypes, Sequence)
-    result_avals = _types([result_shape_dtypes] if is_one else result_shape_dtypes)
+    result_avals = _result_types([result_shape_dtypes] if is_one else result_shape_dtypes)
     outs_by: Any = [output_layouts] if is_one else output_layouts
 
     @evaluated_by_library
-    def call(*args: ArrayLike, **attributes: Any) -> Any:
+    def ffi_function(*args: ArrayLike, **attributes: Any) -> Any:
         operands = [to_array(x) for x in args]
         in_avals = tuple(map(typeof, operands))
         if attributes and custom_call_api_version < 4:
@@ -147,10 +147,10 @@ def ffi_call(
             return found[0]
         return tuple(found) if isinstance(result_shape_dtypes, tuple) else list(found)
 
-    return call
+    return ffi_function
 
 
-def _types(results: Sequence[Any]) -> Avals:
+def _result_types(results: Sequence[Any]) -> Avals:
     for number, each in enumerate(results):
         if each is abstract_token:
             continue
@@ -185,26 +185,26 @@ def _aliases(
 ) -> tuple[tuple[int, int], ...]:
     pairs = tuple(sorted((int(i), int(o)) for i, o in (aliases or {}).items()))
     for i, o in pairs:
-        what = f"ffi_call: input_output_aliases joins operand {i} and result {o}"
+        role = f"ffi_call: input_output_aliases joins operand {i} and result {o}"
         if not (0 <= i < len(in_avals) and 0 <= o < len(out_avals)):
-            raise ValueError(f"{what}, found {len(in_avals)} operands, {len(out_avals)} results")
+            raise ValueError(f"{role}, found {len(in_avals)} operands, {len(out_avals)} results")
         given, wanted = in_avals[i].strip_weak_type(), out_avals[o]
         if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
-            raise ValueError(f"{what}, which differ in type: {given} and {wanted}")
+            raise ValueError(f"{role}, which differ in type: {given} and {wanted}")
         if in_layouts[i] != out_layouts[o]:
             raise ValueError(
-                f"{what}, which differ in layout, from minor to major: {in_layouts[i]} and "
+                f"{role}, which differ in layout, from minor to major: {in_layouts[i]} and "
                 f"{out_layouts[o]}"
             )
     return pairs
 
 
-def _lower(
+def _ffi_call_lower(
     primitive: Primitive,
 ) -> Callable[..., list[Value]]:
     has_side_effect = str(primitive is effectful_ffi_call_p).lower()
 
-    def rule(
+    def ffi_lower(
         b: FunctionBuilder,
         out_avals: Sequence[ShapedArray],
         *operands: Value,
@@ -228,11 +228,11 @@ def _lower(
             *out_avals,
         )
 
-    return rule
+    return ffi_lower
 
 
-def _vmap(primitive: Primitive) -> Callable[..., tuple[list[Any], list[BatchDim]]]:
-    def rule(
+def _ffi_call_vmap(primitive: Primitive) -> Callable[..., tuple[list[Any], list[BatchDim]]]:
+    def ffi_vmap(
         axis: BatchAxis,
         values: Sequence[Any],
         dims: Sequence[BatchDim],
@@ -254,7 +254,7 @@ def _vmap(primitive: Primitive) -> Callable[..., tuple[list[Any], list[BatchDim]
         outs = bind(primitive, *moved, **{**params, **changed})
         return outs, [0] * len(outs)
 
-    return rule
+    return ffi_vmap
 
 
 def _with_batch(layouts: Layouts, avals: Any) -> Layouts:
@@ -265,7 +265,7 @@ def _with_batch(layouts: Layouts, avals: Any) -> Layouts:
     )
 
 
-def _order(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
+def _ffi_call_effects(with_token: Any, eqn: JaxprEqn, token: Any, following: Any) -> list[JaxprEqn]:
     """Pass the token on: only data dependences order the call."""
     return [eqn, JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)]
 
@@ -274,15 +274,15 @@ for _primitive in (ffi_call_p, effectful_ffi_call_p):
     declare_program(
         _primitive,
         abstract_eval=lambda *in_avals, result_avals, **params: list(result_avals),
-        lower=_lower(_primitive),
-        vmap=_vmap(_primitive),
+        lower=_ffi_call_lower(_primitive),
+        vmap=_ffi_call_vmap(_primitive),
         sharding=whole,
         jvp=refuse_derivative(_primitive, "the foreign function `{target_name}`"),
         transpose=None,
         partial_eval=None,
         dce=None,
         dependence=None,
-        order=_order,
+        order=_ffi_call_effects,
         keys=None,
         steps=None,
         effects=_primitive is effectful_ffi_call_p,

@@ -40,8 +40,8 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     if leaves:
         # Python numbers keep their dtype: the vector must hold all of them.
         if len({aval.dtype for aval in types}) > 1:
-            meeting = result_type(*[aval.strip_weak_type() for aval in types]).dtype
-            leaves = [lax.convert_element_type(leaf, meeting) for leaf in leaves]
+            common = result_type(*[aval.strip_weak_type() for aval in types]).dtype
+            leaves = [lax.convert_element_type(leaf, common) for leaf in leaves]
         vectors = [lax.reshape(leaf, (-1,)) for leaf in leaves]
         vector = lax.concatenate(vectors, 0) if len(vectors) > 1 else vectors[0]
     else:
@@ -69,21 +69,21 @@ class _Unravel:
                 f"unravel: expected a vector of {counted(sum(sizes), 'element')}, as many as the "
                 f"pytree {self.structure} has, found {given}"
             )
-        of_one_dtype = all(aval.dtype == self.dtype for aval in self.types)
-        if given.dtype != self.dtype and not of_one_dtype:
+        same_dtype = all(aval.dtype == self.dtype for aval in self.types)
+        if given.dtype != self.dtype and not same_dtype:
             raise TypeError(
                 f"unravel: expected a vector of dtype {self.dtype}, in which the dtypes of the "
                 f"pytree meet, found {given}"
             )
-        return self._unravel(vector, sizes, of_one_dtype)
+        return self._unravel(vector, sizes, same_dtype)
 
     @evaluated_by_library
-    def _unravel(self, vector: Any, sizes: list[int], of_one_dtype: bool) -> Any:
+    def _unravel(self, vector: Any, sizes: list[int], same_dtype: bool) -> Any:
         leaves, start = [], 0
         for aval, size in zip(self.types, sizes, strict=True):
             part = vector if len(sizes) == 1 else lax.slice_in_dim(vector, start, start + size)
             leaf = lax.reshape(part, aval.shape)
-            leaves.append(leaf if of_one_dtype else convert_silently(leaf, aval.dtype))
+            leaves.append(leaf if same_dtype else convert_silently(leaf, aval.dtype))
             start += size
         return tree_unflatten(self.structure, leaves)
 

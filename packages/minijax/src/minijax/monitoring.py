@@ -19,11 +19,11 @@ CACHE_USED = "/jax/compilation_cache/compile_requests_use_cache"
 CACHE_HIT = "/jax/compilation_cache/cache_hits"
 CACHE_MISS = "/jax/compilation_cache/cache_misses"
 
-_of_events: list[Listener] = []
-_of_durations: list[Listener] = []
-_of_time_spans: list[Listener] = []
-_of_scalars: list[Listener] = []
-_ALL = (_of_events, _of_durations, _of_time_spans, _of_scalars)
+_event_listeners: list[Listener] = []
+_duration_listeners: list[Listener] = []
+_time_span_listeners: list[Listener] = []
+_scalar_listeners: list[Listener] = []
+_ALL = (_event_listeners, _duration_listeners, _time_span_listeners, _scalar_listeners)
 
 
 def record_event(event: str, **kwargs: Any) -> None:
@@ -41,31 +41,31 @@ def record_event(event: str, **kwargs: Any) -> None:
     [('/my_library/restarted', {'times': 2})]
     >>> unregister_event_listener(listener)
     """
-    for listener in tuple(_of_events):
+    for listener in tuple(_event_listeners):
         listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: Any) -> None:
     """Tell listeners how many seconds something took."""
-    for listener in tuple(_of_durations):
+    for listener in tuple(_duration_listeners):
         listener(event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: Any) -> None:
     """Tell listeners when something began and ended, in seconds since 1970."""
-    for listener in tuple(_of_time_spans):
+    for listener in tuple(_time_span_listeners):
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: Any) -> None:
     """Tell listeners a number."""
-    for listener in tuple(_of_scalars):
+    for listener in tuple(_scalar_listeners):
         listener(event, value, **kwargs)
 
 
 def register_event_listener(callback: Listener) -> None:
     """Call `callback(event, **kwargs)` at each event, in the event's thread."""
-    _of_events.append(callback)
+    _event_listeners.append(callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
@@ -82,17 +82,17 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
     >>> heard
     ['jaxpr_trace_duration', 'jaxpr_to_mlir_module_duration', 'backend_compile_duration']
     """
-    _of_durations.append(callback)
+    _duration_listeners.append(callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
     """Call `callback(event, start_time, end_time, **kwargs)` after each timed event."""
-    _of_time_spans.append(callback)
+    _time_span_listeners.append(callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
     """Call `callback(event, value, **kwargs)` with each recorded number."""
-    _of_scalars.append(callback)
+    _scalar_listeners.append(callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
@@ -101,7 +101,7 @@ def unregister_event_listener(callback: Listener) -> None:
     Raises:
         ValueError: there is no such listener.
     """
-    _remove(_of_events, callback)
+    _remove(_event_listeners, callback)
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
@@ -110,7 +110,7 @@ def unregister_event_duration_listener(callback: Listener) -> None:
     Raises:
         ValueError: there is no such listener.
     """
-    _remove(_of_durations, callback)
+    _remove(_duration_listeners, callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
@@ -119,7 +119,7 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
     Raises:
         ValueError: there is no such listener.
     """
-    _remove(_of_time_spans, callback)
+    _remove(_time_span_listeners, callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
@@ -128,7 +128,7 @@ def unregister_scalar_listener(callback: Listener) -> None:
     Raises:
         ValueError: there is no such listener.
     """
-    _remove(_of_scalars, callback)
+    _remove(_scalar_listeners, callback)
 
 
 def clear_event_listeners() -> None:

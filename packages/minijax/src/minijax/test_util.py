@@ -143,8 +143,8 @@ def check_vjp(
     value, pull_back = f_vjp(*args)
     _compare(value, f(*args), atol, rtol, f"{err_msg} VJP primal")
     tangents, cotangent = _direction(args, seed=0), _direction(value, seed=1)
-    there = _product(cotangent, _difference(f, args, tangents, eps))
-    back = _product(pull_back(cotangent), tangents)
+    there = _inner_product(cotangent, _difference(f, args, tangents, eps))
+    back = _inner_product(pull_back(cotangent), tangents)
     dtypes = [typeof(leaf).dtype for leaf in tree_leaves((args, value)) if _is_inexact(leaf)]
     tolerance = max(map(_tolerance, dtypes), default=0.0)
     np.testing.assert_allclose(
@@ -172,7 +172,7 @@ def _direction(tree: Any, seed: int) -> Any:
     """A random tangent for each leaf."""
     rng = np.random.default_rng(seed)
 
-    def draw(x: Any) -> Any:
+    def draw_leaf(x: Any) -> Any:
         aval = typeof(x)
         if not is_inexact(aval.dtype):
             return np.zeros(aval.shape, float0)
@@ -181,7 +181,7 @@ def _direction(tree: Any, seed: int) -> Any:
             numbers = numbers + 1j * rng.standard_normal(aval.shape)
         return np.asarray(numbers, aval.dtype)
 
-    return tree_map(draw, tree)
+    return tree_map(draw_leaf, tree)
 
 
 def _difference(f: Callable[..., Any], args: Any, tangents: Any, eps: float | None) -> Any:
@@ -200,17 +200,17 @@ def _difference(f: Callable[..., Any], args: Any, tangents: Any, eps: float | No
         for factor in (step, -step)
     )
 
-    def slope(a: Any, b: Any) -> Any:
+    def secant(a: Any, b: Any) -> Any:
         aval = typeof(a)
         if not is_inexact(aval.dtype):
             return np.zeros(aval.shape, float0)
         wide = np.complex128 if aval.dtype.kind == "c" else np.float64
         return ((np.asarray(a, wide) - np.asarray(b, wide)) / (2 * step)).astype(aval.dtype)
 
-    return tree_map(slope, after, before)
+    return tree_map(secant, after, before)
 
 
-def _product(xs: Any, ys: Any) -> Any:
+def _inner_product(xs: Any, ys: Any) -> Any:
     """The sum of products of corresponding elements, without conjugation."""
     pairs = zip(_without_float0(xs), _without_float0(ys), strict=True)
     return sum(np.sum(np.asarray(x, complex) * np.asarray(y, complex)).real for x, y in pairs)

@@ -101,10 +101,10 @@ def children_with_keys(node: Any) -> list[tuple[Any, Any]]:
         return [(key, child) for key, child in keyed_classes[cls](node)[0]]
     found, aux_data = find_node_type(cls).flatten(node)
     children = tuple(found)
-    return list(zip(_keys(cls, aux_data, len(children)), children, strict=True))
+    return list(zip(_child_keys(cls, aux_data, len(children)), children, strict=True))
 
 
-def _keys(cls: Any, aux_data: Any, num_children: int) -> Iterable[Any]:
+def _child_keys(cls: Any, aux_data: Any, num_children: int) -> Iterable[Any]:
     if cls is list or cls is tuple:
         return map(SequenceKey, range(num_children))
     if cls is dict:
@@ -441,7 +441,7 @@ def register_pytree_node(
     >>> minijax.tree.leaves([Point(1, 2), 3])
     [1, 2, 3]
     """
-    flatten = _checked(nodetype, flatten_func)
+    flatten = _checked_flatten(nodetype, flatten_func)
     if flatten_with_keys_func is None:
         _register(nodetype, flatten, unflatten_func)
     else:
@@ -461,13 +461,13 @@ def _register(
     tree.register_pytree_node(nodetype, flatten, unflatten, keys)
 
 
-def _checked(nodetype: type[Any], flatten: Flatten) -> Flatten:
+def _checked_flatten(nodetype: type[Any], flatten: Flatten) -> Flatten:
     """The same function with an error for bad results.
 
     C++ calls the original function; its errors are found by flattening the tree again.
     """
 
-    def checked(node: Any) -> tuple[Iterable[Any], Any]:
+    def checked_flatten(node: Any) -> tuple[Iterable[Any], Any]:
         pair = flatten(node)
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], Iterable):
             raise ValueError(
@@ -476,8 +476,8 @@ def _checked(nodetype: type[Any], flatten: Flatten) -> Flatten:
             )
         return pair
 
-    checked.unchecked = flatten  # type: ignore[attr-defined]
-    return checked
+    checked_flatten.unchecked = flatten  # type: ignore[attr-defined]
+    return checked_flatten
 
 
 @hiding_frames

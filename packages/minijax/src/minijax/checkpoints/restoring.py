@@ -242,7 +242,7 @@ def _read(path: Path, targets: Sequence[_Target]) -> list[Any]:
     for target in targets:
         array = target.leaf.array
         if array is None:
-            size, finish = 0, _number(target)
+            size, finish = 0, _restored_number(target)
         else:
             size, finish = _begin(reader, array, opened[array.name], target)
         in_flight.append((size, finish))
@@ -254,7 +254,7 @@ def _read(path: Path, targets: Sequence[_Target]) -> list[Any]:
     return [*found, *[finish() for _, finish in in_flight]]
 
 
-def _number(target: _Target) -> Callable[[], Any]:
+def _restored_number(target: _Target) -> Callable[[], Any]:
     value, aval = target.leaf.value, target.aval
     if aval is None:
         return lambda: value
@@ -275,7 +275,7 @@ def _begin(
         if str(index) not in reads:
             reads[str(index)] = _attempt(reader.read, opened, index)
 
-    def finish() -> Any:
+    def finish_reading() -> Any:
         parts = {key: array.numbers(_attempt(future.result)) for key, future in reads.items()}
         if sharding is None:
             return _made(target, *parts.values())
@@ -291,7 +291,7 @@ def _begin(
 
     part = sharding.shard_shape(aval.shape) if sharding is not None else aval.shape
     itemsize = device_type(aval).dtype.itemsize
-    return len(reads) * int(np.prod(part, dtype=np.int64)) * itemsize, finish
+    return len(reads) * int(np.prod(part, dtype=np.int64)) * itemsize, finish_reading
 
 
 def _attempt(function: Callable[..., Any], *args: Any) -> Any:

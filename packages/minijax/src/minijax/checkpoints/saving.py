@@ -54,7 +54,7 @@ _attempts: dict[int, int] = defaultdict(int)  # at saving each step
 _finished: list[str] = []  # keys of earlier meetings
 
 
-class Meeting:
+class Coordinator:
     """The words of processes about a checkpoint; a process alone says nothing.
 
     Arguments:
@@ -279,16 +279,18 @@ def save(
         raise ValueError(f"save: keep_last must be at least 1, or None, found {keep_last}")
     require_fit("save", "timeout", timeout, float)
     PendingSave.wait_for_last()
-    meeting = Meeting(int(path.name), timeout)
+    coordinator = Coordinator(int(path.name), timeout)
     try:
-        manifest, parts = _described(int(path.name), tree, meeting)
-        if meeting.leads:
+        manifest, parts = _describe_tree(int(path.name), tree, coordinator)
+        if coordinator.leads:
             _require_new(path)
     except Exception as error:
-        meeting.end(str(error))
+        coordinator.end(str(error))
         raise
     return PendingSave(
-        manifest.step, path, lambda: _write(path, manifest, parts, keep_last, meeting)
+        manifest.step,
+        path,
+        lambda: _write_checkpoint(path, manifest, parts, keep_last, coordinator),
     )
 
 
@@ -307,61 +309,69 @@ def _require_new(path: Path) -> None:
         )
 
 
-def _write(
-    path: Path, manifest: Manifest, parts: list[Part], keep_last: int | None, meeting: Meeting
+def _write_checkpoint(
+    path: Path,
+    manifest: Manifest,
+    parts: list[Part],
+    keep_last: int | None,
+    coordinator: Coordinator,
 ) -> None:
     """Write a checkpoint, together with the other processes."""
     hidden = None
     try:
-        hidden = new_directory(path) if meeting.leads else None
-        at = meeting.begin(manifest.digest(), hidden)
+        hidden = new_directory(path) if coordinator.leads else None
+        at = coordinator.begin(manifest.digest(), hidden)
         arrays = [leaf.array for leaf in manifest.leaves if leaf.array is not None]
-        write(at, arrays, parts, creates=meeting.leads)
+        write(at, arrays, parts, creates=coordinator.leads)
         if hidden is None:
-            meeting.part_is_written()
+            coordinator.part_is_written()
             return
-        meeting.wait_for_parts()
+        coordinator.wait_for_parts()
         complete(hidden, path, manifest.to_text())
     except Exception as error:
-        meeting.end(message_of(error))
+        coordinator.end(message_of(error))
         if hidden is not None:
             shutil.rmtree(hidden, ignore_errors=True)
         raise
-    meeting.end()
+    coordinator.end()
     if keep_last is not None:
         for old in all_steps(path.parent)[:-keep_last]:
             remove(path.parent, old)
 
 
-def _described(step: int, tree: Any, meeting: Meeting) -> tuple[Manifest, list[Part]]:
+def _describe_tree(step: int, tree: Any, coordinator: Coordinator) -> tuple[Manifest, list[Part]]:
     """The manifest of a tree, and copies of what this process writes."""
     pairs, treedef = tree_flatten_with_path(tree)
     leaves, parts = [], []
     for number, (keys, x) in enumerate(pairs):
-        leaf, of_leaf = _leaf(keystr(keys), str(number), of_library(x), meeting)
+        leaf, leaf_parts = _leaf(keystr(keys), str(number), of_library(x), coordinator)
         leaves.append(leaf)
-        parts += of_leaf
+        parts += leaf_parts
     return Manifest(step, tuple(leaves), structure_of(treedef)), parts
 
 
-def _leaf(path: str, name: str, x: Any, meeting: Meeting) -> tuple[Leaf, list[Part]]:
+def _leaf(path: str, name: str, x: Any, coordinator: Coordinator) -> tuple[Leaf, list[Part]]:
     where = f"save: the leaf tree{path}"
     if isinstance(x, Tracer):
         raise TypeError(f"{where} is a tracer, of type {x.aval}; save outside of transformations")
     if isinstance(x, Array):
-        if meeting.joined is not None and meeting.leads and not x.sharding.addressable_devices:
+        if (
+            coordinator.joined is not None
+            and coordinator.leads
+            and not x.sharding.addressable_devices
+        ):
             raise ValueError(
                 f"{where} is only on devices of other processes; device_put it to a sharding of "
                 "all processes, or of the first"
             )
         array = StoredArray(name, x.aval, chunks_of(x.aval, x.sharding))
-        return Leaf(path, "Array", array), _parts_of(array, x, meeting)
+        return Leaf(path, "Array", array), _parts_of(array, x, coordinator)
     if isinstance(x, np.ndarray | np.generic):
-        aval = _type_of_numpy(where, np.asarray(x))
+        aval = _numpy_dtype_name(where, np.asarray(x))
         array = StoredArray(name, aval, chunks_of(aval, None))
         numbers = np.zeros(x.shape, np.bool_) if x.dtype == float0 else np.array(x, aval.dtype)
         whole = Part(array, (slice(None),) * x.ndim, numbers)
-        return Leaf(path, "numpy", array), [whole] if meeting.leads else []
+        return Leaf(path, "numpy", array), [whole] if coordinator.leads else []
     for cls in PYTHON_TYPES:
         if isinstance(x, cls):
             return Leaf(path, cls.__name__, None, cls(x)), []
@@ -370,7 +380,7 @@ def _leaf(path: str, name: str, x: Any, meeting: Meeting) -> tuple[Leaf, list[Pa
     )
 
 
-def _type_of_numpy(where: str, x: np.ndarray[Any, Any]) -> ShapedArray:
+def _numpy_dtype_name(where: str, x: np.ndarray[Any, Any]) -> ShapedArray:
     dtype = x.dtype.newbyteorder("=")
     try:
         aval = ShapedArray(x.shape, dtype)
@@ -382,9 +392,9 @@ def _type_of_numpy(where: str, x: np.ndarray[Any, Any]) -> ShapedArray:
     return aval
 
 
-def _parts_of(array: StoredArray, x: Array, meeting: Meeting) -> list[Part]:
+def _parts_of(array: StoredArray, x: Array, coordinator: Coordinator) -> list[Part]:
     """Copies of the shards that this process writes: of equal ones, the first."""
-    if not meeting.leads and x.is_fully_addressable:
+    if not coordinator.leads and x.is_fully_addressable:
         return []  # it is this process' own, and the first has one, too
     numbers = iter(parts_here(x))
     seen = set()

@@ -39,7 +39,7 @@ Numbers = np.ndarray[Any, Any]
 
 ARRAYS = "arrays"  # the database in the directory of a checkpoint
 _LARGEST_CHUNK = 2**26  # bytes; what is read for one device is a multiple of chunks
-_OF_ZARR = {
+_ZARR_DTYPES = {
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
 }  # fmt: skip
@@ -71,7 +71,7 @@ def tensorstore_version() -> str | None:
 def stored_dtype(aval: ShapedArray) -> np.dtype[Any]:
     """The dtype in zarr's terms: unsigned integers of the same bits for those it lacks."""
     dtype = device_type(aval).dtype
-    return dtype if dtype.name in _OF_ZARR else np.dtype(f"uint{8 * dtype.itemsize}")
+    return dtype if dtype.name in _ZARR_DTYPES else np.dtype(f"uint{8 * dtype.itemsize}")
 
 
 def chunks_of(aval: ShapedArray, sharding: Sharding | None) -> Shape:
@@ -488,12 +488,12 @@ def read_manifest(directory: Path) -> Manifest:
 def _leaf_from_json(described: dict[str, Any]) -> Leaf:
     path, kind = described["path"], described["kind"]
     if "value" in described:
-        return Leaf(path, kind, None, _number(kind, described["value"]))
+        return Leaf(path, kind, None, _parse_number(kind, described["value"]))
     (aval,) = avals_from_json([described["type"]])
     return Leaf(path, kind, StoredArray(described["array"], aval, tuple(described["chunks"])))
 
 
-def _number(kind: str, text: str) -> complex:
+def _parse_number(kind: str, text: str) -> complex:
     """The number of Python that has this `repr`."""
     if kind == "bool":
         return text == "True"

@@ -257,15 +257,15 @@ class _Launcher:
             )
             return
         if first.code > 0:
-            how = f"failed with exit code {first.code}"
+            outcome = f"failed with exit code {first.code}"
         else:
-            how = f"was killed by {_signal_name(-first.code)}"
+            outcome = f"was killed by {_signal_name(-first.code)}"
         exceptions = [line for line in [*worker.errors][-8:] if _EXCEPTION.match(line)]
         words = exceptions or [*worker.errors]
         last = f"; its last words were: {words[-1]}" if words else ""
         others = len(failed) - 1
         rest = "" if not others else f". {others} other{'s' * (others > 1)} ended because of it"
-        _say(f"process {first.number} (pid {worker.process.pid}) {how}{last}{rest}")
+        _say(f"process {first.number} (pid {worker.process.pid}) {outcome}{last}{rest}")
 
 
 # The line of a traceback with the exception.

@@ -33,7 +33,7 @@ def reserved_port(host: str = "127.0.0.1") -> Iterator[int]:
     it asks for it by number and reuses addresses. Other systems do not allow that, and there the
     port was merely free a moment ago.
     """
-    with _bound(host, 0) as holder:
+    with _bound_socket(host, 0) as holder:
         port: int = holder.getsockname()[1]
         if sys.platform != "linux":
             holder.close()
@@ -45,7 +45,7 @@ def require_free(host: str, port: int) -> None:
     hosts = ("::", "0.0.0.0") if host == "::" else (host,)  # IPv6 may be unavailable
     for each in hosts:
         try:
-            _bound(each, port).close()
+            _bound_socket(each, port).close()
         except OSError as error:
             if error.errno != errno.EADDRINUSE and each != hosts[-1]:
                 continue
@@ -56,7 +56,7 @@ def require_free(host: str, port: int) -> None:
             ) from None
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound_socket(host: str, port: int) -> socket.socket:
     """A socket bound to a port, not listening; port 0 means any free one."""
     family, kind, protocol, _, where = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -158,15 +158,15 @@ def initialize(
         _seconds("heartbeat_timeout_seconds", heartbeat_timeout_seconds),
         _seconds("shutdown_timeout_seconds", shutdown_timeout_seconds),
     )
-    address = coordinator_address or _variable("COORDINATOR_ADDRESS", of_jax=True)
-    count = _number("num_processes", num_processes, "NUM_PROCESSES")
-    index = _number("process_id", process_id, "PROCESS_ID")
+    address = coordinator_address or _variable("COORDINATOR_ADDRESS", accept_jax=True)
+    count = _process_number("num_processes", num_processes, "NUM_PROCESSES")
+    index = _process_number("process_id", process_id, "PROCESS_ID")
     gpus = _device_ids(local_device_ids)
     if None in (address, count, index) or cluster_detection_method is not None:
         cluster = detect(cluster_detection_method)
         if cluster is not None:
             if address is None:
-                port = _variable("COORDINATOR_PORT", of_jax=True) or cluster.port()
+                port = _variable("COORDINATOR_PORT", accept_jax=True) or cluster.port()
                 address = f"{cluster.host(timeouts.initialization)}:{port}"
             count = cluster.process_count() if count is None else count
             index = cluster.process_index() if index is None else index
@@ -189,7 +189,7 @@ def initialize(
     is_local = host in ("localhost", "::1") or host.startswith("127.")
     bind_address = (
         coordinator_bind_address
-        or _variable("COORDINATOR_BIND_ADDRESS", of_jax=True)
+        or _variable("COORDINATOR_BIND_ADDRESS", accept_jax=True)
         or (address if is_local else f"[::]:{port}")
     )
     security = {
@@ -363,13 +363,13 @@ def _end(message: str | None, code: int = 1) -> None:
 # The arguments, and environment variables in their place
 
 
-def _variable(name: str, of_jax: bool = False) -> str | None:
-    prefixes = ("MINIJAX_", "JAX_") if of_jax else ("MINIJAX_",)
+def _variable(name: str, accept_jax: bool = False) -> str | None:
+    prefixes = ("MINIJAX_", "JAX_") if accept_jax else ("MINIJAX_",)
     values = (os.environ.get(prefix + name) for prefix in prefixes)
     return next(filter(None, values), None)
 
 
-def _number(role: str, given: Any, variable: str) -> int | None:
+def _process_number(role: str, given: Any, variable: str) -> int | None:
     if given is None:
         text = _variable(variable)
         if text is None:
@@ -395,7 +395,7 @@ def _seconds(role: str, given: Any) -> int:
 def _device_ids(given: Any) -> Sequence[int] | None:
     """The numbers of GPUs, given or from the environment."""
     if given is None:
-        text = _variable("LOCAL_DEVICE_IDS", of_jax=True) or ""
+        text = _variable("LOCAL_DEVICE_IDS", accept_jax=True) or ""
         numbers = text.split(",") if text else []
         if not all(each.strip().isdigit() for each in numbers):
             raise ValueError(

@@ -69,9 +69,9 @@ def _error_message(error: JaxRuntimeError) -> str:
     return str(error.args[0]) if error.args else ""
 
 
-_of_errors: Any = JaxRuntimeError
-_of_errors.error_code = property(lambda error: _error_code(error))  # without a docstring
-_of_errors.error_message = property(lambda error: _error_message(error))
+_runtime_error: Any = JaxRuntimeError
+_runtime_error.error_code = property(lambda error: _error_code(error))  # without a docstring
+_runtime_error.error_message = property(lambda error: _error_message(error))
 
 
 class JAXIndexError(IndexError):

@@ -23,7 +23,7 @@ from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import has_type
 from minijax_stage2.source import is_machinery, name_of
 
-_OF_PYTHON = (
+_PYTHON_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -69,7 +69,7 @@ def blame_argument(
         ValueError: an argument contains itself, is too large, or has rows of different lengths.
     """
     is_of_array = isinstance(error, TypeError) and str(error).startswith(_NO_ARRAY)
-    is_of_python = isinstance(error, _OF_PYTHON) and is_of_the_insides(error)
+    is_of_python = isinstance(error, _PYTHON_ERRORS) and is_of_the_insides(error)
     hints = _hints(function) if is_of_array or is_of_python else None
     if hints is None:
         return
@@ -128,7 +128,7 @@ def require_fit(name: str, parameter: str, value: Any, hint: Any) -> None:
     """Raise TypeError unless the argument of a function fits the annotation of its parameter."""
     if not fits(value, hint):
         raise TypeError(
-            f"{name}: {parameter} must be {_described(hint)}, found {_found(value)}"
+            f"{name}: {parameter} must be {_describe_hint(hint)}, found {_found(value)}"
         ) from None
 
 
@@ -403,14 +403,14 @@ _DESCRIBED: dict[Any, str] = {
 }
 
 
-def _described(hint: Any) -> str:
+def _describe_hint(hint: Any) -> str:
     """Describe the values that an annotation admits."""
     origin, items = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, UnionType):
-        words = list(dict.fromkeys(map(_described, items)))
+        words = list(dict.fromkeys(map(_describe_hint, items)))
         return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
     if isinstance(hint, typing.TypeVar):
-        return _described(hint.__bound__)
+        return _describe_hint(hint.__bound__)
     if origin is type:
         return "a class"
     if hint in _DESCRIBED:
@@ -420,13 +420,13 @@ def _described(hint: Any) -> str:
     if origin is typing.Literal:
         return " or ".join(map(repr, items))
     if origin is tuple and Ellipsis not in items:
-        return f"a tuple of {len(items)}: {', '.join(map(_described, items))}"
+        return f"a tuple of {len(items)}: {', '.join(map(_describe_hint, items))}"
     if origin in (tuple, Sequence, list, Iterable):
         if not items or items[0] is Any:
             return "a sequence"
-        of_items = _described(items[0])
-        plural = of_items.removeprefix("an ").removeprefix("a ") + "s"
-        return f"a sequence of {plural if ' ' not in plural else 'items, each ' + of_items}"
+        item_phrase = _describe_hint(items[0])
+        plural = item_phrase.removeprefix("an ").removeprefix("a ") + "s"
+        return f"a sequence of {plural if ' ' not in plural else 'items, each ' + item_phrase}"
     return f"a {getattr(origin or hint, '__name__', str(hint))}"
 
 

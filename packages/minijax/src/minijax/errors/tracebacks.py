@@ -42,13 +42,13 @@ def hide_frames(error: Exception) -> None:
     try:
         is_of_the_insides(error)  # decided now, while all frames are there
         name_page(error)
-        how = _filtering.value
-        if how == "auto":
-            how = "tracebackhide" if hasattr(builtins, "__IPYTHON__") else "remove_frames"
-        if how == "tracebackhide":
+        mode = _filtering.value
+        if mode == "auto":
+            mode = "tracebackhide" if hasattr(builtins, "__IPYTHON__") else "remove_frames"
+        if mode == "tracebackhide":
             _mark_frames(error)
-        elif how != "off":
-            _remove_frames(error, with_note=how == "remove_frames")
+        elif mode != "off":
+            _remove_frames(error, with_note=mode == "remove_frames")
     except RecursionError:  # an outer call has room for it
         pass
 

@@ -70,7 +70,7 @@ def _explain(given: argparse.Namespace) -> None:
 
 
 def _step(given: argparse.Namespace) -> None:
-    execution = step(given.function)(*tree_map(_number, given.arguments))
+    execution = step(given.function)(*tree_map(_random_numbers, given.arguments))
     for where in given.breakpoint:
         try:
             execution.break_at(where)
@@ -84,7 +84,7 @@ def _step(given: argparse.Namespace) -> None:
     execution.save(given.save)
 
 
-def _number(x: Any) -> Any:
+def _random_numbers(x: Any) -> Any:
     """Numbers for a type: normally distributed, or small integers."""
     if not isinstance(x, ShapeDtypeStruct):
         return x

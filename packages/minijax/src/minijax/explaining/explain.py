@@ -256,8 +256,8 @@ def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:
     num_tangents = sum(varies)
     num_fixed = len(consts) + num_consts
     num_primals = len(jaxpr.invars) - num_consts
-    what = f"{counted(num_primals, 'primal')} and {counted(num_tangents, 'tangent')}"
-    summary = f"The function and its derivative in one program, of {what}."
+    counts = f"{counted(num_primals, 'primal')} and {counted(num_tangents, 'tangent')}"
+    summary = f"The function and its derivative in one program, of {counts}."
     yield Section("jvp", summary, _with_consts(program, num_fixed), seconds)
 
     start = perf_counter()
@@ -327,11 +327,11 @@ def saved_residuals(
     """The type and the origin of each array that reverse mode of `f` keeps."""
     leaves, tree = tree_flatten((args, kwargs))
 
-    def of_leaves(*leaves: Any) -> Any:
+    def leaves_fun(*leaves: Any) -> Any:
         args, kwargs = tree_unflatten(tree, leaves)
         return f(*args, **kwargs)
 
-    closed, types = make_jaxpr(lambda *leaves: vjp(of_leaves, *leaves), return_shape=True)(*leaves)
+    closed, types = make_jaxpr(lambda *leaves: vjp(leaves_fun, *leaves), return_shape=True)(*leaves)
     jaxpr = closed.jaxpr
     names = [f"from the argument {name}" for name in argument_names(f, args, kwargs)]
     given = ["from a constant"] * len(jaxpr.constvars) + names
@@ -339,21 +339,21 @@ def saved_residuals(
     return [(each.aval, _origin(jaxpr, each, given.__getitem__)) for each in kept]
 
 
-def _origin(jaxpr: Jaxpr, atom: Atom, of_input: Callable[[int], str]) -> str:
+def _origin(jaxpr: Jaxpr, atom: Atom, input_origin: Callable[[int], str]) -> str:
     """The equation that computes a value, also in called programs; or its other origin."""
     if isinstance(atom, Literal):
         return "from a literal"
     inputs = [*jaxpr.constvars, *jaxpr.invars]
     if atom in inputs:
-        return of_input(inputs.index(atom))
+        return input_origin(inputs.index(atom))
     eqn = next(eqn for eqn in jaxpr.eqns if atom in eqn.outvars)
     called = eqn.params.get("jaxpr")
     if isinstance(called, Jaxpr) and len(called.outvars) == len(eqn.outvars):
         result = called.outvars[eqn.outvars.index(atom)]
-        return _origin(called, result, lambda i: _origin(jaxpr, eqn.invars[i], of_input))
+        return _origin(called, result, lambda i: _origin(jaxpr, eqn.invars[i], input_origin))
     is_named = eqn.primitive is name_p
-    what = f"named {eqn.params['name']!r}" if is_named else f"output of {eqn.primitive}"
+    described = f"named {eqn.params['name']!r}" if is_named else f"output of {eqn.primitive}"
     source = eqn.source
     if source is None:
-        return what
-    return f"{what} from {source.code.co_filename}:{source.line} ({source.code.co_name})"
+        return described
+    return f"{described} from {source.code.co_filename}:{source.line} ({source.code.co_name})"

@@ -344,7 +344,7 @@ class Execution:
             return ""
         frame = self._frames[-1]
         source = frame.jaxpr.eqns[frame.index].source
-        return "" if source is None else f"{_place(source)}  {source.text}".rstrip()
+        return "" if source is None else f"{_source_line(source)}  {source.text}".rstrip()
 
     def text_of(self, eqn: JaxprEqn, use_color: bool = False) -> str:
         """An equation on one line, without the programs in it."""
@@ -399,7 +399,7 @@ class Execution:
             stack=stack,
             level=len(stack) - 1,
             rule=Rule(number, self.text_of(eqn)),
-            place=_place(source),
+            place=_source_line(source),
             line="" if source is None else source.text,
         )
         self.steps.append(record)
@@ -434,7 +434,7 @@ class Execution:
         return None
 
     def _stops_at(self, number: str, eqn: JaxprEqn) -> bool:
-        return number in self.breakpoints or _place(eqn.source) in self.breakpoints
+        return number in self.breakpoints or _source_line(eqn.source) in self.breakpoints
 
     def _all_equations(self) -> tuple[list[str], list[str]]:
         """The numbers of all equations, and the lines they come from."""
@@ -444,7 +444,7 @@ class Execution:
             prefix, jaxpr = pending.pop()
             for position, eqn in enumerate(jaxpr.eqns, start=1):
                 numbers.append(f"{prefix}{position}")
-                places.append(_place(eqn.source))
+                places.append(_source_line(eqn.source))
                 if _is_call(eqn):
                     pending.append((f"{prefix}{position}.", eqn.params["jaxpr"]))
                 elif eqn.primitive.name == "cond":
@@ -452,7 +452,7 @@ class Execution:
         return numbers, places
 
 
-def _place(source: Any) -> str:
+def _source_line(source: Any) -> str:
     return "" if source is None else place_of(source.code.co_filename, source.line)
 
 

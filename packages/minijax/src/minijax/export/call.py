@@ -105,16 +105,16 @@ class PortableProgram:
         return self.name
 
 
-def _evaluate(*args: Any, program: PortableProgram) -> list[Any]:
+def _exported_call_impl(*args: Any, program: PortableProgram) -> list[Any]:
     return evaluate_jaxpr(program.jaxpr, f"exported_{program.name}", args)
 
 
-def _abstract_eval(*in_avals: ShapedArray, program: PortableProgram) -> list[ShapedArray]:
+def _exported_call_type(*in_avals: ShapedArray, program: PortableProgram) -> list[ShapedArray]:
     require_accepted(f"the exported `{program.name}`", program.in_avals, in_avals)
     return list(program.out_avals)
 
 
-def _lower(
+def _exported_call_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     *args: Value,
@@ -135,10 +135,10 @@ def _lower(
         prefix = f"exported_{symbol(program.name)}_{len(b.module.names)}"
         function = b.module.names[program.jaxpr] = f"{prefix}_main"
         b.module.functions.append(_functions_of(b, text, prefix))
-    args = tuple(map(_constrained, [b] * len(args), args, program.in_shardings))
+    args = tuple(map(_with_sharding, [b] * len(args), args, program.in_shardings))
     names = ", ".join(x.name for x in args)
     outs = b.emit(f"func.call @{function}({names}) : {signature(args, out_avals)}", *out_avals)
-    return list(map(_constrained, [b] * len(outs), outs, program.out_shardings))
+    return list(map(_with_sharding, [b] * len(outs), outs, program.out_shardings))
 
 
 def _require_devices(b: FunctionBuilder, program: PortableProgram, text: str) -> None:
@@ -153,19 +153,19 @@ def _require_devices(b: FunctionBuilder, program: PortableProgram, text: str) ->
         return
     if needed == 1 and not (_MESH.search(text) or _NUMBERED_DEVICES.search(text)):
         return
-    what = f"the exported `{program.name}` is for {counted(needed, 'device')}, and is called "
+    role = f"the exported `{program.name}` is for {counted(needed, 'device')}, and is called "
     if each_alone:
-        raise ValueError(f"{what}on each device by itself, within shard_map. Call it outside.")
+        raise ValueError(f"{role}on each device by itself, within shard_map. Call it outside.")
     remedy = (
         f"Bring an argument to {counted(needed, 'device')} by device_put, or call it under "
         "`with minijax.set_mesh(mesh):`"
     )
     if count > 1:
         remedy += f"; or export it again for {count}"
-    raise ValueError(f"{what}where programs run on {count}. {remedy}.")
+    raise ValueError(f"{role}where programs run on {count}. {remedy}.")
 
 
-def _constrained(b: FunctionBuilder, x: Value, sharding: NamedSharding | None) -> Value:
+def _with_sharding(b: FunctionBuilder, x: Value, sharding: NamedSharding | None) -> Value:
     if sharding is None or sharding.num_devices == 1:
         return x
     (out,) = lowering_rules[sharding_constraint_p](b, [x.aval], x, sharding=sharding)
@@ -194,23 +194,25 @@ def _functions_of(b: FunctionBuilder, text: str, prefix: str) -> str:
     return re.sub(r"func\.func (?:public |private )?@", "func.func private @", body)
 
 
-def _refuse(what: str, remedy: str) -> Any:
-    def rule(*args: Any, program: PortableProgram, **kwargs: Any) -> NoReturn:
+def _unsupported_rule(verb: str, remedy: str) -> Any:
+    def refused_rule(*args: Any, program: PortableProgram, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
-            f"the exported `{program.name}` cannot be {what}: only its compiled form was "
+            f"the exported `{program.name}` cannot be {verb}: only its compiled form was "
             f"exported. {remedy}"
         )
 
-    return rule
+    return refused_rule
 
 
 declare_program(
     call_exported_p,
-    evaluate=_evaluate,
-    abstract_eval=_abstract_eval,
-    lower=_lower,
-    vmap=_refuse("mapped", "Export the mapped function instead: export(jit(vmap(f)))(...)."),
-    jvp=_refuse(
+    evaluate=_exported_call_impl,
+    abstract_eval=_exported_call_type,
+    lower=_exported_call_lower,
+    vmap=_unsupported_rule(
+        "mapped", "Export the mapped function instead: export(jit(vmap(f)))(...)."
+    ),
+    jvp=_unsupported_rule(
         "differentiated",
         "Write it with its derivative, serialize(vjp_order=1), and use reverse mode; or export its "
         "gradient instead: export(jit(value_and_grad(f)))(...).",
@@ -228,10 +230,10 @@ declare_program(
 constant_p = Primitive("constant")
 
 
-def _lower_constant(
+def _constant_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, value: Any
 ) -> list[Value]:
     return [lower_array(b, value)]
 
 
-lowering_rules[constant_p] = _lower_constant
+lowering_rules[constant_p] = _constant_lower

@@ -270,7 +270,9 @@ class Exported:
         inside = mesh.update_axis_types(dict.fromkeys(mesh.explicit_axes, AxisType.Auto))
         outs = self._leaves_of_result(*[leave_to_compiler(x, inside) for x in leaves])
         pairs = zip(outs, self.program.out_shardings, strict=True)
-        return self.out_tree.unflatten([_divided(x, sharding, mesh) for x, sharding in pairs])
+        return self.out_tree.unflatten(
+            [_with_result_sharding(x, sharding, mesh) for x, sharding in pairs]
+        )
 
     @cached_property
     def _leaves_of_result(self) -> Callable[..., list[Any]]:
@@ -279,12 +281,12 @@ class Exported:
             return self.program
         count, get_vjp = len(self.in_avals), self.get_vjp
 
-        def pull_back(args: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
+        def exported_pull_back(args: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
             found = get_vjp().call(*args, *cts)
             return tuple([None if typeof(ct).dtype == float0 else ct for ct in found[:count]])
 
         fun = custom_vjp(self.program.__call__)
-        fun.defvjp(lambda *args: (fun(*args), args), pull_back)
+        fun.defvjp(lambda *args: (fun(*args), args), exported_pull_back)
         return fun
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
@@ -321,7 +323,7 @@ class Exported:
         return pack(header, [self.program.modules[each] for each in self.platforms], derivative)
 
 
-def _divided(x: Any, sharding: NamedSharding | None, mesh: AbstractMesh) -> Any:
+def _with_result_sharding(x: Any, sharding: NamedSharding | None, mesh: AbstractMesh) -> Any:
     """A result, of a type that says how it is sharded along axes `Explicit` of a mesh."""
     if sharding is None or sharding.mesh.shape_tuple != mesh.shape_tuple:
         return x
@@ -432,8 +434,8 @@ def _exported(
     texts = {}
     for platform in dict.fromkeys(platforms):
         compilation = Compilation(alone, options, where, out_shardings, platform)
-        divided = compilation.partitioned(lambda: traced.argument_names)
-        texts[platform] = compilation.text() if divided is None else divided.text
+        partitioned = compilation.partitioned(lambda: traced.argument_names)
+        texts[platform] = compilation.text() if partitioned is None else partitioned.text
     different = set(texts.values())
     if any(xla.calls_python(text) or has_addresses(text) for text in different):
         raise ValueError(
@@ -444,8 +446,8 @@ def _exported(
         tuple(map(unsharded, avals)) for avals in (closed.in_avals, closed.out_avals)
     )
     found: tuple[Sequence[Any], Sequence[Any]] = (None,) * len(in_avals), (None,) * len(out_avals)
-    if divided is not None:
-        found = divided.given
+    if partitioned is not None:
+        found = partitioned.given
     in_shardings, out_shardings = [tuple(map(_without_devices, each)) for each in found]
     portable = {text: xla.to_portable(text) for text in different}
     program = PortableProgram(
@@ -453,21 +455,21 @@ def _exported(
         {platform: portable[text] for platform, text in texts.items()},
         in_avals,
         out_avals,
-        1 if divided is None else divided.num_devices,
+        1 if partitioned is None else partitioned.num_devices,
         in_shardings,
         out_shardings,
         DisabledSafetyCheck.platform() in checks,
     )
 
     @cache
-    def derivative() -> Exported:
+    def exported_vjp() -> Exported:
         places = where._replace(shardings=(*in_shardings, *out_shardings))
         traced_vjp = _trace_vjp(name, closed, in_shardings + out_shardings)
         return _exported(traced_vjp, places, in_shardings, platforms, checks)
 
     trees = traced.in_tree, traced.out_tree
     return Exported(
-        name, trees[0], in_avals, trees[1], out_avals, platforms, program, checks, derivative
+        name, trees[0], in_avals, trees[1], out_avals, platforms, program, checks, exported_vjp
     )
 
 

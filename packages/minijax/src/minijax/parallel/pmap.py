@@ -101,7 +101,7 @@ def pmap(
     static_arguments = StaticArguments(fun, static)
 
     @wraps(fun)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped_over_devices(*args: Any, **kwargs: Any) -> Any:
         static, args, kwargs = static_arguments.split(args, kwargs)
         function = static_arguments.fill(static)
         dims, size = mapped_axes("pmap", fun, in_axes, axis_size, args, kwargs)
@@ -110,7 +110,7 @@ def pmap(
         out_tree: Any = None
         out_dims: list[int | None] = []
 
-        def of_parts(*parts: Any) -> list[Any]:
+        def parts_fun(*parts: Any) -> list[Any]:
             """The results of one device, with an axis of one element where they are mapped."""
             nonlocal out_tree
             pairs = zip(parts, dims, strict=True)
@@ -128,7 +128,7 @@ def pmap(
         outs = map_parts(
             "pmap",
             fun,
-            of_parts,
+            parts_fun,
             leaves,
             Manual(mesh, (name,), False),
             [_spec(name, dim) for dim in dims],
@@ -137,7 +137,9 @@ def pmap(
         )
         return tree_unflatten(out_tree, outs)
 
-    jitted = jit(mapped, static_argnums=static, donate_argnums=donated, backend=backend)
+    jitted = jit(
+        mapped_over_devices, static_argnums=static, donate_argnums=donated, backend=backend
+    )
 
     def joined(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], Any]:
         """The arguments of all processes, given the examples of this one."""
@@ -157,7 +159,7 @@ def pmap(
         return tuple(filled), kwargs
 
     @wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call_devices(*args: Any, **kwargs: Any) -> Any:
         if not is_evaluating():
             return jitted(*args, **kwargs)
         if xla.coordination() is None:
@@ -173,8 +175,8 @@ def pmap(
         return tree_map(local_part, jitted(*args, **kwargs))
 
     for method in ("clear_cache", "eval_shape", "lower", "trace"):
-        setattr(call, method, getattr(jitted, method))
-    return call  # type: ignore[return-value]
+        setattr(call_devices, method, getattr(jitted, method))
+    return call_devices  # type: ignore[return-value]
 
 
 def _part_here(x: Any) -> Any:

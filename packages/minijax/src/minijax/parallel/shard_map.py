@@ -125,13 +125,13 @@ class Manual(NamedTuple):
         explicit = {*mesh.explicit_axes}
         rest = division_of(typeof(x))
         entries = [*spec.names(), *[()] * (len(rest) - len(spec))]
-        division = [
+        outer_spec = [
             (*[name for name in axes if name in explicit], *more)
             for axes, more in zip(entries, rest, strict=True)
         ]
-        if not any(division):
+        if not any(outer_spec):
             return x
-        return bind1(reshard_p, x, sharding=NamedSharding(mesh, PartitionSpec(*division)))
+        return bind1(reshard_p, x, sharding=NamedSharding(mesh, PartitionSpec(*outer_spec)))
 
     def stacking(self, aval: ShapedArray) -> PartitionSpec:
         """The spec that stacks, along a new first axis, the values that devices have."""
@@ -233,7 +233,7 @@ def _shard_map_lower(
             return b.lower_jaxpr(jaxpr, args)
     is_open = len(manual.mesh.manual_axes) < len(mesh.axis_names)  # the others are not manual
 
-    def divisions(specs: Specs, avals: Sequence[ShapedArray]) -> str:
+    def sharding_list(specs: Specs, avals: Sequence[ShapedArray]) -> str:
         texts = [
             division_text(b.module, mesh, spec, aval.ndim, is_open)
             for spec, aval in zip(specs, avals, strict=True)
@@ -255,8 +255,8 @@ def _shard_map_lower(
     lines = "\n".join([*inside.lines, f"{inside.indent}sdy.return {returned}".rstrip()])
     return b.emit(
         f"sdy.manual_computation({', '.join(x.name for x in args)}) "
-        f"in_shardings={divisions(in_specs, in_avals)} "
-        f"out_shardings={divisions(out_specs, out_avals)} manual_axes={{{names}}} ({declared}) "
+        f"in_shardings={sharding_list(in_specs, in_avals)} "
+        f"out_shardings={sharding_list(out_specs, out_avals)} manual_axes={{{names}}} ({declared}) "
         f"{{\n{lines}\n{b.indent}}} : ({', '.join(map(mlir_type, in_avals))}) -> "
         f"({', '.join(map(mlir_type, out_avals))})",
         *out_avals,
@@ -300,11 +300,11 @@ def _shard_map_vmap(
     with manual.running():
         program, consts, out_dims = vmap_jaxpr(jaxpr, device_axis, tuple(dims))
 
-    def of_batch(spec: PartitionSpec, dim: BatchDim) -> PartitionSpec:
+    def batched_spec(spec: PartitionSpec, dim: BatchDim) -> PartitionSpec:
         return spec if dim is None else with_axis(spec, dim, names)
 
-    ins = [*[WHOLE] * len(consts), *map(of_batch, in_specs, dims)]
-    outs = [*map(of_batch, out_specs, out_dims)]
+    ins = [*[WHOLE] * len(consts), *map(batched_spec, in_specs, dims)]
+    outs = [*map(batched_spec, out_specs, out_dims)]
     return apply([*consts, *values], program, manual, ins, outs), out_dims
 
 
@@ -345,18 +345,18 @@ def _shard_map_jvp(
     with manual.running():
         program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
     results = apply(
-        [*consts, *primals, *_chosen(nonzero, tangents)],
+        [*consts, *primals, *_keep(nonzero, tangents)],
         program,
         manual,
-        [*[WHOLE] * len(consts), *in_specs, *_chosen(nonzero, in_specs)],
-        [*out_specs, *_chosen(out_nonzero, out_specs)],
+        [*[WHOLE] * len(consts), *in_specs, *_keep(nonzero, in_specs)],
+        [*out_specs, *_keep(out_nonzero, out_specs)],
     )
     outs, computed = results[: len(out_specs)], results[len(out_specs) :]
     zeros = [Zero.like(out) for out, keep in zip(outs, out_nonzero, strict=True) if not keep]
     return outs, merge(out_nonzero, zeros, computed)
 
 
-def _chosen(which: Sequence[bool], items: Sequence[Any]) -> list[Any]:
+def _keep(which: Sequence[bool], items: Sequence[Any]) -> list[Any]:
     return partition(which, items)[1]
 
 
@@ -426,8 +426,8 @@ def _shard_map_split(
         if len(spec):
             part = out.aval.update(shape=(1, *out.aval.shape))
             sent, received = Var(part), Var(part)
-            known_eqns.append(_reshape(out, sent))
-            unknown_eqns.append(_reshape(received, param))
+            known_eqns.append(_reshape_text(out, sent))
+            unknown_eqns.append(_reshape_text(received, param))
             out, param = sent, received
         residuals.append(_Residual(None, spec))
         known_outs.append(out)
@@ -439,7 +439,7 @@ def _shard_map_split(
     return known, unknown, parts.unknown_outs, residuals
 
 
-def _reshape(x: Atom, out: Var) -> JaxprEqn:
+def _reshape_text(x: Atom, out: Var) -> JaxprEqn:
     return JaxprEqn(reshape_p, [x], [out], {"new_sizes": out.aval.shape})
 
 
@@ -460,11 +460,11 @@ def _shard_map_transpose(
     known, known_specs = partition(linear, args)[0], partition(linear, in_specs)[0]
     outs = iter(
         apply(
-            [*consts, *known, *_chosen(nonzero, cts)],
+            [*consts, *known, *_keep(nonzero, cts)],
             program,
             manual,
-            [*[WHOLE] * len(consts), *known_specs, *_chosen(nonzero, out_specs)],
-            _chosen(nonzero_ins, in_specs),
+            [*[WHOLE] * len(consts), *known_specs, *_keep(nonzero, out_specs)],
+            _keep(nonzero_ins, in_specs),
         )
     )
     return [next(outs) if is_nonzero else None for is_nonzero in nonzero_ins]
@@ -500,7 +500,7 @@ def _shard_map_transposed(
         in_cts = backward_pass(jaxpr, args, cts)
         nonzero_ins[:] = [ct is not None and type(ct) is not Zero for ct in in_cts]
         return [
-            _summed(manual, ct, spec)
+            _sum_cotangent(manual, ct, spec)
             for ct, spec, keep in zip(in_cts, in_specs, nonzero_ins, strict=True)
             if keep
         ]
@@ -508,7 +508,7 @@ def _shard_map_transposed(
     known_avals, _ = partition(linear, jaxpr.in_avals)
     ct_avals = [
         vary(aval, names_in(spec)) if manual.checked else aval
-        for aval, spec in _chosen(nonzero, list(zip(types, out_specs, strict=True)))
+        for aval, spec in _keep(nonzero, list(zip(types, out_specs, strict=True)))
     ]
     with manual.running():
         transposed, consts = stage_to_jaxpr(program, [*known_avals, *ct_avals], "transposition")
@@ -520,7 +520,7 @@ def _shared(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
     return ct if size == 1 else div(ct, size)
 
 
-def _summed(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
+def _sum_cotangent(manual: Manual, ct: Any, spec: PartitionSpec) -> Any:
     indices = [axis.index() for axis in manual.not_in(spec)]
     return bind1(psum_p, ct, *indices) if indices else ct
 
@@ -532,11 +532,11 @@ def _shard_map_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool]
         return [True] * len(eqn.invars), eqn
     jaxpr, used_ins = found
     in_specs, out_specs = (
-        _chosen(used_ins, params["in_specs"]),
-        _chosen(used_outs, params["out_specs"]),
+        _keep(used_ins, params["in_specs"]),
+        _keep(used_outs, params["out_specs"]),
     )
     smaller = _shard_map_params(jaxpr, params["manual"], in_specs, out_specs)
-    invars, outvars = _chosen(used_ins, eqn.invars), _chosen(used_outs, eqn.outvars)
+    invars, outvars = _keep(used_ins, eqn.invars), _keep(used_outs, eqn.outvars)
     return used_ins, JaxprEqn(shard_map_p, invars, outvars, smaller, eqn.source)
 
 
@@ -654,11 +654,11 @@ def shard_map(
     options = {"mesh": mesh, "axis_names": axis_names, "check_vma": check_vma}
     if f is None:
 
-        def decorate(function: Function) -> Function:
+        def shard_function(function: Function) -> Function:
             require_function("shard_map", function)
             return shard_map(function, out_specs=out_specs, in_specs=in_specs, **options)  # type: ignore[arg-type]
 
-        return decorate
+        return shard_function
     require_function("shard_map", f)
     require_flags("shard_map", check_vma=check_vma)
     name = name_of(f)
@@ -669,61 +669,65 @@ def shard_map(
 
     @evaluated_by_library
     @wraps(f)
-    def mapped(*args: Any) -> Any:
+    def sharded(*args: Any) -> Any:
         caller = f"shard_map of `{name}`"
         manual = _manual(caller, mesh, axis_names, check_vma)
         given, in_tree = tree_flatten(args)
-        said = None if in_specs is Infer else _broadcast(caller, "in_specs", in_specs, args)
-        is_array = [said is None or spec is not None for spec in said or given]
+        leaf_specs = None if in_specs is Infer else _leaf_specs(caller, "in_specs", in_specs, args)
+        is_array = [leaf_specs is None or spec is not None for spec in leaf_specs or given]
         others, leaves = partition(is_array, given)
 
-        def names() -> list[str]:
+        def label_arguments() -> list[str]:
             return partition(is_array, argument_names(function, args, {}))[1]
 
         are_refs = [isinstance(x, Ref) for x in leaves]
         refs = partition(are_refs, leaves)[1]
         leaves = merge(are_refs, partition(are_refs, leaves)[0], values_of(refs))
-        avals = abstractify(f"shard_map of `{name_of(function)}`", names, leaves)
-        if said is None:
-            specs = [_spec_said(caller, manual, aval) for aval in avals]
+        avals = abstractify(f"shard_map of `{name_of(function)}`", label_arguments, leaves)
+        if leaf_specs is None:
+            specs = [_spec_in_type(caller, manual, aval) for aval in avals]
         else:
-            specs = [spec for spec in said if spec is not None]
+            specs = [spec for spec in leaf_specs if spec is not None]
         for number, (aval, spec) in enumerate(zip(avals, specs, strict=True)):
-            problem = _misfit(manual, aval, spec, divides=True) or _other_division(
+            problem = _misfit(manual, aval, spec, divides=True) or _spec_conflict(
                 manual, aval, spec
             )
             if problem:
-                raise ValueError(f"{caller}: argument {names()[number]} of type {aval}: {problem}")
+                raise ValueError(
+                    f"{caller}: argument {label_arguments()[number]} of type {aval}: {problem}"
+                )
         flat = FlatFunction(function, in_tree)
 
-        of_refs = partition(are_refs, specs)[1]
+        ref_specs = partition(are_refs, specs)[1]
 
         def specs_of(out_avals: Sequence[ShapedArray]) -> list[PartitionSpec]:
             held, out_avals = cut(out_avals, len(refs))
-            for aval, spec in zip(held, of_refs, strict=True):
+            for aval, spec in zip(held, ref_specs, strict=True):
                 if problem := _unexpected_variation(manual, aval, spec):
                     raise ValueError(f"{caller}: what a reference of type {aval} holds: {problem}")
             results = tree_unflatten(flat.out_tree, out_avals)
-            found = _broadcast(caller, "out_specs", out_specs, results)
+            found = _leaf_specs(caller, "out_specs", out_specs, results)
             paths = [path for path, _ in tree_flatten_with_path(results)[0]]
             for path, aval, spec in zip(paths, out_avals, found, strict=True):
                 problem = _misfit(manual, aval, spec) or _unexpected_variation(manual, aval, spec)
                 if problem:
-                    what = f"the result{keystr(path)} of type {aval}"
-                    raise ValueError(f"{caller}: {what}: {problem}")
-            return [*of_refs, *found]
+                    role = f"the result{keystr(path)} of type {aval}"
+                    raise ValueError(f"{caller}: {role}: {problem}")
+            return [*ref_specs, *found]
 
-        def of_arrays(*leaves: Any) -> Sequence[Any]:
+        def mapped_parts(*leaves: Any) -> Sequence[Any]:
             here = [Ref(x) if is_ref else x for x, is_ref in zip(leaves, are_refs, strict=True)]
             outs = flat(*merge(is_array, others, here))
             return [*values_of(partition(are_refs, here)[1]), *outs]
 
-        outs = map_parts("shard_map", f, of_arrays, leaves, manual, specs, specs_of, names)
+        outs = map_parts(
+            "shard_map", f, mapped_parts, leaves, manual, specs, specs_of, label_arguments
+        )
         held, outs = cut(outs, len(refs))
         write_all(refs, held)
         return tree_unflatten(flat.out_tree, outs)
 
-    return mapped
+    return sharded
 
 
 def map_parts(
@@ -773,16 +777,16 @@ def _require_specs(caller: str, role: str, specs: Any) -> None:
             )
 
 
-def _broadcast(caller: str, role: str, specs: Any, tree: Any) -> list[Any]:
+def _leaf_specs(caller: str, role: str, specs: Any, tree: Any) -> list[Any]:
     """The spec of each leaf; None for what is passed on to the function as it is."""
     is_of_arguments = role == "in_specs"
-    what = "the arguments" if is_of_arguments else "the result"
+    subject = "the arguments" if is_of_arguments else "the result"
     try:
         return broadcast_prefix(
             specs, tree, lambda x: _is_spec(x) or (is_of_arguments and x is None)
         )
     except TreeMismatchError as error:
-        raise TreeMismatchError(f"{caller}: {role} is not a prefix of {what}: {error}") from None
+        raise TreeMismatchError(f"{caller}: {role} is not a prefix of {subject}: {error}") from None
 
 
 def _manual(
@@ -848,25 +852,25 @@ def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: boo
     return ""
 
 
-def _spec_said(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSpec:
+def _spec_in_type(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSpec:
     """The division of an argument along the axes mapped over, as its type says it."""
     if not {*manual.names} <= {*manual.outside.explicit_axes}:
         raise ValueError(
             f"{caller}: in_specs is not given, and types say how arguments are divided along axes "
             "of type Explicit only. Give a PartitionSpec for each."
         )
-    return PartitionSpec(*_axes_said(manual, aval))
+    return PartitionSpec(*_axes_in_type(manual, aval))
 
 
-def _axes_said(manual: Manual, aval: ShapedArray) -> list[tuple[Hashable, ...]]:
+def _axes_in_type(manual: Manual, aval: ShapedArray) -> list[tuple[Hashable, ...]]:
     """The axes mapped over that divide each axis of arrays of a type, as it says."""
     return [tuple([name for name in axes if name in manual.names]) for axes in division_of(aval)]
 
 
-def _other_division(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:
+def _spec_conflict(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:
     """Say how the type of an argument contradicts its spec; the empty string if it does not."""
-    said = _axes_said(manual, aval)
-    if not any(said) or PartitionSpec(*said) == PartitionSpec(
+    axes = _axes_in_type(manual, aval)
+    if not any(axes) or PartitionSpec(*axes) == PartitionSpec(
         *spec, *[None] * (aval.ndim - len(spec))
     ):
         return ""

@@ -116,7 +116,7 @@ class Plan:
             ("  in the memory of arguments", _bytes(self.alias_bytes)),
             ("temporaries", _bytes(self.temporary_bytes)),
             ("peak memory", _bytes(self.peak_bytes)),
-            ("matrix products", _scaled(self.flops, "FLOP")),
+            ("matrix products", _decimal_prefix(self.flops, "FLOP")),
             *[("loops counted once", str(count)) for count in [self.unbounded_loops] if count],
         ]
 
@@ -148,9 +148,9 @@ class Plan:
         ]
 
     def __str__(self) -> str:
-        lines = [self._title, *_aligned(self._figures(), 1)]
+        lines = [self._title, *_aligned_rows(self._figures(), 1)]
         rows = self._rows()
-        lines += _aligned([_HEADS, *rows], 2) if rows else ["no collectives"]
+        lines += _aligned_rows([_HEADS, *rows], 2) if rows else ["no collectives"]
         return "\n".join(line.rstrip() for line in lines)
 
     def __repr__(self) -> str:
@@ -160,22 +160,22 @@ class Plan:
         from rich.console import Group
         from rich.table import Table
 
-        figures, exchanged = Table(title=self._title, show_header=False), Table()
+        figures, collectives = Table(title=self._title, show_header=False), Table()
         figures.add_column()
         figures.add_column(justify="right")
         for row in self._figures():
             figures.add_row(*row)
         for number, head in enumerate(_HEADS):
-            exchanged.add_column(head, justify="left" if number < 2 else "right")
+            collectives.add_column(head, justify="left" if number < 2 else "right")
         for cells in self._rows():
-            exchanged.add_row(*cells)
-        return Group(figures, exchanged)
+            collectives.add_row(*cells)
+        return Group(figures, collectives)
 
 
 _HEADS = ("collectives", "along", "devices", "times", "bytes", "sent")
 
 
-def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+def _aligned_rows(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Rows as lines, with the first `left` columns aligned on the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -188,10 +188,10 @@ def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
 
 
 def _bytes(count: int) -> str:
-    return _scaled(count, "B")
+    return _decimal_prefix(count, "B")
 
 
-def _scaled(count: int, unit: str) -> str:
+def _decimal_prefix(count: int, unit: str) -> str:
     """A number with three digits at least, and a decimal prefix."""
     value, prefixes = float(count), iter(("", "k", "M", "G", "T", "P", "E"))
     prefix = next(prefixes)

@@ -125,7 +125,7 @@ def _instruction(text: str) -> Instruction:
     operands = text[start + 1 : end_of_operands - 1]
     names = [_NAME.search(each.strip()) for each in operands.split(",")]
     return Instruction(
-        _types(text[:end]),
+        _parse_types(text[:end]),
         opcode,
         tuple([name[1] for name in names if name]),
         text[end_of_operands:],
@@ -142,7 +142,7 @@ def _closing(text: str, start: int) -> int:
     raise ValueError(f"HLO text has an open parenthesis: {text[:80]}")
 
 
-def _types(text: str) -> tuple[ArrayType, ...]:
+def _parse_types(text: str) -> tuple[ArrayType, ...]:
     return tuple(
         ArrayType(dtype, tuple([int(size.strip("<=")) for size in sizes.split(",") if size]))
         for dtype, sizes in _ARRAY.findall(text)
@@ -265,12 +265,12 @@ def _dot(computation: Computation, dot: Instruction) -> int:
     return 2 * dot.types[0].size * math.prod([left.shape[axis] for axis in axes])
 
 
-def _convolution(computation: Computation, convolution: Instruction) -> int:
+def _convolution_operation_flops(computation: Computation, convolution: Instruction) -> int:
     (kernel,) = computation[convolution.operands[1]].types
-    return _of_convolution(convolution.types[0], kernel, convolution)
+    return _convolution_flops(convolution.types[0], kernel, convolution)
 
 
-def _call(computation: Computation, call: Instruction) -> int:
+def _library_call_flops(computation: Computation, call: Instruction) -> int:
     """The operations of a call of cuBLAS or cuDNN; other calls count as zero."""
     target = _TARGET.search(call.attributes)
     name = target[1] if target else ""
@@ -287,11 +287,11 @@ def _call(computation: Computation, call: Instruction) -> int:
             output = left
         elif "BackwardFilter" in name:
             output, kernel = right, result
-        return _of_convolution(output, kernel, call)
+        return _convolution_flops(output, kernel, call)
     return 0
 
 
-def _of_convolution(output: ArrayType, kernel: ArrayType, convolution: Instruction) -> int:
+def _convolution_flops(output: ArrayType, kernel: ArrayType, convolution: Instruction) -> int:
     found = _KERNEL.search(convolution.attributes)
     features = kernel.shape[found[1].index("o")] if found else 1
     return 2 * output.size * kernel.size // features
@@ -299,8 +299,8 @@ def _of_convolution(output: ArrayType, kernel: ArrayType, convolution: Instructi
 
 _FLOPS: Mapping[str, Callable[[Computation, Instruction], int]] = {
     "dot": _dot,
-    "convolution": _convolution,
-    "custom-call": _call,
+    "convolution": _convolution_operation_flops,
+    "custom-call": _library_call_flops,
 }
 
 
@@ -355,14 +355,14 @@ def collectives(module: HloModule, mesh: Mapping[Hashable, int]) -> list[Collect
             continue
         groups = groups_of(instruction.attributes, math.prod(mesh.values()))
         size = len(groups[0])
-        received = sum(each.nbytes for each in _results(instruction))
+        received = sum(each.nbytes for each in _collective_results(instruction))
         nbytes = received * (size if kind == "reduce-scatter" else 1)
         sent = round(_SENT[kind](size) * nbytes)
         found.append(Collective(kind, axes_of(groups, mesh), size, times, nbytes, sent))
     return found
 
 
-def _results(collective: Instruction) -> Sequence[ArrayType]:
+def _collective_results(collective: Instruction) -> Sequence[ArrayType]:
     """The types of its results; a start operation lists its operands' types first."""
     count = len(collective.operands)
     is_start = collective.opcode.endswith("-start") and len(collective.types) > count

@@ -90,10 +90,10 @@ def require_differentiable(
     With `holomorphic` all of them must be complex; with `allow_int` they may be integers.
     """
     for path, leaf in tree_flatten_with_path(inputs)[0]:
-        what = f"{caller}: argument {argnums}{keystr(path)} of `{name_of(fun)}`"
-        aval = typeof_named(what, leaf)
+        role = f"{caller}: argument {argnums}{keystr(path)} of `{name_of(fun)}`"
+        aval = typeof_named(role, leaf)
         if holomorphic:
-            _require_complex(what, aval)
+            _require_complex(role, aval)
     if not allow_int:
         check_inexact(caller, f"argument {argnums}", fun, inputs)
 
@@ -126,12 +126,12 @@ def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> No
     """
     check_inexact(caller, "result", fun, result)
     for path, leaf in tree_flatten_with_path(result)[0]:
-        what, aval = f"{caller}: result{keystr(path)} of `{name_of(fun)}`", stage2.typeof(leaf)
+        role, aval = f"{caller}: result{keystr(path)} of `{name_of(fun)}`", stage2.typeof(leaf)
         if holomorphic:
-            _require_complex(what, aval)
+            _require_complex(role, aval)
         elif aval.dtype.kind == "c":
             raise ComplexGradientError(
-                f"{what} is complex, {aval}. Use jacfwd, or return its real and imaginary parts, "
+                f"{role} is complex, {aval}. Use jacfwd, or return its real and imaginary parts, "
                 "or give holomorphic=True."
             )
 
@@ -146,21 +146,21 @@ def require_holomorphic(
     """Forward mode asks whether complex arguments have a complex derivative."""
     for i in ints("argnums", argnums):
         for x in tree_leaves(args[i]) if -len(args) <= i < len(args) else ():
-            what = f"{caller}: argument {i} of `{name_of(fun)}`"
-            aval = typeof_named(what, x)
+            role = f"{caller}: argument {i} of `{name_of(fun)}`"
+            aval = typeof_named(role, x)
             if holomorphic:
-                _require_complex(what, aval)
+                _require_complex(role, aval)
             elif aval.dtype.kind == "c":
                 raise ComplexGradientError(
-                    f"{what} is complex, {aval}. Give holomorphic=True where the function has a "
+                    f"{role} is complex, {aval}. Give holomorphic=True where the function has a "
                     "complex derivative, or differentiate with respect to real and imaginary parts."
                 )
 
 
-def _require_complex(what: str, aval: ShapedArray) -> None:
+def _require_complex(role: str, aval: ShapedArray) -> None:
     if aval.dtype.kind != "c":
         raise ComplexGradientError(
-            f"{what} must be complex where holomorphic=True, found {aval}. Convert it, or leave "
+            f"{role} must be complex where holomorphic=True, found {aval}. Convert it, or leave "
             "out holomorphic."
         )
 
@@ -486,15 +486,15 @@ def _pulled_into(vjp: VJP, targets: Any, cotangent: Any) -> Any:
         cts = tree_leaves(vjp(cotangent))
     else:
         places, avals = vjp.refs
-        of_refs = [x for x, is_ref in zip(leaves, places.are_refs, strict=True) if is_ref]
-        after = [_after(*each) for each in zip(of_refs, avals, strict=True)]
+        ref_targets = [x for x, is_ref in zip(leaves, places.are_refs, strict=True) if is_ref]
+        after = [_cotangent_after(*each) for each in zip(ref_targets, avals, strict=True)]
         before, *rest = vjp._pull_back((after, cotangent))
         cts = tree_leaves(places.join(before, tree_leaves(rest)))
     are_refs = [False] * len(leaves) if vjp.refs is None else vjp.refs.places.are_refs
-    return tree_unflatten(tree, list(map(_put, leaves, cts, are_refs)))
+    return tree_unflatten(tree, list(map(_put_cotangent, leaves, cts, are_refs)))
 
 
-def _after(target: Any, aval: ShapedArray) -> Any:
+def _cotangent_after(target: Any, aval: ShapedArray) -> Any:
     """The cotangent of what a reference holds after the call."""
     if isinstance(target, DontWant):
         return instantiate(Zero(tangent_type(aval)))
@@ -506,7 +506,7 @@ def _after(target: Any, aval: ShapedArray) -> Any:
     return target.read()
 
 
-def _put(target: Any, ct: Any, is_of_ref: bool) -> Any:
+def _put_cotangent(target: Any, ct: Any, is_of_ref: bool) -> Any:
     if isinstance(target, DontWant):
         return DidntWant()
     if isinstance(target, GradValue) or not isinstance(target, Ref):
@@ -609,12 +609,12 @@ def value_and_grad(
     """
     _require_no_axes("value_and_grad", reduce_axes)
     require_flags("value_and_grad", has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
-    of_both = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
+    value_and_grad_flat = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
     @wraps(fun, f"The value of `{name_of(fun)}` and its gradient{argnums_phrase(argnums)}.")
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        value, gradient, *aux = of_both(args, kwargs)
+        value, gradient, *aux = value_and_grad_flat(args, kwargs)
         return ((value, *aux) if has_aux else value), gradient
 
     return value_and_gradient
@@ -691,15 +691,15 @@ def grad(
     """
     _require_no_axes("grad", reduce_axes)
     require_flags("grad", has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
-    of_both = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
+    value_and_grad_flat = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
     @evaluated_by_library
     @wraps(fun, f"The gradient of `{name_of(fun)}`{argnums_phrase(argnums)}.")
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        _, gradient, *aux = of_both(args, kwargs)
-        return (gradient, *aux) if has_aux else gradient
+    def gradient_fun(*args: Any, **kwargs: Any) -> Any:
+        _, gradient_fun, *aux = value_and_grad_flat(args, kwargs)
+        return (gradient_fun, *aux) if has_aux else gradient_fun
 
-    return gradient
+    return gradient_fun
 
 
 def argnums_phrase(argnums: Argnums) -> str:
@@ -873,25 +873,25 @@ def _vjp_of_refs(fun: Function, primals: tuple[Any, ...], has_aux: bool) -> Any:
     refs, rest, places = split_refs("vjp", primals)
 
     @wraps(fun)
-    def with_values(values: Sequence[Any], *rest: Any) -> Any:
+    def values_fun(values: Sequence[Any], *rest: Any) -> Any:
         aux = []
 
-        def of_rest(*rest: Any) -> Any:
+        def rest_fun(*rest: Any) -> Any:
             out = fun(*places.join(refs, rest))
             if not has_aux:
                 return out
             aux.append(out[1])
             return out[0]
 
-        pair = passing(refs, of_rest)(values, *rest)
+        pair = passing(refs, rest_fun)(values, *rest)
         return (pair, *aux) if has_aux else pair
 
     (after, out), pulled, *aux = vjp(  # type: ignore[call-overload]
-        with_values, values_of(refs), *rest, has_aux=has_aux
+        values_fun, values_of(refs), *rest, has_aux=has_aux
     )
     write_all(refs, after)
-    of_refs = RefArguments(places, tuple(map(stage2.typeof, after)))
-    return out, pulled.replace(in_tree=places.structure, refs=of_refs), *aux
+    ref_arguments = RefArguments(places, tuple(map(stage2.typeof, after)))
+    return out, pulled.replace(in_tree=places.structure, refs=ref_arguments), *aux
 
 
 def fwd_and_bwd(
@@ -1077,7 +1077,7 @@ def linear_transpose(
             f"all real or complex; found arguments {in_avals}, results {[x.aval for x in outs]}"
         )
 
-    def transposed(residuals: Sequence[Any], ct: Any) -> Any:
+    def transposed_fun(residuals: Sequence[Any], ct: Any) -> Any:
         caller = f"transpose of `{name_of(fun)}`"
         cts = _flat_cotangents(caller, flat_fun.out_tree, [out.aval for out in outs], ct)
         given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
@@ -1089,7 +1089,7 @@ def linear_transpose(
             [instantiate(zero if type(ct) is stage2.Zero else ct) for ct, zero in pairs],
         )
 
-    return Partial(*_on_arrays(functools.partial(transposed, residuals)))
+    return Partial(*_on_arrays(functools.partial(transposed_fun, residuals)))
 
 
 def _flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:

@@ -123,26 +123,26 @@ def _returning_logs(jaxpr: Jaxpr) -> tuple[Jaxpr, Any]:
     """The program that returns its logs after its results, flat, and their structure."""
     trees: list[Any] = []
 
-    def program(*args: Any) -> list[Any]:
+    def logs_program(*args: Any) -> list[Any]:
         outs, logs = with_logs(partial(eval_jaxpr, jaxpr, []), *args)
         leaves, tree = tree_flatten(logs)
         trees.append(tree)
         return [*outs, *leaves]
 
-    return trace_to_jaxpr(program, jaxpr.in_avals, "with_logs", None).jaxpr, trees[0]
+    return trace_to_jaxpr(logs_program, jaxpr.in_avals, "with_logs", None).jaxpr, trees[0]
 
 
 def log_from_program(primitive: Primitive) -> None:
     """Enter a primitive that returns the results of one program, or in the end stacks of them."""
 
-    def rule(trace: LogTrace, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    def replay_logs(trace: LogTrace, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
         program, tree = _returning_logs(params["jaxpr"])
         outs = bind(primitive, *args, **{**params, "jaxpr": program})
         count = len(params["jaxpr"].outvars)
         trace.keep(tree_unflatten(tree, outs[count:]))
         return outs[:count]
 
-    log_rules[primitive] = rule
+    log_rules[primitive] = replay_logs
 
 
 def _log_keep(trace: LogTrace, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:

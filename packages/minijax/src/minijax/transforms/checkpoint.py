@@ -301,10 +301,14 @@ Call = tuple[dict[str, Any], Sequence[Any]]  # parameters and operands
 def split_eqn(eqn: JaxprEqn, saved: list[Var], first: Call, again: Call) -> SavedEqns:
     """One equation that also returns `saved`, and one that computes the results from that."""
 
-    def call(params: dict[str, Any], operands: Sequence[Any], outvars: Sequence[Var]) -> JaxprEqn:
+    def call_eqn(
+        params: dict[str, Any], operands: Sequence[Any], outvars: Sequence[Var]
+    ) -> JaxprEqn:
         return JaxprEqn(eqn.primitive, operands, outvars, params, eqn.source)
 
-    return SavedEqns([call(*first, [*eqn.outvars, *saved])], saved, [call(*again, eqn.outvars)])
+    return SavedEqns(
+        [call_eqn(*first, [*eqn.outvars, *saved])], saved, [call_eqn(*again, eqn.outvars)]
+    )
 
 
 # How a higher-order primitive saves values inside of its programs; None if nothing is saved.
@@ -419,15 +423,15 @@ def checkpoint(
         named = {name: kwargs.pop(name) for name in names_of_static & {*kwargs}}
 
         @wraps(fun)
-        def of_dynamic(*args: Any, **kwargs: Any) -> Any:
+        def dynamic_fun(*args: Any, **kwargs: Any) -> Any:
             return fun(*[fixed.get(i, arg) for i, arg in enumerate(args)], **kwargs, **named)
 
         given, rest, places = split_refs("checkpoint", (dynamic, kwargs))
 
-        def stage(outer: Sequence[Ref]) -> Any:
+        def stage_checkpoint(outer: Sequence[Ref]) -> Any:
             if not (given or outer):
-                return again_in_reverse(of_dynamic, dynamic, kwargs)
-            with_values = program_with_refs(of_dynamic, places, outer)
+                return again_in_reverse(dynamic_fun, dynamic, kwargs)
+            with_values = program_with_refs(dynamic_fun, places, outer)
             with lending(given) as values:
                 values, out = again_in_reverse(
                     with_values, ([*values, *values_of(outer)], rest), {}
@@ -435,17 +439,17 @@ def checkpoint(
             write_all([*given, *outer], values)
             return out
 
-        return with_outer_refs(stage)
+        return with_outer_refs(stage_checkpoint)
 
     def again_in_reverse(inner: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         leaves, in_tree = tree_flatten((args, kwargs))
 
-        def names() -> list[str]:
+        def argument_labels() -> list[str]:
             return argument_names(inner, args, kwargs)
 
-        in_avals = abstractify(f"checkpoint of `{name_of(inner)}`", names, leaves)
+        in_avals = abstractify(f"checkpoint of `{name_of(inner)}`", argument_labels, leaves)
         flat = FlatFunction(inner, in_tree, has_kwargs=True)
-        closed = stage_body(flat, in_avals, "checkpoint", inner, names)
+        closed = stage_body(flat, in_avals, "checkpoint", inner, argument_labels)
         outs = bind(
             checkpoint_p,
             *closed.consts,

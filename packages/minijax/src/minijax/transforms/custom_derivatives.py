@@ -105,12 +105,12 @@ class JvpRule:
     def batched(self, axis: BatchAxis, dims: Dims, trace: BatchTrace | None) -> JvpRule:
         """The batched rule, whose results have the batch axis first."""
 
-        def jvp(primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+        def batched_jvp(primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
             nonzero = [type(t) is not Zero for t in tangents]
             given_dims = [dim for dim, keep in zip(dims, nonzero, strict=True) if keep]
             out_nonzero: list[bool] = []
 
-            def of_one(*primals_and_given: Any) -> list[Any]:
+            def example_jvp(*primals_and_given: Any) -> list[Any]:
                 primals = primals_and_given[: len(nonzero)]
                 zeros = [Zero.like(x) for x, keep in zip(primals, nonzero, strict=True) if not keep]
                 tangents = merge(nonzero, zeros, primals_and_given[len(nonzero) :])
@@ -119,12 +119,12 @@ class JvpRule:
                 return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
 
             values = [*primals, *(t for t in tangents if type(t) is not Zero)]
-            results = map_first(of_one, values, [*dims, *given_dims], axis, trace)
+            results = map_first(example_jvp, values, [*dims, *given_dims], axis, trace)
             outs = results[: len(out_nonzero)]
             zeros = [Zero.like(x) for x, keep in zip(outs, out_nonzero, strict=True) if not keep]
             return outs, merge(out_nonzero, zeros, results[len(outs) :])
 
-        return JvpRule(jvp, self.printed)
+        return JvpRule(batched_jvp, self.printed)
 
 
 class VjpRule:
@@ -159,7 +159,7 @@ class VjpRule:
         out_types = [tangent_type(typeof(x)) for x in outs]
         varies = [is_inexact(aval.dtype) for aval in out_types]
 
-        def pull_back(known: Values, cts: Values) -> list[Any]:
+        def pull_back_tangents(known: Values, cts: Values) -> list[Any]:
             constant, _ = partition(varies, out_types)
             cts = merge(varies, list(map(Zero, constant)), cts)
             return partition(nonzero, self.bwd(knowledge, known[:count], cts))[1]
@@ -170,7 +170,7 @@ class VjpRule:
             known = [*residuals, *primals]
             push_forward = partial(_push_forward, self.forward, nonzero, varies, expected, count)
         given = [t for t in tangents if type(t) is not Zero]
-        out_tangents = linear_call_flat(pull_back, push_forward, known, given, expected)
+        out_tangents = linear_call_flat(pull_back_tangents, push_forward, known, given, expected)
         return outs, merge(varies, list(map(Zero, partition(varies, out_types)[0])), out_tangents)
 
     def batched(self, axis: BatchAxis, dims: Dims, trace: BatchTrace | None) -> VjpRule:
@@ -179,12 +179,12 @@ class VjpRule:
         def fwd(primals: Values, nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
             found: list[Any] = []
 
-            def of_one(*primals: Any) -> list[Any]:
+            def example_fwd(*primals: Any) -> list[Any]:
                 outs, residuals, knowledge = self.fwd(primals, nonzero)
                 found[:] = [len(outs), knowledge]
                 return [*outs, *residuals]
 
-            results, res_dims = map_flat(of_one, primals, dims, axis, trace)
+            results, res_dims = map_flat(example_fwd, primals, dims, axis, trace)
             count, knowledge = found
             outs = [
                 move_batch_dim(x, axis, dim, 0)
@@ -193,8 +193,8 @@ class VjpRule:
             return outs, results[count:], (knowledge, tuple(res_dims[count:]))
 
         def bwd(knowledge: Any, residuals: Values, cts: Values) -> list[Any]:
-            of_one, res_dims = knowledge
-            pull_back = partial(self.bwd, of_one)
+            example_knowledge, res_dims = knowledge
+            pull_back = partial(self.bwd, example_knowledge)
             return pull_back_batch(pull_back, residuals, res_dims, cts, dims, axis, trace)
 
         forward = None if self.forward is None else self.forward.batched(axis, dims, trace)
@@ -296,14 +296,14 @@ def _custom_call_vmap(
     fun: Flat | None = None,
     trace: BatchTrace | None = None,
 ) -> tuple[list[Any], list[BatchDim]]:
-    of_one: Any = fun if jaxpr is None else partial(eval_jaxpr, jaxpr, [])
+    example_fun: Any = fun if jaxpr is None else partial(eval_jaxpr, jaxpr, [])
     consts = values[:num_consts]
 
-    def of_batch(*args: Any) -> list[Any]:
-        return map_first(of_one, [*consts, *args], dims, axis, trace)
+    def batched_fun(*args: Any) -> list[Any]:
+        return map_first(example_fun, [*consts, *args], dims, axis, trace)
 
     batched = rule.batched(axis, dims[num_consts:], trace)
-    outs = custom_call(of_batch, batched, values[num_consts:], None)
+    outs = custom_call(batched_fun, batched, values[num_consts:], None)
     return outs, [0] * len(outs)
 
 
@@ -664,7 +664,7 @@ class custom_jvp(CustomFunction[P, R]):
 
         function: Callable[..., Any] = self
 
-        def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        def sum_jvps(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
             out: Any = function(*primals)
             pairs = zip(jvps, tangents, strict=True)
             parts = [formula(t, out, *primals) for formula, t in pairs if formula is not None]
@@ -672,7 +672,7 @@ class custom_jvp(CustomFunction[P, R]):
                 return out, zero_from_primal(out)
             return out, functools.reduce(functools.partial(tree_map, add), parts)
 
-        self.defjvp(jvp)
+        self.defjvp(sum_jvps)
 
     def _rule(self, call: Call) -> JvpRule:
         return jvp_rule_of(self, call)
@@ -682,7 +682,7 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
     """The rule that was given by `defjvp`, for one call."""
     rule, symbolic_zeros = function.jvp, function.jvp_symbolic_zeros
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def flat_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         passed = [shown_to_rule(t, symbolic_zeros) for t in tangents]
         trees = [tree_unflatten(call.in_tree, leaves) for leaves in (primals, passed)]
         pair = rule(*call.nondiff, *trees)
@@ -709,7 +709,7 @@ def jvp_rule_of(function: Any, call: Call) -> JvpRule:
         ]
 
     names = {"name": name_of(call.fun), "jvp": name_of(rule), "symbolic_zeros": symbolic_zeros}
-    return JvpRule(jvp, ("custom_jvp_call", names))
+    return JvpRule(flat_jvp, ("custom_jvp_call", names))
 
 
 # `custom_vjp`: functions with a custom derivative in reverse mode.
@@ -1020,7 +1020,7 @@ def custom_gradient(
     if fun is None:
         return partial(custom_gradient, with_logs=with_logs)
 
-    def of_both(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
+    def value_and_pull_back(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
         pair = fun(*args, **kwargs)
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
             raise TypeError(
@@ -1031,10 +1031,10 @@ def custom_gradient(
 
     @wraps(fun)
     def value(*args: Any, **kwargs: Any) -> Any:
-        return of_both(*args, **kwargs)[0]
+        return value_and_pull_back(*args, **kwargs)[0]
 
     def fwd(*args: Any) -> tuple[Any, Any]:
-        out, pull_back = of_both(*args)
+        out, pull_back = value_and_pull_back(*args)
         return out, _stage_closure("custom_gradient", pull_back, (tree_map(typeof, out),))
 
     def bwd(pull_back: _Closure, ct: Any) -> Any:

@@ -135,7 +135,7 @@ class custom_vmap(Generic[P, R]):
             return tree_to_arrays(tree_unflatten(flat.out_tree, outs))
         closed = stage_body(flat, list(map(typeof, leaves)), "custom_vmap", self.fun)
         rule = partial(
-            _apply_rule,
+            _custom_vmap_rule,
             self.vmap_rule,
             len(closed.consts),
             in_tree,
@@ -153,7 +153,7 @@ class custom_vmap(Generic[P, R]):
         return tree_unflatten(flat.out_tree, outs)
 
 
-def _apply_rule(
+def _custom_vmap_rule(
     rule: Callable[..., Any],
     num_consts: int,
     in_tree: PyTreeDef,
@@ -164,36 +164,36 @@ def _apply_rule(
     values: Values,
 ) -> tuple[list[Any], list[bool]]:
     """The user's rule as a `BatchRule`, with its results checked."""
-    what = f"custom_vmap: the rule `{name_of(rule)}`"
+    role = f"custom_vmap: the rule `{name_of(rule)}`"
     if any(batched[:num_consts]):
         raise TypeError(
-            f"{what} knows of arguments only, but the function closes over a value of which there "
+            f"{role} knows of arguments only, but the function closes over a value of which there "
             "is one for each example. Make the value an argument."
         )
     args = tree_unflatten(in_tree, values[num_consts:])
     pair = rule(axis.size, list(tree_unflatten(in_tree, batched[num_consts:])), *args)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(
-            f"{what} must return a pair, the result and which parts of it are batches; "
+            f"{role} must return a pair, the result and which parts of it are batches; "
             f"found {shown(pair)}"
         )
     outs, tree = tree_flatten(tree_to_arrays(pair[0]))
     out_batched, batched_tree = tree_flatten(pair[1])
     if tree != batched_tree:
         raise TreeMismatchError(
-            f"{what} must say in the structure of its result which parts of it are batches: "
+            f"{role} must say in the structure of its result which parts of it are batches: "
             + explain_mismatch(tree, batched_tree)
         )
     if tree != out_tree:
         raise TreeMismatchError(
-            f"{what} must return a result of the structure of the function's: "
+            f"{role} must return a result of the structure of the function's: "
             + explain_mismatch(out_tree, tree, name="result")
         )
     for out, is_batch, aval in zip(outs, out_batched, out_avals, strict=True):
         expected = (axis.size, *aval.shape) if is_batch else aval.shape
         if typeof(out).shape != expected:
             raise ValueError(
-                f"{what} returned {typeof(out)} and said that it is {'a' if is_batch else 'no'} "
+                f"{role} returned {typeof(out)} and said that it is {'a' if is_batch else 'no'} "
                 f"batch of {axis.size} examples of {aval}"
             )
     return outs, list(map(bool, out_batched))
@@ -417,16 +417,16 @@ def map_vmappables(
         mapping: `vmap` of functions of arrays: it takes the function, the axes and the size.
     """
     inputs = _Split((args, kwargs), (in_axes, 0))
-    sizes = {_size(x, spec) for x, spec in inputs.found} - {None}
+    sizes = {_mapped_size(x, spec) for x, spec in inputs.found} - {None}
     if axis_size is None and len(sizes) == 1:
         (axis_size,) = sizes
     outputs: list[Any] = []
 
     @wraps(fun)
-    def of_elements(*args: Any, **kwargs: Any) -> Any:
+    def elements_fun(*args: Any, **kwargs: Any) -> Any:
         trace: Any = current_trace()
         with set_interpreter(trace.parent):
-            elements = [_element(trace, axis_size, x, spec) for x, spec in inputs.found]
+            elements = [_example(trace, axis_size, x, spec) for x, spec in inputs.found]
         args, kwargs = inputs.join(elements, (args, kwargs))
         split = _Split(fun(*args, **kwargs), out_axes)
         with set_interpreter(trace.parent):
@@ -438,21 +438,21 @@ def map_vmappables(
 
     rest_args, rest_kwargs = inputs.rest
     number = None if axis_size is None else int(axis_size)
-    result = mapping(of_elements, _ints(in_axes), _ints(out_axes), number)(
+    result = mapping(elements_fun, _ints(in_axes), _ints(out_axes), number)(
         *rest_args, **rest_kwargs
     )
     split, found = outputs
     return split.join(found, result)
 
 
-def _size(x: Any, spec: Any) -> Any:
+def _mapped_size(x: Any, spec: Any) -> Any:
     """The size of the mapped axis of an instance with a shape; None if it is unknown."""
     shape = getattr(x, "shape", ())
     is_axis = isinstance(spec, int) and -len(shape) <= spec < len(shape)
     return shape[spec] if is_axis else None
 
 
-def _element(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:
+def _example(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:
     """One example of an instance, or of an array."""
 
     @functools.cache
@@ -463,10 +463,10 @@ def _element(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:
                 return trace.box(each.make_iota(size), 0)
         return trace.box(np.arange(trace.axis.size, dtype=np.int32), 0)
 
-    def element(x: Any, spec: Any) -> Any:
+    def example_leaf(x: Any, spec: Any) -> Any:
         handlers = vmappables.get(type(x))
         if handlers:
-            return handlers.to_elt(element, index, x, spec)
+            return handlers.to_elt(example_leaf, index, x, spec)
         if spec is None:
             return x
         if not isinstance(spec, int) or not -typeof(x).ndim <= spec < typeof(x).ndim:
@@ -476,7 +476,7 @@ def _element(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:
             )
         return trace.box(x, spec % typeof(x).ndim)
 
-    return element(x, spec)
+    return example_leaf(x, spec)
 
 
 def _examples(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:

@@ -176,10 +176,10 @@ def hessian(
            [2., 0.]], dtype=float32)
     """
 
-    def transformation(fun: Function, argnums: Argnums) -> Function:
+    def jacfwd_of_jacrev(fun: Function, argnums: Argnums) -> Function:
         return _jacfwd(_jacrev(fun, argnums, holomorphic, allow_int=False), argnums)
 
-    return _jacobian("hessian", transformation, fun, argnums, has_aux, holomorphic)
+    return _jacobian("hessian", jacfwd_of_jacrev, fun, argnums, has_aux, holomorphic)
 
 
 def _jacfwd(fun: Function, argnums: Argnums) -> Function:
@@ -207,18 +207,18 @@ def _jacrev(fun: Function, argnums: Argnums, holomorphic: bool, allow_int: bool)
     """As stage 4's, with options for complex and integer arguments."""
 
     @wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_rows(*args: Any, **kwargs: Any) -> Any:
         inputs, restricted = split_arguments("jacrev", fun, argnums, args, kwargs)
         autodiff.require_differentiable("jacrev", fun, argnums, inputs, holomorphic, allow_int)
         out, f_vjp = autodiff.weak_vjp(restricted, inputs)
         autodiff.require_results("jacrev", fun, out, holomorphic)
 
-        def pull_back(ct: Any) -> Any:
+        def pull_back_row(ct: Any) -> Any:
             return tree_map(_zero_of_integer, (inputs,), f_vjp(ct))
 
-        return jacobian_by_rows(pull_back, out)
+        return jacobian_by_rows(pull_back_row, out)
 
-    return jacobian
+    return jacobian_rows
 
 
 def _zero_of_integer(x: Any, ct: Any) -> Any:
@@ -243,7 +243,7 @@ def _jacobian(
 
     @evaluated_by_library
     @wraps(fun, f"The {derivative} of `{name_of(fun)}`{autodiff.argnums_phrase(argnums)}.")
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         with_aux = autodiff.split_aux(caller, fun, has_aux)
         args = tuple(autodiff.chosen_to_arrays(argnums, args))
         if caller != "jacrev":
@@ -251,4 +251,4 @@ def _jacobian(
         result = tree_to_arrays(transformation(with_aux or fun, argnums)(*args, **kwargs))
         return (result, with_aux.aux()) if with_aux else result
 
-    return jacobian
+    return jacobian_fun

@@ -127,7 +127,7 @@ def _linear_call_vmap(
     out_types: tuple[ShapedArray, ...],
     is_own_derivative: bool,
 ) -> tuple[list[Any], list[BatchDim]]:
-    def of_batch(residuals: Values, cts: Values) -> list[Any]:
+    def batched_pull_back(residuals: Values, cts: Values) -> list[Any]:
         res_dims, in_dims = dims[:num_residuals], dims[num_residuals:]
         return pull_back_batch(pull_back, residuals, res_dims, cts, in_dims, axis)
 
@@ -135,7 +135,7 @@ def _linear_call_vmap(
         return map_first(partial(eval_jaxpr, _known(forward), []), values, dims, axis)
 
     outs = linear_call_flat(
-        of_batch,
+        batched_pull_back,
         None if forward is None else push_forward_batch,
         values[:num_residuals],
         values[num_residuals:],
@@ -174,7 +174,7 @@ def pull_back_batch(
     nonzero = [type(ct) is not Zero for ct in cts]
     in_zeros: list[Any] = []
 
-    def of_one(*residuals_and_given: Any) -> list[Any]:
+    def example_pull_back(*residuals_and_given: Any) -> list[Any]:
         given = iter(residuals_and_given[len(res_dims) :])
         example_cts = [
             next(given) if keep else Zero(axis.example(ct.aval, 0).strip_weak_type())
@@ -186,7 +186,7 @@ def pull_back_batch(
 
     given = [ct for ct in cts if type(ct) is not Zero]
     dims = [*res_dims, *[0] * len(given)]
-    found = iter(map_first(of_one, [*residuals, *given], dims, axis, trace))
+    found = iter(map_first(example_pull_back, [*residuals, *given], dims, axis, trace))
     in_cts: list[Any] = []
     for zero, dim in zip(in_zeros, in_dims, strict=True):
         if zero is not None:
@@ -270,7 +270,7 @@ def linear_call(
         out_trees.append(out_tree)
         return outs
 
-    def pull_back(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    def pull_back_flat(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         found = linear_call(
             fun_transpose,
             fun,
@@ -296,6 +296,6 @@ def linear_call(
     avals = [typeof(x) for x in (*residuals, *values)]
     out_avals = stage_body(forward, avals, "linear_call", fun).out_avals
     outs = linear_call_flat(
-        pull_back, forward, residuals, values, out_avals, is_own_derivative=True
+        pull_back_flat, forward, residuals, values, out_avals, is_own_derivative=True
     )
     return out_trees[0].unflatten(outs)

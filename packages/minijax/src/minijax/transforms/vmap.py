@@ -89,9 +89,9 @@ def vmap(
                 sharding = axes_of_examples(axes_of_examples.value | {*mesh_axes})
             with sharding, named_axis(trace.axis):
                 result = fun(*args, **kwargs)
-            return _summed(trace, out_axes, result) if sum_match else result
+            return _sum_unbatched(trace, out_axes, result) if sum_match else result
 
-        def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        def arrays_fun(*args: Any, **kwargs: Any) -> Any:
             args, kwargs = tree_map(_numpy_to_array, (args, kwargs))
             if isinstance(in_axes, tuple) and len(in_axes) != len(args):
                 raise MappedAxisError(
@@ -105,7 +105,7 @@ def vmap(
             mapped = fun if plain else with_axis
             return tree_to_arrays(vmap_call(mapped, args, kwargs, dims, axis, out_axes))
 
-        return of_arrays
+        return arrays_fun
 
     mesh_axes = spmd_axis_name if isinstance(spmd_axis_name, tuple) else (spmd_axis_name,)
     if spmd_axis_name is None:
@@ -147,7 +147,7 @@ def _map_refs(
     refs, rest, places = split_refs("vmap", (args, kwargs))
     args, kwargs = places.join(values_of(refs), rest)
 
-    def with_values(*args: Any, **kwargs: Any) -> Any:
+    def values_fun(*args: Any, **kwargs: Any) -> Any:
         leaves = tree_leaves((args, kwargs))
         marked = [*zip(leaves, places.are_refs, strict=True)]
         inner = [Ref(leaf) for leaf, is_ref in marked if is_ref]
@@ -157,12 +157,12 @@ def _map_refs(
         return values_of(inner), out
 
     axes_of_refs = [axis for axis, is_ref in zip(axes, places.are_refs, strict=True) if is_ref]
-    values, out = mapping(with_values, out_axes=(axes_of_refs, out_axes))(*args, **kwargs)
+    values, out = mapping(values_fun, out_axes=(axes_of_refs, out_axes))(*args, **kwargs)
     write_all(refs, values)
     return out
 
 
-def _summed(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
+def _sum_unbatched(trace: BatchTrace, out_axes: Any, result: Any) -> Any:
     """The result, with values that must not be batched summed over the examples."""
 
     def summed(axis: int | None, leaf: Any) -> Any:
