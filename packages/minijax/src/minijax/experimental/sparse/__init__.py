@@ -4,8 +4,10 @@ They are pytrees, so that functions of them can be jitted, mapped and differenti
 other derivatives here return sparse arrays.
 """
 
+import minijax.experimental.sparse.bcoo_methods as _methods  # noqa: F401
 import minijax.experimental.sparse.transform as _rules  # noqa: F401
 from minijax.settings.facades import lazy_facade as _lazy_facade
+from minijax.settings.facades import make_module as _make_module
 
 _lazy_facade(
     globals(),
@@ -43,6 +45,67 @@ _lazy_facade(
         ".transform": """
             SparseTracer SparsifyEnv SparsifyValue arrays_to_spvalues sparsify spvalues_to_arrays
             spvalues_to_avals
+        """,
+    },
+)
+
+# The modules of JAX that have no file here.
+
+_make_module(
+    "minijax.experimental.sparse.ad",
+    "Derivatives of functions of sparse arrays.",
+    {
+        "minijax.experimental.sparse.api": "grad jacfwd jacobian jacrev value_and_grad",
+    },
+)
+_make_module(
+    "minijax.experimental.sparse.bcoo",
+    "BCOO, and all functions of such arrays.",
+    {
+        "minijax.experimental.sparse.base": """
+            BCOO BCOOProperties bcoo_extract bcoo_fromdense bcoo_todense
+        """,
+        "minijax.experimental.sparse.bcoo_products": """
+            bcoo_conv_general_dilated bcoo_dot_general bcoo_dot_general_sampled bcoo_multiply_dense
+            bcoo_multiply_sparse bcoo_reduce_sum
+        """,
+        "minijax.experimental.sparse.bcoo_shapes": """
+            bcoo_broadcast_in_dim bcoo_concatenate bcoo_dynamic_slice bcoo_eliminate_zeros
+            bcoo_gather bcoo_reshape bcoo_rev bcoo_slice bcoo_sort_indices bcoo_squeeze
+            bcoo_sum_duplicates bcoo_transpose bcoo_update_layout
+        """,
+    },
+)
+_make_module(
+    "minijax.experimental.sparse.csr",
+    "CSR and CSC, and functions of such matrices.",
+    {
+        "minijax.experimental.sparse.coo": """
+            CSC CSR csr_fromdense csr_matmat csr_matvec csr_todense
+        """,
+    },
+)
+_make_module(
+    "minijax.experimental.sparse.linalg",
+    "Linear algebra of sparse matrices.",
+    {
+        "minijax.experimental.sparse.api": "lobpcg_standard spsolve",
+    },
+)
+_make_module(
+    "minijax.experimental.sparse.random",
+    "Random sparse arrays.",
+    {
+        "minijax.experimental.sparse.api": "random_bcoo",
+    },
+)
+_make_module(
+    "minijax.experimental.sparse.util",
+    "Warnings, errors and shapes of sparse arrays.",
+    {
+        "minijax.experimental.sparse.base": """
+            CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning SparseInfo
+            nfold_vmap
         """,
     },
 )

@@ -23,7 +23,6 @@ from minijax.random.continuous import uniform
 from minijax.random.discrete import choice
 from minijax.random.keys import split
 from minijax.runtime.array import Array, ArrayLike
-from minijax.settings.names import also_importable_as
 from minijax.transforms import autodiff
 from minijax.transforms.jacobian import jacfwd as dense_jacfwd
 from minijax.transforms.jacobian import jacrev as dense_jacrev
@@ -430,12 +429,3 @@ def random_bcoo(
     indices = indices.astype(index_dtype).reshape(*batch, count, n_sparse)
     mat = BCOO((data, indices), shape=sizes, unique_indices=unique_indices)
     return bcoo_sort_indices(mat) if sorted_indices else mat
-
-
-also_importable_as(
-    globals(),
-    "minijax.experimental.sparse.ad",
-    "minijax.experimental.sparse.linalg",
-    "minijax.experimental.sparse.random",
-    "minijax.experimental.sparse.util",
-)

@@ -13,7 +13,6 @@ from minijax.experimental.sparse.bcoo_products import bcoo_dot_general
 from minijax.experimental.sparse.bcoo_shapes import bcoo_eye
 from minijax.experimental.sparse.bcsr import BCSR, bcsr_fromdense
 from minijax.runtime.array import Array, ArrayLike
-from minijax.settings.names import also_importable_as
 
 # COO: sparse matrices as a list of elements with their row and column.
 
@@ -383,6 +382,3 @@ def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
         transpose: whether to transpose `mat`.
     """
     return csr_matvec(mat, B, transpose)
-
-
-also_importable_as(globals(), "minijax.experimental.sparse.csr")

@@ -1,4 +1,4 @@
-"""BCOO with its methods and operators, and all functions of such arrays."""
+"""The methods and operators of BCOO, by the functions of such arrays."""
 
 from __future__ import annotations
 
