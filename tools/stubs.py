@@ -1,18 +1,22 @@
-"""Writes the stubs of facades, from which type checkers know what these import when it is used.
+"""Writes the stubs from which type checkers know what facades and distributions offer.
 
-`python -m tools.stubs` writes them anew after the table of a facade has changed.
+`python -m tools.stubs` writes them anew after the table of a facade has changed, or a formula.
 """
 
 import importlib
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from minijax.lax import primitive_names
+from minijax.scipy import stats
 
 SOURCES = Path(__file__).parents[1] / "packages/minijax/src"
+DISTRIBUTIONS = SOURCES / "minijax/scipy/stats/__init__.pyi"
 
 
 def facades() -> Iterator[tuple[str, Path]]:
@@ -52,6 +56,40 @@ def _primitives(facade: str) -> set[str]:
     return named & places if facade == "minijax.lax.linalg" else set()
 
 
+def stub_of_distributions() -> str:
+    """The stub of `minijax.scipy.stats`, whose modules are made of formulas."""
+    modules = [name for name in stats.__all__ if isinstance(getattr(stats, name), ModuleType)]
+    functions = [getattr(stats, name) for name in stats.__all__ if name not in modules]
+    lines = [f'"""{stats.__doc__}"""', "from minijax.runtime.array import Array, ArrayLike"]
+    lines += [
+        f"from {each.__module__} import {each.__name__} as {each.__name__}" for each in functions
+    ]
+    lines += [line for name in modules for line in _distribution(name)]
+    return formatted("\n".join(lines))
+
+
+def _distribution(name: str) -> Iterator[str]:
+    """A distribution as a class of static methods, one for all functions of a signature."""
+    module = getattr(stats, name)
+    yield f"class {name}:"
+    first: dict[str, str] = {}
+    for each in module.__all__:
+        parameters = inspect.signature(getattr(module, each)).parameters.values()
+        signature = ", ".join(map(_parameter, parameters))
+        if signature in first:
+            yield f"    {each} = {first[signature]}"
+        else:
+            first[signature] = each
+            yield f"    @staticmethod\n    def {each}({signature}) -> Array: ..."
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    if parameter.default is None:
+        return f"{parameter.name}: None = None"
+    has_default = parameter.default is not parameter.empty
+    return f"{parameter.name}: ArrayLike" + (f" = {parameter.default}" if has_default else "")
+
+
 def formatted(text: str) -> str:
     """A program as `./noxw -s format` leaves it."""
     for options in (["check", "--fix-only", "--select=I"], ["format"]):
@@ -64,6 +102,7 @@ def formatted(text: str) -> str:
 def main() -> None:
     for name, path in facades():
         path.write_text(stub(name), encoding="utf-8")
+    DISTRIBUTIONS.write_text(stub_of_distributions(), encoding="utf-8")
 
 
 if __name__ == "__main__":

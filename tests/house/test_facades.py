@@ -29,6 +29,11 @@ def test_type_checkers_see_what_it_offers(name):
     assert text == stubs.stub(name), "python -m tools.stubs writes it"
 
 
+def test_type_checkers_see_the_distributions():
+    text = stubs.DISTRIBUTIONS.read_text(encoding="utf-8")
+    assert text == stubs.stub_of_distributions(), "python -m tools.stubs writes it"
+
+
 @pytest.mark.parametrize("name", FACADES)
 def test_every_name_is_there_and_listed(name):
     facade = importlib.import_module(name)

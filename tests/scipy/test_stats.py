@@ -1,6 +1,10 @@
 """Distributions and statistics are JAX's: values, dtypes and derivatives."""
 
 import importlib
+import pickle
+import subprocess
+import sys
+import textwrap
 
 import jax
 import jax.scipy.stats
@@ -299,3 +303,19 @@ def test_densities_of_no_distribution_are_nan(density, parameters):
     found = getattr(module, function)(np.full(8, 0.6, np.float32), *given)
     assert found.dtype == np.float32
     assert np.all(np.isnan(found))
+
+
+def test_distributions_are_modules():
+    """Also for programs that import nothing else, and for pickles of their functions."""
+    program = """
+        import minijax.scipy.stats.norm
+        from minijax.scipy.stats import gamma, norm
+        from minijax.scipy.stats.norm import cdf, logpdf
+        assert cdf is norm.cdf and minijax.scipy.stats.norm is norm and logpdf(0.0) < 0
+        assert gamma.__all__ == [name for name in dir(gamma) if not name.startswith("_")]
+        """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+    function = minijax.scipy.stats.gamma.logsf
+    assert pickle.loads(pickle.dumps(function)) is function
+    with pytest.raises(AttributeError, match="has no attribute 'cdf'"):
+        minijax.scipy.stats.t.cdf  # noqa: B018

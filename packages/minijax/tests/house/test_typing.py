@@ -24,7 +24,7 @@ MODULES = (
     "errors", "export", "flatten_util", "image", "lax", "lax.linalg", "nn", "nn.initializers",
     "numpy", "numpy.fft", "numpy.linalg", "ops", "random", "scipy", "scipy.fft", "scipy.integrate",
     "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal", "scipy.special",
-    "scipy.stats", "scipy.stats.norm", "sharding", "stages", "test_util", "tree", "tree_util",
+    "scipy.stats", "sharding", "stages", "test_util", "tree", "tree_util",
     "typing",
 )  # fmt: skip
 

@@ -1,38 +1,15 @@
-"""Probability distributions and statistics, under the names of `jax.scipy.stats`."""
+"""Probability distributions and statistics, under the names of `jax.scipy.stats`.
 
-from minijax.scipy.stats import (
-    bernoulli,
-    beta,
-    betabinom,
-    binom,
-    cauchy,
-    chi2,
-    dirichlet,
-    expon,
-    gamma,
-    gennorm,
-    geom,
-    gumbel_l,
-    gumbel_r,
-    laplace,
-    logistic,
-    multinomial,
-    multivariate_normal,
-    nbinom,
-    norm,
-    pareto,
-    poisson,
-    t,
-    truncnorm,
-    uniform,
-    vonmises,
-    wrapcauchy,
-)
+Each distribution is a module, made of its formulas; `__init__.pyi` shows them to type checkers.
+"""
+
+# ruff: noqa: F401, F403
+from minijax.scipy.stats import continuous, discrete, multivariate
+from minijax.scipy.stats.continuous import *
+from minijax.scipy.stats.discrete import *
+from minijax.scipy.stats.multivariate import *
 from minijax.scipy.stats.statistics import gaussian_kde, mode, rankdata, sem
 
-__all__ = [
-    "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma",
-    "gaussian_kde", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "mode",
-    "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "rankdata", "sem",
-    "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",
-]  # fmt: skip
+_DISTRIBUTIONS = [*continuous.__all__, *discrete.__all__, *multivariate.__all__]
+
+__all__ = sorted([*_DISTRIBUTIONS, "gaussian_kde", "mode", "rankdata", "sem"])

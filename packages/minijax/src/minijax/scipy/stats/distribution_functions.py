@@ -1,39 +1,147 @@
-"""Decorators for distribution functions, formulas of real numbers.
-
-A function that follows from another one has a signature and a docstring, and no body.
-"""
+"""Modules of distributions, made of their formulas."""
 
 import functools
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
+from types import ModuleType
 from typing import Any
 
 from minijax import numpy as jnp
 from minijax.numpy.transcendental import real_arrays
+from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import require_meeting
+from minijax.settings.names import list_public_names
+from minijax.settings.number_types import promote, require_meeting
 from minijax.transforms.custom_derivatives import custom_jvp
 
 Function = Callable[..., Any]
+Functions = Iterable[Function]
+Row = Callable[[], Functions]
+
+PACKAGE = "minijax.scipy.stats"
+
+SUMMARIES = {
+    "logpdf": "The logarithm of the density at `{}`.",
+    "pdf": "The density at `{}`.",
+    "logpmf": "The logarithm of the probability of `{}`.",
+    "pmf": "The probability of `{}`.",
+    "cdf": "The probability of numbers up to `{}`.",
+    "logcdf": "The logarithm of `cdf`.",
+    "sf": "The probability of numbers above `{}`.",
+    "logsf": "The logarithm of `sf`.",
+    "ppf": "The smallest number that is not exceeded with probability `{}`.",
+    "isf": "The number that is exceeded with probability `{}`.",
+    "entropy": "The entropy.",
+}
 
 
-def of_reals(formula: Function) -> Function:
-    """Make an operation from a formula: its arguments become real arrays of one inexact dtype."""
-    caller = f"{formula.__module__.rpartition('.')[2]}.{formula.__name__}"
-    signature = inspect.signature(formula)
+def module(*names: str) -> Callable[[Row], ModuleType]:
+    """Decorator: make a module of `minijax.scipy.stats` of a function that returns its functions.
+
+    They become operations when one of them is first used. Arguments are arrays, except those that
+    are None by default, which are static.
+
+    Arguments:
+        names: the names of these functions.
+    """
+
+    def decorate(row: Row) -> ModuleType:
+        file = inspect.unwrap(row).__code__.co_filename
+        name = f"{PACKAGE}.{row.__name__}"
+        made = module_from_spec(ModuleSpec(name, None, origin=file))
+        namespace = vars(made)
+
+        def __getattr__(asked: str) -> Any:
+            if asked not in names:
+                raise AttributeError(f"module {name!r} has no attribute {asked!r}")
+            for function in row():
+                function.__module__, function.__qualname__ = name, function.__name__
+                hints: dict[str, Any] = {
+                    each.name: None if each.default is None else ArrayLike
+                    for each in inspect.signature(function).parameters.values()
+                }
+                static = tuple(each for each, hint in hints.items() if hint is None)
+                hints["return"] = Array
+                function.__annotations__ = inspect.unwrap(function).__annotations__ = hints
+                namespace.setdefault(function.__name__, operation(static=static)(function))
+            return namespace[asked]
+
+        namespace.update(
+            __all__=sorted(names),
+            __doc__=inspect.getdoc(row),
+            __file__=file,
+            __getattr__=__getattr__,
+        )
+        list_public_names(namespace)
+        sys.modules[name] = made
+        return made
+
+    return decorate
+
+
+def distribution(
+    *point: float, is_real: bool = True, **values: float
+) -> Callable[[Row], ModuleType]:
+    """Decorator: make a module of a function that returns the formulas of a distribution.
+
+    A function without a formula is the exponential or the logarithm of its counterpart: `pdf` of
+    `logpdf`, `logcdf` of `cdf`, `sf` of `logsf`.
+
+    Arguments:
+        point: the arguments of examples: one of `pdf`, and the shape parameters.
+        is_real: whether arguments must be real.
+        values: by the name of each function, its value at this point; of `ppf` and `isf`, those
+            for a probability of 0.25.
+    """
+
+    def decorate(row: Row) -> ModuleType:
+        def functions() -> Functions:
+            found = {each.__name__: _of_arrays(row.__name__, each, is_real) for each in row()}
+            for name in values.keys() - found.keys():
+                if name.startswith("log"):
+                    found[name] = _after(jnp.log, found[name.removeprefix("log")], name)
+                else:
+                    found[name] = _after(_exp, found[f"log{name}"], name)
+            for name, function in found.items():
+                function.__doc__ = _documentation(row.__name__, function, point, values[name])
+            return found.values()
+
+        return module(*values)(functools.wraps(row)(functions))
+
+    return decorate
+
+
+def _of_arrays(distribution: str, formula: Function, is_real: bool) -> Function:
+    """A formula whose arguments become arrays of one inexact dtype."""
+    name, signature = formula.__name__, inspect.signature(formula)
 
     @functools.wraps(formula)
     def function(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
         given.apply_defaults()
-        return formula(*real_arrays(caller, *given.args))
+        if is_real:
+            return formula(*real_arrays(f"{distribution}.{name}", *given.args))
+        return formula(*map(to_array, promote(*given.args, inexact=True)))
 
-    return operation(function)
+    return function
 
 
-def exp_of(log_function: Function) -> Callable[[Function], Function]:
-    """Decorator: the exponential of another function, of the same arguments."""
-    return _after(_exp, log_function)
+def _after(outer: Function, inner: Function, name: str) -> Function:
+    """`outer` of a function, of the same arguments."""
+
+    @functools.wraps(inner)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        require_meeting(*args, *kwargs.values())
+        return outer(inner(*args, **kwargs))
+
+    function.__name__ = name
+    return function
 
 
 @custom_jvp
@@ -48,18 +156,14 @@ def _exp_jvp(primals: Any, tangents: Any) -> Any:
     return out, tangents[0] * out  # and so NaN where that is
 
 
-def log_of(function: Function) -> Callable[[Function], Function]:
-    """Decorator: the logarithm of another function, of the same arguments."""
-    return _after(jnp.log, function)
+def _documentation(
+    distribution: str, function: Function, point: tuple[float, ...], value: float
+) -> str:
+    name, (first, *_) = function.__name__, inspect.signature(function).parameters
+    args = {"ppf": (0.25, *point[1:]), "isf": (0.25, *point[1:]), "entropy": point[1:]}
+    call = f"{PACKAGE}.{distribution}.{name}({', '.join(map(repr, args.get(name, point)))})"
+    return f"""{SUMMARIES[name].format(first)}
 
-
-def _after(outer: Function, inner: Function) -> Callable[[Function], Function]:
-    def decorate(described: Function) -> Function:
-        @functools.wraps(described)
-        def function(*args: Any, **kwargs: Any) -> Any:
-            require_meeting(*args, *kwargs.values())
-            return outer(inner(*args, **kwargs))
-
-        return operation(function)
-
-    return decorate
+    >>> f"{{{call}:.3f}}"
+    '{value:.3f}'
+    """
