@@ -488,12 +488,13 @@ def lowest_versions() -> list[str]:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Checks the sources with ruff, rules and format, and the layers of their imports."""
+    """Checks the sources with ruff, rules and format, the layers of their imports, and twins."""
     install_once(session, *group("lint"))
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     sources = os.pathsep.join(str(path) for path in sorted(Path("packages").glob("*/src")))
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": sources})
+    session.run("python", "-m", "tools.twins", "--check")
 
 
 @nox.session(name="format")

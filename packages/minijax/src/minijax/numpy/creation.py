@@ -207,14 +207,8 @@ def zeros(
     return placed("zeros", out, device, out_sharding)
 
 
-@operation(static=("shape", "dtype", "device", "out_sharding"), creates=True)
-def ones(
-    shape: Shape,
-    dtype: DTypeLike | None = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Array:
+@operation(like=zeros)
+def ones(shape: Any, dtype: Any, *, device: Any, out_sharding: Any) -> Any:
     """An array of ones.
 
     Arguments:
@@ -280,15 +274,8 @@ def zeros_like(
     return placed("zeros_like", full_like(a, 0, dtype, shape), device, out_sharding)
 
 
-@operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
-def ones_like(
-    a: Any,
-    dtype: DTypeLike | None = None,
-    shape: Shape | None = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Array:
+@operation(like=zeros_like)
+def ones_like(a: Any, dtype: Any, shape: Any, *, device: Any, out_sharding: Any) -> Any:
     """Ones with the shape and dtype of `a`, unless others are given.
 
     Arguments:

@@ -413,14 +413,8 @@ def isclose(
     return is_close
 
 
-@operation(static="equal_nan")
-def allclose(
-    a: ArrayLike,
-    b: ArrayLike,
-    rtol: ArrayLike = 1e-5,
-    atol: ArrayLike = 1e-8,
-    equal_nan: bool = False,
-) -> Array:
+@operation(like=isclose)
+def allclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: Any) -> Any:
     """Return True if `isclose` holds everywhere.
 
     Arguments:

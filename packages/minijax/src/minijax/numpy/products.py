@@ -242,14 +242,8 @@ def _require_axes(caller: str, x1: Any, least1: int, x2: Any, least2: int) -> No
         )
 
 
-@operation(static=("precision", "preferred_element_type"))
-def inner(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
+@operation(like=vdot)
+def inner(a: Any, b: Any, *, precision: Any, preferred_element_type: Any) -> Any:
     """The sums of products over the last axes of `a` and `b`; with a scalar the product.
 
     Arguments:

@@ -274,15 +274,8 @@ def max(
     return _extreme("max", lax.reduce_max, lax.max, a, axis, out, keepdims, initial, where)
 
 
-@operation(static=("axis", "keepdims"))
-def min(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+@operation(like=max)
+def min(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     """The smallest element along the axes, or `initial` if that is smaller; NaN if there is any.
 
     Arguments:
@@ -357,15 +350,8 @@ def all(
     return _reduce("all", lax.reduce_and, _holds(a), axis, out, keepdims, where, True)
 
 
-@operation(static=("axis", "keepdims"))
-def any(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-) -> Array:
+@operation(like=all)
+def any(a: Any, axis: Any, out: Any, keepdims: Any, *, where: Any) -> Any:
     """Test if any element along the axes is true; numbers are true unless they are zero.
 
     Arguments:
@@ -474,10 +460,8 @@ def argmax(
     return _arg("argmax", lax.argmax, a, axis, out, bool(keepdims))
 
 
-@operation(static=("axis", "keepdims"))
-def argmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
+@operation(like=argmax)
+def argmin(a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     """The index of the first smallest element along an axis; of all elements if it is None.
 
     Arguments:
@@ -558,16 +542,10 @@ def nansum(
     return sum(_filled(a, 0), axis, dtype, out, keepdims, initial, where)
 
 
-@operation(static=("axis", "dtype", "keepdims"))
+@operation(like=nansum)
 def nanprod(
-    a: ArrayLike,
-    axis: Axes = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+    a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any
+) -> Any:
     """`prod` ignoring NaN.
 
     Arguments:
@@ -580,15 +558,8 @@ def nanprod(
     return prod(_filled(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
-@operation(static=("axis", "keepdims"))
-def nanmax(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+@operation(like=max)
+def nanmax(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     """`max` ignoring NaN; NaN if all are.
 
     Arguments:
@@ -604,15 +575,8 @@ def nanmax(
     return _nan_extreme(max, -np.inf, a, axis, out, keepdims, initial, where)
 
 
-@operation(static=("axis", "keepdims"))
-def nanmin(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+@operation(like=max)
+def nanmin(a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     """`min` ignoring NaN; NaN if all are.
 
     Arguments:
@@ -700,17 +664,10 @@ def nanvar(
     return var(_filled(a, 0), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
 
-@operation(static=("axis", "dtype", "ddof", "keepdims"))
+@operation(like=nanvar)
 def nanstd(
-    a: ArrayLike,
-    axis: Axes = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-) -> Array:
+    a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, mean: Any
+) -> Any:
     """`std` ignoring NaN; NaN if at most `ddof` numbers remain.
 
     Arguments:
@@ -727,10 +684,8 @@ def nanstd(
     return std(_filled(a, 0), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
 
-@operation(static=("axis", "keepdims"))
-def nanargmax(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
+@operation(like=argmax)
+def nanargmax(a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     """The index of the first largest element, ignoring NaN; -1 if all are NaN.
 
     Arguments:
@@ -746,10 +701,8 @@ def nanargmax(
     return _nan_arg(argmax, -np.inf, a, axis, out, keepdims)
 
 
-@operation(static=("axis", "keepdims"))
-def nanargmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
+@operation(like=argmax)
+def nanargmin(a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     """The index of the first smallest element, ignoring NaN; -1 if all are NaN.
 
     Arguments:
@@ -819,10 +772,8 @@ def cumsum(
     return _cumulative("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
-@operation(static=("axis", "dtype"))
-def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+@operation(like=cumsum)
+def cumprod(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """The products of the elements up to each element.
 
     Arguments:
@@ -835,10 +786,8 @@ def cumprod(
     return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
-@operation(static=("axis", "dtype"))
-def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+@operation(like=cumsum)
+def nancumsum(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """`cumsum` with 0 for NaN.
 
     Arguments:
@@ -851,10 +800,8 @@ def nancumsum(
     return cumsum(_without_nan(a, 0), axis, dtype, out)
 
 
-@operation(static=("axis", "dtype"))
-def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+@operation(like=cumsum)
+def nancumprod(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """`cumprod` with 1 for NaN.
 
     Arguments:
@@ -893,15 +840,8 @@ def cumulative_sum(
     return _from_the_first("cumulative_sum", lax.cumsum, x, axis, dtype, include_initial, 0)
 
 
-@operation(static=("axis", "dtype", "include_initial"))
-def cumulative_prod(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Array:
+@operation(like=cumulative_sum)
+def cumulative_prod(x: Any, /, *, axis: Any, dtype: Any, include_initial: Any) -> Any:
     """The products of the elements up to each element.
 
     Arguments:

@@ -387,14 +387,8 @@ def median(
     )
 
 
-@operation(static=("axis", "overwrite_input", "keepdims"))
-def nanmedian(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    keepdims: bool = False,
-) -> Array:
+@operation(like=median)
+def nanmedian(a: Any, axis: Any, out: Any, overwrite_input: Any, keepdims: Any) -> Any:
     """`median` ignoring NaN; NaN if all are.
 
     Arguments:

@@ -191,16 +191,8 @@ def gamma(
     return _gamma("gamma", key, a, shape, dtype, method, log_space=False)
 
 
-@operation(static=("shape", "dtype", "method", "out_sharding"))
-def loggamma(
-    key: ArrayLike,
-    a: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    method: str = "exact",
-    out_sharding: Any = None,
-) -> Array:
+@operation(like=gamma)
+def loggamma(key: Any, a: Any, shape: Any, dtype: Any, *, method: Any, out_sharding: Any) -> Any:
     """Logarithms of samples of the gamma distribution, accurate even where these are nearly 0.
 
     Arguments:

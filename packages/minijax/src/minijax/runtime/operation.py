@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from minijax_stage2.shaped_array import dialect, numpys_dialect
 from minijax_stage2.source import name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 # --8<-- [start:operation]
@@ -188,12 +190,15 @@ def operation(fun: Function) -> Function: ...
 def operation(
     *, static: str | tuple[str, ...], types: bool = False, creates: bool = False
 ) -> Callable[[Function], Function]: ...
+@overload
+def operation(*, like: Callable[P, R]) -> Callable[[Callable[..., Any]], Callable[P, R]]: ...
 def operation(
     fun: Any = None,
     *,
     static: str | tuple[str, ...] = (),
     types: bool = False,
     creates: bool = False,
+    like: Any = None,
 ) -> Any:
     """Decorator: turn a function of arrays into an operation.
 
@@ -202,9 +207,16 @@ def operation(
         static: the names of arguments that are not arrays, such as axes, shapes and dtypes.
         types: whether the first argument, an array, may be a type instead.
         creates: whether it is a `Creation`, whose arguments place the result.
+        like: an operation of the same module whose defaults and annotations the parameters have,
+            which are named alike. It decides about `static`, `types` and `creates`, too.
     """
     if fun is None:
-        return functools.partial(operation, static=static, types=types, creates=creates)
+        return functools.partial(operation, static=static, types=types, creates=creates, like=like)
+    if like is not None:
+        static, types, creates = like.static_names, like.takes_types, isinstance(like, Creation)
+        plain: Any = inspect.unwrap(like)
+        fun.__defaults__, fun.__kwdefaults__ = plain.__defaults__, plain.__kwdefaults__
+        fun.__annotations__ = plain.__annotations__
     if creates:
         return Creation(fun, static, types)
     return Operation(dividing(fun) if "out_sharding" in static else fun, static, types)

@@ -186,14 +186,8 @@ def dctn(
     return _along_all("dctn", _dct, x, s, axes, norm)
 
 
-@operation(static=("type", "s", "axes", "norm"))
-def idctn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> Array:
+@operation(like=dctn)
+def idctn(x: Any, type: Any, s: Any, axes: Any, norm: Any) -> Any:
     """`idct` along several axes.
 
     Arguments:

@@ -164,14 +164,8 @@ def convolve(
     return _convolved("convolve", in1, in2, mode, precision)
 
 
-@operation(static=("mode", "method", "precision"))
-def correlate(
-    in1: ArrayLike,
-    in2: ArrayLike,
-    mode: str = "full",
-    method: str = "auto",
-    precision: PrecisionLike = None,
-) -> Array:
+@operation(like=convolve)
+def correlate(in1: Any, in2: Any, mode: Any, method: Any, precision: Any) -> Any:
     """The correlation: `convolve` with `in2` in reverse order and conjugated.
 
     Arguments:
@@ -225,15 +219,10 @@ def _require_matrices(caller: str, in1: Any, in2: Any, boundary: str, fillvalue:
         raise ValueError(f"{caller}: takes matrices, found {typeof(in1)} and {typeof(in2)}")
 
 
-@operation(static=("mode", "boundary", "fillvalue", "precision"))
+@operation(like=convolve2d)
 def correlate2d(
-    in1: ArrayLike,
-    in2: ArrayLike,
-    mode: str = "full",
-    boundary: str = "fill",
-    fillvalue: float = 0,
-    precision: PrecisionLike = None,
-) -> Array:
+    in1: Any, in2: Any, mode: Any, boundary: Any, fillvalue: Any, precision: Any
+) -> Any:
     """The correlation of two matrices: `convolve2d` with `in2` in reverse order and conjugated.
 
     Arguments:
@@ -739,21 +728,8 @@ def csd(
     >>> print(frequencies[jnp.argmax(jnp.abs(densities))])
     0.1875
     """
-    return _density(
-        "csd",
-        x,
-        y,
-        fs,
-        window,
-        nperseg,
-        noverlap,
-        nfft,
-        detrend,
-        return_onesided,
-        scaling,
-        axis,
-        average,
-    )
+    cuts = window, nperseg, noverlap, nfft
+    return _density("csd", x, y, fs, cuts, detrend, return_onesided, scaling, axis, average)
 
 
 @hiding_frames
@@ -787,21 +763,8 @@ def welch(
     >>> print(frequencies[jnp.argmax(densities)])
     0.1875
     """
-    return _density(
-        "welch",
-        x,
-        None,
-        fs,
-        window,
-        nperseg,
-        noverlap,
-        nfft,
-        detrend,
-        return_onesided,
-        scaling,
-        axis,
-        average,
-    )
+    cuts = window, nperseg, noverlap, nfft
+    return _density("welch", x, None, fs, cuts, detrend, return_onesided, scaling, axis, average)
 
 
 @evaluated_by_library
@@ -815,10 +778,7 @@ def _density(
     x: Any,
     y: Any,
     fs: Any,
-    window: Any,
-    nperseg: int | None,
-    noverlap: int | None,
-    nfft: int | None,
+    cuts: Any,
     detrend: Detrend,
     return_onesided: bool,
     scaling: str,
@@ -846,6 +806,7 @@ def _density(
         raise ValueError(
             f"{caller}: a signal has no samples: {', '.join(map(str, map(typeof, signals)))}"
         )
+    window, nperseg, noverlap, nfft = cuts
     window, segments = cut(caller, window, nperseg, noverlap, nfft, longest)
     one_sided = is_one_sided(caller, return_onesided, *signals)
     if y is None:
