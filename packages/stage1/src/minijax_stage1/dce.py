@@ -1,7 +1,7 @@
 """Dead-code elimination: the simplest reason to have a program as data.
 
-It has to walk backwards, from the result to everything it needs, which no interpreter that runs
-alongside the program could do.
+It walks backwards, from the result to everything that it needs, which an interpreter that runs
+alongside the program cannot do.
 """
 
 from minijax_stage1.jaxpr import Equation, Jaxpr, Var

@@ -1,7 +1,7 @@
 """The one idea: primitives ask the current interpreter what they mean.
 
-`add` and `mul` do nothing themselves. They hand their arguments to whatever interpreter is
-current, so one program can be evaluated, differentiated or staged without being rewritten.
+`add` and `mul` do nothing themselves. They pass their arguments to the current interpreter, so one
+program can be evaluated, differentiated or staged without being rewritten.
 """
 
 import sys
@@ -21,8 +21,8 @@ class Op(Enum):
 class Interpreter:
     """A meaning for every primitive.
 
-    It keeps its parent, the interpreter that was current when it began, and computes with its help.
-    The chain of parents is the stack of interpreters.
+    Its parent is the interpreter that was current when it began, with which it computes. The chain
+    of parents is the stack of interpreters.
     """
 
     transformation = "interpreter"
@@ -33,7 +33,7 @@ class Interpreter:
         self.ended = False
 
     def interpret_op(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """Give `op` its meaning on `args`."""
+        """Apply `op` to `args`."""
         raise NotImplementedError(f"{type(self).__name__} must define interpret_op")
 
     def __str__(self) -> str:
@@ -73,14 +73,14 @@ in_context: ContextVar[Interpreter | None] = ContextVar("current_interpreter", d
 
 
 def current_interpreter() -> Interpreter:
-    """The interpreter that gives primitives their meaning here and now, in this thread."""
+    """The interpreter of primitives in this thread, at this moment."""
     return _running() or evaluator
 
 
 def _running() -> Interpreter | None:
     """The innermost interpreter that has not ended; None if only evaluation is left."""
     interpreter = in_context.get()
-    while interpreter is not None and interpreter.ended:  # a task outlived the call it began in
+    while interpreter is not None and interpreter.ended:  # a task outlived the call that created it
         interpreter = interpreter.parent
     return interpreter
 
@@ -111,12 +111,12 @@ class run_interpreter(set_interpreter):
 
 
 def add(x: Any, y: Any) -> Any:
-    """`x + y`, as the current interpreter understands it."""
+    """`x + y`, by the current interpreter."""
     return current_interpreter().interpret_op(Op.add, (x, y))
 
 
 def mul(x: Any, y: Any) -> Any:
-    """`x * y`, as the current interpreter understands it."""
+    """`x * y`, by the current interpreter."""
     return current_interpreter().interpret_op(Op.mul, (x, y))
 
 
@@ -169,7 +169,7 @@ def leaked_value_error(value: Any, interpreter: Interpreter, source: Any) -> Exc
 
 
 def user_line() -> str:
-    """The line that runs now, of the innermost function outside of this package."""
+    """The running line of the innermost function outside this package."""
     frame = sys._getframe(1)
     while frame.f_back and dirname(frame.f_code.co_filename) == dirname(__file__):
         frame = frame.f_back

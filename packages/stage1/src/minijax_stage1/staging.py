@@ -1,4 +1,4 @@
-"""Staging: run a Python function once to write down what it does, as a jaxpr."""
+"""Staging: run a Python function once to record its operations as a jaxpr."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from minijax_stage1.jaxpr import Atom, Equation, Jaxpr, Var
 
 
 class StagedValue(Boxed):
-    """A value that is not known yet: the variable that will hold it."""
+    """A placeholder for a value: the variable that will hold it."""
 
     def __init__(self, interpreter: Interpreter, var: Var):
         super().__init__(interpreter)
@@ -19,7 +19,7 @@ class StagedValue(Boxed):
 
 
 class StagingInterpreter(Interpreter):
-    """Computes nothing: writes an equation for every operation."""
+    """Computes nothing, but writes an equation for every operation."""
 
     transformation = "staging"
 

@@ -1,4 +1,4 @@
-"""The errors of arrays and tracers, and values as their messages show them.
+"""The errors of arrays and tracers, and the display of values in messages.
 
 If JAX raises a `TypeError` in one place and a `ValueError` in another for the same mistake, the
 class is both.
@@ -50,7 +50,7 @@ class MappedAxisError(ValueError):
 
 
 class TangentTypeError(TypeError, ValueError):
-    """A tangent or cotangent does not have the shape and dtype that it needs."""
+    """A tangent or cotangent does not have the required shape and dtype."""
 
 
 class IntegerGradientError(TypeError):
@@ -58,7 +58,7 @@ class IntegerGradientError(TypeError):
 
 
 def shown(x: Any, length: int = 60) -> str:
-    """A value as messages show it: on one line, cut to `length` with dots.
+    """A value for a message: on one line, cut to `length` with dots.
 
     >>> shown({"a": "word" * 20}, 20)
     "{'a': 'wordwordwo..."

@@ -129,7 +129,7 @@ def select_n(which: Array, on_false: Array, on_true: Array) -> Array:
     """`on_true` where `which` is true, else `on_false`, element by element; no promotion.
 
     Raises:
-        TypeError: `which` is not boolean, dtypes differ, or shapes do, scalars aside.
+        TypeError: `which` is not boolean, or dtypes differ, or shapes other than scalars.
     """
     return bind1(p.select_n_p, which, on_false, on_true)
 
@@ -236,7 +236,7 @@ def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **
 def matmul(x: Array, y: Array, **how: Any) -> Array:
     """`x @ y`: the matrix product, over leading axes that broadcast, as numpy defines it.
 
-    `how` is that of `dot_general`.
+    `how` is as for `dot_general`.
 
     Raises:
         ShapeMismatchError: an operand is a scalar, or the contracted sizes differ.

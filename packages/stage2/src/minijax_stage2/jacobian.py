@@ -29,9 +29,9 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
         argnums: the positional arguments to differentiate with respect to.
 
     Returns:
-        A function of the same arguments. Its result has the structure of the result of `fun`
-        with, at each leaf, the structure of the argument; each leaf has the shape of the
-        result followed by that of the argument. With several `argnums`, a tuple of arguments.
+        A function of the same arguments. Its result has the structure of the result of `fun` with,
+        at each leaf, the structure of the argument; each leaf has the shape of the result followed
+        by the shape of the argument. With several `argnums`, a tuple of arguments.
 
     Raises:
         TypeError: an argument to differentiate has an integer or boolean leaf.

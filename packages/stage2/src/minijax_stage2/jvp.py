@@ -32,7 +32,7 @@ class JVPTrace(Trace):
     """Pairs every value with its tangent.
 
     A value that is not one of this trace's tracers is a constant, with tangent `Zero`; results that
-    depend on constants only are not boxed at all.
+    depend only on constants are not boxed.
     """
 
     transformation = "jvp"
@@ -76,7 +76,7 @@ def jvp_flat(
     ([6.0], [2.0])
     """
     trace: JVPTrace = dialect().interpreter(JVPTrace)(name)
-    with on_behalf_of(user_source()):  # which is found once for all arguments
+    with on_behalf_of(user_source()):  # found once for all arguments
         args = [trace.box(x, t) for x, t in zip(primals, tangents, strict=True)]
     with trace.run():
         outs = f(*args)
@@ -88,10 +88,10 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
 
     Arguments:
         primitive: the primitive.
-        contributions: for each operand, a function `(t, out, *primals, **params)` that is
-            linear in `t`, the tangent of that operand, and returns what it adds to the tangent
-            of the result `out`. None, as the function or its result, means no contribution: the
-            result does not depend smoothly on the operand.
+        contributions: for each operand, a function `(t, out, *primals, **params)` that is linear in
+            `t`, the tangent of that operand, and returns its contribution to the tangent of the
+            result `out`. None, as the function or its result, means no contribution: the result
+            does not depend smoothly on the operand.
 
     >>> from minijax_stage2 import jvp
     >>> cube_p = Primitive("cube")

@@ -1,6 +1,6 @@
 """The derivatives of the primitives, a table that reads as mathematics.
 
-In a formula `t` is the tangent of that operand, `out` the result of the primitive.
+In a formula `t` is the operand's tangent, `out` the result of the primitive.
 """
 
 # ruff: noqa: F403, F405
@@ -24,7 +24,7 @@ defjvp(p.mul_p, lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
 defjvp(p.div_p, lambda t, out, x, y: div(t, y), lambda t, out, x, y: div(neg(mul(t, out)), y))
 defjvp(
     p.pow_p,
-    # The slope of the power 0 is 0, also where x is infinite.
+    # The slope of the power 0 is 0, even for infinite x.
     lambda t, out, x, y: mul(
         t, mul(y, power(where(eq(y, 0), 1, x), where(eq(y, 0), 1, sub(y, 1))))
     ),

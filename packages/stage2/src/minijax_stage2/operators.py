@@ -1,4 +1,4 @@
-"""Python's operators on arrays, for every class of values that is not numpy's."""
+"""Python's operators on arrays, for classes other than numpy's."""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -17,8 +17,8 @@ def operator_of(
 ) -> Method:
     """`x.__op__(y)`, or `x.__rop__(y)` if reflected.
 
-    For a `y` that is not an array Python asks `y`, unless it is of the types `also`, for which the
-    function says what is wrong.
+    If `y` is not an array, Python asks `y`, except for the types `also`: for these the function
+    raises an error.
     """
 
     def operate(self: Any, other: Any) -> Any:
@@ -59,7 +59,7 @@ class ArrayOperators:
     __truediv__, __rtruediv__ = operator_of(f.div), operator_of(f.div, reflected=True)
     __pow__, __rpow__ = operator_of(f.power), operator_of(f.power, reflected=True)
     __matmul__, __rmatmul__ = operator_of(f.matmul), operator_of(f.matmul, reflected=True)
-    # Python would call an array and a list unequal without a look.
+    # Python would silently call an array and a list unequal.
     __eq__ = operator_of(f.eq, also=(list, tuple))
     __ne__ = operator_of(f.ne, also=(list, tuple))
     __lt__, __le__ = operator_of(f.lt), operator_of(f.le)

@@ -1,9 +1,9 @@
 """The primitives of stages 2 to 4, and their first rule: evaluation by numpy.
 
 Elementwise primitives take operands of one dtype and of one shape, or scalars, which broadcast.
-Promoting operands is the business of `functions.py`.
+`functions.py` promotes operands.
 
-Every later table of rules keeps the order of this one.
+Every later table of rules has the same order.
 """
 
 from collections.abc import Callable
@@ -155,7 +155,7 @@ def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbe
 def _dot_general(
     x: Any, y: Any, *, dimension_numbers: DotDimensionNumbers, **how: Any
 ) -> list[Any]:
-    """By a formula of indices, in which an axis of both operands has one name."""
+    """By an index formula, in which paired axes of the operands share an index."""
     check_dot_general(typeof(x), typeof(y), dimension_numbers)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     x_names, y_names = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))

@@ -1,6 +1,6 @@
 """Promotion of operands to one dtype and shape, before a primitive sees them.
 
-Which dtype that is, the dialect in force decides.
+The dialect in force decides the dtype.
 """
 
 from functools import lru_cache
@@ -83,7 +83,7 @@ def to_inexact(x: Any) -> Any:
 
 
 def broadcast_to(x: Any, shape: Shape) -> Any:
-    """`x` repeated to `shape`, by numpy's rule.
+    """`x` broadcast to `shape`, by numpy's rule.
 
     Raises:
         ShapeMismatchError: `x` does not broadcast to `shape`.
@@ -97,7 +97,7 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
 
 @lru_cache(maxsize=4096)
 def _axes_in(shape: Shape, found: Shape) -> tuple[int, ...]:
-    """Return the axes of `shape` that those of `found` become when it is broadcast."""
+    """Return the axes of `shape` that the axes of `found` are broadcast to."""
     lead = len(shape) - len(found)
     if lead < 0 or any(n not in (1, m) for n, m in zip(found, shape[lead:], strict=True)):
         raise ShapeMismatchError(

@@ -59,7 +59,7 @@ class ShapedArray:
         if aval is None:
             aval = object.__new__(cls)
             aval.shape, aval.weak_type = shape, weak_type
-            # Among equal dtypes, only numpy's own object knows that it is built in.
+            # Among equal dtypes, only numpy's own object is marked as built in.
             aval.dtype = dtype if dtype.names else np.dtype(dtype.type)
             aval = _interned.setdefault(key, aval)  # another thread may have been faster
         return aval
@@ -80,7 +80,7 @@ class ShapedArray:
         return f"ShapedArray({self}{weak})"
 
     def update(self, **changes: Any) -> "ShapedArray":
-        """The type with other values of some fields; types of a subclass keep what they add."""
+        """The type with other values of some fields; a subclass keeps its own fields."""
         fields: dict[str, Any] = {"shape": self.shape, "dtype": self.dtype}
         return ShapedArray(**{**fields, "weak_type": self.weak_type, **changes})
 
@@ -96,7 +96,7 @@ class ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
 
     def accepts(self, other: "ShapedArray") -> bool:
-        """Return True if a program for values of this type can be given one of type `other`."""
+        """Return True if a program for values of this type accepts a value of type `other`."""
         return other.strip_weak_type() is self.strip_weak_type()
 
 
@@ -126,7 +126,7 @@ def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def promoted(avals: Sequence[ShapedArray]) -> tuple[int, np.dtype[Any] | None]:
-    """The kind of promoted operands, and their dtype; None if it is that of Python's numbers.
+    """The kind of promoted operands, and their dtype; None for the default dtype.
 
     The dtypes form JAX's lattice: of several kinds the highest wins, and only operands of that kind
     decide the width. Python numbers are weak: they contribute a kind, never a width.
@@ -154,11 +154,11 @@ _interned: dict[tuple[Shape, np.dtype[Any], bool], ShapedArray] = {}
 class Dialect:
     """The meaning of numbers to the running code, and the classes of its interpreters.
 
-    This one is numpy's; a library puts its own in force while its functions run.
+    This one is numpy's; a library activates its own while its functions run.
 
     Attributes:
-        weak: the type of a Python number of each kind: boolean, which has no width to be weak
-            about, integer, real, complex.
+        weak: the type of a Python number of each kind: boolean (never weak, as it has only one
+            width), integer, real, complex.
     """
 
     def __init__(self, bits: int = 64):
@@ -172,16 +172,16 @@ class Dialect:
 
     @lru_cache(maxsize=256)  # noqa: B019  # few dialects exist, and they are never given up
     def in_memory(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-        """A dtype in the machine's byte order; None if it is not of numbers."""
+        """A dtype in the machine's byte order; None if its elements are not numbers."""
         if dtype.kind in "biufc" or dtype.isbuiltin == 2 or dtype == float0:
             return dtype if dtype.isnative else np.dtype(dtype.type)
         return None
 
     def dtype_of(self, caller: str, given: Any) -> np.dtype[Any]:
-        """The dtype of numbers that is meant by `given`, a dtype or its name.
+        """The dtype of numbers from `given`, a dtype or its name.
 
         Raises:
-            TypeError: it is not one; the message says so on behalf of `caller`.
+            TypeError: it is neither; the message names `caller`.
         """
         with suppress(Exception):  # numpy raises many
             if (dtype := self.in_memory(np.dtype(given))) is not None:
@@ -211,7 +211,7 @@ class Dialect:
     def number(self, x: Any, target: ShapedArray) -> Any:
         """A Python number with the dtype of `target`; it stays a Python number if it can."""
         dtype, kind = target.dtype, kind_of(target.dtype)
-        stays = target.weak_type or type(x) is not bool  # which has no width to be weak about
+        stays = target.weak_type or type(x) is not bool  # booleans are never weak
         if stays and dtype == self.weak[kind].dtype and x == x:  # NaN is not an integer
             return python_scalars[kind](x)
         return self.scalar(x, dtype)
@@ -239,7 +239,7 @@ dialect_in_force: ContextVar[Dialect] = ContextVar("dialect", default=numpys_dia
 dialect: Callable[[], Dialect] = dialect_in_force.get
 
 
-# Functions that find the type of a value, by its class; values of these classes are leaves.
+# By class, the function from a value to its type; values of these classes are leaves.
 aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     bool: lambda x: dialect().weak[_BOOL],
     int: lambda x: dialect().of_int(x),
@@ -277,7 +277,7 @@ def typeof(x: Any) -> ShapedArray:
     if isinstance(aval, ShapedArray):
         return aval
     if not isinstance(x, np.ma.MaskedArray | np.matrix):
-        for cls in type(x).__mro__:  # of a subclass, such as an IntEnum
+        for cls in type(x).__mro__:  # subclasses, such as an IntEnum
             if cls in aval_rules:
                 return aval_rules[cls](x)
     if isinstance(x, Boxed):

@@ -29,7 +29,7 @@ class _IsMachinery(dict[str, bool]):
         return found
 
 
-# Whether a file belongs to a package that `hide_frames_of` was given.
+# By file, whether it belongs to a hidden package.
 is_machinery = _IsMachinery()
 
 
@@ -53,13 +53,13 @@ class Source:
         return f"{self.code.co_filename}:{self.line} (in {self.code.co_name})"
 
 
-# The line on whose behalf machinery runs, if that is not the running line.
+# The line that machinery works for, if that is not the running line.
 _on_behalf_of: ContextVar[Source | None] = ContextVar("on_behalf_of", default=None)
-_get, _set = _on_behalf_of.get, _on_behalf_of.set  # bound once, since this is asked for each value
+_get, _set = _on_behalf_of.get, _on_behalf_of.set  # bound once: every value uses them
 
 
 def user_source(depth: int = 1) -> Source | None:
-    """The user's line that is running now, or None if there is only machinery.
+    """The user's running line, or None if there is only machinery.
 
     The frames up to `depth` are known to be machinery.
     """

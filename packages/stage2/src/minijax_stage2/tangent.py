@@ -55,7 +55,7 @@ def zeros(aval: ShapedArray) -> Any:
 def sum_of(terms: list[Any], aval: ShapedArray) -> Any:
     """The sum of tangents of a result of type `aval`; those of scalars are broadcast.
 
-    A term of another shape is returned alone, for `check_out_tangent` to refuse.
+    A term of another shape is returned alone, and `check_out_tangent` rejects it.
     """
     for term in terms:
         if typeof(term).shape not in ((), aval.shape):
@@ -71,6 +71,6 @@ def check_out_tangent(primitive: Primitive, tangent: Any, out: Any) -> None:
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise TypeError(
             f"the jvp rule of `{primitive}` returned a tangent of type {found} for a result of "
-            f"type {typeof(out)}: it must have type {expected}. Mend jvp_rules[{primitive}_p], or "
+            f"type {typeof(out)}: it must have type {expected}. Fix jvp_rules[{primitive}_p], or "
             "the formulas that defjvp was given for it."
         )

@@ -30,7 +30,7 @@ class Primitive:
 
     def __init__(self, name: str, higher_order: bool = False):
         self.name = name
-        self.higher_order = higher_order  # its parameters hold programs, as those of `jit` do
+        self.higher_order = higher_order  # its parameters hold programs, as for `jit`
 
     def __repr__(self) -> str:
         return self.name
@@ -84,7 +84,7 @@ class Trace(Interpreter):
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Make this trace current for a block, in which the lines that run are the user's."""
+        """Make this trace current for a block, in which running lines count as the user's."""
         with super().run(), on_behalf_of(None):
             yield
 
@@ -103,7 +103,7 @@ class Trace(Interpreter):
 
 
 def bind(primitive: Primitive, *args: Any, **params: Any) -> list[Any]:
-    """Apply `primitive` as the current trace understands it.
+    """Apply `primitive` by the current trace.
 
     Arguments:
         primitive: the primitive.
@@ -131,7 +131,7 @@ def bind1(primitive: Primitive, *args: Any, **params: Any) -> Any:
 
 
 def current_trace() -> Trace:
-    """The trace that gives primitives their meaning here and now, in this thread.
+    """The trace that interprets primitives in this thread, at this moment.
 
     >>> from minijax_stage2 import jvp
     >>> current_trace().transformation
@@ -154,7 +154,7 @@ class EvalTrace(Trace):
     """Ordinary evaluation by numpy, at the bottom of the stack.
 
     A value of another array type brings its own evaluator, `evaluate_primitive`. Python numbers
-    stay Python numbers, so later operands still decide their dtype, unless a primitive is given it.
+    stay Python numbers, so that later operands decide their dtype, unless a primitive has a dtype.
     """
 
     transformation = "evaluation"

@@ -29,7 +29,7 @@ class Tracer(ArrayOperators, Boxed):
         return unknown
 
     def why_unknown(self) -> str:
-        """Explain why there is no single value to look at."""
+        """Explain why there is no single value."""
         raise NotImplementedError(f"{type(self).__name__} must define why_unknown")
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class Tracer(ArrayOperators, Boxed):
 
 
 class PrimalTracer(Tracer):
-    """A tracer that boxes the value itself, and is known if that is."""
+    """A tracer that boxes its value, and is known if the value is."""
 
     primal: Any
 

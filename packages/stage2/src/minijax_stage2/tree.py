@@ -14,7 +14,7 @@ from minijax_stage2.errors import TreeMismatchError, shown
 
 MAX_NODES = 10_000_000
 
-KeyPath = tuple[Any, ...]  # the path from the root to a leaf: keys, whose text is source code
+KeyPath = tuple[Any, ...]  # the path from the root to a leaf: keys that print as source code
 
 
 def keystr(keys: KeyPath) -> str:
@@ -80,8 +80,8 @@ def register_pytree_node(
             is not a child: it is compared when structures are, and should be hashable.
         unflatten_func: `unflatten_func(aux_data, children) -> node`, the inverse. The
             children may be any objects, so it should not check or convert them.
-        keys: `keys(aux_data, num_children) -> the children's keys`: what to write after a node to
-            reach each child, as in `node.x`.
+        keys: `keys(aux_data, num_children) -> the children's keys`: code for each child, such
+            as `.x` in `node.x`.
 
     Raises:
         ValueError: the class is already registered.
@@ -140,7 +140,7 @@ class PyTreeDef:
         return self.nodes.count(None)
 
     def __hash__(self) -> int:
-        # Auxiliary data may have no hash; == tells structures apart that differ in it alone.
+        # Auxiliary data may not be hashable; == distinguishes structures that differ only in it.
         return hash(tuple([node and (node[0], node[2]) for node in self.nodes]))
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class PyTreeDef:
     def _build(self, leaves: Sequence[Any], make: Callable[[type[Any], Any, Any], Any]) -> Any:
         """Replace leaf by leaf, and each node by `make(class, aux_data, children)`."""
         remaining = reversed(leaves)
-        built: list[Any] = []  # the subtrees that stand behind, the next one last
+        built: list[Any] = []  # the subtrees to the right, the next one last
         for node in reversed(self.nodes):
             if node is None:
                 built.append(next(remaining))
@@ -228,7 +228,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
     """
     leaves: list[Any] = []
     nodes: list[Node | None] = []
-    pending = [tree]  # the subtrees to come, the next one last
+    pending = [tree]  # the remaining subtrees, the next one last
     while pending:
         x = pending.pop()
         node_type = registry.get(type(x))

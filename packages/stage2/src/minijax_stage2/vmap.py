@@ -41,7 +41,7 @@ class BatchAxis:
         return batch if dim is None else batch.without_axis(dim)
 
     def broadcast(self, x: Any, dim: int) -> Any:
-        """A batch of examples that are all `x`."""
+        """`x` repeated for all examples."""
         aval = self.batch(typeof(x), dim)
         return broadcast_in_dim(x, aval.shape, [i for i in range(aval.ndim) if i != dim])
 
@@ -103,7 +103,7 @@ class BatchTrace(Trace):
 def vmap_flat(
     f: Callable[..., Sequence[Any]], values: Sequence[Any], dims: Dims, axis: BatchAxis, name: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    """`vmap` of a function of arrays that returns a list, with batch axes as they come.
+    """`vmap` of a function of arrays that returns a list, without moving result axes.
 
     Arguments:
         f: function of arrays that returns a list of arrays.
@@ -183,7 +183,7 @@ def vmap(
 def vmap_call(
     fun: Callable[..., Any], args: Any, kwargs: Any, dims: Dims, axis: BatchAxis, out_axes: Any
 ) -> Any:
-    """The result of `vmap(fun, ...)` for arguments, of whose leaves `dims` are the batch axes."""
+    """The result of `vmap(fun, ...)` for arguments, with the batch axes `dims` of their leaves."""
     leaves, in_tree = tree_flatten((args, kwargs))
     flat_fun = FlatFunction(fun, in_tree, has_kwargs=True)
     outs, out_dims = vmap_flat(flat_fun, leaves, dims, axis, fun)
@@ -199,12 +199,12 @@ def vmap_call(
 def mapped_axes(
     caller: str, fun: Any, in_axes: Any, axis_size: int | None, args: Any, kwargs: Any
 ) -> tuple[list[BatchDim], int]:
-    """The axis to map of each leaf of the arguments, and the size that these axes have.
+    """The mapped axis of each leaf of the arguments, and the common size.
 
     Arguments:
         caller: the transformation, for messages.
         fun: the function to map.
-        in_axes: the axes as `vmap` takes them.
+        in_axes: the axes, as for `vmap`.
         axis_size: the size, if given.
         args: the positional arguments.
         kwargs: the arguments by keyword.
@@ -218,7 +218,7 @@ def mapped_axes(
     leaves = zip(argument_names(fun, args, kwargs), tree_leaves((args, kwargs)), strict=True)
     for i, (label, leaf) in enumerate(leaves):
         axis = axes[i]
-        if axis is None:  # so it need not be an array: `fun` gets it as it is
+        if axis is None:  # need not be an array: `fun` gets it unchanged
             continue
         aval = typeof_named(f"{role}: {label}", leaf)
         if not -aval.ndim <= axis < aval.ndim:
@@ -242,7 +242,7 @@ def mapped_axes(
 
 
 def axes_of_leaves(role: str, axes: Any, tree: Any, name: str) -> list[BatchDim]:
-    """The axis for each leaf of a tree, of which `axes` are for a prefix."""
+    """The axis for each leaf of a tree, from a prefix `axes`."""
     prefix = f"{role}, a prefix of {name}"
     found = broadcast_prefix(axes, tree, is_leaf=lambda x: x is None, name=prefix)
     for axis in found:
@@ -252,7 +252,7 @@ def axes_of_leaves(role: str, axes: Any, tree: Any, name: str) -> list[BatchDim]
 
 
 def axis_of_result(role: str, out: Any, dim: BatchDim, axis: BatchDim) -> BatchDim:
-    """The mapped axis of a result, as `out_axes` has it; `dim` is the one that it has now."""
+    """The mapped axis of a result, from `out_axes`; `dim` is its current batch axis."""
     if axis is not None:
         return canonical_axis(f"{role}: out_axes", axis, typeof(out).ndim + (dim is None))
     if dim is not None:

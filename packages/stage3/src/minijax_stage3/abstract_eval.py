@@ -45,7 +45,7 @@ def abstract_eval(
 ) -> Sequence[ShapedArray]:
     """The types of the results of a primitive.
 
-    A type of another class than `ShapedArray` brings its own `abstract_eval`.
+    Other classes of types may bring their own `abstract_eval`.
     """
     for aval in in_avals:
         if type(aval) is not ShapedArray:

@@ -37,7 +37,7 @@ class Array(ArrayOperators):
     def evaluate_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """Evaluate a primitive on the device, if one of its operands is there."""
+        """Evaluate a primitive on the device, if an operand is on the device."""
         if primitive.higher_order:
             return impl_rules[primitive](*args, **params)  # type: ignore[no-any-return]
         return call(compile_primitive(primitive, tuple(map(typeof, args)), params), args)
@@ -46,7 +46,7 @@ class Array(ArrayOperators):
         """The numbers as a read-only numpy array, without a copy if memory can be shared."""
         try:
             return self._host
-        except AttributeError:  # not asked for yet
+        except AttributeError:  # not fetched yet
             holds_bits = self.dtype != float0
             self._host = backend.get(self.buffer) if holds_bits else np.zeros(self.shape, float0)
             return self._host

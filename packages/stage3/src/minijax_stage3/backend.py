@@ -2,7 +2,7 @@
 
 No other module imports jaxlib, and this one needs little from it: a client, its device, and four
 verbs (`compile`, `put`, `Executable.execute`, `get`). Differences between versions of jaxlib are
-found here by trying, never by comparing version numbers.
+detected by trying, never by comparing version numbers.
 
 minijax and JAX share one jaxlib if a process uses both. So this module does not patch jaxlib, does
 not set its process-wide state, and does not call entry points that import `jax`, which rules out
@@ -24,12 +24,12 @@ from minijax_stage3.errors import CompileError, ExecutionError
 
 Client: TypeAlias = Any
 Device: TypeAlias = Any
-Buffer: TypeAlias = Any  # an array on a device, as jaxlib holds it; used through this module only
+Buffer: TypeAlias = Any  # jaxlib's array on a device; used only through this module
 
 
 def import_module(name: str) -> Any:
     """The module of jaxlib called `name`."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, as jaxlib is imported
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, when jaxlib is imported
     return importlib.import_module(name)
 
 
@@ -91,7 +91,7 @@ def forget_client() -> None:
 
 
 def get_backend() -> _Backend:
-    """Return what is made once per process, at the first use."""
+    """Return the objects that are made once per process, at the first use."""
     global _backend
     if _backend is None:
         with _opening:
@@ -159,7 +159,7 @@ class Executable:
         self.loaded = loaded
         self.launch: Callable[[Sequence[Buffer]], Any] = loaded.execute_sharded
         self.handlers = list(map(get_backend().result_handler, out_avals))
-        # Each launch keeps a traceback, which XLA frees no earlier than it is told to.
+        # Each launch stores a traceback, which XLA frees only on request.
         self.collect_garbage: Callable[[], None] = get_backend().jaxlib.collect_garbage
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:

@@ -1,4 +1,4 @@
-"""Dead-code elimination: a jaxpr without the equations that its results do not need."""
+"""Dead-code elimination: removing equations that no result depends on."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from minijax_stage2.trace import Rules
 from minijax_stage3.jaxpr import Atom, Jaxpr, JaxprEqn
 
 # `rule(used_outs, eqn) -> (used_ins, eqn or None)`, for primitives whose programs may shrink, or
-# that must run even if nothing uses their results.
+# that must run even if their results are unused.
 dce_rules = Rules("dead-code elimination", "dce_rules")
 
 
@@ -39,5 +39,5 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None) -> tuple
     invars = [var for var, used in zip(jaxpr.invars, used_inputs, strict=True) if used]
     eqns.reverse()
     if eqns == jaxpr.eqns and len(outvars) == len(jaxpr.outvars) and all(used_inputs):
-        return jaxpr, used_inputs  # the same object, for which something may be cached
+        return jaxpr, used_inputs  # the same object, so that its cached programs remain valid
     return Jaxpr(jaxpr.constvars, invars, eqns, outvars), used_inputs

@@ -145,7 +145,7 @@ def consts_as_invars(jaxpr: Jaxpr) -> Jaxpr:
 def require_accepted(
     caller: str, takes: Sequence[ShapedArray], found: Sequence[ShapedArray]
 ) -> None:
-    """Raise an error if a program for operands of some types is given others.
+    """Raise an error if a program does not accept operands of these types.
 
     >>> require_accepted("f", [ShapedArray((), "float32")], [ShapedArray((2,), "float32")])
     Traceback (most recent call last):

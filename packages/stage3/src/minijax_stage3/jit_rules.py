@@ -1,6 +1,6 @@
 """The rules of a jitted function: each interpreter transforms the program that it holds.
 
-Nested functions mean nested rules, and Python's stack limits their depth: a level takes as few
+Nested functions mean nested rules, and Python's stack limits their depth, so each level uses as few
 frames as possible.
 """
 
@@ -21,7 +21,7 @@ from minijax_stage3.jit import jit_p
 from minijax_stage3.lowering import FunctionBuilder, Value, lowering_rules, signature
 from minijax_stage3.staging import trace_to_jaxpr
 
-Flags = tuple[bool, ...]  # for each value whether it is so
+Flags = tuple[bool, ...]  # one for each value
 
 
 def _evaluate(*args: Any, jaxpr: Jaxpr, name: str) -> list[Array]:

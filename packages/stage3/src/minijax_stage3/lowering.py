@@ -21,7 +21,7 @@ lowering_rules = Rules("lowering to StableHLO", "lowering_rules")
 
 @singledispatch
 def type_text(aval: ShapedArray) -> str:
-    """The MLIR type of an array; subclasses of `ShapedArray` may have one of their own.
+    """The MLIR type of an array; subclasses of `ShapedArray` may have their own.
 
     Raises:
         TypeError: the device does not support such arrays.
@@ -161,7 +161,7 @@ class FunctionBuilder:
         self.module.functions.append("\n".join([head, *self.lines, result, "  }"]))
 
     def head(self, name: str, visibility: str, params: Sequence[str], outs: Sequence[str]) -> str:
-        """The declaration of the function, from those of its parameters and results."""
+        """The declaration of the function, from its parameters' and results' declarations."""
         types = f"({', '.join(params)}) -> ({', '.join(outs)})"
         return f"func.func {visibility} @{name}{types}"
 

@@ -35,7 +35,7 @@ def _add(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value
 
 
 def comparison_type(dtype: np.dtype[Any]) -> str:
-    """The way in which StableHLO compares numbers of a dtype; float0 is a boolean there."""
+    """StableHLO's comparison type for a dtype; float0 is stored as booleans."""
     if is_inexact(dtype):
         return "FLOAT"
     return "SIGNED" if dtype.name.startswith("int") else "UNSIGNED"

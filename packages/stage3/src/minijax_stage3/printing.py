@@ -22,7 +22,7 @@ def all_names() -> Iterator[str]:
 class Printer:
     """Writes jaxprs as lines of text.
 
-    A subclass may mark words, if it tells by `fits` how wide a line of marked words is.
+    A subclass may mark words if its `fits` ignores the marks.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Printer:
         return text
 
     def variable(self, var: "Var", eqn: "JaxprEqn | None", is_bound: bool) -> str:
-        """The name of a variable, where it is bound, by an equation or not, or where it is used."""
+        """The name of a variable, where it is bound (by `eqn` or as an argument) or used."""
         return self.names[var]
 
     def jaxpr_lines(self, jaxpr: "Jaxpr") -> list[str]:
@@ -65,7 +65,7 @@ class Printer:
         return [f"{head}[", *body, f"]{operands}"]
 
     def fits(self, line: str, blocks: Sequence[Sequence[str]]) -> bool:
-        """Return True if one line is enough, in which each block is one line."""
+        """Return True if one line is enough, and each block is one line."""
         return len(line) <= LINE_WIDTH and all(len(block) == 1 for block in blocks)
 
     def _param_lines(self, key: str, value: Any) -> list[str]:

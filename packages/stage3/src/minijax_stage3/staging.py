@@ -18,7 +18,7 @@ Names = Callable[[], Sequence[str]]  # makes the names of arguments, which only 
 
 
 class JaxprTracer(Tracer):
-    """A value of known type only: the variable that will hold it."""
+    """A value with only a known type: the variable that will hold it."""
 
     def __init__(self, trace: "JaxprTrace", var: Var, source: Any):
         self.interpreter = trace
@@ -31,9 +31,9 @@ class JaxprTracer(Tracer):
 
 
 class JaxprTrace(Trace):
-    """Computes nothing but types, and writes an equation for every primitive applied.
+    """Computes only types, and writes an equation for every primitive applied.
 
-    As the current interpreter it sees all primitives, even those applied to constants only.
+    As the current interpreter it sees all primitives, even those applied only to constants.
     """
 
     tracer = JaxprTracer
@@ -144,8 +144,8 @@ def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., ClosedJaxpr]:
         fun: function of arrays and pytrees of arrays.
 
     Returns:
-        A function of the same arguments, of which only the types matter: a `ShapedArray` may
-        replace an array. It returns a `ClosedJaxpr`.
+        A function of the same arguments, whose values are ignored: a `ShapedArray` may replace an
+        array. It returns a `ClosedJaxpr`.
 
     >>> from minijax_stage2 import sin
     >>> make_jaxpr(lambda x: 2.0 * sin(x))(1.0)

@@ -18,7 +18,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]
 
     Raises:
         JaxprTypeError: a variable is used before it is bound, or bound twice, or the type of an
-            equation's result is not that given by abstract evaluation.
+            equation's result differs from abstract evaluation.
 
     >>> import numpy as np
     >>> from minijax_stage3 import make_jaxpr
@@ -61,7 +61,7 @@ def _bind(var: Var, bound: set[Var], where: str) -> None:
 
 def _check_use(atom: Atom, bound: set[Var], where: str) -> None:
     if isinstance(atom, Literal):
-        found = typeof(atom.val)  # as wide as numbers are here, which need not be where it was made
+        found = typeof(atom.val)  # its width may differ from where the literal was made
         if found.shape != atom.aval.shape or kind_of(found.dtype) != kind_of(atom.aval.dtype):
             raise JaxprTypeError(f"{where}: the literal {atom.val} is not of type {atom.aval}")
     elif atom not in bound:

@@ -1,7 +1,7 @@
 """Stage 4: reverse-mode differentiation, by partial evaluation and transposition.
 
 `linearize`, `vjp`, `grad`, `cond`; and the other road to the same gradients, a tape
-(`minijax_stage4.tape`). Needs nothing new.
+(`minijax_stage4.tape`). No new dependencies.
 """
 
 # ruff: noqa: F401, F403, F405, RUF022

@@ -61,7 +61,7 @@ def cond(
 def join_consts(
     programs: Sequence[tuple[Jaxpr, Sequence[Any]]],
 ) -> tuple[tuple[Jaxpr, ...], list[Any]]:
-    """Let each of some programs, whose constants are their first arguments, take those of all."""
+    """Let each program, whose first arguments are its constants, take the constants of all."""
     rows = [jaxpr.invars[: len(consts)] for jaxpr, consts in programs]
 
     def taking(which: int, jaxpr: Jaxpr) -> Jaxpr:

@@ -92,8 +92,8 @@ def _compute_all(
 ) -> tuple[list[Any], list[BatchDim]]:
     """The results of the branch that each example takes; all branches are computed.
 
-    The other branches get their operands as constants. Their results need not be finite, nor their
-    derivatives, and zero times such a derivative is not zero.
+    The other branches get their operands as constants. Their results and derivatives need not be
+    finite, and zero times an infinite derivative is not zero.
     """
     varies = [isinstance(x, Tracer) and is_inexact(typeof(x).dtype) for x in operands]
     operands = [
@@ -170,7 +170,7 @@ def with_common_residuals(
 ) -> tuple[Branches, Branches, list[ShapedArray]]:
     """The known and the unknown halves, which return and take the same residuals.
 
-    Only one branch runs: so of each type there are as many as the branch with the most has.
+    Only one branch runs, so there are as many of each type as in the branch with the most.
     """
     common = list(reduce(or_, (Counter(p.residuals) for p in parts)).elements())
     known, unknown = zip(*(_with_residuals(p, common) for p in parts), strict=True)

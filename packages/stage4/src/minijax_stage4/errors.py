@@ -16,4 +16,4 @@ class ComplexGradientError(TypeError):
 
 
 class BranchTypeError(TypeError):
-    """The functions between which a program chooses return different types or structures."""
+    """The branches of a conditional return different types or structures."""

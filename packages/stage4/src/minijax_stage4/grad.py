@@ -18,7 +18,7 @@ from minijax_stage4.transpose import transpose_linear
 
 
 def pull_back(linear: LinearProgram, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-    """The cotangents of the arguments from those of the results, by transposing the program."""
+    """The cotangents of the arguments from cotangents of the results, by transposition."""
     given = [ct for ct, t in zip(cts, linear.constant_outs, strict=True) if t is None]
     computed = iter(transpose_linear(linear.jaxpr, residuals, given))
     return [
@@ -123,7 +123,7 @@ def one_like(caller: str, fun: Any, out: Any) -> Any:
 
 
 def require_scalar(expected: str, out: Any, remedy: str) -> ShapedArray:
-    """The type of a scalar result, described by `expected`; the error for others gives `remedy`."""
+    """The type of a scalar result, described by `expected`; others are an error with `remedy`."""
     _, tree = tree_flatten(out)
     if out is None:
         raise NonScalarGradientError(f"{expected}, found None. Is a return missing?")

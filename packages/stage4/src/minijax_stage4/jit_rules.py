@@ -24,7 +24,7 @@ split_jaxpr = cached_by_jaxpr(partial_eval_jaxpr)
 
 
 def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    """A call of the known half, and one of the other half on its residuals."""
+    """A call of the known half, and a call of the unknown half on its residuals."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
     parts = split_jaxpr(jaxpr, tuple(unknown_ins))
     known = {"jaxpr": parts.known, "name": f"known_{name}"}

@@ -20,8 +20,8 @@ class LinearProgram(NamedTuple):
 
     Attributes:
         jaxpr: takes the tangents of the real and complex inputs, and returns the tangents of the
-            results that depend on them. The values of its constants are the residuals of evaluating
-            the function, which are passed when it is applied.
+            results that depend on them. Its constants are the residuals, whose values are passed
+            when it is applied.
         in_avals: the types of the function's arguments.
         out_avals: the types of its results.
         constant_outs: for each result its tangent if that is known (to be zero), else None.
@@ -34,7 +34,7 @@ class LinearProgram(NamedTuple):
 
     @property
     def varies_in(self) -> list[bool]:
-        """For each argument whether it is real or complex."""
+        """For each argument, whether it is real or complex."""
         return [is_inexact(aval.dtype) for aval in self.in_avals]
 
     def __call__(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:

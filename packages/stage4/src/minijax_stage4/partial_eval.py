@@ -123,13 +123,13 @@ def partial_eval(
 
 
 def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
-    """`jaxpr` without the equations that its results do not need, its arguments unchanged."""
+    """`jaxpr` without dead equations, with the same arguments."""
     smaller, _ = dce_jaxpr(jaxpr)
     return Jaxpr(jaxpr.constvars, jaxpr.invars, smaller.eqns, smaller.outvars)
 
 
 class PartialJaxprs(NamedTuple):
-    """A program split into the part that can run at once and the part that needs the unknowns.
+    """A program split into a part that can run at once and a part that needs the unknowns.
 
     `known` takes the known arguments and returns the known results, then the residuals.
     `unknown` takes the residuals, then the unknown arguments, and returns the unknown results.
@@ -175,7 +175,7 @@ def partial_eval_jaxpr(
     unknown_outs = [must or out in unknown for out, must in zip(jaxpr.outvars, forced, strict=True)]
     outs_known, outs_unknown = partition(unknown_outs, jaxpr.outvars)
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
-    # What needs no operands is not worth keeping: both halves compute it.
+    # An equation without operands is not worth a residual: both halves compute it.
     unknown_eqns = [*(eqn for eqn in known_eqns if not eqn.invars), *unknown_eqns]
     later = without_dead_code(Jaxpr([], ins_unknown, unknown_eqns, outs_unknown))
     residuals = free_variables(later)

@@ -1,9 +1,9 @@
 """The other road to reverse mode: a tape.
 
-`grad` of this stage stages the derivative as a program and transposes that. A tape does both at
-once: while the function runs, it records for every result how to send a cotangent back to the
-operands. Playing the records in reverse order gives the gradient. It needs only stage 2, but leaves
-no program that could be shown, compiled or reused.
+`grad` stages the derivative as a program and transposes it. A tape does both at once: while the
+function runs, it records for every result how to send a cotangent back to the operands. Playing the
+records in reverse order gives the gradient. It needs only stage 2, but leaves no program to print,
+compile or reuse.
 """
 
 # ruff: noqa: F403, F405
@@ -99,9 +99,9 @@ def defvjp(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
 
     Arguments:
         primitive: the primitive.
-        formulas: for each operand, a function `(ct, out, *operands, **params)` that returns
-            the cotangent of that operand from `ct`, that of the result `out`; or None if the result
-            does not depend smoothly on the operand.
+        formulas: for each operand, a function `(ct, out, *operands, **params)` that returns the
+            cotangent of that operand from `ct`, the cotangent of the result `out`; or None if the
+            result does not depend smoothly on the operand.
     """
 
     def rule(out: Any, *operands: Any, **params: Any) -> list[PullBack | None]:
@@ -165,7 +165,7 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
         primals: the arguments at which to evaluate.
 
     Returns:
-        The result of `fun`, and a function from its cotangent to those of the arguments.
+        The result of `fun`, and a function from its cotangent to the arguments' cotangents.
 
     >>> y, f_vjp = vjp(lambda x, y: x * y, 3.0, 4.0)
     >>> f_vjp(1.0)

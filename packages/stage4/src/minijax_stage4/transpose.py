@@ -24,7 +24,7 @@ from minijax_stage4.partial_eval import PartialVal, partial_eval
 
 
 class UndefPrimal:
-    """A placeholder for a linear argument, of which a transpose rule knows only the type.
+    """A placeholder for a linear argument; a transpose rule knows only its type.
 
     >>> aval = ShapedArray((), "float32")
     >>> x = UndefPrimal(aval)
@@ -57,10 +57,10 @@ def deftranspose(
 
     Arguments:
         primitive: the primitive.
-        formulas: for each operand, a function `(ct, *operands, **params)` that returns what the
-            cotangent `ct` of the result adds to the cotangent of that operand, or None if the
-            primitive is not linear in it. Linear operands are `UndefPrimal`.
-        jointly: whether the primitive is linear in several operands that vary together, as a sum
+        formulas: for each operand, a function `(ct, *operands, **params)` that returns the
+        contribution of the result's cotangent `ct` to the operand's, or None if the primitive is
+        not linear in it. Linear operands are `UndefPrimal`. jointly: whether the primitive is
+        linear in several operands that vary together, as a sum
             is. A product is not: it is linear in each operand while the others are constant.
 
     >>> scale_p = Primitive("scale")
@@ -100,7 +100,7 @@ def nonlinear_in(primitive: Primitive, operands: Sequence[int]) -> NonlinearErro
 
 
 class BackwardPass:
-    """Transposes a program: first what is known runs forwards, then cotangents flow backwards."""
+    """Transposes a program: known values are computed forwards, then cotangents flow backwards."""
 
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.jaxpr = jaxpr
@@ -116,7 +116,7 @@ class BackwardPass:
             else:
                 self.values[var] = arg
 
-        # Forwards: compute what does not depend on the linear arguments.
+        # Forwards: compute values that do not depend on the linear arguments.
         linear_eqns = []
         for eqn in self.jaxpr.eqns:
             if not self.linear.isdisjoint(eqn.invars):
@@ -127,7 +127,7 @@ class BackwardPass:
                     outs = bind(eqn.primitive, *map(self.read, eqn.invars), **eqn.params)
                 self.values.update(zip(eqn.outvars, outs, strict=True))
 
-        # Backwards: from the cotangents of results to those of operands.
+        # Backwards: from cotangents of results to cotangents of operands.
         cotangents = self.cotangents
         for atom, ct in zip(self.jaxpr.outvars, cts, strict=True):
             self.accumulate(atom, ct)
@@ -154,7 +154,7 @@ class BackwardPass:
                 self.accumulate(atom, ct)
 
     def read_both(self, eqn: JaxprEqn) -> tuple[list[Any], list[Any]]:
-        """The cotangents of the results of an equation, which are used up, and its operands."""
+        """The cotangents of the results of an equation, which are removed, and its operands."""
         cts = [
             self.cotangents.pop(var) if var in self.cotangents else Zero(tangent_type(var.aval))
             for var in eqn.outvars
@@ -193,7 +193,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
 
     Arguments:
         fun: linear function of arrays and pytrees of arrays.
-        primals: arguments, of which only the types matter.
+        primals: arguments, whose values are ignored.
 
     Returns:
         A function from a cotangent of the result to the tuple of cotangents of the arguments.

@@ -1,4 +1,4 @@
-"""The transposes of the linear primitives, and of those that are linear in each operand.
+"""The transposes of primitives that are linear, or linear in each operand.
 
 In a formula `ct` is the cotangent of the result; only the types of linear operands are known.
 """
@@ -17,13 +17,13 @@ Axes = tuple[int, ...]
 
 
 def _spread_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
-    """The transpose of a sum repeats the cotangent along the axes that were summed."""
+    """The transpose of a sum broadcasts the cotangent along the summed axes."""
     kept = [axis for axis in range(x.aval.ndim) if axis not in axes]
     return broadcast_in_dim(ct, x.aval.shape, kept)
 
 
 def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
-    """The transpose of repetition sums over the axes along which the operand was repeated."""
+    """The transpose of broadcasting sums over the broadcast axes."""
     kept = [
         axis
         for axis, size in zip(broadcast_dimensions, x.aval.shape, strict=True)
@@ -37,7 +37,7 @@ def _dot_x(
     ct: Any, x: UndefPrimal, y: Any, *, dimension_numbers: p.DotDimensionNumbers, **how: Any
 ) -> Any:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    free_of_y = x.aval.ndim - len(x_contract)  # the axis of ct at which they begin
+    free_of_y = x.aval.ndim - len(x_contract)  # the first free axis of y in ct
     operand, other = (x.aval.ndim, x_contract, x_batch), (typeof(y).ndim, y_contract, y_batch)
     numbers, permutation = _dot_back(free_of_y, operand, other)
     return astype(transpose(dot_general(ct, y, numbers, **how), permutation), x.aval.dtype)
@@ -57,16 +57,16 @@ def _dot_y(
 def _dot_back(
     begin: int, operand: tuple[int, Axes, Axes], other: tuple[int, Axes, Axes]
 ) -> tuple[p.DotDimensionNumbers, list[int]]:
-    """Transpose a product in one operand: from the cotangent of the result to that of the operand.
+    """Transpose a product in one operand: from the result's cotangent to the operand's.
 
     The axes of the cotangent of the result are batch axes, free axes of the first operand, free
     axes of the second. It is multiplied with the other operand, whose free axes, from axis `begin`
-    on, are contracted. Then the axes are permuted to those of the operand.
+    on, are contracted. Then the axes are permuted to the operand's order.
 
     Arguments:
         begin: the axis of that cotangent at which the free axes of the other operand begin.
         operand: the number of its axes, its contracted axes and its batch axes.
-        other: the same of the other operand.
+        other: the same for the other operand.
 
     Returns:
         The dimension numbers of that product, and the permutation of its axes.
@@ -75,7 +75,7 @@ def _dot_back(
     other_free = p.free_axes(*other)
     contracted = tuple(range(begin, begin + len(other_free)))
     numbers = ((contracted, other_free), (tuple(range(len(batch))), other_batch))
-    # The axes of the product: batch, free ones, and contracted ones in the other's order.
+    # The axes of the product: batch, free, and contracted ones in the other operand's order.
     own = [contract[other_contract.index(axis)] for axis in sorted(other_contract)]
     return numbers, _inverse([*batch, *p.free_axes(ndim, contract, batch), *own])
 

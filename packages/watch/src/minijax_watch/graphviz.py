@@ -36,7 +36,7 @@ def to_dot(jaxpr: Any) -> str:
             lines.append(f"  {role}{number} [shape=ellipse label={quoted(label)}];")
 
     def edge(atom: "Atom", to: str) -> None:
-        if atom in origins:  # or it is a literal
+        if atom in origins:  # otherwise it is a literal
             origin, var = origins[atom]
             label = quoted(f"{printer.names[var]}:{var.aval}")
             lines.append(f"  {origin} -> {to} [label={label}];")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ASSETS = Path(__file__).with_name("jaxpr.html")
 
-# What a terminal is told before a word, by its kind.
+# Escape codes for words, by kind.
 _CODES = {
     "keyword": "2",
     "primitive": "1;34",
@@ -28,7 +28,7 @@ _CODES = {
 
 
 def wants_color() -> bool:
-    """Return True if the output is a terminal whose user has not refused colors by `NO_COLOR`."""
+    """Return True if the output is a terminal and the user has not set `NO_COLOR`."""
     refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not refused and sys.stdout.isatty()
 
@@ -97,7 +97,7 @@ def in_color(jaxpr: Any) -> str:
 
 
 def to_html(jaxpr: Any) -> str:
-    """A program as a part of a page, where a variable shows its definition and uses."""
+    """A program as part of a page, where a variable shows its definition and uses."""
     printer = PagePrinter()
     text = printer.page_of("\n".join(printer.jaxpr_lines(getattr(jaxpr, "jaxpr", jaxpr))))
     return element("minijax-jaxpr", f'<pre class="mj-jaxpr">{text}</pre>', _ASSETS)

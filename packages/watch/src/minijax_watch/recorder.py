@@ -1,7 +1,7 @@
 """A recorder: each operation of a program, which interpreter handled it, and by which rule.
 
-While a recording is on, an interpreter that is asked for its `interpret_op` returns one that writes
-down its calls. Otherwise nothing differs: a recorder that is off costs nothing.
+While a recording is on, looking up `interpret_op` of an interpreter gives a method that records its
+calls. Otherwise nothing differs: a recorder that is off costs nothing.
 """
 
 import ast
@@ -63,7 +63,7 @@ def record(max_steps: int = 10_000) -> Iterator[Recording]:
 
 
 def _know_stages() -> None:
-    """Import what is known of the stages that the program uses."""
+    """Import the recorder's support for the stages that the program uses."""
     for number in (2, 3, 4):
         if f"minijax_stage{number}" in sys.modules:
             import_module(f"minijax_watch.stage{number}")
@@ -91,7 +91,7 @@ def _recordings_that_run(change: int) -> None:
             return
         for cls, replacements in watched.items():
             for name, replacement in replacements.items():
-                replacements[name] = vars(cls).get(name)  # for the next time
+                replacements[name] = vars(cls).get(name)  # to restore or replace next time
                 if replacement is None:
                     delattr(cls, name)
                 else:
@@ -99,7 +99,7 @@ def _recordings_that_run(change: int) -> None:
 
 
 def is_recorded() -> bool:
-    """Return True if this thread is within a recording."""
+    """Return True if this thread is recording."""
     return bool(_frames.get())
 
 
@@ -110,14 +110,14 @@ def _watched(interpreter: Interpreter, name: str) -> Any:
     return attribute
 
 
-# By class, the methods that are others while there are recordings.
+# By class, the methods that are replaced during recordings.
 watched: dict[type, dict[str, Any]] = {Interpreter: {"__getattribute__": _watched}}
 
 
 def _recorded(
     interpreter: Interpreter, method: Callable[..., Any], op: Any, args: Any, *params: Any
 ) -> Any:
-    """Call `method`, by which `interpreter` interprets operations, and write that down."""
+    """Call `method` of `interpreter`, and record the call."""
     before = _frames.get()
     frames = [frame for frame in before if not frame.recording.has_ended]
     _frames.set(())  # showing values is not recorded
@@ -174,7 +174,7 @@ def _begin(
 
 
 def user_line() -> tuple[str, str]:
-    """The place and the text of the user's line that runs now; nothing if there is none."""
+    """The place and the text of the user's running line; empty if there is none."""
     for find in finders:
         if (found := find()) is not None:
             return place_of(*found), linecache.getline(*found).strip()
@@ -182,7 +182,7 @@ def user_line() -> tuple[str, str]:
 
 
 def _line_outside() -> tuple[str, int] | None:
-    """File and line of the innermost function that is of no stage, and not of this package."""
+    """File and line of the innermost function outside the stages and this package."""
     frame = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(_MACHINERY):
         frame = frame.f_back
@@ -196,12 +196,12 @@ finders: list[Callable[[], tuple[str, int] | None]] = [_line_outside]
 
 
 def place_of(file: str, line: int) -> str:
-    """A place as a reader is shown it: without the folder, and only the line if it is no file."""
+    """A place for readers: without the folder, or only the line if it is not a file."""
     return f"line {line}" if file.startswith("<") else f"{Path(file).name}:{line}"
 
 
 def _is_left_to_parent(interpreter: Interpreter, args: Any, step: Step, steps: list[Step]) -> bool:
-    """Return True if a step does nothing but apply the same operation in the parent."""
+    """Return True if a step only applies the same operation in the parent."""
     begin = next(i for i in range(len(steps) - 1, -1, -1) if steps[i] is step)
     inside = [each.primitive for each in steps[begin + 1 :] if each.depth == step.depth + 1]
     is_own = any(isinstance(x, Boxed) and x.interpreter is interpreter for x in args)
@@ -234,7 +234,7 @@ def _bottom_itself(interpreter: EvalInterpreter) -> Interpreter:
 
 
 def shown(x: Any, recording: Recording) -> Shown:
-    """`x` as a reader sees it."""
+    """`x` for readers."""
     try:
         return show(x, recording)
     except Exception:  # from a user's class
@@ -249,7 +249,7 @@ def show(x: Any, recording: Recording) -> Shown:
 
 @show.register
 def _show_boxed(x: Boxed, recording: Recording) -> Shown:
-    apart = "interpreter", "source", "aval"  # the type, which some keep, too
+    apart = "interpreter", "source", "aval"  # some boxes store their type
     parts = [(name, shown(part, recording)) for name, part in vars(x).items() if name not in apart]
     return boxed(x, recording, parts=tuple(parts))
 

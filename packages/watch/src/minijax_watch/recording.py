@@ -11,7 +11,7 @@ from minijax_watch.stepper import page, stepper
 
 @dataclass(frozen=True)
 class Shown:
-    """A value as a reader sees it: a text, or a box with named parts."""
+    """A value for readers: a text, or a box with named parts."""
 
     text: str = ""
     kind: str = ""  # the class of a boxed value
@@ -45,12 +45,12 @@ class Step:
         primitive: the name of the operation.
         args: its operands.
         params: its metadata, by name, as text.
-        depth: how many other steps it is a part of: their rules apply this operation.
+        depth: the number of enclosing steps, whose rules apply this operation.
         stack: the interpreters that are running, evaluation first.
-        level: the position on the stack of the one that handles this operation. Those above it
-            wait, each for a rule of its own.
-        rule: the rule. None: this interpreter has none of the operands in a box of its own, and
-            leaves the operation to its parent.
+        level: the position on the stack of the interpreter that handles this operation. Those above
+            it are inside their own rules.
+        rule: the rule. None: this interpreter boxed none of the operands, and leaves the operation
+            to its parent.
         place: file and line of the user's program.
         line: the text of that line.
         results: what the operation returned.
@@ -118,7 +118,7 @@ class Recording:
         return given[var]
 
     def end(self) -> None:
-        """Record no more, and keep none of the interpreters alive."""
+        """Stop recording, and release the interpreters."""
         self.has_ended = True
         self._colors.clear()
         self._names.clear()
@@ -126,7 +126,7 @@ class Recording:
     def __str__(self) -> str:
         width = max([len(step.interpreter) for step in self.steps], default=0)
         lines: list[str] = []
-        unfinished: list[Step] = []  # whose own steps stand before their results
+        unfinished: list[Step] = []  # their results follow their inner steps
 
         def finish(depth: int) -> None:
             while unfinished and unfinished[-1].depth >= depth:

@@ -1,4 +1,4 @@
-"""The recorder of stage 1, for traces: their rules stand in tables, their values are arrays."""
+"""The recorder for traces, whose rules are in tables, and whose values are arrays."""
 
 import ast
 import linecache
@@ -34,7 +34,7 @@ def _bottom_of_traces(trace: Trace) -> Interpreter:
 
 
 def _line_of_source() -> tuple[str, int] | None:
-    """The line that stage 2 would name in a message."""
+    """The line that stage 2's messages would name."""
     source = user_source()
     return None if source is None else (source.code.co_filename, source.line)
 
@@ -64,9 +64,9 @@ def _table(trace: Trace, primitive: Any, args: Any) -> Rules | None:
 
 @cache
 def statement_of(rule: Any, primitive: str) -> str:
-    """The source of the statement that declares a rule, as far as it can be found."""
+    """The source of the statement that declares a rule, if it can be found."""
     functions = [*_functions_in(rule)]
-    for function in functions:  # that are part of a statement, such as a call of `defjvp`
+    for function in functions:  # inside a statement, such as a call of `defjvp`
         code = function.__code__
         for node, text in _statements(code.co_filename):
             is_factory = isinstance(node, ast.FunctionDef) and node.name != function.__name__
@@ -83,7 +83,7 @@ def statement_of(rule: Any, primitive: str) -> str:
 
 
 def _functions_in(rule: Any) -> Iterator[FunctionType]:
-    """A function, and those that it was made of."""
+    """A function, and the functions that it was made from."""
     if isinstance(rule, partial):
         yield from _functions_in(rule.func)
     if isinstance(rule, FunctionType):
@@ -128,7 +128,7 @@ def shown_array(x: Any) -> str:
     """The numbers of a small array; the type of any other."""
     try:
         numbers = np.asarray(x) if x.size <= 8 else None
-    except (TypeError, RuntimeError):  # it has none, or no longer
+    except (TypeError, RuntimeError):  # no numbers, or deleted
         numbers = None
     if numbers is None:
         return str(typeof(x))

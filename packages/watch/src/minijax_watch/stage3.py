@@ -1,4 +1,4 @@
-"""The recorder of stage 1, for programs that are staged, and for arrays on the device."""
+"""The recorder for staged programs, and for arrays on the device."""
 
 from minijax_stage3.abstract_eval import abstract_eval_rules
 from minijax_stage3.array import Array
@@ -10,7 +10,7 @@ from minijax_watch.recording import Recording, Shown
 from minijax_watch.stage2 import rules_of_class, shown_array
 
 rules_of_class[JaxprTrace] = abstract_eval_rules
-rules_of_class[Array] = lowering_rules  # XLA evaluates what they write
+rules_of_class[Array] = lowering_rules  # evaluation compiles their text
 
 
 @show.register

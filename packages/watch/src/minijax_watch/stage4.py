@@ -1,4 +1,4 @@
-"""The recorder of stage 1, for partial evaluation: which rule cuts a primitive in two."""
+"""The recorder for partial evaluation, with the rules that split primitives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +15,6 @@ def _rule_that_cuts(
     trace: PartialEvalTrace, method: Callable[..., Any], primitive: Any, args: Any
 ) -> Rule:
     rule = partial_eval_rules.get(primitive)
-    if rule is None:  # it stages the primitive as a whole
+    if rule is None:  # the primitive is staged as a whole
         return rule_of.dispatch(JaxprTrace)(trace, method, primitive, args)
     return Rule(f"{partial_eval_rules.table}[{primitive}_p]", statement_of(rule, str(primitive)))

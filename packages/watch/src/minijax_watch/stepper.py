@@ -1,7 +1,7 @@
 """Steppers: recorded steps as a part of a page, which shows them one by one.
 
-`stepper.html` is what draws them: a custom element, so that a page may have several, each in the
-colors of the page. It reads the steps from an attribute, and makes no request.
+`stepper.html` draws them: a custom element, so that a page may have several, in the colors of the
+page. It reads the steps from an attribute, and makes no request.
 """
 
 import html
@@ -17,7 +17,7 @@ _ASSETS = Path(__file__).with_name("stepper.html")
 
 
 class _Numbered(dict[Any, int]):
-    """Assigns numbers to things: those that many steps share are written once."""
+    """Assigns numbers to objects, so that shared ones are written once."""
 
     def __missing__(self, thing: Any) -> int:
         self[thing] = number = len(self)
@@ -68,7 +68,7 @@ def element(name: str, content: str, assets: Path, data: Any = None) -> str:
     if data is not None:
         text = json.dumps(data, separators=(",", ":"))
         text = html.escape(text, quote=False).replace("'", "&#x27;")
-        attribute = f" data-recorded='{text}'"  # in which " is itself
+        attribute = f" data-recorded='{text}'"  # double quotes need no escape
     drawn = f"<{name}{attribute}>{content}</{name}>"
     return f"<div>{drawn}\n{definition(assets)}\n</div>"  # known to Markdown
 
