@@ -341,17 +341,6 @@ def test_every_public_name_has_a_docstring(package):
     assert indirect == [], "summaries begin with a noun or a verb"
 
 
-def test_the_library_calls_the_functions_of_lax_that_promote():
-    """Those of `minijax.lax` are for users: they refuse what meets inside by promotion."""
-    strict = [
-        file.name
-        for file in sources("minijax")
-        if file.parent.name != "minijax"
-        and re.search(r"^from minijax import .*\blax\b", file.read_text(), re.MULTILINE)
-    ]
-    assert strict == []
-
-
 def test_what_is_marked_as_a_region_is_shown_by_a_document():
     documents = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
     marked = {

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax import numpy as jnp
-from minijax.lax import promoting as lax
 from minijax.lax.conversion import convert_silently
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import counted, list_public_names
@@ -42,7 +43,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
         if len({aval.dtype for aval in types}) > 1:
             common = result_type(*[aval.strip_weak_type() for aval in types]).dtype
             leaves = [lax.convert_element_type(leaf, common) for leaf in leaves]
-        vectors = [lax.reshape(leaf, (-1,)) for leaf in leaves]
+        vectors = [stage2.reshape(leaf, (-1,)) for leaf in leaves]
         vector = lax.concatenate(vectors, 0) if len(vectors) > 1 else vectors[0]
     else:
         vector = jnp.zeros(0, jnp.float32)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
-from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.shapes import sizes_of
 from minijax.numpy.transcendental import inexact_arrays

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.gathering import GatherScatterMode, as_index
 from minijax.numpy.indexing import known_value
 from minijax.numpy.shapes import shape

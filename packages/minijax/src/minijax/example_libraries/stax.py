@@ -20,10 +20,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax import random
+from minijax import lax, random
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.nn import (
     elu,
     gelu,

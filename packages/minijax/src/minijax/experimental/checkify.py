@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 import minijax_stage4 as stage4
+from minijax import lax
 from minijax.dtypes import issubdtype
-from minijax.lax import promoting as lax
 from minijax.lax import scattering as scatter
 from minijax.lax.control_flow.conditionals import cond_p
 from minijax.lax.control_flow.scan import scan_p
@@ -221,7 +222,7 @@ def first_of(errors: Sequence[Error]) -> Error:
         return Error(no_code())
     code, count = no_code(), 0
     for error in errors:
-        later = lax.select(lax.gt(error._code, 0), lax.add(error._code, count), no_code())
+        later = lax.select(error._code > 0, error._code + count, no_code())
         code = lax.select(code == 0, later, code)
         count += len(error._sites)
     numbers = [x for error in errors for x in error._numbers]
@@ -230,7 +231,7 @@ def first_of(errors: Sequence[Error]) -> Error:
 
 def first_of_mapped(error: Sequence[Any]) -> list[Any]:
     """The code and the numbers of the first example, along the first axis, that has an error."""
-    first = lax.argmax(lax.gt(error[0], 0), 0, np.int32)
+    first = lax.argmax(error[0] > 0, 0, np.int32)
     return [lax.dynamic_index_in_dim(x, first, keepdims=False) for x in error]
 
 
@@ -562,7 +563,7 @@ def _has_nan(values: Sequence[Any]) -> Any:
     for x in values:
         if issubdtype(typeof(x).dtype, np.inexact):
             known = stop_gradient(x)
-            is_nan = lax.ne(known, known)
+            is_nan = known != known
             found = found | _somewhere(is_nan)
     return found
 
@@ -578,7 +579,7 @@ def _nan(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) ->
 
 def _div(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     if DivisionByZeroError in trace.categories:
-        is_zero = lax.eq(stop_gradient(args[1]), 0)
+        is_zero = stop_gradient(args[1]) == 0
         _fails(trace, DivisionByZeroError, is_zero, "division by zero")
     return _nan(div_p, trace, args, params)
 
@@ -600,9 +601,9 @@ def _out_of_bounds(
     below = indices < 0
     shape, dtype = typeof(indices).shape, typeof(indices).dtype
     above = indices > lax.broadcast_in_dim(_row(limits, dtype), shape, (len(shape) - 1,))
-    outside = lax.reshape(below | above, (-1,))
+    outside = stage2.reshape(below | above, (-1,))
     first = lax.argmax(outside, 0, np.int32)
-    index = lax.dynamic_index_in_dim(lax.reshape(indices, (-1,)), first, keepdims=False)
+    index = lax.dynamic_index_in_dim(stage2.reshape(indices, (-1,)), first, keepdims=False)
     column = lax.rem(first, np.int32(len(axes)))
     axis = lax.dynamic_index_in_dim(_row(axes, np.int32), column, keepdims=False)
     numbers = {"axis": axis, "index": index}
@@ -722,8 +723,8 @@ def _cond(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -
         program, sites = checked[number]
         error, outs = error_from(eval_jaxpr(program, [], *operands), sites)
         earlier = sum(len(sites) for _, sites in checked[:number])
-        is_one = lax.gt(error._code, 0)
-        code = lax.select(is_one, lax.add(error._code, np.int32(earlier)), no_code())
+        is_one = error._code > 0
+        code = lax.select(is_one, error._code + np.int32(earlier), no_code())
         numbers = [
             x
             for other, avals in enumerate(types)
@@ -741,7 +742,7 @@ def _cond(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -
 
 def _first(error: Error, later: Error) -> list[Any]:
     """The code and numbers of the first of two errors at the same sites, flat."""
-    is_first = lax.gt(error._code, 0)
+    is_first = error._code > 0
     pairs = zip([error._code, *error._numbers], [later._code, *later._numbers], strict=True)
     return [lax.select(lax.broadcast(is_first, typeof(x).shape), x, y) for x, y in pairs]
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.errors import TreeMismatchError
-from minijax.lax import promoting as lax
 from minijax.lax.convolution import conv_general_dilated_p
 from minijax.primitives.custom_trace import Parts, Trace, called_program, transformation
 from minijax.primitives.declare import calls
@@ -98,7 +99,7 @@ def _total(terms: Sequence[Any], like: Any) -> Any:
         return Zero(tangent_type(typeof(like)))
     total, *rest = terms
     for term in rest:
-        total = lax.add(total, term)
+        total = total + term
     return total
 
 
@@ -107,7 +108,7 @@ def _products(
 ) -> list[Any]:
     """The terms of a derivative of a product, by Leibniz' formula, from the one of `first` on."""
     return [
-        lax.mul(product, math.comb(order, i)) if 0 < i < order else product
+        product * math.comb(order, i) if 0 < i < order else product
         for i in range(first, order + 1)
         if type(xs[i]) is not Zero and type(ys[order - i]) is not Zero
         for product in [multiply(xs[i], ys[order - i])]
@@ -131,10 +132,10 @@ def _quotient(xs: Parts, ys: Parts) -> list[Parts]:
     """z = x / y, from the derivatives of x = y z."""
     zs: Parts = (lax.div(xs[0], ys[0]),)
     for k in range(1, len(xs)):
-        known = _total(_products(lax.mul, ys, (*zs, None), k, first=1), zs[0])
+        known = _total(_products(stage2.mul, ys, (*zs, None), k, first=1), zs[0])
         rest = xs[k]
         if type(known) is not Zero:
-            rest = lax.neg(known) if type(rest) is Zero else lax.sub(rest, known)
+            rest = stage2.neg(known) if type(rest) is Zero else stage2.sub(rest, known)
         zs = *zs, rest if type(rest) is Zero else lax.div(rest, ys[0])
     return [zs]
 
@@ -166,7 +167,7 @@ def def_deriv(prim: Primitive, deriv: Callable[[Any], Any]) -> None:
 
     def tangents(primals: Sequence[Any], firsts: Sequence[Any]) -> list[Any]:
         (first,) = firsts
-        return [first if type(first) is Zero else lax.mul(deriv(primals[0]), first)]
+        return [first if type(first) is Zero else stage2.mul(deriv(primals[0]), first)]
 
     def rule(x: Parts, **params: Any) -> list[Parts]:
         out = bind1(prim, x[0], **params)
@@ -208,7 +209,7 @@ def _checked(name: str, position: int, order: int, x: Any, term: Any) -> Any:
 
 
 def _scaled(tree: Any, number: float) -> Any:
-    return tree_map(lambda x: lax.mul(x, number), tree)
+    return tree_map(lambda x: stage2.mul(x, number), tree)
 
 
 @evaluated_by_library

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax import lax
 from minijax.dtypes import issubdtype
 from minijax.flatten_util import ravel_pytree
-from minijax.lax import promoting as lax
 from minijax.primitives.axes import NONE, mesh_axes_of, pvary, vma_of
 from minijax.runtime.array import Array, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library

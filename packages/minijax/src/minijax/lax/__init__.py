@@ -7,7 +7,6 @@ promotes. Primitives have their names with `_p` after them: `add_p`.
 
 from minijax.settings.facades import lazy_facade as _lazy_facade
 from minijax.settings.facades import primitives_by as _primitives_by
-from minijax.settings.names import later as _later
 
 _lazy_facade(
     globals(),
@@ -83,6 +82,5 @@ _lazy_facade(
         ".windowed_reductions": "padtype_to_pads reduce_window",
         "minijax_stage2.primitives": "DotDimensionNumbers",
     },
-    _later("minijax.lax.strict", "strict_function"),
-    _primitives_by("primitive_named"),
+    otherwise=_primitives_by("primitive_named"),
 )

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.conversion import convert_element_type
 from minijax.lax.dynamic_slicing import dynamic_slice
-from minijax.lax.elementwise import eq, select
+from minijax.lax.elementwise import div, select
 from minijax.lax.gathering import GatherDimensionNumbers, gather
 from minijax.lax.reductions import argmax, reduce_max, reduce_min, reduce_sum
 from minijax.lax.shapes import broadcast_in_dim, expand_dims, iota
@@ -38,7 +39,6 @@ from minijax_stage2 import (
     Primitive,
     ShapedArray,
     bind1,
-    div,
     full_like,
     jvp_rules,
     moveaxis,
@@ -475,7 +475,7 @@ def pmean(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     size = psum(1, axis_name, axis_index_groups=axis_index_groups)
-    return tree_map(lambda leaf: div(leaf, size), total)
+    return tree_map(lambda leaf: div(*stage2.promote(leaf, size)), total)
 
 
 @evaluated_by_library
@@ -556,7 +556,7 @@ def pbroadcast(x: Any, axis_name: Axis, source: int) -> Any:
             f"pbroadcast: source must be an index along {axis_name!r}, of {size} examples, found "
             f"{at}"
         )
-    is_source = eq(axis_index(axis_name), np.int32(at))
+    is_source = axis_index(axis_name) == np.int32(at)
 
     def of_source(leaf: Any) -> Any:
         dtype = typeof(leaf).dtype

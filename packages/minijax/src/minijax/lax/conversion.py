@@ -9,11 +9,12 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.dtypes import DTypeLike
+from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import require_whole
-from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.operation import operation
-from minijax.settings.number_types import bits_of, warn_of_lost_part
+from minijax.runtime.array import Array, ArrayLike, to_array
+from minijax.runtime.operation import is_in_library, operation
+from minijax.settings.number_types import bits_of, parse_dtype, warn_of_lost_part
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import dialect
@@ -21,18 +22,40 @@ from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 
 
-@operation(static="new_dtype")
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """`operand` with another dtype.
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
+    """`operand` with another dtype. Conversion to a real dtype keeps only the real part.
+
+    Raises:
+        TypeError: `operand` is a Python complex number, and `new_dtype` real.
+        ValueError: `new_dtype` is None.
 
     Warns:
-        numpy.exceptions.ComplexWarning: `operand` is complex, and `new_dtype` real.
+        numpy.exceptions.ComplexWarning: `operand` is a complex array, and `new_dtype` real.
 
     >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
     Array([ 1, -1], dtype=int32)
     """
-    warn_of_lost_part("conversion", operand, new_dtype, np.exceptions.ComplexWarning)
-    return stage2.astype(operand, new_dtype)
+    kind = getattr(getattr(operand, "dtype", None), "kind", "c")
+    if new_dtype is not None and kind != "c":
+        return convert_silently(operand, new_dtype)
+    return _convert_complex(operand, new_dtype)
+
+
+@hiding_frames
+def _convert_complex(operand: Any, new_dtype: Any) -> Any:
+    if new_dtype is None:
+        raise ValueError("convert_element_type: new_dtype must not be None")
+    dtype = parse_dtype("convert_element_type", new_dtype)
+    is_number = isinstance(operand, complex)
+    if typeof(operand).dtype.kind == "c" and dtype.kind not in ("bcV" if is_number else "cV"):
+        if is_number:
+            raise TypeError(
+                f"convert_element_type: {operand} is complex, and {dtype} is not. Take operand.real"
+            )
+        warn_of_lost_part("convert_element_type", operand, dtype, np.exceptions.ComplexWarning)
+        operand = operand.real
+    out = convert_silently(operand, new_dtype)
+    return out if is_in_library() else to_array(out)
 
 
 @operation(static="new_dtype")

@@ -22,12 +22,11 @@ from minijax.primitives.regions import stage_computation
 from minijax.primitives.sharding_rules import by_lines
 from minijax.runtime.array import Array, ArrayLike, tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import operation, require_counted_from_0, require_kind
 from minijax_stage2 import Primitive, ShapedArray, bind1, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis
 from minijax_stage2.jvp import jvp_flat
-from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage3.lowering import FunctionBuilder, Value
 
@@ -160,9 +159,9 @@ def _cumulative(
     primitive = Primitive(name)
 
     def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> list[ShapedArray]:
-        kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
-        if kind not in kinds or not 0 <= axis < x.ndim:
-            raise TypeError(f"{name}: {x} has no axis {axis} of numbers to accumulate")
+        require_kind(name, kinds, x)
+        if not 0 <= axis < x.ndim:
+            raise TypeError(f"{name}: {x} has no axis {axis}")
         return [x]
 
     def lower(
@@ -230,6 +229,7 @@ def _cumulative(
     )
 
     def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+        require_counted_from_0(name, "axis", axis)
         axis = canonical_axis(name, axis, typeof(operand).ndim)
         return bind1(primitive, operand, axis=axis, reverse=bool(reverse))
 
@@ -370,7 +370,7 @@ cummax = _cumulative(
     """,
     maximum,
     smallest,
-    "biufc",
+    "iufc",
 )
 cummin = _cumulative(
     "cummin",
@@ -386,7 +386,7 @@ cummin = _cumulative(
     """,
     minimum,
     largest,
-    "biufc",
+    "iufc",
 )
 cumlogsumexp = _cumulative(
     "cumlogsumexp",

@@ -16,13 +16,13 @@ from minijax.lax.gathering import (
     wrapped_index,
 )
 from minijax.lax.key_arrays import by_halves
-from minijax.lax.scattering import fitting, scatter_p
+from minijax.lax.scattering import scatter_p
 from minijax.lax.shapes import expand_dims, full, full_like, squeeze
 from minijax.lax.slicing import concatenate, slice_in_dim
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import operation, require_dtypes_alike
 from minijax.settings.names import counted
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.functions import canonical_axis, ints, one_int
@@ -95,8 +95,15 @@ def dynamic_slice(
     >>> window(jnp.arange(10), 4), window(jnp.arange(10), 99)
     (Array([4, 5, 6], dtype=int32), Array([7, 8, 9], dtype=int32))
     """
-    shape = typeof(operand).shape
-    starts = _start_indices("dynamic_slice", start_indices, shape, allow_negative_indices)
+    if isinstance(start_indices, list | tuple):
+        require_dtypes_alike("dynamic_slice: start_indices", *map(typeof, start_indices))
+    return slice_at(operand, start_indices, slice_sizes, allow_negative_indices)
+
+
+@operation(static=("slice_sizes", "wraps"))
+def slice_at(operand: Any, start_indices: Any, slice_sizes: Sequence[int], wraps: Wraps) -> Any:
+    """`dynamic_slice` at indices that may differ in dtype."""
+    starts = _start_indices("dynamic_slice", start_indices, typeof(operand).shape, wraps)
     return bind1(
         dynamic_slice_p,
         operand,
@@ -241,8 +248,9 @@ def dynamic_update_slice(
     """
     shape = typeof(operand).shape
     name = "dynamic_update_slice"
+    require_dtypes_alike(name, typeof(operand), typeof(update))
     starts = _start_indices(name, start_indices, shape, allow_negative_indices)
-    out = bind1(dynamic_update_slice_p, operand, fitting(name, update, operand), *starts)
+    out = bind1(dynamic_update_slice_p, operand, update, *starts)
     return convert_element_type(out, typeof(out).dtype)
 
 
@@ -363,7 +371,7 @@ def dynamic_slice_in_dim(
     slice_size = one_int("dynamic_slice_in_dim: slice_size", slice_size)
     sizes = [slice_size if i == axis else size for i, size in enumerate(shape)]
     starts = _starts_along(axis, len(shape), start_index)
-    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+    return slice_at(operand, starts, sizes, allow_negative_indices)
 
 
 @operation(static=("axis", "allow_negative_indices"))
@@ -388,6 +396,7 @@ def dynamic_update_slice_in_dim(
     >>> lax.dynamic_update_slice_in_dim(jnp.zeros(5), jnp.array([7.0, 8.0]), 2, axis=0)
     Array([0., 0., 7., 8., 0.], dtype=float32)
     """
+    require_dtypes_alike("dynamic_update_slice_in_dim", typeof(operand), typeof(update))
     ndim = typeof(operand).ndim
     axis = canonical_axis("dynamic_update_slice_in_dim", axis, ndim)
     starts = _starts_along(axis, ndim, start_index)
@@ -450,6 +459,7 @@ def dynamic_update_index_in_dim(
     >>> lax.dynamic_update_index_in_dim(jnp.zeros(4), 5.0, 2, axis=0)
     Array([0., 0., 5., 0.], dtype=float32)
     """
+    require_dtypes_alike("dynamic_update_index_in_dim", typeof(operand), typeof(update))
     ndim = typeof(operand).ndim
     axis = canonical_axis("dynamic_update_index_in_dim", axis, ndim)
     if typeof(update).ndim != ndim:

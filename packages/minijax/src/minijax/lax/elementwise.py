@@ -19,16 +19,20 @@ from minijax.primitives.declare import (
     declare,
     lower_by_primitives,
     lower_by_types,
-    require_kind,
     unary,
 )
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import (
+    operation,
+    require_alike,
+    require_dtypes_alike,
+    require_kind,
+    require_ranks_alike,
+    require_shapes_alike,
+)
 from minijax.settings.number_types import (
-    promote,
     require_meeting,
-    require_one_dtype,
     require_one_rank,
     weak_if_all_are,
 )
@@ -53,7 +57,7 @@ def neg(x: ArrayLike) -> Array:
     return stage2.neg(x)
 
 
-@operation
+@operation(kinds="fc")
 def reciprocal(x: ArrayLike) -> Array:
     """`1 / x`.
 
@@ -63,7 +67,7 @@ def reciprocal(x: ArrayLike) -> Array:
     return stage2.reciprocal(x)
 
 
-@operation
+@operation(kinds="iufc")
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """`x + y`.
 
@@ -71,22 +75,20 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     Array([[11, 21],
            [12, 22]], dtype=int32)
     """
-    require_meeting(x, y)
     return stage2.add(x, y)
 
 
-@operation
+@operation(kinds="iufc")
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """`x - y`.
 
     >>> lax.sub(jnp.array([5, 7]), 2)
     Array([3, 5], dtype=int32)
     """
-    require_meeting(x, y)
     return stage2.sub(x, y)
 
 
-@operation(static="out_dtype")
+@operation(kinds="iufc", static="out_dtype")
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """`x * y`.
 
@@ -100,21 +102,20 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     >>> lax.mul(jnp.array([1.0, 2.0]), 2.5)
     Array([2.5, 5. ], dtype=float32)
     """
-    require_meeting(x, y)
     if out_dtype is not None:
         dtype = dialect().dtype_of("mul", out_dtype)
         x, y = stage2.astype(x, dtype), stage2.astype(y, dtype)
     return stage2.mul(x, y)
 
 
-@operation
+@operation(kinds="iufc")
 def div(x: ArrayLike, y: ArrayLike) -> Array:
     """`x / y`; a quotient of integers is rounded towards zero.
 
     >>> lax.div(jnp.array([7, -7]), 2), lax.div(7.0, 2.0)
     (Array([ 3, -3], dtype=int32), Array(3.5, dtype=float32, weak_type=True))
     """
-    return bind1(div_p, *promote(x, y))
+    return bind1(div_p, *stage2.promote(x, y))
 
 
 @operation
@@ -124,9 +125,11 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     >>> lax.pow(jnp.array([2.0, 9.0]), jnp.array([3.0, 0.5]))
     Array([8., 3.], dtype=float32)
     """
+    require_kind("pow", "fc", typeof(x))
     if typeof(y).dtype.kind in "iu":  # any number may have a whole power
+        require_ranks_alike("pow", typeof(x), typeof(y))
         return weak_if_all_are(bind1(pow_p, *stage2.promote(x, y)), y)
-    require_meeting(x, y)
+    require_alike("pow", "", typeof(x), typeof(y))
     return bind1(pow_p, *stage2.promote(x, y))
 
 
@@ -187,7 +190,7 @@ declare(
     lower=_lower_integer_pow,
     vmap=elementwise(integer_pow_p),
     sharding=by_elements(integer_pow_p),
-    jvp=(lambda t, out, x, *, y: mul(t, mul(y, integer_pow(x, y - 1))),),
+    jvp=(lambda t, out, x, *, y: t * (y * integer_pow(x, y - 1)),),
 )
 
 
@@ -222,79 +225,73 @@ def _type_of_one_minus_square(x: ShapedArray) -> list[ShapedArray]:
 declare(
     one_minus_square_p,
     abstract_eval=_type_of_one_minus_square,
-    lower=lower_by_primitives(lambda x: stage2.mul(stage2.add(1, x), stage2.sub(1, x))),
+    lower=lower_by_primitives(lambda x: (1 + x) * (1 - x)),
     vmap=elementwise(one_minus_square_p),
     sharding=by_elements(one_minus_square_p),
-    jvp=(lambda t, out, x: mul(t, mul(-2, x)),),
+    jvp=(lambda t, out, x: t * (-2 * x),),
 )
 
 
 # Comparisons, element by element.
 
 
-@operation
+@operation(kinds="")
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """`x == y`, element by element.
 
     >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
     Array([ True, False], dtype=bool)
     """
-    require_meeting(x, y)
     return stage2.eq(x, y)
 
 
-@operation
+@operation(kinds="")
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """`x != y`, element by element.
 
     >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
     Array([False,  True], dtype=bool)
     """
-    require_meeting(x, y)
     return stage2.ne(x, y)
 
 
-@operation
+@operation(kinds="")
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """`x < y`, element by element.
 
     >>> lax.lt(jnp.array([1, 2, 3]), 2)
     Array([ True, False, False], dtype=bool)
     """
-    require_meeting(x, y)
     return stage2.lt(x, y)
 
 
-@operation
+@operation(kinds="")
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """`x <= y`, element by element.
 
     >>> lax.le(jnp.array([1, 2, 3]), 2)
     Array([ True,  True, False], dtype=bool)
     """
-    require_meeting(x, y)
     return stage2.le(x, y)
 
 
-@operation
+@operation(kinds="")
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """`x > y`, element by element.
 
     >>> lax.gt(jnp.array([1, 2, 3]), 2)
     Array([False, False,  True], dtype=bool)
     """
-    require_meeting(x, y)
     return stage2.gt(x, y)
 
 
-@operation
+@operation(kinds="")
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """`x >= y`, element by element.
 
     >>> lax.ge(jnp.array([1, 2, 3]), 2)
     Array([False,  True,  True], dtype=bool)
     """
-    require_meeting(x, y)
     return stage2.ge(x, y)
 
 
@@ -315,6 +312,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)
     """
+    _require_cases(pred, on_false, on_true)
     return select_n(pred, on_false, on_true)
 
 
@@ -335,6 +333,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     >>> lax.select_n(which, 5 * ones, 6 * ones, 7 * ones)
     Array([7, 5, 6], dtype=int32)
     """
+    _require_cases(which, *cases)
     dtype = typeof(which).dtype
     if not cases:
         raise ValueError("select_n: expected at least one case, found none")
@@ -347,6 +346,12 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     return _select_by_number(which, 0, cases)
 
 
+def _require_cases(which: Any, *cases: Any) -> None:
+    """Raise TypeError if operands of a selection differ in shape; the condition may be a scalar."""
+    operands = cases if not typeof(which).shape else (which, *cases)
+    require_shapes_alike("select_n", *map(typeof, operands))
+
+
 def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
     """Halve the cases, so that the chain of selections is short."""
     if len(cases) == 1:
@@ -354,7 +359,7 @@ def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
     middle = len(cases) // 2
     low = _select_by_number(which, first, cases[:middle])
     high = _select_by_number(which, first + middle, cases[middle:])
-    return stage2.select_n(le(first + middle, which), low, high)
+    return stage2.select_n(stage2.le(first + middle, which), low, high)
 
 
 @operation
@@ -393,14 +398,14 @@ def imag(x: ArrayLike) -> Array:
     return bind1(imag_p, x)
 
 
-@operation
+@operation(kinds="f")
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """`x + 1j * y`, for real `x` and `y` of 32 or 64 bits.
 
     >>> lax.complex(jnp.array([1.0, 2.0]), 3.0)
     Array([1.+3.j, 2.+3.j], dtype=complex64)
     """
-    return bind1(complex_p, *promote(x, y))
+    return bind1(complex_p, *stage2.promote(x, y))
 
 
 @operation
@@ -411,8 +416,8 @@ def conj(x: ArrayLike) -> Array:
     Array([1.-2.j, 3.+4.j], dtype=complex64)
     """
     if typeof(x).dtype.kind != "c":
-        return complex(x, full_like(x, 0))
-    return complex(real(x), neg(imag(x)))
+        return bind1(complex_p, x, full_like(x, 0))
+    return complex(real(x), -imag(x))
 
 
 def _type_of_part(primitive: Primitive) -> Callable[[ShapedArray], list[ShapedArray]]:
@@ -447,7 +452,7 @@ declare(
     vmap=elementwise(imag_p),
     sharding=by_elements(imag_p),
     jvp=(lambda t, out, x: imag(t),),
-    transpose=(lambda ct, x: complex(full_like(ct, 0), neg(ct)),),
+    transpose=(lambda ct, x: complex(full_like(ct, 0), -ct),),
 )
 declare(
     complex_p,
@@ -459,7 +464,7 @@ declare(
         lambda t, out, x, y: complex(t, full_like(t, 0)),
         lambda t, out, x, y: complex(full_like(t, 0), t),
     ),
-    transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))),
+    transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: -imag(ct)),
     jointly=True,
 )
 
@@ -469,7 +474,7 @@ declare(
 
 def _share(x: Any, other: Any, chosen: Any) -> Any:
     """Return the share of a tangent that passes through operand `x`: 1, or 1/2 in a tie."""
-    weight = where(eq(x, chosen), where(eq(x, other), 0.5, 1.0), 0.0)
+    weight = where(x == chosen, where(x == other, 0.5, 1.0), 0.0)
     return stage2.astype(weight, typeof(chosen).dtype)
 
 
@@ -480,8 +485,8 @@ larger = binary(
     hlo="maximum",
     kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
     jvp=(
-        lambda t, out, x, y: mul(t, _share(x, y, out)),
-        lambda t, out, x, y: mul(t, _share(y, x, out)),
+        lambda t, out, x, y: t * _share(x, y, out),
+        lambda t, out, x, y: t * _share(y, x, out),
     ),
 )
 smaller = binary(
@@ -490,14 +495,14 @@ smaller = binary(
     hlo="minimum",
     kinds="biufc",  # for `clamp`; `max` and `min` order complex numbers themselves
     jvp=(
-        lambda t, out, x, y: mul(t, _share(x, y, out)),
-        lambda t, out, x, y: mul(t, _share(y, x, out)),
+        lambda t, out, x, y: t * _share(x, y, out),
+        lambda t, out, x, y: t * _share(y, x, out),
     ),
 )
 # --8<-- [end:binary]
 
 
-@operation
+@operation(kinds="")
 def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of `x` and `y`; NaN where either is NaN.
 
@@ -506,11 +511,10 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     >>> lax.max(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 3.,  5., nan], dtype=float32)
     """
-    require_meeting(x, y)
     return _chosen(larger, False, x, y)
 
 
-@operation
+@operation(kinds="")
 def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of `x` and `y`; NaN where either is NaN.
 
@@ -519,19 +523,16 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     >>> lax.min(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 1.,  2., nan], dtype=float32)
     """
-    require_meeting(x, y)
     return _chosen(smaller, True, x, y)
 
 
 def _chosen(of_reals: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
     if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
         return of_reals(x, y)
-    x, y = promote(x, y)
+    x, y = stage2.promote(x, y)
     first, second = (x, y) if wants_smaller else (y, x)
     is_first_smaller = where(
-        eq(real(first), real(second)),
-        lt(imag(first), imag(second)),
-        lt(real(first), real(second)),
+        real(first) == real(second), imag(first) < imag(second), real(first) < real(second)
     )
     return where(is_first_smaller, x, y)
 
@@ -553,15 +554,19 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     >>> lax.clamp(0.0, jnp.array([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    require_one_dtype(min, x, max)
-    return bind1(clamp_p, *promote(min, x, max))
+    low, of_x, high = map(typeof, (min, x, max))
+    require_dtypes_alike("clamp", low, of_x, high)
+    for bound in (low, high):
+        if bound.shape:
+            require_shapes_alike("clamp", bound, of_x)
+    return bind1(clamp_p, *stage2.promote(min, x, max))
 
 
 def _where_ordered(t: Any, *increasing: Any) -> Any:
     """The tangent where the operands, or their real parts, are in ascending order, else 0."""
     parts = [real(x) if typeof(x).dtype.kind == "c" else x for x in increasing]
     for smaller_one, larger_one in itertools.pairwise(parts):
-        t = where(lt(smaller_one, larger_one), t, 0)
+        t = where(stage2.lt(smaller_one, larger_one), t, 0)
     return t
 
 
@@ -575,8 +580,8 @@ def _clamped(min: Any, x: Any, max: Any) -> Any:
     if typeof(x).dtype.kind != "c":
         return smaller(larger(min, x), max)
     # XLA's simplifier ends the process over `maximum` within `minimum` of complex constants.
-    bounded = where(le(real(x), real(min)), min, x)
-    return where(le(real(bounded), real(max)), bounded, max)
+    bounded = where(real(x) <= real(min), min, x)
+    return where(real(bounded) <= real(max), bounded, max)
 
 
 declare(
@@ -694,17 +699,17 @@ def _mulhi(x: Any, y: Any) -> Any:
         wide = np.dtype(f"{dtype.kind}8")
         product = mul(stage2.astype(x, wide), stage2.astype(y, wide))
         shift = shift_right_arithmetic if dtype.kind == "i" else shift_right_logical
-        return stage2.astype(shift(product, bits), dtype)
+        return stage2.astype(shift(product, wide.type(bits)), dtype)
     # The digits of base 2**32; the high ones have the sign.
     high_shift = shift_right_arithmetic if dtype.kind == "i" else shift_right_logical
     (low, high), (other_low, other_high) = (
-        (bitwise_and(n, dtype.type(2**32 - 1)), high_shift(n, dtype.type(32))) for n in (x, y)
+        (n & dtype.type(2**32 - 1), high_shift(n, dtype.type(32))) for n in (x, y)
     )
-    carry = shift_right_logical(mul(low, other_low), dtype.type(32))
-    first = add(mul(high, other_low), carry)
-    second = add(mul(low, other_high), bitwise_and(first, dtype.type(2**32 - 1)))
-    carries = add(high_shift(first, dtype.type(32)), high_shift(second, dtype.type(32)))
-    return add(mul(high, other_high), carries)
+    carry = shift_right_logical(low * other_low, dtype.type(32))
+    first = high * other_low + carry
+    second = low * other_high + (first & dtype.type(2**32 - 1))
+    carries = high_shift(first, dtype.type(32)) + high_shift(second, dtype.type(32))
+    return high * other_high + carries
 
 
 mulhi = binary(
@@ -728,8 +733,8 @@ def _magnitude(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
     if typeof(x).dtype.kind != "c":
-        return where(ge(x, 0), t, neg(t))
-    return real(mul(t, div(conj(x), where(eq(out, 0), 1, out))))
+        return where(x >= 0, t, -t)
+    return real(t * (conj(x) / where(out == 0, 1, out)))
 
 
 def _lower_abs(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
@@ -741,8 +746,8 @@ def _lower_abs(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -
 def _infinite(z: Any, size: Any) -> Any:
     """The size of a complex number: infinite if a part is, whatever the other one is."""
     parts = real(z), imag(z)
-    is_infinite = [bitwise_or(eq(part, math.inf), eq(part, -math.inf)) for part in parts]
-    return where(bitwise_or(*is_infinite), math.inf, size)
+    of_real, of_imag = ((part == math.inf) | (part == -math.inf) for part in parts)
+    return where(of_real | of_imag, math.inf, size)
 
 
 abs = unary(
@@ -771,10 +776,10 @@ def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
     """Jvp: a complex sign rotates with the perpendicular part of `t`; a real one is constant."""
     if typeof(x).dtype.kind != "c":
         return None
-    sideways = imag(mul(conj(out), t))
+    sideways = imag(conj(out) * t)
     size = abs(x)
-    turn = div(sideways, where(eq(size, 0), 1, size))
-    return mul(out, complex(full_like(turn, 0), turn))
+    turn = sideways / where(size == 0, 1, size)
+    return out * complex(full_like(turn, 0), turn)
 
 
 sign = unary(
@@ -928,7 +933,7 @@ _next = binary(
 )
 
 
-@operation
+@operation(kinds="f")
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The next representable number after `x1` towards `x2`.
 
@@ -970,6 +975,6 @@ rem = binary(
     kinds="iuf",
     jvp=(
         lambda t, out, x, y: t,
-        lambda t, out, x, y: neg(mul(t, mul(sign(div(x, y)), floor(abs(div(x, y)))))),
+        lambda t, out, x, y: -(t * (sign(x / y) * floor(abs(x / y)))),
     ),
 )

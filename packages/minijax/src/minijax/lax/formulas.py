@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax import elementwise
 from minijax.lax.control_flow.conditionals import cond
 from minijax.lax.control_flow.scan import scan
 from minijax.lax.control_flow.while_loop import while_loop
@@ -125,7 +124,7 @@ def polynomial(x: ArrayLike, coeffs: Sequence[ArrayLike], *, unroll: int | None 
     out: Any = broadcast_to(numbers.pop(), shape)
     if len(numbers) <= (UNROLLED if unroll is None else unroll):
         for number in reversed(numbers):
-            out = elementwise.add(elementwise.mul(out, point), number)
+            out = stage2.add(stage2.mul(out, point), number)
         return out
     rows = stack([broadcast_to(number, shape) for number in reversed(numbers)])
     return scan(lambda out, row: (out * point + row, None), out, rows)[0]

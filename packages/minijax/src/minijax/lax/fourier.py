@@ -138,7 +138,7 @@ def _transpose_fft(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: S
         weights[-1] /= 2
     out = fft(ct, FftType.RFFT, fft_lengths)
     weights = np.asarray(weights, typeof(ct).dtype).astype(typeof(out).dtype)
-    return conj(stage2.mul(out, stage2.broadcast_to(weights, typeof(out).shape)))
+    return conj(out * stage2.broadcast_to(weights, typeof(out).shape))
 
 
 declare(

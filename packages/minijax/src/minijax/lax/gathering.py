@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from minijax.lax.elementwise import add, lt, rem, where
+import minijax_stage2 as stage2
+from minijax.lax.elementwise import rem, where
 from minijax.lax.key_arrays import by_halves
 from minijax.lax.shapes import expand_dims, full
 from minijax.lax.slicing import concatenate
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import operation, require_counted_from_0
 from minijax.settings.names import named
 from minijax.settings.number_types import result_type, warn_of_lost_part
 from minijax.shardings.types import Axes, Division, division_of
@@ -46,7 +47,7 @@ def as_index(index: Any, target: ShapedArray | None = None) -> Any:
     dtype = typeof(index).dtype
     if dtype.kind == "u" and target.dtype.kind == "i" and dtype.itemsize >= target.dtype.itemsize:
         largest = dtype.type(np.iinfo(target.dtype).max)
-        index = where(lt(index, largest), index, largest)
+        index = where(index < largest, index, largest)
     return cast(index, target)
 
 
@@ -56,13 +57,13 @@ def wrapped_index(index: Any, size: int) -> Any:
         return index + size if index < 0 else index
     if typeof(index).dtype.kind == "u":
         return index
-    return where(lt(index, 0), add(index, size), index)
+    return where(stage2.lt(index, 0), stage2.add(index, size), index)
 
 
 def remainder(index: Any, size: int) -> Any:
     """The remainder of integers when divided by `size`, from 0 on."""
-    rest = rem(index, size)
-    return where(lt(rest, 0), add(rest, size), rest)
+    rest = rem(*stage2.promote(index, size))
+    return where(rest < 0, rest + size, rest)
 
 
 # Dimension numbers and modes of `gather` and of the scatters.
@@ -557,6 +558,7 @@ def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array:
     >>> lax.index_take(x, (jnp.array([0, 1]), jnp.array([2, 0])), (0, 1))
     Array([2, 3], dtype=int32)
     """
+    require_counted_from_0("index_take", "axes", axes)
     shape, vectors = typeof(src).shape, list(idxs)
     axes = canonical_axes("index_take", ints("index_take: axes", axes), len(shape))
     if len(vectors) != len(axes):

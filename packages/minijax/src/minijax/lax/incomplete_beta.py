@@ -12,11 +12,10 @@ import minijax_stage2 as stage2
 from minijax.lax import elementwise, formulas, special
 from minijax.lax.elementwise import abs, sign, square, where
 from minijax.lax.transcendental import exp, log, log1p, sqrt
-from minijax.primitives.declare import declare, lower_by_primitives, no_derivative, require_kind
+from minijax.primitives.declare import declare, lower_by_primitives, no_derivative
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.operation import operation
-from minijax.settings.number_types import promote
+from minijax.runtime.operation import operation, require_kind
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
 from minijax_stage3.abstract_eval import arithmetic
@@ -236,7 +235,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     # The logarithms of extreme operands are so large that their difference has no correct digit.
     out = where(is_fast, out, 1.0 - out)
     out = formulas.where_any(is_large, incomplete_beta, out, a, b, x)
-    out = elementwise.max(elementwise.min(out, 1.0), 0.0)
+    out = elementwise.max(*stage2.promote(elementwise.min(*stage2.promote(out, 1.0)), 0.0))
     out = where(at_zero, where(x == 0.0, 0.0, 1.0), out)
     out = where(at_one, where(x == 1.0, 1.0, 0.0), out)
     out = where(at_end | (x != 0.0), out, 0.0)
@@ -285,7 +284,7 @@ regularized_incomplete_beta_p = _ternary(
 )  # fmt: skip
 
 
-@operation
+@operation(kinds="f")
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function: the share of the integral from 0 to `x`.
 
@@ -298,5 +297,4 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     >>> f"{lax.betainc(2.0, 2.0, 0.5):.3f}", f"{lax.betainc(1.0, 1.0, 0.25):.3f}"
     ('0.500', '0.250')
     """
-    operands = promote(a, b, x, inexact=True)
-    return bind1(regularized_incomplete_beta_p, *operands)
+    return bind1(regularized_incomplete_beta_p, *stage2.promote(a, b, x))

@@ -90,7 +90,7 @@ class _TemmePoint:
 
 def _temme_point(a: Any, x: Any) -> _TemmePoint:
     """The point by the series of `artanh(r)`, `r = mu / (2 + mu)`, in which nothing cancels."""
-    mu = clamp(-_LARGEST_MU, (x - a) / a, _LARGEST_MU)
+    mu = clamp(*stage2.promote(-_LARGEST_MU, (x - a) / a, _LARGEST_MU))
     q = 1.0 / (mu + 2.0)
     r = mu * q
     series = formulas.artanh_series(r)

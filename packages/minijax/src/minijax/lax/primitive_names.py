@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax import promoting as lax
-from minijax.lax.linalg import promoting as linalg
+from minijax import lax
+from minijax.lax import linalg
 from minijax.lax.sharding import device_put
 from minijax.primitives.declare import declare, lower_by, results_of, types_by
 from minijax.runtime.evaluation import evaluators

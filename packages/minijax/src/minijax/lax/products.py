@@ -12,7 +12,7 @@ import minijax_stage2 as stage2
 from minijax.dtypes import DTypeLike
 from minijax.lax.conversion import convert_element_type
 from minijax.lax.cumulative import cumsum
-from minijax.lax.elementwise import mul, select
+from minijax.lax.elementwise import select
 from minijax.lax.precision import PrecisionLike, attributes_of
 from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full_like, reshape, transpose
 from minijax.runtime.array import Array, ArrayLike
@@ -437,7 +437,7 @@ def scaled(name: str, operand: Any, scale: Any, dtype: Any) -> Any:
     blocks = [x for n, s in zip(shape, sizes, strict=True) for x in (s, n // s)]
     axes = tuple(range(0, 2 * len(shape), 2))
     spread = broadcast_in_dim(convert_element_type(scale, dtype), tuple(blocks), axes)
-    return mul(operand, reshape(spread, shape))
+    return operand * reshape(spread, shape)
 
 
 @operation(static=("dimension_numbers", "preferred_element_type"))

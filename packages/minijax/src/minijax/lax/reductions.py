@@ -15,7 +15,7 @@ import minijax.lax.elementwise as extremes
 import minijax_stage2 as stage2
 from minijax.dtypes import DTypeLike
 from minijax.lax.conversion import convert_element_type
-from minijax.lax.elementwise import bitwise_and, bitwise_or, div, eq, gt, lt, mul, ne, select
+from minijax.lax.elementwise import eq, gt, lt, ne, select
 from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full_like, reshape, transpose
 from minijax.lax.slicing import concatenate, slice
 from minijax.primitives import higher_order
@@ -25,7 +25,7 @@ from minijax.primitives.regions import lower_as, operation_of, reduce_text, stag
 from minijax.primitives.sharding_rules import by_reduction
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import operation, require_counted_from_0, require_kind
 from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax.settings.number_types import allow_f16_reductions
 from minijax.shardings.types import Division, ShardingRule, combining_elements, dividing
@@ -68,6 +68,8 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     >>> lax.reduce_sum(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([ 9, 11], dtype=int32)
     """
+    require_kind("reduce_sum", "iufc", typeof(operand))
+    require_counted_from_0("reduce_sum", "axes", axes)
     out = stage2.reduce_sum(operand, tuple(axes))
     aval = typeof(operand)
     is_narrow = aval.dtype in (np.float16, ml_dtypes.bfloat16)
@@ -105,8 +107,8 @@ def _bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 def _shared_among_ties(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
     """The mean of the tangents of those elements that equal the result."""
-    chosen = stage2.astype(eq(x, _spread(out, typeof(x).shape, axes)), typeof(x).dtype)
-    return div(reduce_sum(mul(t, chosen), axes), reduce_sum(chosen, axes))
+    chosen = stage2.astype(x == _spread(out, typeof(x).shape, axes), typeof(x).dtype)
+    return reduce_sum(t * chosen, axes) / reduce_sum(chosen, axes)
 
 
 def _spread(x: Any, shape: Shape, axes: Shape) -> Any:
@@ -282,7 +284,7 @@ def _prod_tangent(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
         return None
 
     def by_halving(x: Any) -> list[Any]:
-        return reduce_by_halving(lambda x, y: [mul(x, y)], [x], axes)
+        return reduce_by_halving(lambda x, y: [x * y], [x], axes)
 
     return jvp_flat(by_halving, [x], [t], "reduce_prod")[1][0]
 
@@ -571,6 +573,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 
 def _bind_arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+    require_counted_from_0(primitive.name, "axis", axis)
     dtype = dialect().dtype_of(primitive.name, index_dtype)
     if dtype.kind not in "iu":
         raise TypeError(f"{primitive}: index_dtype must be one of integers, found {dtype}")
@@ -594,12 +597,12 @@ def _better(is_beyond: Callable[[Any, Any], Any]) -> Callable[[Pair, Pair], Pair
         is_first = lt(i, j)
         if is_inexact(typeof(x).dtype):
             is_nan = ne(x, x)
-            is_chosen = bitwise_or(is_beyond(x, y), is_nan)
-            ties = bitwise_or(eq(x, y), bitwise_and(is_nan, ne(y, y)))
+            is_chosen = is_beyond(x, y) | is_nan
+            ties = eq(x, y) | is_nan & ne(y, y)
             has_index = select(ties, is_first, is_chosen)
         else:
             is_chosen = is_beyond(x, y)
-            has_index = bitwise_or(is_chosen, bitwise_and(eq(x, y), is_first))
+            has_index = is_chosen | eq(x, y) & is_first
         return select(is_chosen, x, y), select(has_index, i, j)
 
     return better

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax.elementwise import div, eq, ge, mul, neg, select
+from minijax.lax.elementwise import neg, select
 from minijax.lax.gathering import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -29,8 +29,7 @@ from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.devices import default_backend
 from minijax.runtime.lowering import undivided_if_uneven
-from minijax.runtime.operation import operation
-from minijax.settings.number_types import result_type
+from minijax.runtime.operation import operation, require_dtypes_alike
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.promotion import cast
@@ -42,21 +41,6 @@ from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import UndefPrimal
 
 STATIC = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
-
-
-def fitting(name: str, updates: Any, operand: Any) -> Any:
-    """Updates converted to the dtype of the array.
-
-    Raises:
-        TypeError: it cannot hold all their values.
-    """
-    aval, target = typeof(updates), typeof(operand)
-    if aval.dtype != target.dtype and result_type(aval, target).dtype != target.dtype:
-        raise TypeError(
-            f"{name}: the updates of {target} must have a dtype that promotes to its own, found "
-            f"{aval}; convert them by convert_element_type, or the array"
-        )
-    return cast(updates, target)
 
 
 def window_sizes(x: ShapedArray, updates: Shape, numbers: ScatterDimensionNumbers) -> list[int]:
@@ -317,11 +301,12 @@ def _function(
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
     ) -> Array:
+        require_dtypes_alike("scatter", typeof(operand), typeof(updates))
         return bind_scatter(
             primitive,
             operand,
             scatter_indices,
-            prepare(fitting(name, updates, operand)),
+            prepare(updates),
             dimension_numbers,
             indices_are_sorted,
             unique_indices,
@@ -355,7 +340,7 @@ def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any
     numbers = broadcasted_iota(dtype, (count,), 0)
     number = broadcast_in_dim(reshape(numbers, sizes), updates, batch)
     numbered = bind1(scatter_p, full(x.shape, -1, dtype), indices, number, **params)
-    return eq(gathered_like(numbered, indices, updates, params), number), ge(numbered, 0)
+    return gathered_like(numbered, indices, updates, params) == number, numbered >= 0
 
 
 def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
@@ -406,8 +391,8 @@ def _scatter_of_winners(
     stays, is_reached = _winners(x, indices, updates, params)
 
     def scatter(x: Any, indices: Any, updates: Any) -> Any:
-        nothing = neg(full_like(x, 0))  # plus 0 is 0, and plus -0 it is -0
-        kept = select(stays, updates, neg(full_like(updates, 0)))
+        nothing = -full_like(x, 0)  # plus 0 is 0, and plus -0 it is -0
+        kept = select(stays, updates, -full_like(updates, 0))
         return select(is_reached, bind1(scatter_add_p, nothing, indices, kept, **params), x)
 
     return scatter
@@ -476,7 +461,7 @@ def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
             "scatter_mul: there is a derivative with respect to the updates only where each meets "
             "no other: say unique_indices=True if that is so"
         )
-    return mul(x, bind1(scatter_add_p, full_like(x, 0), indices, t, **params))
+    return x * bind1(scatter_add_p, full_like(x, 0), indices, t, **params)
 
 
 scatter_mul_p = Primitive("scatter_mul")
@@ -498,8 +483,8 @@ scatter_mul = _scatter(
     """,
     "multiply",
     jvp=[
-        lambda t, out, x, indices, updates, **params: mul(
-            t, bind1(scatter_mul_p, full_like(x, 1), indices, updates, **params)
+        lambda t, out, x, indices, updates, **params: (
+            t * bind1(scatter_mul_p, full_like(x, 1), indices, updates, **params)
         ),
         None,
         _factor_of_updates,
@@ -514,9 +499,9 @@ def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]
     All elements that equal the result share it.
     """
     dtype = typeof(x).dtype
-    of_x = cast(eq(x, out), ShapedArray((), dtype))
+    of_x = cast(x == out, ShapedArray((), dtype))
     there = gathered_like(out, indices, typeof(updates).shape, params)
-    of_updates = cast(eq(updates, there), ShapedArray((), dtype))
+    of_updates = cast(updates == there, ShapedArray((), dtype))
     return of_x, of_updates, bind1(scatter_add_p, of_x, indices, of_updates, **params)
 
 
@@ -524,15 +509,15 @@ def _extremal_of_array(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
     if not typeof(updates).size:
         return t  # also where an element is NaN, which is not equal to itself
     of_x, _, count = _shares(out, x, indices, updates, params)
-    return div(mul(t, of_x), count)
+    return t * of_x / count
 
 
 def _extremal_of_updates(
     t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any
 ) -> Any:
     _, of_updates, count = _shares(out, x, indices, updates, params)
-    total = bind1(scatter_add_p, full_like(x, 0), indices, mul(t, of_updates), **params)
-    return div(total, count)
+    total = bind1(scatter_add_p, full_like(x, 0), indices, t * of_updates, **params)
+    return total / count
 
 
 scatter_min_p = Primitive("scatter_min")

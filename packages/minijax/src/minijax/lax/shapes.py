@@ -19,7 +19,7 @@ from minijax.lax.sharding import placed
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.array import Array, ArrayLike, check_shape, type_of
-from minijax.runtime.operation import Creation, operation
+from minijax.runtime.operation import Creation, operation, require_counted_from_0
 from minijax.settings.number_types import (
     as_weak_as,
     implementation_of,
@@ -78,6 +78,17 @@ def full(
     Array([[7., 7.],
            [7., 7.]], dtype=float32, weak_type=True)
     """
+    _require_scalar("full", fill_value)
+    return placed("full", filled(shape, fill_value, dtype), sharding)
+
+
+def _require_scalar(caller: str, fill_value: Any) -> None:
+    if type(fill_value) not in (int, float) and typeof(fill_value).shape:
+        raise TypeError(f"{caller}: fill_value must be a scalar, found {typeof(fill_value)}")
+
+
+def filled(shape: int | Sequence[int], fill_value: Any, dtype: DTypeLike | None = None) -> Any:
+    """`full` of a number, or of an array that broadcasts to `shape`; a scalar may stay a number."""
     if dtype is not None:
         dtype = dialect().dtype_of("full", dtype)
         if is_key_type(dtype):
@@ -89,7 +100,7 @@ def full(
             if aval.weak_type and aval.dtype.kind == "c" and dtype.kind not in "cb":
                 raise TypeError(f"full: fill_value is complex, and {dtype} is not")
             fill_value = convert_element_type(fill_value, dtype)
-    return placed("full", broadcast_to("full", fill_value, shape), sharding)
+    return broadcast_to("full", fill_value, shape)
 
 
 @operation(static=("dtype", "shape", "sharding"), types=True, creates=True)
@@ -112,12 +123,22 @@ def full_like(
     >>> lax.full_like(jnp.array([1, 2], jnp.int8), 7)
     Array([7, 7], dtype=int8)
     """
+    _require_scalar("full_like", fill_value)
+    return filled_like(x, fill_value, dtype, shape, sharding)
+
+
+def filled_like(
+    x: Any,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    shape: int | Sequence[int] | None = None,
+    sharding: Sharding | None = None,
+) -> Any:
+    """`full_like` of a number, or of an array that broadcasts to the shape."""
     aval = type_of(x)
     shape = aval.shape if shape is None else shape
-    if dtype is None:
-        out = as_weak_as(aval, full(shape, fill_value, aval.dtype))
-    else:
-        out = full(shape, fill_value, dtype)
+    out = filled(shape, fill_value, aval.dtype if dtype is None else dtype)
+    out = as_weak_as(aval, out) if dtype is None else out
     if sharding is None and typeof(out).shape == aval.shape:
         out = divided_like(out, aval)
     return placed("full_like", out, sharding)
@@ -269,6 +290,8 @@ def reshape(
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
+    require_counted_from_0("reshape", "new_sizes", new_sizes)
+    require_counted_from_0("reshape", "dimensions", dimensions)
     if dimensions is not None:
         operand = stage2.transpose(operand, dimensions)
     return stage2.reshape(operand, new_sizes)
@@ -281,6 +304,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
+    require_counted_from_0("transpose", "permutation", permutation)
     return stage2.transpose(operand, permutation)
 
 

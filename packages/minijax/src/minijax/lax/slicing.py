@@ -12,11 +12,9 @@ from minijax.lax.shapes import broadcast_in_dim, expand_dims, full, full_like, s
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.operation import operation
-from minijax.settings.number_types import result_type
+from minijax.runtime.operation import operation, require_dtypes_alike
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, typeof
 from minijax_stage2.functions import canonical_axis, ints, one_int
-from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
 from minijax_stage2.tangent import instantiate
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -333,8 +331,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """
     if not len(operands):
         raise ValueError("concatenate: there must be at least one operand")
-    meeting = result_type(*[typeof(x) for x in operands])
-    operands = [cast(x, meeting) for x in operands]
+    require_dtypes_alike("concatenate", *map(typeof, operands))
     (dimension,) = ints("concatenate: dimension", dimension)
     return bind1(concatenate_p, *operands, dimension=dimension)
 

@@ -358,7 +358,7 @@ def approx_min_k(
     _require_floats("approx_min_k", operand, aggregate_to_topk, recall_target)
     k = _positive("approx_min_k", k)
     values, indices = top_k(neg(operand), k, axis=reduction_dimension)
-    return [neg(values), indices]
+    return [-values, indices]
 
 
 def _require_floats(caller: str, operand: Any, aggregate_to_topk: bool, recall: float) -> None:

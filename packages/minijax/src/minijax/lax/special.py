@@ -14,7 +14,7 @@ from minijax.lax import elementwise
 from minijax.lax.conversion import bitcast_convert_type
 from minijax.lax.elementwise import abs, sign, square, where
 from minijax.lax.formulas import horner, in_32_bits_at_least, to_64_bits
-from minijax.lax.transcendental import exp, log, sqrt
+from minijax.lax.transcendental import exp, log, sqrt, with_accuracy
 from minijax.primitives.declare import (
     Binary,
     Unary,
@@ -69,7 +69,7 @@ erf = unary(
 )
 
 
-erfc = unary(
+erfc = with_accuracy(unary(
     "erfc",
     """`1 - erf(x)`, accurate even where that is nearly 0.
 
@@ -79,7 +79,7 @@ erfc = unary(
     hlo="chlo.erfc",
     kinds="f",
     jvp=lambda t, out, x: t * (-2 / math.sqrt(math.pi)) * _bell(x),
-)
+))  # fmt: skip
 
 
 erf_inv = unary(
@@ -236,7 +236,7 @@ def log_of_normal(x: Any) -> Any:
     bits = bitcast_convert_type(x, np.int64)
     # With this exponent the rest is between the square roots of 1/2 and 2.
     shifted = bits + np.int64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
-    exponent = elementwise.shift_right_logical(shifted, 52) - 1023
+    exponent = elementwise.shift_right_logical(*stage2.promote(shifted, 52)) - 1023
     rest = bitcast_convert_type(bits - exponent * np.int64(1 << 52), np.float64)
     s = (rest - 1.0) / (rest + 1.0)
     near_one = s * horner(_ARTANH_SERIES, s * s)
@@ -283,7 +283,7 @@ digamma: Unary = unary(
     """,
     hlo="chlo.digamma",
     kinds="f",
-    jvp=lambda t, out, x: t * _polygamma(1, x),
+    jvp=lambda t, out, x: t * _polygamma(*stage2.promote(1, x)),
 )
 _polygamma: Binary = binary(
     "polygamma",

@@ -25,10 +25,76 @@ from minijax_stage3 import lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value
 from minijax_stage4 import stop_gradient
 
+# `accuracy`: the error that users allow an elementary function of `lax`.
+
+
+class AccuracyMode(enum.Enum):
+    """The most exact implementation of a function, or the default one; here there is one only.
+
+    >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST)
+    Array(1., dtype=float32, weak_type=True)
+    """
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The largest error of a function: absolute, relative, or in units in the last place.
+
+    Raises:
+        ValueError: one of them is negative.
+
+    >>> lax.exp(0.0, accuracy=lax.Tolerance(rtol=1e-6))
+    Array(1., dtype=float32, weak_type=True)
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.atol, self.rtol, self.ulps) < 0:
+            raise ValueError(f"Tolerance: expected numbers that are not negative, found {self}")
+
+
+def with_accuracy(function: Callable[..., Any]) -> Any:
+    """`function`, an operation of one array, with the argument `accuracy`, which it checks.
+
+    There is one implementation of each function, so that nothing else depends on it.
+    """
+    operation: Any = function
+    name = name_of(function)
+
+    def of_x(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+        if not (accuracy is None or isinstance(accuracy, AccuracyMode | Tolerance)):
+            raise NotImplementedError(
+                f"{name}: accuracy must be an AccuracyMode, a Tolerance or None, found "
+                f"{shown(accuracy)}"
+            )
+        return operation.__wrapped__(x)
+
+    own = inspect.signature(of_x).parameters["accuracy"]
+    theirs = inspect.signature(function)
+    wrapped = functools.wraps(operation.__wrapped__)(of_x)
+    del wrapped.__wrapped__  # it has another signature
+    (operand,) = theirs.parameters.values()
+    wrapped.__signature__ = theirs.replace(parameters=[operand, own])  # type: ignore[attr-defined]
+    return Operation(wrapped, "accuracy")
+
+
+def elementary(name: str, doc: str, **rules: Any) -> Unary:
+    """Declare a primitive as `unary` does; its function takes `accuracy`."""
+    function: Unary = with_accuracy(unary(name, doc, **rules))
+    return function
+
+
 # Roots, exponentials, logarithms, trigonometric and hyperbolic functions.
 
 
-@operation
+@with_accuracy
+@operation(kinds="fc")
 def sin(x: ArrayLike) -> Array:
     """The sine of `x`.
 
@@ -38,7 +104,8 @@ def sin(x: ArrayLike) -> Array:
     return stage2.sin(x)
 
 
-@operation
+@with_accuracy
+@operation(kinds="fc")
 def cos(x: ArrayLike) -> Array:
     """The cosine of `x`.
 
@@ -48,7 +115,8 @@ def cos(x: ArrayLike) -> Array:
     return stage2.cos(x)
 
 
-@operation
+@with_accuracy
+@operation(kinds="fc")
 def exp(x: ArrayLike) -> Array:
     """The exponential of `x`.
 
@@ -58,7 +126,8 @@ def exp(x: ArrayLike) -> Array:
     return stage2.exp(x)
 
 
-@operation
+@with_accuracy
+@operation(kinds="fc")
 def log(x: ArrayLike) -> Array:
     """The natural logarithm of `x`.
 
@@ -69,7 +138,7 @@ def log(x: ArrayLike) -> Array:
 
 
 # --8<-- [start:unary]
-tan = unary(
+tan = elementary(
     "tan",
     """The tangent of `x`.
 
@@ -79,7 +148,7 @@ tan = unary(
     hlo="tan",
     jvp=lambda t, out, x: t * (1 + square(out)),
 )
-tanh = unary(
+tanh = elementary(
     "tanh",
     """The hyperbolic tangent of `x`.
 
@@ -89,7 +158,7 @@ tanh = unary(
     hlo="tanh",
     jvp=lambda t, out, x: t * (1 - square(out)),
 )
-logistic = unary(
+logistic = elementary(
     "logistic",
     """`1 / (1 + exp(-x))`.
 
@@ -100,7 +169,7 @@ logistic = unary(
     jvp=lambda t, out, x: t * (out * (1 - out)),
 )
 # --8<-- [end:unary]
-expm1 = unary(
+expm1 = elementary(
     "expm1",
     """`exp(x) - 1`, exact also near 0.
 
@@ -111,7 +180,7 @@ expm1 = unary(
     # Not `out + 1`, which cancels where `out` is nearly -1.
     jvp=lambda t, out, x: t * exp(x),
 )
-log2 = unary(
+log2 = elementary(
     "log2",
     """The logarithm of `x` to base 2.
 
@@ -121,7 +190,7 @@ log2 = unary(
     hlo=lower_by_primitives(lambda x: log(x) * (1 / math.log(2))),
     jvp=lambda t, out, x: t / (x * math.log(2)),
 )
-log1p = unary(
+log1p = elementary(
     "log1p",
     """`log(1 + x)`, exact also near 0.
 
@@ -131,7 +200,7 @@ log1p = unary(
     hlo="log_plus_one",
     jvp=lambda t, out, x: t / (x + 1),
 )
-sqrt = unary(
+sqrt = elementary(
     "sqrt",
     """The square root of `x`.
 
@@ -141,7 +210,7 @@ sqrt = unary(
     hlo="sqrt",
     jvp=lambda t, out, x: t / (out * 2),
 )
-rsqrt = unary(
+rsqrt = elementary(
     "rsqrt",
     """`1 / sqrt(x)`.
 
@@ -151,7 +220,7 @@ rsqrt = unary(
     hlo="rsqrt",
     jvp=lambda t, out, x: t * (out * -0.5 / x),
 )
-cbrt = unary(
+cbrt = elementary(
     "cbrt",
     """The cube root of a real `x`.
 
@@ -163,7 +232,7 @@ cbrt = unary(
     jvp=lambda t, out, x: t * (1 / 3 * elementwise.integer_pow(out, -2)),
 )
 
-exp2 = unary(
+exp2 = elementary(
     "exp2",
     """2 to the power `x`.
 
@@ -308,62 +377,3 @@ own_lowering_rules[sin_p] = _exact_on_imaginary_axis(
 own_lowering_rules[cos_p] = _exact_on_imaginary_axis(
     lowering_rules[cos_p], lambda x, y: elementwise.complex(cosh(y), x)
 )
-
-
-# `accuracy`: the error that users allow an elementary function of `lax`.
-
-
-class AccuracyMode(enum.Enum):
-    """The most exact implementation of a function, or the default one; here there is one only.
-
-    >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST)
-    Array(1., dtype=float32, weak_type=True)
-    """
-
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """The largest error of a function: absolute, relative, or in units in the last place.
-
-    Raises:
-        ValueError: one of them is negative.
-
-    >>> lax.exp(0.0, accuracy=lax.Tolerance(rtol=1e-6))
-    Array(1., dtype=float32, weak_type=True)
-    """
-
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-    def __post_init__(self) -> None:
-        if min(self.atol, self.rtol, self.ulps) < 0:
-            raise ValueError(f"Tolerance: expected numbers that are not negative, found {self}")
-
-
-def with_accuracy(function: Callable[..., Any]) -> Any:
-    """`function`, an operation of one array, with the argument `accuracy`, which it checks.
-
-    There is one implementation of each function, so that nothing else depends on it.
-    """
-    operation: Any = function
-    name = name_of(function)
-
-    def of_x(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
-        if not (accuracy is None or isinstance(accuracy, AccuracyMode | Tolerance)):
-            raise NotImplementedError(
-                f"{name}: accuracy must be an AccuracyMode, a Tolerance or None, found "
-                f"{shown(accuracy)}"
-            )
-        return operation.__wrapped__(x)
-
-    own = inspect.signature(of_x).parameters["accuracy"]
-    theirs = inspect.signature(function)
-    wrapped = functools.wraps(operation.__wrapped__)(of_x)
-    del wrapped.__wrapped__  # it has another signature
-    (operand,) = theirs.parameters.values()
-    wrapped.__signature__ = theirs.replace(parameters=[operand, own])  # type: ignore[attr-defined]
-    return Operation(wrapped, "accuracy")

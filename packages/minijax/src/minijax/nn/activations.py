@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.lax import logistic
-from minijax.lax import promoting as lax
 from minijax.lax.formulas import horner, with_derivatives
 from minijax.lax.gathering import as_index
 from minijax.numpy import tanh
@@ -151,13 +152,13 @@ def _mish(x: Any) -> Any:
 
 def _mish_slope(x: Any) -> Any:
     (above, below), quarter = _mish_parts(x), _mish_quarter(x)
-    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times 0 would be NaN
+    x = lax.clamp(*stage2.promote(-_BEYOND_EXP, x, _BEYOND_EXP))  # infinity times 0 would be NaN
     return (above * below + 4 * x * quarter) / lax.square(below)
 
 
 def _mish_curvature(x: Any) -> Any:
     (above, below), quarter = _mish_parts(x), _mish_quarter(x)
-    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)
+    x = lax.clamp(*stage2.promote(-_BEYOND_EXP, x, _BEYOND_EXP))
     bend = 1 - logistic(x) * (1 + 2 * (above / below))
     return 4 * quarter / lax.square(below) * (2 + x * bend)
 
@@ -198,7 +199,7 @@ def _normal_density(x: Any) -> Any:
 
 def _gelu_slope(x: Any) -> Any:
     """`ndtr(x) + x * density(x)`; next to its zero, where these cancel, a Taylor series."""
-    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)  # infinity times 0 would be NaN
+    x = lax.clamp(*stage2.promote(-_BEYOND_EXP, x, _BEYOND_EXP))  # infinity times 0 would be NaN
     whole = 0.5 * lax.erfc(x * -math.sqrt(0.5)) + x * _normal_density(x)
     offset = (x - _GELU_SLOPE_ZERO[0]) - _GELU_SLOPE_ZERO[1]
     near = offset * horner(_gelu_slope_series(), offset)
@@ -206,7 +207,7 @@ def _gelu_slope(x: Any) -> Any:
 
 
 def _gelu_curvature(x: Any) -> Any:
-    x = lax.clamp(-_BEYOND_EXP, x, _BEYOND_EXP)
+    x = lax.clamp(*stage2.promote(-_BEYOND_EXP, x, _BEYOND_EXP))
     return (2 - lax.square(x)) * _normal_density(x)
 
 

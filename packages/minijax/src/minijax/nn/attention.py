@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.lax import promoting as lax
+from minijax import lax
 from minijax.nn.activations import logsumexp, softmax
 from minijax.runtime.array import ArrayLike
 from minijax.runtime.operation import operation

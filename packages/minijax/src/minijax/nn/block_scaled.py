@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.dtypes import DTypeLike, finfo
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.products import scaled
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library

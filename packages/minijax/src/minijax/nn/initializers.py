@@ -12,12 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from minijax import lax, random
 from minijax import numpy as jnp
-from minijax import random
 from minijax.dtypes import DTypeLike
 from minijax.errors.arguments import fits
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.random.continuous import normal_numbers
 from minijax.random.keys import single_key

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax import lax
 from minijax.errors.tracebacks import hide_frames, hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.gathering import GatherScatterMode
 from minijax.numpy.dtypes import warn_if_lossy
 from minijax.numpy.indexing import (
@@ -170,11 +170,11 @@ class _IndexUpdateRef:
 
 SCATTERS: dict[Any, tuple[Combine, Callable[..., Any]]] = {
     "set": (lambda old, new: new, lax.scatter),
-    "add": (lax.add, lax.scatter_add),
-    "subtract": (lax.sub, lax.scatter_sub),
-    "multiply": (lax.mul, lax.scatter_mul),
-    "min": (lax.min, lax.scatter_min),
-    "max": (lax.max, lax.scatter_max),
+    "add": (jnp.add, lax.scatter_add),
+    "subtract": (jnp.subtract, lax.scatter_sub),
+    "multiply": (jnp.multiply, lax.scatter_mul),
+    "min": (jnp.minimum, lax.scatter_min),
+    "max": (jnp.maximum, lax.scatter_max),
 }
 Kind = str | Callable[[Any], Any]  # what is done: a key of SCATTERS, or a function to be applied
 

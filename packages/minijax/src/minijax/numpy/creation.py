@@ -9,11 +9,13 @@ from typing import IO, Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike, bfloat16, canonicalize_dtype, finfo, result_type
 from minijax.errors.arguments import checking_arguments, require_flags
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
-from minijax.lax.shapes import Filling, sizes_of
+from minijax.lax.conversion import convert_silently
+from minijax.lax.shapes import Filling, filled, filled_like, sizes_of
 from minijax.lax.sharding import placed
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.shapes import (
@@ -104,7 +106,7 @@ def _converted(
     if hasattr(out, "aval"):  # numpy itself warns of its arrays
         warn_of_lost_part("array", out, dtype, np.exceptions.ComplexWarning)
     if isinstance(out, Tracer):
-        out = out if dtype is None else lax.convert_element_type(out, dtype)
+        out = out if dtype is None else convert_silently(out, dtype)
     else:
         try:
             out = arrays.array(out, dtype)
@@ -251,7 +253,7 @@ def full(
     (Array([[7, 7],
            [7, 7]], dtype=int32, weak_type=True), Array([inf, inf], dtype=float32, weak_type=True))
     """
-    return placed("full", to_array(lax.full(shape, fill_value, dtype)), device, out_sharding)
+    return placed("full", to_array(filled(shape, fill_value, dtype)), device, out_sharding)
 
 
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
@@ -311,7 +313,7 @@ def full_like(
     >>> jnp.full_like(jnp.arange(3), 7), jnp.full_like(jnp.arange(2), 0.5, dtype=jnp.float32)
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))
     """
-    out = to_array(lax.full_like(a, fill_value, dtype, shape))
+    out = to_array(filled_like(a, fill_value, dtype, shape))
     return placed("full_like", out, device, out_sharding)
 
 
@@ -423,7 +425,7 @@ def eye(
     shape = sizes_of("eye", (rows, columns))
     row = lax.broadcasted_iota(default_int(), shape, 0)
     column = lax.broadcasted_iota(default_int(), shape, 1)
-    on_diagonal = lax.eq(lax.add(row, k), column)
+    on_diagonal = row + k == column
     out = lax.convert_element_type(on_diagonal, default_float() if dtype is None else dtype)
     return placed("eye", out, device)
 
@@ -532,7 +534,7 @@ def linspace(
         inexact = np.result_type(wanted, inexact)
         start, stop = (lax.convert_element_type(x, inexact) for x in (start, stop))
     gaps = num - 1 if endpoint else num
-    distance = lax.div(lax.sub(stop, start), gaps) if gaps > 0 else inexact.type(np.nan)
+    distance = stage2.div(stage2.sub(stop, start), gaps) if gaps > 0 else inexact.type(np.nan)
     index = lax.broadcasted_iota(default_float(), (max(gaps, 0), *[1] * len(shape)), 0)
     if inexact.itemsize == 2:  # rounded once, at the end
         start, stop = (lax.convert_element_type(x, np.float32) for x in (start, stop))
@@ -541,11 +543,10 @@ def linspace(
     # XLA would multiply, by its inverse.)
     unit = 2.0 ** -max(gaps - 1, 0).bit_length()
     of_stop, of_start = (
-        lax.convert_element_type(lax.mul(x, unit), finfo(typeof(start).dtype).dtype)
-        for x in (index, lax.sub(max(gaps, 1), index))
+        lax.convert_element_type(x * unit, finfo(typeof(start).dtype).dtype)
+        for x in (index, max(gaps, 1) - index)
     )
-    out = lax.add(lax.mul(start, of_start), lax.mul(stop, of_stop))
-    out = lax.div(out, lax.add(of_start, of_stop))
+    out = (start * of_start + stop * of_stop) / (of_start + of_stop)
     if endpoint and num > 0:  # the last number exactly; where it is alone, the first
         last = stop if num > 1 else start
         out = concatenate([out, expand_dims(last, 0)])
@@ -621,12 +622,12 @@ def geomspace(
     of = typeof(start).dtype
     turns = of.kind == "c"
     if turns:
-        factor: Any = lax.div(start, lax.convert_element_type(_magnitude(start), of))
+        factor: Any = start / lax.convert_element_type(_magnitude(start), of)
     else:
         factor = lax.sign(start)
-    first, last = lax.div(start, factor), lax.div(stop, factor)
+    first, last = start / factor, stop / factor
     exponents = linspace(lax.log(first), lax.log(last), num, endpoint, axis=0)
-    out = lax.mul(lax.exp(exponents), factor)
+    out = lax.exp(exponents) * factor
     num = one_int("geomspace: num", num)
     if num > 0:  # the ends exactly
         head = expand_dims(broadcast_to(start, shape(out)[1:]), 0)
@@ -639,7 +640,7 @@ def geomspace(
 
 
 def _magnitude(x: Any) -> Any:
-    squares = lax.add(lax.square(lax.real(x)), lax.square(lax.imag(x)))
+    squares = lax.square(lax.real(x)) + lax.square(lax.imag(x))
     return lax.sqrt(squares)
 
 
@@ -668,7 +669,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     whole = kind if kind.kind in "iu" else default_int()
     exponents = lax.iota(whole, count)
     if not increasing:
-        exponents = lax.sub(np.int32(count - 1).astype(whole), exponents)
+        exponents = np.int32(count - 1).astype(whole) - exponents
     return expand_dims(x, 1) ** expand_dims(exponents, 0)
 
 

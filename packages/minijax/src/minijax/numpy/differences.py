@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import finfo
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import of_one_dtype
@@ -100,9 +101,9 @@ def ediff1d(
     dtype = typeof(ary).dtype
     if dtype == np.bool_:
         raise TypeError(f"ediff1d: booleans have no differences, found {typeof(ary)}")
-    out = diff(lax.reshape(ary, (-1,)))
+    out = diff(stage2.reshape(ary, (-1,)))
     edges = [
-        None if x is None else lax.convert_element_type(lax.reshape(x, (-1,)), dtype)
+        None if x is None else lax.convert_element_type(stage2.reshape(x, (-1,)), dtype)
         for x in (to_begin, to_end)
     ]
     parts = [x for x in (edges[0], out, edges[1]) if x is not None]
@@ -163,9 +164,9 @@ def _slope(f: Any, axis: int, h: Any) -> Any:
         return lax.slice_in_dim(x, start, limit, axis=axis)
 
     if typeof(h).ndim == 0:
-        inner = lax.div(lax.sub(part(f, 2, size), part(f, 0, size - 2)), lax.mul(2.0, h))
-        first = lax.div(lax.sub(part(f, 1, 2), part(f, 0, 1)), h)
-        last = lax.div(lax.sub(part(f, size - 1, size), part(f, size - 2, size - 1)), h)
+        inner = (part(f, 2, size) - part(f, 0, size - 2)) / (2.0 * h)
+        first = (part(f, 1, 2) - part(f, 0, 1)) / h
+        last = (part(f, size - 1, size) - part(f, size - 2, size - 1)) / h
         return lax.concatenate([first, inner, last], axis)
     if typeof(h).shape != (size,):
         raise ValueError(
@@ -173,11 +174,11 @@ def _slope(f: Any, axis: int, h: Any) -> Any:
         )
     gaps = diff(h)
     wide = tuple(size - 1 if i == axis else 1 for i in range(len(shape)))
-    steps = lax.div(diff(f, axis=axis), broadcast_to(lax.reshape(gaps, wide), _less(shape, axis)))
+    steps = diff(f, axis=axis) / broadcast_to(lax.reshape(gaps, wide), _less(shape, axis))
     before, after = part(steps, 0, size - 2), part(steps, 1, size - 1)
     gaps = broadcast_to(lax.reshape(gaps, wide), _less(shape, axis))
     low, high = part(gaps, 0, size - 2), part(gaps, 1, size - 1)
-    inner = lax.div(lax.add(lax.mul(before, high), lax.mul(after, low)), lax.add(low, high))
+    inner = (before * high + after * low) / (low + high)
     return lax.concatenate([part(steps, 0, 1), inner, part(steps, size - 2, size - 1)], axis)
 
 
@@ -211,12 +212,11 @@ def trapezoid(
             require_one_rank(y, x)
         gaps = diff(x, axis=0 if typeof(x).ndim == 1 else axis)
         if typeof(x).ndim == 1:
-            gaps = lax.reshape(gaps, [-1 if i == along else 1 for i in range(len(shape))])
-    heights = lax.add(
-        lax.slice_in_dim(y, min(1, shape[along]), shape[along], axis=along),
-        lax.slice_in_dim(y, 0, max(shape[along] - 1, 0), axis=along),
-    )
-    return lax.mul(sum(lax.mul(*promote(gaps, heights)), along), 0.5)
+            gaps = stage2.reshape(gaps, [-1 if i == along else 1 for i in range(len(shape))])
+    heights = lax.slice_in_dim(
+        y, min(1, shape[along]), shape[along], axis=along
+    ) + lax.slice_in_dim(y, 0, max(shape[along] - 1, 0), axis=along)
+    return sum(lax.mul(*promote(gaps, heights)), along) * 0.5
 
 
 # Values between given points, on straight lines.
@@ -276,22 +276,23 @@ def _interp(
     if period is not None:
         x, xp, fp = _one_period(x, xp, fp, period)
     count, shape = typeof(xp).shape[0], typeof(x).shape
-    flat = lax.reshape(x, (-1,))
-    end = lax.clamp(min(1, count - 1), searchsorted(xp, flat, "right"), count - 1)
-    start = lax.sub(end, 1) if count > 1 else end
+    flat = stage2.reshape(x, (-1,))
+    place = searchsorted(xp, flat, "right")
+    end = lax.clamp(*stage2.promote(min(1, count - 1), place, count - 1))
+    start = end - 1 if count > 1 else end
     x_start, f_start = take_along(xp, start, 0), take_along(fp, start, 0)
-    width = lax.sub(take_along(xp, end, 0), x_start)
-    rise = lax.sub(take_along(fp, end, 0), f_start)
+    width = take_along(xp, end, 0) - x_start
+    rise = take_along(fp, end, 0) - f_start
     # Where two points are at one place, a division by their distance would spoil derivatives too.
-    is_point = lax.le(lax.abs(width), np.spacing(finfo(typeof(xp).dtype).eps))
-    part = lax.div(lax.sub(flat, x_start), where(is_point, 1, width))
-    out = where(is_point, f_start, lax.add(f_start, lax.mul(part, rise)))
+    is_point = lax.abs(width) <= np.spacing(finfo(typeof(xp).dtype).eps)
+    part = (flat - x_start) / where(is_point, 1, width)
+    out = where(is_point, f_start, f_start + part * rise)
     if period is None and not goes_on[0]:
         value = _element(fp, 0) if left is None else left
-        out = where(lax.lt(flat, _element(xp, 0)), value, out)
+        out = where(flat < _element(xp, 0), value, out)
     if period is None and not goes_on[1]:
         value = _element(fp, count - 1) if right is None else right
-        out = where(lax.gt(flat, _element(xp, count - 1)), value, out)
+        out = where(flat > _element(xp, count - 1), value, out)
     return lax.reshape(out, shape)
 
 
@@ -309,6 +310,6 @@ def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     count = typeof(xp).shape[0]
     firsts = [lax.slice_in_dim(points, 0, 1) for points in (xp, fp)]
     lasts = [lax.slice_in_dim(points, count - 1, count) for points in (xp, fp)]
-    before, behind = lax.sub(lasts[0], period), lax.add(firsts[0], period)
+    before, behind = lasts[0] - period, firsts[0] + period
     xp = lax.concatenate([before, xp, behind], 0)
     return x, xp, lax.concatenate([lasts[1], fp, firsts[1]], 0)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike, promote_types
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.dtypes import dtype
 from minijax.numpy.products import meet, weak_like
@@ -382,9 +382,8 @@ def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
         while labels.count(c) > 1:
             first, second = labels.index(c), labels.rindex(c)
             shape = typeof(x).shape
-            on_diagonal = lax.eq(
-                lax.broadcasted_iota("int32", shape, first),
-                lax.broadcasted_iota("int32", shape, second),
+            on_diagonal = lax.broadcasted_iota("int32", shape, first) == lax.broadcasted_iota(
+                "int32", shape, second
             )
             x = _sum(lax.select(on_diagonal, x, lax.full_like(x, 0)), [second])
             labels = labels[:second] + labels[second + 1 :]

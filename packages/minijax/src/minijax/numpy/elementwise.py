@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax import promoting as lax
+from minijax import lax
 from minijax.lax.elementwise import where
 from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.dtypes import default_float
@@ -17,10 +17,11 @@ from minijax.numpy.floating_point import isfinite, isnan
 from minijax.numpy.reductions import all
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import operation, promoting
 from minijax.settings.number_types import is_key_type, promote, require_meeting, weak_if_all_are
-from minijax_stage2 import typeof
+from minijax_stage2 import bind1, typeof
 from minijax_stage2.functions import canonical_axis, moveaxis
+from minijax_stage2.primitives import pow_p
 from minijax_stage2.promotion import broadcast_shapes, to_inexact
 from minijax_stage2.shaped_array import is_inexact, python_scalars
 
@@ -40,8 +41,8 @@ def divide(x: ArrayLike, y: ArrayLike) -> Array:
 
 true_divide = divide
 
-sqrt = lax.sqrt
-cbrt = lax.cbrt
+sqrt = promoting(lax.sqrt, inexact=True)
+cbrt = promoting(lax.cbrt, inexact=True)
 
 
 def numeric(x: Any) -> Any:
@@ -143,7 +144,7 @@ def _whole_power(x: Any, exponent: int) -> Any:
 
 @operation
 def _power(x1: Any, x2: Any) -> Any:
-    out = lax.pow(*map(numeric, promote(x1, x2)))
+    out = bind1(pow_p, *map(numeric, promote(x1, x2)))
     if typeof(out).dtype.kind in "iu":
         return lax.convert_element_type(out, typeof(out).dtype)
     return weak_if_all_are(out, x2) if typeof(x2).dtype.kind in "iu" else out
@@ -185,7 +186,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def _divisor(x: Any) -> Any:
     """`x`; for integers with 0 replaced by 1, so that the remainder is 0."""
-    return where(lax.eq(x, 0), 1, x) if typeof(x).dtype.kind in "iu" else x
+    return where(stage2.eq(x, 0), 1, x) if typeof(x).dtype.kind in "iu" else x
 
 
 @operation
@@ -207,14 +208,14 @@ def remainder(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def _remainder(rest: Any, x2: Any, is_above: Any) -> Any:
-    return where(is_above, lax.add(rest, x2), rest)
+    return where(is_above, rest + x2, rest)
 
 
 mod = remainder
 
 
 def _has_sign_of_dividend_only(rest: Any, x2: Any) -> Any:
-    return lax.bitwise_and(lax.ne(lax.sign(rest), lax.sign(x2)), lax.ne(rest, 0))
+    return (lax.sign(rest) != lax.sign(x2)) & (rest != 0)
 
 
 @operation
@@ -232,16 +233,16 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Array:
     if typeof(rest).dtype.kind == "u":
         return lax.div(x1, x2)
     if typeof(rest).dtype.kind == "i":
-        is_above = lax.bitwise_and(lax.ne(lax.sign(x1), lax.sign(x2)), lax.ne(rest, 0))
+        is_above = (lax.sign(x1) != lax.sign(x2)) & (rest != 0)
         quotient = lax.div(x1, x2)
-        return where(is_above, lax.sub(quotient, 1), quotient)
+        return where(is_above, quotient - 1, quotient)
     return _quotient(x1, x2, rest, _has_sign_of_dividend_only(rest, x2))
 
 
 def _quotient(x1: Any, x2: Any, rest: Any, is_above: Any) -> Any:
     """The quotient of floats, rounded down."""
-    quotient = lax.div(where(lax.eq(x2, 0), x1, lax.sub(x1, rest)), x2)
-    return lax.round(where(is_above, lax.sub(quotient, 1), quotient))
+    quotient = where(stage2.eq(x2, 0), x1, x1 - rest) / x2
+    return lax.round(where(is_above, quotient - 1, quotient))
 
 
 @operation
@@ -274,11 +275,11 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         larger, smaller = pair
-        is_done = lax.eq(smaller, 0)
+        is_done = stage2.eq(smaller, 0)
         rest = lax.rem(larger, where(is_done, 1, smaller))
         return where(is_done, larger, smaller), where(is_done, 0, rest)
 
-    return lax.while_loop(lambda pair: _is_any(lax.ne(pair[1], 0)), step, (abs(x1), abs(x2)))[0]
+    return lax.while_loop(lambda pair: _is_any(pair[1] != 0), step, (abs(x1), abs(x2)))[0]
 
 
 @operation
@@ -293,8 +294,8 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """
     x1, x2 = _integers("lcm", x1, x2)
     divisor = gcd(x1, x2)
-    multiple = lax.mul(abs(x1), lax.div(abs(x2), where(lax.eq(divisor, 0), 1, divisor)))
-    return where(lax.eq(divisor, 0), 0, multiple)
+    multiple = abs(x1) * lax.div(abs(x2), where(divisor == 0, 1, divisor))
+    return where(divisor == 0, 0, multiple)
 
 
 def _is_any(x: Any) -> Any:
@@ -312,17 +313,16 @@ def _integers(caller: str, x1: Any, x2: Any) -> list[Any]:
 # Comparisons, logic, and tests of whole arrays.
 
 
-equal = lax.eq
-not_equal = lax.ne
+equal = promoting(lax.eq)
+not_equal = promoting(lax.ne)
 
 
 def _ordered(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """A comparison in numpy's order of complex numbers: by real parts first."""
-    require_meeting(x, y)
-    if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
-        return compare(x, y)
     x, y = promote(x, y)
-    is_tie = lax.eq(lax.real(x), lax.real(y))
+    if typeof(x).dtype.kind != "c":
+        return compare(x, y)
+    is_tie = lax.real(x) == lax.real(y)
     by_imaginary = compare(lax.imag(x), lax.imag(y))
     return where(is_tie, by_imaginary, compare(lax.real(x), lax.real(y)))
 
@@ -369,7 +369,7 @@ def greater_equal(x: ArrayLike, y: ArrayLike) -> Array:
 
 def truth(x: Any) -> Any:
     """Test `x` element by element; numbers are true unless they are zero."""
-    return x if typeof(x).dtype == np.bool_ else lax.ne(x, 0)
+    return x if typeof(x).dtype == np.bool_ else stage2.ne(x, 0)
 
 
 @operation
@@ -406,10 +406,10 @@ def isclose(
     if is_key_type(typeof(a).dtype) and typeof(a).dtype == typeof(b).dtype:
         return lax.eq(a, b)
     a, b = promote(a, b, inexact=True)
-    is_near = lax.le(abs(lax.sub(a, b)), lax.add(atol, lax.mul(rtol, abs(b))))
-    is_close = lax.bitwise_or(lax.eq(a, b), lax.bitwise_and(is_near, isfinite(b)))
+    is_near = abs(lax.sub(a, b)) <= atol + rtol * abs(b)
+    is_close = lax.eq(a, b) | is_near & isfinite(b)
     if equal_nan:
-        is_close = lax.bitwise_or(is_close, lax.bitwise_and(isnan(a), isnan(b)))
+        is_close = is_close | lax.bitwise_and(isnan(a), isnan(b))
     return is_close
 
 
@@ -464,7 +464,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
 def _all_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
     is_equal = lax.eq(*promote(a1, a2))
     if equal_nan:
-        is_equal = lax.bitwise_or(is_equal, lax.bitwise_and(*promote(isnan(a1), isnan(a2))))
+        is_equal = is_equal | lax.bitwise_and(*promote(isnan(a1), isnan(a2)))
     return all(is_equal)
 
 
@@ -475,7 +475,7 @@ def iscomplex(x: ArrayLike) -> Array:
     >>> jnp.iscomplex(jnp.array([1.0 + 0.0j, 1.0j]))
     Array([False,  True], dtype=bool)
     """
-    return lax.ne(lax.imag(x) if typeof(x).dtype.kind == "c" else zeros_like(x), 0)
+    return stage2.ne(lax.imag(x) if _is_complex(x) else zeros_like(x), 0)
 
 
 @operation
@@ -485,7 +485,7 @@ def isreal(x: ArrayLike) -> Array:
     >>> jnp.isreal(jnp.array([1.0 + 0.0j, 1.0j]))
     Array([ True, False], dtype=bool)
     """
-    return lax.bitwise_not(iscomplex(x))
+    return ~iscomplex(x)
 
 
 def iscomplexobj(x: Any) -> bool:
@@ -588,7 +588,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
         z = lax.convert_element_type(z, dtype if is_inexact(dtype) else default_float())
         # Minus zero lies at an angle of pi.
         angles = lax.atan2(stage2.functions.full_like(z, 0), z)
-    return lax.mul(angles, 180 / math.pi) if deg else angles
+    return angles * (180 / math.pi) if deg else angles
 
 
 # `fmax` and `fmin`, which prefer numbers to NaN, and `clip`.
@@ -602,7 +602,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     Array([1., 0.], dtype=float32)
     """
     x1, x2 = promote(x1, x2)
-    return where(lax.bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
+    return where(greater(x1, x2) | isnan(x2), x1, x2)
 
 
 @operation
@@ -613,7 +613,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     Array([0., 0.], dtype=float32)
     """
     x1, x2 = promote(x1, x2)
-    return where(lax.bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
+    return where(less(x1, x2) | isnan(x2), x1, x2)
 
 
 @operation
@@ -639,8 +639,8 @@ def clip(
     for bound in (min, max):
         if bound is not None:
             require_meeting(arr, bound)
-    out: Any = arr if min is None else lax.max(min, arr)  # type: ignore[arg-type]
-    return out if max is None else lax.min(max, out)
+    out: Any = arr if min is None else lax.max(*stage2.promote(min, arr))
+    return out if max is None else lax.min(*stage2.promote(max, out))
 
 
 # Functions of the bits of integers, under numpy's names.
@@ -704,12 +704,12 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     if typeof(a).dtype.kind not in "biu":
         raise TypeError(f"packbits: expected booleans or integers, found {typeof(a)}")
     values = _values_of_bits("packbits", bitorder)
-    bits, along = _last_axis("packbits", lax.ne(a, 0), axis)
+    bits, along = _last_axis("packbits", stage2.ne(a, 0), axis)
     *lead, count = typeof(bits).shape
     size = -(-count // 8)
     filled = lax.pad(bits, np.False_, [(0, 0, 0)] * len(lead) + [(0, 8 * size - count, 0)])
     filled = lax.reshape(filled, (*lead, size, 8))
-    terms = lax.mul(stage2.astype(filled, np.uint8), values)
+    terms = stage2.astype(filled, np.uint8) * values
     return moveaxis(lax.reduce_sum(terms, (len(lead) + 1,)), -1, along)
 
 
@@ -738,8 +738,8 @@ def unpackbits(
     values = _values_of_bits("unpackbits", bitorder)
     rows, along = _last_axis("unpackbits", a, axis)
     *lead, size = typeof(rows).shape
-    bits = lax.bitwise_and(lax.expand_dims(rows, (len(lead) + 1,)), values)
-    bits = lax.reshape(stage2.astype(lax.ne(bits, 0), np.uint8), (*lead, 8 * size))
+    bits = lax.expand_dims(rows, (len(lead) + 1,)) & values
+    bits = lax.reshape(stage2.astype(bits != 0, np.uint8), (*lead, 8 * size))
     if count is not None:
         kept = len(range(8 * size)[:count])
         bits = lax.slice_in_dim(bits, 0, kept, axis=-1)
@@ -758,6 +758,6 @@ def _values_of_bits(caller: str, bitorder: str) -> np.ndarray[Any, Any]:
 def _last_axis(caller: str, a: Any, axis: int | None) -> tuple[Any, int]:
     """The array with the axis last, and the axis's old position."""
     if axis is None:
-        return lax.reshape(a, (-1,)), 0
+        return stage2.reshape(a, (-1,)), 0
     along = canonical_axis(caller, axis, typeof(a).ndim)
     return moveaxis(a, along, -1), along

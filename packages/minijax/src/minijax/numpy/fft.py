@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
 from minijax.lax.fourier import FftType
 from minijax.lax.fourier import fft as transform
 from minijax.lax.sharding import placed
@@ -131,7 +131,7 @@ def _scaled(out: Any, kind: FftType, count: int, norm: str | None) -> Any:
         factor = math.sqrt(count) if is_inverse else 1 / math.sqrt(count)
     else:
         factor = count if is_inverse else 1 / count
-    return stage2.mul(out, stage2.full_like(out, factor))
+    return out * stage2.full_like(out, factor)
 
 
 def _along_one(
@@ -423,7 +423,7 @@ def _frequencies(caller: str, n: int, numbers: Any, d: Any, dtype: Any) -> Any:
     dtype = default_float() if dtype is None else dtype
     if typeof(d).dtype.kind == "c":
         raise TypeError(f"{caller}: d must be real, found {typeof(d)}")
-    return lax.div(lax.convert_element_type(numbers, dtype), lax.convert_element_type(n * d, dtype))
+    return lax.convert_element_type(numbers, dtype) / lax.convert_element_type(n * d, dtype)
 
 
 @operation(static=("n", "dtype", "device"), creates=True)
@@ -443,7 +443,7 @@ def fftfreq(
     """
     n = one_int("fftfreq: n", n)
     counts = lax.iota("int32", n)
-    shifted = lax.select(lax.lt(counts, (n + 1) // 2), counts, lax.sub(counts, n))
+    shifted = lax.select(counts < (n + 1) // 2, counts, counts - n)
     return placed("fftfreq", _frequencies("fftfreq", n, shifted, d, dtype), device)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import finfo
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.numpy.dtypes import cast_into, default_float, of_one_dtype
 from minijax.runtime.array import Array, ArrayLike, require_no_out
@@ -67,7 +67,7 @@ def trunc(x: ArrayLike) -> Array:
     >>> jnp.trunc(jnp.array([-1.5, 1.5]))
     Array([-1.,  1.], dtype=float32)
     """
-    return x if _is_whole("trunc", x) else where(lax.lt(x, 0), lax.ceil(x), lax.floor(x))  # type: ignore[return-value]
+    return x if _is_whole("trunc", x) else where(stage2.lt(x, 0), lax.ceil(x), lax.floor(x))  # type: ignore[return-value]
 
 
 @operation(static="decimals")
@@ -99,8 +99,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     if decimals == 0:
         return lax.round(a, lax.RoundingMethod.TO_NEAREST_EVEN)
     factor = 10.0**decimals
-    whole = lax.round(lax.mul(a, factor), lax.RoundingMethod.TO_NEAREST_EVEN)
-    return lax.div(whole, factor)
+    whole = lax.round(a * factor, lax.RoundingMethod.TO_NEAREST_EVEN)
+    return whole / factor
 
 
 around = round
@@ -146,7 +146,7 @@ def nan_to_num(
     posinf = float(limits.max) if posinf is None else posinf
     neginf = float(limits.min) if neginf is None else neginf
     for is_replaced, number in (
-        (isnan(x), nan), (lax.eq(x, math.inf), posinf), (lax.eq(x, -math.inf), neginf),
+        (isnan(x), nan), (stage2.eq(x, math.inf), posinf), (stage2.eq(x, -math.inf), neginf),
     ):  # fmt: skip
         x = where(
             is_replaced,
@@ -174,7 +174,7 @@ def isfinite(x: ArrayLike) -> Array:
     Array([ True, False, False], dtype=bool)
     """
     if typeof(x).dtype.kind == "c":
-        return lax.bitwise_and(isfinite(lax.real(x)), isfinite(lax.imag(x)))
+        return isfinite(lax.real(x)) & isfinite(lax.imag(x))
     return lax.eq(x, x) if _is_whole("isfinite", x) else lax.is_finite(x)
 
 
@@ -186,8 +186,8 @@ def isinf(x: ArrayLike) -> Array:
     Array([False,  True, False], dtype=bool)
     """
     if typeof(x).dtype.kind == "c":
-        return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
-    return lax.ne(x, x) if _is_whole("isinf", x) else lax.eq(lax.abs(x), math.inf)
+        return isinf(lax.real(x)) | isinf(lax.imag(x))
+    return lax.ne(x, x) if _is_whole("isinf", x) else lax.abs(x) == math.inf
 
 
 @hiding_frames
@@ -215,7 +215,7 @@ def _is_infinity(caller: str, x: Any, infinity: float, out: None) -> Any:
     require_no_out(caller, out)
     if typeof(x).dtype.kind == "c":
         raise ValueError(f"{caller}: complex numbers have no sign, found {typeof(x)}")
-    return lax.ne(x, x) if _is_whole("_is_infinity", x) else lax.eq(x, infinity)
+    return lax.ne(x, x) if _is_whole("_is_infinity", x) else stage2.eq(x, infinity)
 
 
 @operation
@@ -230,9 +230,9 @@ def signbit(x: ArrayLike) -> Array:
     """
     _require_real("signbit", x, error=ValueError)
     if _is_whole("signbit", x):
-        return lax.lt(x, 0) if typeof(x).dtype.kind == "i" else lax.ne(x, x)
+        return stage2.lt(x, 0) if typeof(x).dtype.kind == "i" else lax.ne(x, x)
     bits = lax.bitcast_convert_type(x, _integer_of(typeof(x).dtype))
-    return lax.lt(bits, 0)
+    return bits < 0
 
 
 def _integer_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -253,7 +253,7 @@ def copysign(x1: ArrayLike, x2: ArrayLike) -> Array:
     _require_real("copysign", x1, x2)
     size, sign = promote(x1, x2, inexact=True)
     magnitude = lax.abs(size)
-    out = where(signbit(sign), lax.neg(magnitude), magnitude)
+    out = where(signbit(sign), -magnitude, magnitude)
     return weak_if_all_are(out, size, sign)
 
 
@@ -266,7 +266,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike) -> Array:
     """
     _require_real("heaviside", x1, x2)
     x, at_zero = of_one_dtype(x1, x2, inexact=True)
-    step = where(lax.eq(x, 0), at_zero, lax.mul(0.5, lax.add(lax.sign(x), 1)))
+    step = where(stage2.eq(x, 0), at_zero, 0.5 * (lax.sign(x) + 1))
     return weak_if_all_are(step, x1)
 
 
@@ -300,11 +300,11 @@ def _spacing_of_size(x: Any) -> Any:
     """A power of two made from its bits, since XLA flushes subnormal numbers to zero."""
     limits, dtype = finfo(typeof(x).dtype), typeof(x).dtype
     bits = lax.bitcast_convert_type(lax.abs(lax.stop_gradient(x)), _integer_of(dtype))
-    biased = lax.shift_right_logical(bits, limits.nmant)
-    normal = lax.shift_left(lax.sub(biased, limits.nmant), limits.nmant)
-    place = lax.sub(lax.clamp(1, biased, limits.nmant + 1), 1)
+    biased = lax.shift_right_logical(*stage2.promote(bits, limits.nmant))
+    normal = lax.shift_left(*stage2.promote(biased - limits.nmant, limits.nmant))
+    place = lax.clamp(*stage2.promote(1, biased, limits.nmant + 1)) - 1
     subnormal = lax.shift_left(stage2.functions.full_like(bits, 1), place)
-    return lax.bitcast_convert_type(where(lax.gt(biased, limits.nmant), normal, subnormal), dtype)
+    return lax.bitcast_convert_type(where(biased > limits.nmant, normal, subnormal), dtype)
 
 
 @hiding_frames
@@ -323,7 +323,7 @@ def _modf(x: Any) -> tuple[Any, Any]:
     _require_real("modf", x)
     x = to_inexact(x)
     whole = trunc(x)
-    return lax.sub(x, whole), whole
+    return x - whole, whole
 
 
 @operation
@@ -336,8 +336,8 @@ def frexp(x: ArrayLike) -> tuple[Array, Array]:
     _require_real("frexp", x)
     x = to_inexact(x)
     exponent = _exponent(lax.stop_gradient(x))
-    is_special = lax.bitwise_or(lax.eq(x, 0), lax.bitwise_not(isfinite(x)))
-    mantissa = where(is_special, x, _times_power(x, lax.neg(exponent)))
+    is_special = stage2.eq(x, 0) | ~isfinite(x)
+    mantissa = where(is_special, x, _times_power(x, -exponent))
     return mantissa, where(is_special, 0, exponent)
 
 
@@ -345,13 +345,13 @@ def _exponent(x: Any) -> Any:
     """The exponent of each float, read from its bits."""
     dtype = typeof(x).dtype
     limits = finfo(dtype)
-    is_tiny = lax.lt(lax.abs(x), limits.tiny)
-    x = where(is_tiny, lax.mul(x, stage2.astype(2.0**limits.nmant, dtype)), x)
+    is_tiny = lax.abs(x) < limits.tiny
+    x = where(is_tiny, x * stage2.astype(2.0**limits.nmant, dtype), x)
     bits = lax.bitcast_convert_type(x, _integer_of(dtype))
     mask = 2**limits.nexp - 1
-    biased = lax.bitwise_and(lax.shift_right_logical(bits, limits.nmant), mask)
-    exponent = lax.add(stage2.astype(biased, np.int32), 2 - 2 ** (limits.nexp - 1))
-    return where(is_tiny, lax.sub(exponent, limits.nmant), exponent)
+    biased = lax.shift_right_logical(*stage2.promote(bits, limits.nmant)) & mask
+    exponent = stage2.astype(biased, np.int32) + (2 - 2 ** (limits.nexp - 1))
+    return where(is_tiny, exponent - limits.nmant, exponent)
 
 
 @operation
@@ -376,15 +376,16 @@ def _times_power(x: Any, exponent: Any) -> Any:
     dtype = typeof(x).dtype
     widest = 2 ** (finfo(dtype).nexp - 1) - 2
     for _ in range(3):
-        step = lax.clamp(-widest, exponent, widest)
-        x = lax.mul(x, _power_of_two(step, dtype))
-        exponent = lax.sub(exponent, step)
+        step = lax.clamp(*stage2.promote(-widest, exponent, widest))
+        x = x * _power_of_two(step, dtype)
+        exponent = exponent - step
     return x
 
 
 def _power_of_two(exponent: Any, dtype: np.dtype[Any]) -> Any:
     """A power of two made from its bits, exact where `exp2` need not be."""
     limits = finfo(dtype)
-    biased = lax.add(exponent, 2 ** (limits.nexp - 1) - 1)
-    bits = lax.shift_left(stage2.astype(biased, _integer_of(dtype)), limits.nmant)
+    biased = exponent + (2 ** (limits.nexp - 1) - 1)
+    biased = stage2.astype(biased, _integer_of(dtype))
+    bits = lax.shift_left(*stage2.promote(biased, limits.nmant))
     return lax.bitcast_convert_type(bits, dtype)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.errors.arguments import checking_arguments
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.numpy.creation import arange, asarray, linspace
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.reductions import sum as sum_of
@@ -334,7 +334,7 @@ def _sum_of_diagonal(a: Any, offset: Any, axes: Sequence[int], dtype: Any) -> An
     rows, columns = shape(a)[-2:]
     row = lax.broadcasted_iota(default_int(), (rows, columns), 0)
     column = lax.broadcasted_iota(default_int(), (rows, columns), 1)
-    on_diagonal = lax.eq(lax.add(row, offset), column)
+    on_diagonal = row + offset == column
     return sum_of(a, (-2, -1), dtype, where=on_diagonal)
 
 
@@ -453,7 +453,7 @@ def _below(rows: int, columns: int, k: int) -> Any:
     """A mask of the elements of a matrix on or below the `k`-th diagonal."""
     row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
     column = lax.broadcasted_iota(np.int32, (rows, columns), 1)
-    return lax.ge(lax.add(row, np.int32(k)) if k else row, column)
+    return (row + np.int32(k) if k else row) >= column
 
 
 @operation(static=("N", "M", "k", "dtype"))

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax import lax
 from minijax.errors import (
     ConcretizationTypeError,
     NonConcreteBooleanIndexError,
     NonConcreteSliceError,
 )
 from minijax.errors.tracebacks import hide_frames
-from minijax.lax import promoting as lax
+from minijax.lax.dynamic_slicing import slice_at
 from minijax.lax.gathering import GatherScatterMode, as_index, index_dtype, wrapped_index
 from minijax.numpy.creation import asarray
 from minijax.numpy.shapes import expand_dims
@@ -135,7 +136,7 @@ class StartIsUnknown(Exception):
             slice(None, None, part.stride) if isinstance(part, Slice) else part
             for part in self.parts
         ]
-        return lax.dynamic_slice(x, starts, sizes), tuple(left), starts
+        return slice_at(x, starts, sizes, True), tuple(left), starts
 
     def is_inside(self, x: Any, axes_of: Any) -> Any:
         """A boolean: all of these slices lie within their axes of `x`, or take the whole axis."""
@@ -620,8 +621,8 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
             column = wrapped_index(column, shape[axis]) if wraps else column
             dims = dims[len(dims) - what.ndim :]
         elif isinstance(what, StaticSlice):
-            steps = lax.mul(lax.iota(target.dtype, what.size), what.step)
-            column = lax.add(steps, what.start)
+            steps = lax.iota(target.dtype, what.size) * what.step
+            column = steps + what.start
         else:
             value = what + shape[axis] if wraps and what < 0 else what
             column = target.dtype.type(value)
@@ -756,7 +757,7 @@ def take_window(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
     if all(type(start) is int for start in starts):
         limits = [start + size for start, size in zip(starts, sizes, strict=True)]
         return lax.slice(x, starts, limits)
-    return lax.dynamic_slice(x, list(starts), sizes, allow_negative_indices=False)
+    return slice_at(x, list(starts), sizes, False)
 
 
 def shape_of_cut(pattern: Pattern) -> Shape:

@@ -10,10 +10,10 @@ import numpy as np
 
 import minijax.numpy.reductions as along
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
+from minijax.lax import linalg
 from minijax.lax.linalg import eigen, matrices
-from minijax.lax.linalg import promoting as linalg
 from minijax.lax.linalg.eigen import svd as svd_of
 from minijax.lax.linalg.factorizations import lu as lu_of
 from minijax.lax.linalg.factorizations import solve as solve_matrices
@@ -206,17 +206,15 @@ def _signs_and_logs(a: Any) -> list[Any]:
     on_diagonal = matrices.diagonal(factors)
     last = typeof(pivots).ndim - 1
     rows = lax.broadcasted_iota(typeof(pivots).dtype, typeof(pivots).shape, last)
-    exchanged = lax.convert_element_type(lax.ne(pivots, rows), real_dtype(typeof(a).dtype))
+    exchanged = lax.convert_element_type(pivots != rows, real_dtype(typeof(a).dtype))
     exchanges = lax.select(
-        lax.ne(pivots, rows), lax.full_like(exchanged, -1), lax.full_like(exchanged, 1)
+        pivots != rows, lax.full_like(exchanged, -1), lax.full_like(exchanged, 1)
     )
     size = lax.abs(on_diagonal)
-    is_zero = lax.eq(size, lax.full_like(size, 0))
+    is_zero = size == lax.full_like(size, 0)
     safe = lax.select(is_zero, lax.full_like(on_diagonal, 1), on_diagonal)
     signs = lax.select(is_zero, lax.full_like(safe, 0), lax.sign(safe))
-    sign = lax.reduce_prod(
-        lax.mul(signs, lax.convert_element_type(exchanges, typeof(a).dtype)), [last]
-    )
+    sign = lax.reduce_prod(signs * lax.convert_element_type(exchanges, typeof(a).dtype), [last])
     return [sign, lax.reduce_sum(lax.log(size), [last])]
 
 
@@ -226,7 +224,7 @@ def _jvp_slogdet(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[
     change = matrices.trace(solve_matrices(a, instantiate(tangents[0])))
     if not is_complex(a):
         return [sign, log], [Zero.like(sign), change]
-    turn = lax.mul(sign, lax.complex(lax.full_like(log, 0), lax.imag(change)))
+    turn = sign * lax.complex(lax.full_like(log, 0), lax.imag(change))
     return [sign, log], [turn, lax.real(change)]
 
 
@@ -276,7 +274,7 @@ def _determinants(a: Any) -> list[Any]:
     last = typeof(pivots).ndim - 1
     rows = lax.broadcasted_iota(typeof(pivots).dtype, typeof(pivots).shape, last)
     on_diagonal = matrices.diagonal(factors)
-    signed = lax.select(lax.ne(pivots, rows), lax.neg(on_diagonal), on_diagonal)
+    signed = lax.select(pivots != rows, lax.neg(on_diagonal), on_diagonal)
     return [lax.reduce_prod(signed, [last])]
 
 
@@ -286,7 +284,7 @@ declare(
     lower=lower_by(_determinants),
     vmap=leading_batch(det_p),
     sharding=by_batch(det_p, 2),
-    jvp=(lambda t, out, a: lax.mul(out, matrices.trace(solve_matrices(a, t))),),
+    jvp=(lambda t, out, a: out * matrices.trace(solve_matrices(a, t)),),
 )
 
 
@@ -313,15 +311,11 @@ def det(a: ArrayLike) -> Array:
     if n == 1:
         return lax.convert_element_type(at(0, 0), typeof(a).dtype)  # not weak
     if n == 2:
-        return lax.sub(lax.mul(at(0, 0), at(1, 1)), lax.mul(at(0, 1), at(1, 0)))
+        return at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0)
     minors = [
-        lax.mul(
-            at(0, j),
-            lax.sub(lax.mul(at(1, j + 1), at(2, j + 2)), lax.mul(at(1, j + 2), at(2, j + 1))),
-        )
-        for j in range(3)
+        at(0, j) * (at(1, j + 1) * at(2, j + 2) - at(1, j + 2) * at(2, j + 1)) for j in range(3)
     ]
-    return lax.add(lax.add(minors[0], minors[1]), minors[2])
+    return lax.add(minors[0], minors[1]) + minors[2]
 
 
 pinv_p = Primitive("pinv")
@@ -331,8 +325,8 @@ def _pseudoinverses(a: Any, rtol: Any) -> list[Any]:
     u, s, vh = svd_of(a, full_matrices=False)
     ndim = typeof(s).ndim
     largest = lax.reduce_max(s, [ndim - 1]) if typeof(s).size else along.sum(s, -1)
-    cutoff = lax.broadcast_in_dim(lax.mul(rtol, largest), typeof(s).shape, range(ndim - 1))
-    counts = lax.gt(s, cutoff)
+    cutoff = lax.broadcast_in_dim(rtol * largest, typeof(s).shape, range(ndim - 1))
+    counts = s > cutoff
     inverse = lax.select(counts, lax.reciprocal(s), lax.full_like(s, 0))
     return [matrices.matmul(times_columns(mH(vh), inverse), mH(u))]
 
@@ -350,9 +344,9 @@ def _jvp_pinv(t: Any, p: Any, a: Any, rtol: Any) -> Any:
     by_p = _product(p, t, p)
     left = _product(p, mH(p), mH(t))
     right = _product(mH(t), mH(p), p)
-    outside_columns = lax.sub(left, _product(left, a, p))
-    outside_rows = lax.sub(right, _product(p, a, right))
-    return lax.add(lax.sub(outside_columns, by_p), outside_rows)
+    outside_columns = left - _product(left, a, p)
+    outside_rows = right - _product(p, a, right)
+    return outside_columns - by_p + outside_rows
 
 
 declare(
@@ -449,7 +443,7 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array,
     if rcond is None:
         rcond = float(np.finfo(typeof(a).dtype).eps) * max(m, n)
     u, s, vh = svd_of(a, full_matrices=False)
-    counts = lax.ge(s, lax.mul(lax.convert_element_type(rcond, typeof(s).dtype), along.max(s)))
+    counts = s >= lax.convert_element_type(rcond, typeof(s).dtype) * along.max(s)
     safe = lax.select(counts, s, lax.full_like(s, 1))
     inverse = lax.select(counts, lax.reciprocal(safe), lax.full_like(s, 0))
     x = matrices.matmul(times_columns(mH(vh), inverse), matrices.matmul(mH(u), columns))
@@ -476,7 +470,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         raise ValueError(f"tensorinv: ind must be positive, found {ind}")
     shape = typeof(a).shape
     rows = int(np.prod(shape[:ind]))
-    return lax.reshape(inv(lax.reshape(a, (rows, -1))), shape[ind:] + shape[:ind])
+    return stage2.reshape(inv(stage2.reshape(a, (rows, -1))), shape[ind:] + shape[:ind])
 
 
 @operation(static="axes")
@@ -498,7 +492,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> Array:
         moved = [axis % ndim for axis in ints("tensorsolve: axes", axes)]
         a = stage2.transpose(a, [*(i for i in range(ndim) if i not in moved), *moved])
     shape = typeof(a).shape[typeof(b).ndim :]
-    x = solve(lax.reshape(a, (typeof(b).size, -1)), lax.reshape(b, (-1,)))
+    x = solve(stage2.reshape(a, (typeof(b).size, -1)), stage2.reshape(b, (-1,)))
     return lax.reshape(x, shape)
 
 
@@ -606,9 +600,8 @@ def svd(
     >>> [f"{x:.2f}" for x in s], bool(jnp.allclose(u * s @ vt, a, atol=1e-5))
     (['3.00', '2.00'], True)
     """
-    out = linalg.svd(
-        a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
-    )
+    options: Any = {"full_matrices": full_matrices, "subset_by_index": subset_by_index}
+    out: Any = linalg.svd(to_inexact(a), compute_uv=compute_uv, **options)
     return SVDResult(*out) if compute_uv else out
 
 
@@ -619,7 +612,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     >>> [f"{x:.2f}" for x in jnp.linalg.svdvals(jnp.array([[3.0, 0.0], [0.0, -2.0]]))]
     ['3.00', '2.00']
     """
-    return linalg.svd(x, compute_uv=False)
+    return linalg.svd(to_inexact(x), compute_uv=False)
 
 
 @operation(static=("UPLO", "symmetrize_input"))
@@ -670,7 +663,7 @@ def eig(a: ArrayLike) -> EigResult:
     >>> w.dtype, bool(jnp.allclose(a @ v, v * w, atol=1e-5))
     (dtype('complex64'), True)
     """
-    return EigResult(*linalg.eig(a, compute_left_eigenvectors=False))
+    return EigResult(*linalg.eig(to_inexact(a), compute_left_eigenvectors=False))
 
 
 @operation
@@ -680,6 +673,7 @@ def eigvals(a: ArrayLike) -> Array:
     >>> [f"{x.real:.2f}" for x in jnp.linalg.eigvals(jnp.array([[2.0, 1.0], [0.0, 3.0]]))]
     ['2.00', '3.00']
     """
+    a = to_inexact(a)
     (w,) = linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
     return w
 
@@ -828,7 +822,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
 
 def _length(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The square root of the sum of squares."""
-    squares = lax.mul(x, lax.conj(x)) if typeof(x).dtype.kind == "c" else lax.mul(x, x)
+    squares = x * lax.conj(x) if typeof(x).dtype.kind == "c" else lax.mul(x, x)
     return lax.sqrt(along.sum(real_part(squares), axes, keepdims=keepdims))
 
 
@@ -845,7 +839,7 @@ def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     if ord == -np.inf:
         return along.min(size, axes, keepdims=keepdims)
     if ord == 0:
-        return along.sum(lax.ne(x, 0), axes, dtype=typeof(size).dtype, keepdims=keepdims)
+        return along.sum(x != 0, axes, dtype=typeof(size).dtype, keepdims=keepdims)
     if ord == 1:
         return along.sum(size, axes, keepdims=keepdims)
     ord = float(ord)
@@ -871,7 +865,7 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     if ord not in (2, -2, "nuc"):
         raise ValueError(f"norm: there is no norm ord={ord!r} of matrices")
     others = [axis for axis in range(typeof(x).ndim) if axis not in axes]
-    s = eigen.svd(stage2.transpose(x, [*others, rows, columns]), compute_uv=False)
+    s = svdvals(stage2.transpose(x, [*others, rows, columns]))
     combine = along.sum if ord == "nuc" else _largest if ord == 2 else along.min
     out = combine(s, -1, keepdims=False)
     return lax.expand_dims(out, axes) if keepdims else out
@@ -940,9 +934,9 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
             return lax.div(smallest, largest)
         out = lax.div(largest, smallest)
     else:
-        out = lax.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
+        out = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
     had_nan = along.any(lax.ne(x, x), (-2, -1))
-    singular = lax.bitwise_and(lax.ne(out, out), lax.bitwise_not(had_nan))
+    singular = (out != out) & lax.bitwise_not(had_nan)
     return lax.select(singular, lax.full_like(out, np.inf), out)
 
 
@@ -967,7 +961,7 @@ def matrix_rank(
     """
     x = to_inexact(M)
     if typeof(x).ndim < 2:
-        return lax.convert_element_type(along.any(lax.ne(x, 0)), "int32")
+        return lax.convert_element_type(along.any(stage2.ne(x, 0)), "int32")
     rtol = tol if rtol is None else rtol
     s = eigen.svd(x, compute_uv=False)
     dtype = real_dtype(typeof(x).dtype)
@@ -977,7 +971,7 @@ def matrix_rank(
     if typeof(rtol).ndim:
         rtol = lax.expand_dims(rtol, [typeof(rtol).ndim])
     cutoff = stage2.mul(along.max(s, -1, keepdims=True), rtol)
-    return along.sum(lax.gt(s, cutoff), -1, dtype=default_int())
+    return along.sum(s > cutoff, -1, dtype=default_int())
 
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from minijax import lax
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.numpy import reductions
 from minijax.numpy.dtypes import cast_into
 from minijax.numpy.shapes import broadcast_to, concatenate, ndim, shape
@@ -167,7 +167,7 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
         return cast(broadcast_to(begin, sizes), typeof(edge))
     index = cast(lax.broadcasted_iota(np.int32, sizes, axis), inexact)
     part = lax.div(index, cast(count, inexact))
-    out = lax.add(lax.mul(begin, lax.sub(cast(1, inexact), part)), lax.mul(goal, part))
+    out = begin * (cast(1, inexact) - part) + goal * part
     if typeof(edge).dtype.kind in "iu":
         out = lax.floor(out)
     return cast(out, typeof(edge))
@@ -258,7 +258,7 @@ def _pad_turned(x: Any, axis: int, width: Width, skipped: int) -> Any:
             limit = size - skipped
             end = lax.rev(lax.slice_in_dim(x, limit - right, limit, axis=axis), [axis])
             start, end = (
-                lax.sub(lax.mul(edge, cast(2, typeof(x))), part)
+                lax.mul(edge, cast(2, typeof(x))) - part
                 for edge, part in ((first, start), (last, end))
             )
         x = concatenate([start, x, end], axis)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import finfo
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.numpy.creation import eye, vander
 from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
@@ -58,7 +58,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     zero = lax.full(shape, 0, typeof(x).dtype)
 
     def step(out: Any, coefficient: Any) -> tuple[Any, tuple[()]]:
-        return stage2.add(stage2.mul(out, x), coefficient), ()
+        return out * x + coefficient, ()
 
     if not 0 < count <= MOST_WRITTEN_OUT:
         return lax.scan(step, zero, p, unroll=unroll)[0]
@@ -83,7 +83,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     Array([3, 5, 7], dtype=int32)
     """
     require_one_dtype(a1, a2)
-    return lax.add(*_of_one_length("polyadd", a1, a2))
+    return stage2.add(*_of_one_length("polyadd", a1, a2))
 
 
 @operation
@@ -94,7 +94,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     Array([1, 1, 2], dtype=int32)
     """
     require_one_dtype(a1, a2)
-    return lax.sub(*_of_one_length("polysub", a1, a2))
+    return stage2.sub(*_of_one_length("polysub", a1, a2))
 
 
 @hiding_frames
@@ -145,10 +145,10 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     _require_coefficients("polyder", p)
     count = typeof(p).shape[0] - m
     if m == 0 or count <= 0:
-        return p if m == 0 else lax.slice_in_dim(p, 0, 0)  # type: ignore[return-value]
+        return p if m == 0 else lax.slice_in_dim(p, 0, 0)
     powers = np.arange(typeof(p).shape[0] - 1, m - 1, -1, dtype=float)
     factors = np.prod([powers - i for i in range(m)], axis=0)
-    return lax.mul(lax.slice_in_dim(p, 0, count), np.asarray(factors, typeof(p).dtype))
+    return lax.slice_in_dim(p, 0, count) * np.asarray(factors, typeof(p).dtype)
 
 
 @operation(static="m")
@@ -172,16 +172,16 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     p, k = (lax.convert_element_type(x, dtype_of_mean(p)) for x in (p, k))
     _require_coefficients("polyint", p)
     if m == 0:
-        return p  # type: ignore[return-value]
+        return p
     if typeof(k).shape not in ((), (1,), (m,)):
         raise ValueError(f"polyint: k must be a number or {m} of them, found {typeof(k)}")
-    constants = lax.reshape(k, (-1,))
+    constants = stage2.reshape(k, (-1,))
     if typeof(constants).shape[0] != m:
         constants = lax.broadcast_in_dim(lax.squeeze(constants, (0,)), (m,), ())
     size = typeof(p).shape[0]
     powers = np.arange(size + m - 1, -1, -1, dtype=float)
     divisors = np.prod([np.maximum(powers - i, 1) for i in range(m)], axis=0)
-    return lax.div(lax.concatenate([p, constants], 0), np.asarray(divisors, typeof(p).dtype))
+    return lax.concatenate([p, constants], 0) / np.asarray(divisors, typeof(p).dtype)
 
 
 @operation
@@ -197,7 +197,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     zeros = lax.convert_element_type(seq_of_zeros, dtype_of_mean(seq_of_zeros))
     if typeof(zeros).ndim > 1:
         raise ValueError(f"poly: zeros must have one axis, found {typeof(zeros)}")
-    zeros = lax.reshape(zeros, (-1,))
+    zeros = stage2.reshape(zeros, (-1,))
     degree = typeof(zeros).shape[0]
     if not degree:
         return lax.full((), 1, typeof(zeros).dtype)
@@ -207,10 +207,10 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     def step(carry: tuple[Any, Any], zero: Any) -> tuple[tuple[Any, Any], tuple[()]]:
         """A step with coefficients padded by zeros, which are none for infinite roots, either."""
         out, count = carry
-        count = lax.add(count, np.int32(1))
+        count = count + np.int32(1)
         shifted = lax.concatenate([nothing, lax.slice_in_dim(out, 0, degree)], 0)
-        is_changed = lax.bitwise_and(lax.gt(places, 0), lax.le(places, count))
-        out = where(is_changed, lax.sub(out, lax.mul(shifted, zero)), out)
+        is_changed = stage2.gt(places, 0) & stage2.le(places, count)
+        out = where(is_changed, out - shifted * zero, out)
         return (out, count), ()
 
     one = lax.full((1,), 1, typeof(zeros).dtype)
@@ -261,8 +261,8 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     head = lax.index_in_dim(v, 0, keepdims=False)
 
     def step(u: Any, i: Any) -> tuple[Any, Any]:
-        factor = lax.div(lax.dynamic_index_in_dim(u, i, keepdims=False), head)
-        part = lax.sub(lax.dynamic_slice_in_dim(u, i, width), lax.mul(factor, v))
+        factor = lax.dynamic_index_in_dim(u, i, keepdims=False) / head
+        part = lax.dynamic_slice_in_dim(u, i, width) - factor * v
         return lax.dynamic_update_slice_in_dim(u, part, i, 0), factor
 
     rest, quotient = _along(step, u, lax.iota(np.int32, size - width + 1))
@@ -324,12 +324,12 @@ def polyfit(
     powers, columns = vander(x, deg + 1), y if typeof(y).ndim == 2 else lax.expand_dims(y, (1,))
     if w is not None:
         weights = lax.expand_dims(to_inexact(w), (1,))
-        powers, columns = lax.mul(powers, weights), lax.mul(columns, weights)
+        powers, columns = powers * weights, columns * weights
     # Powers of numbers differ much in size; scaled, they are equally well determined.
     scale = lax.sqrt(lax.reduce_sum(lax.mul(powers, powers), (0,)))
-    powers = lax.div(powers, scale)
+    powers = powers / scale
     found, squares, rank, singular = lstsq(powers, columns, rcond)
-    found = lax.div(found, lax.expand_dims(scale, (1,)))
+    found = found / lax.expand_dims(scale, (1,))
     found = found if typeof(y).ndim == 2 else lax.squeeze(found, (1,))
     if full:
         return found, squares, rank, singular, lax.full((), rcond)
@@ -349,10 +349,10 @@ def _covariance(powers: Any, scale: Any, squares: Any, cov: bool | str, y: Any) 
             f"{count}"
         )
     else:
-        factor = lax.div(squares, count - order)
+        factor = squares / (count - order)
     if typeof(y).ndim == 1:
-        return lax.mul(shared, factor)
-    return lax.mul(lax.expand_dims(shared, (2,)), factor)
+        return shared * factor
+    return lax.expand_dims(shared, (2,)) * factor
 
 
 def _require_coefficients(name: str, *polynomials: Any) -> None:
@@ -408,8 +408,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 @operation
 def _leading_zeros(p: Any) -> tuple[Any, Any]:
     """The coefficients as real or complex numbers, and the number of leading zeros."""
-    p = lax.reshape(to_inexact(p), (-1,))
-    is_zero = lax.eq(p, 0)
+    p = stage2.reshape(to_inexact(p), (-1,))
+    is_zero = p == 0
     return p, lax.reduce_sum(lax.cumprod(lax.convert_element_type(is_zero, default_int())), (0,))
 
 
@@ -420,7 +420,7 @@ def _roots(p: Any) -> Any:
     if degree < 1:
         return lax.full((0,), 0, np.result_type(typeof(p).dtype, np.complex64))
     head, rest = lax.slice_in_dim(p, 0, 1), lax.slice_in_dim(p, 1, degree + 1)
-    first_row = lax.expand_dims(lax.neg(lax.div(rest, head)), (0,))
+    first_row = lax.expand_dims(-(rest / head), (0,))
     return eigvals(lax.concatenate([first_row, eye(degree - 1, degree, dtype=typeof(p).dtype)], 0))
 
 
@@ -428,11 +428,11 @@ def _roots(p: Any) -> Any:
 def _roots_and_nan(p: Any, zeros: Any) -> Any:
     """The roots of `p`, whose leading zeros are moved to the end; NaN for missing roots."""
     size = typeof(p).size
-    p = where(lax.eq(zeros, size), 1, p)
+    p = where(zeros == size, 1, p)
     found = _roots(roll(p, lax.neg(zeros)))
     count = typeof(found).size
     if not count:
         return found
-    _, found = lax.sort_key_val(lax.convert_element_type(lax.eq(found, 0), np.int32), found)
-    is_there = lax.lt(lax.iota(default_int(), count), lax.sub(count, zeros))
+    _, found = lax.sort_key_val(lax.convert_element_type(found == 0, np.int32), found)
+    is_there = lax.iota(default_int(), count) < (count - zeros)
     return where(is_there, found, complex(np.nan, np.nan))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.lax.products import HOW, options
 from minijax.runtime.array import Array, ArrayLike, require_no_out
@@ -160,8 +160,8 @@ def vdot(
     """
     require_one_dtype(a, b)
     return dot(
-        lax.reshape(_conjugate(a), (-1,)),
-        lax.reshape(b, (-1,)),
+        stage2.reshape(_conjugate(a), (-1,)),
+        stage2.reshape(b, (-1,)),
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
@@ -277,7 +277,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """
     require_one_dtype(a, b)
     require_no_out("outer", out)
-    return lax.mul(lax.reshape(a, (-1, 1)), lax.reshape(b, (1, -1)))
+    return stage2.reshape(a, (-1, 1)) * stage2.reshape(b, (1, -1))
 
 
 @operation(static=("axes", *HOW))
@@ -341,7 +341,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     a = lax.reshape(a, [size for n in shape_a for size in (n, 1)])
     b = lax.reshape(b, [size for n in shape_b for size in (1, n)])
     return lax.reshape(
-        lax.mul(a, b), [math.prod(pair) for pair in zip(shape_a, shape_b, strict=True)]
+        stage2.mul(a, b), [math.prod(pair) for pair in zip(shape_a, shape_b, strict=True)]
     )
 
 
@@ -372,9 +372,9 @@ def cross(
             "a 0 to those that lie in a plane"
         )
     (ax, ay, az), (bx, by, bz) = map(_elements, (a, b))
-    x = lax.sub(lax.mul(ay, bz), lax.mul(az, by))
-    y = lax.sub(lax.mul(az, bx), lax.mul(ax, bz))
-    z = lax.sub(lax.mul(ax, by), lax.mul(ay, bx))
+    x = ay * bz - az * by
+    y = az * bx - ax * bz
+    z = ax * by - ay * bx
     last = [typeof(z).ndim]
     out = lax.concatenate([lax.expand_dims(part, last) for part in (x, y, z)], last[0])
     return stage2.moveaxis(out, -1, axisc)

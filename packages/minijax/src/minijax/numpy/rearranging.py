@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.gathering import as_index, remainder, wrapped_index
 from minijax.numpy.dtypes import cast_into
 from minijax.numpy.indexing import known_value, why_unknown
@@ -160,7 +161,7 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
             return a
         before, after = lax.split(a, (start, size - start), axis)
         return lax.concatenate((after, before), axis)
-    begin = lax.sub(size, remainder(as_index(by), size))
+    begin = size - remainder(as_index(by), size)
     twice = concatenate([a, a], axis)
     return lax.dynamic_slice_in_dim(twice, begin, size, axis, allow_negative_indices=False)
 
@@ -257,7 +258,8 @@ def _repeat_traced(a: Any, repeats: Any, *, axis: int, length: int | None) -> An
     zeros = lax.full((length or 0,), 0, np.int32)
     ones = lax.full((size,), 1, np.int32)
     index = lax.cumsum(lax.scatter_add(zeros, ends, ones, numbers, indices_are_sorted=True))
-    return take(a, lax.min(index, max(size - 1, 0)), axis, mode="clip", indices_are_sorted=True)
+    index = lax.min(*stage2.promote(index, max(size - 1, 0)))
+    return take(a, index, axis, mode="clip", indices_are_sorted=True)
 
 
 @operation(static="reps")
@@ -452,6 +454,6 @@ def _order_of_known(size: int, indices: Any, count: int) -> Any:
 def _order_of_traced(size: int, indices: Any, count: int) -> Any:
     indices = lax.convert_element_type(ravel(indices), np.int32)
     wrapped = wrapped_index(indices, size)
-    twice = lax.mul(broadcast_to(wrapped, (count,)), 2)
+    twice = broadcast_to(wrapped, (count,)) * 2
     places = concatenate([np.arange(1, 2 * size, 2, dtype=np.int32), twice])
     return lax.sort_key_val(places, lax.iota(np.int32, size + count))[1]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.lax import elementwise
-from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import computation_dtype, default_int, dtype_of_mean, dtype_of_sum
 from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
@@ -63,7 +64,7 @@ def sum(
     a = lax.convert_element_type(a, computation_dtype(dtype))
     total = _reduce("sum", lax.reduce_sum, a, axis, out, keepdims, where, 0)
     if initial is not None:
-        total = lax.add(_initial("sum", initial, a), total)
+        total = _initial("sum", initial, a) + total
     return lax.convert_element_type(total, dtype)
 
 
@@ -97,7 +98,7 @@ def prod(
     multiply = lax.reduce_and if typeof(a).dtype == np.bool_ else lax.reduce_prod
     total = _reduce("prod", multiply, a, axis, out, keepdims, where, 1)
     if initial is not None:
-        total = lax.mul(_initial("prod", initial, a), total)
+        total = _initial("prod", initial, a) * total
     return lax.convert_element_type(total, dtype)
 
 
@@ -139,7 +140,7 @@ def mean(
     a = lax.convert_element_type(a, computation_dtype(dtype))
     total = _reduce("mean", lax.reduce_sum, a, axis, out, keepdims, where, 0)
     count = _count("mean", a, axis, keepdims, where)
-    return lax.convert_element_type(lax.div(total, count), dtype)
+    return lax.convert_element_type(total / count, dtype)
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))
@@ -190,9 +191,9 @@ def var(
     a = lax.convert_element_type(a, computation_dtype(dtype))
     if mean is None:
         mean = _mean(a, axis, keepdims=True, where=where)
-    centred = lax.sub(a, lax.convert_element_type(mean, typeof(a).dtype))
+    centred = a - lax.convert_element_type(mean, typeof(a).dtype)
     if dtype.kind == "c":
-        squares = lax.add(lax.square(lax.real(centred)), lax.square(lax.imag(centred)))
+        squares = lax.square(lax.real(centred)) + lax.square(lax.imag(centred))
         dtype = typeof(squares).dtype
     else:
         squares = lax.square(centred)
@@ -200,10 +201,10 @@ def var(
     total = _reduce("var", lax.reduce_sum, squares, axis, out, keepdims, where, 0)
     count = _count("var", squares, axis, keepdims, where)
     if where is None:
-        result = lax.div(total, count - ddof if count > ddof else np.nan)
+        result = total / (count - ddof if count > ddof else np.nan)
     else:  # nothing is divided by 0, nor is its derivative
-        is_enough = lax.gt(count, ddof)
-        result = lax.div(total, elementwise.where(is_enough, lax.sub(count, ddof), 1))
+        is_enough = count > ddof
+        result = total / elementwise.where(is_enough, count - ddof, 1)
         result = elementwise.where(is_enough, result, np.nan)
     return lax.convert_element_type(result, dtype)
 
@@ -312,7 +313,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     """
     largest = _extreme("ptp", lax.reduce_max, lax.max, a, axis, out, keepdims, None, None)
     smallest = _extreme("ptp", lax.reduce_min, lax.min, a, axis, out, keepdims, None, None)
-    return lax.sub(largest, smallest)
+    return largest - smallest
 
 
 @operation(static=("axis", "keepdims"))
@@ -326,7 +327,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Ar
     >>> jnp.count_nonzero(jnp.array([[0, 7], [3, 5]]), axis=1)
     Array([1, 2], dtype=int32)
     """
-    return sum(lax.ne(a, 0), axis, default_int(), keepdims=keepdims)
+    return sum(stage2.ne(a, 0), axis, default_int(), keepdims=keepdims)
 
 
 @operation(static=("axis", "keepdims"))
@@ -366,7 +367,7 @@ def any(a: Any, axis: Any, out: Any, keepdims: Any, *, where: Any) -> Any:
 
 def _holds(a: Any) -> Any:
     """Return the mask of nonzero elements; booleans are returned unchanged to compile faster."""
-    return a if typeof(a).dtype == np.bool_ else lax.ne(a, 0)
+    return a if typeof(a).dtype == np.bool_ else stage2.ne(a, 0)
 
 
 def _reduce(
@@ -481,7 +482,7 @@ def _arg(
     name: str, function: Callable[..., Any], a: Any, axis: int | None, out: None, keepdims: bool
 ) -> Any:
     require_no_out(name, out)
-    flat = lax.reshape(a, (-1,)) if axis is None else a
+    flat = stage2.reshape(a, (-1,)) if axis is None else a
     along = canonical_axis(name, 0 if axis is None else axis, typeof(flat).ndim)
     require_elements(name, flat, along)
     index = function(flat, along, default_int())
@@ -634,7 +635,7 @@ def nanmean(
         return mean(_filled(a, 0), axis, dtype, out, keepdims, where=numbers)
     dtype = typeof(a).dtype if dtype is None else dtype
     count = sum(lax.eq(a, a), axis, dtype, out, keepdims)
-    return lax.div(sum(_filled(a, 0), axis, dtype, out, keepdims), count)
+    return sum(_filled(a, 0), axis, dtype, out, keepdims) / count
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))
@@ -746,7 +747,8 @@ def _taking_part(name: str, a: Any, where: Any) -> Any:
     require_boolean(name, where)
     if not is_inexact(typeof(a).dtype):
         return where
-    return lax.eq(a, a) if where is None else lax.bitwise_and(lax.eq(a, a), where)
+    number = lax.eq(a, a)
+    return number if where is None else number & where
 
 
 # Sums and products of the elements up to each element.
@@ -864,14 +866,14 @@ def _cumulative(
 ) -> Any:
     require_no_out(name, out)
     if axis is None or typeof(a).ndim == 0:
-        a = lax.reshape(a, (-1,))
+        a = stage2.reshape(a, (-1,))
         axis = 0 if axis is None else axis
     along = canonical_axis(name, axis, typeof(a).ndim)
     if dtype is None:
         of_a = typeof(a).dtype
         dtype = dtype_of_sum(a) if of_a == np.bool_ else of_a
     elif dialect().dtype_of(name, dtype) == np.bool_:
-        return lax.ne(scan(lax.convert_element_type(a, default_int()), along), 0)
+        return scan(lax.convert_element_type(a, default_int()), along) != 0
     return scan(lax.convert_element_type(a, dtype), along)
 
 

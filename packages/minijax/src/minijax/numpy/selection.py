@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import elementwise
-from minijax.lax import promoting as lax
 from minijax.lax.gathering import as_index, remainder
 from minijax.numpy.dtypes import cast_into, default_int, warn_if_lossy
 from minijax.numpy.elementwise import truth
@@ -114,12 +114,12 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
     """The position of a nonzero element is the number of those before it."""
     row = ravel(a)
-    holds = row if typeof(row).dtype == np.bool_ else lax.ne(row, 0)
+    holds = row if typeof(row).dtype == np.bool_ else row != 0
     dtype = default_int()
     count = typeof(row).size
     places = lax.cumsum(lax.convert_element_type(holds, dtype))
     total = lax.index_in_dim(places, -1, 0, False) if count else dtype.type(0)
-    places = stage2.where(holds, lax.sub(places, 1), dtype.type(size))
+    places = stage2.where(holds, places - 1, dtype.type(size))
     found = lax.scatter(
         lax.full((size,), 0, dtype),
         lax.expand_dims(places, 1),
@@ -128,7 +128,7 @@ def _nonzero(a: Any, fills: list[Any], *, size: int) -> tuple[Any, ...]:
         mode="drop",
         unique_indices=True,
     )
-    is_found = lax.lt(lax.iota(dtype, size), total)
+    is_found = lax.iota(dtype, size) < total
     return tuple(
         stage2.where(is_found, index, fill)
         for index, fill in zip(unravel_index(found, shape(a)), fills, strict=True)
@@ -304,7 +304,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     elif mode == "wrap":
         a = remainder(as_index(a), count)
     elif mode == "clip":
-        a = lax.max(lax.min(a, count - 1), 0)
+        a = lax.max(*stage2.promote(lax.min(*stage2.promote(a, count - 1)), 0))
     else:
         raise ValueError(f"choose: mode must be raise, wrap or clip, found {mode!r}")
     return _chosen(a, each)
@@ -345,7 +345,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
         *funclist, otherwise = funclist
         none = conditions[0]
         for condition in conditions[1:]:
-            none = lax.bitwise_or(none, condition)
+            none = none | condition
         conditions = [lax.bitwise_not(none), *conditions]
         funclist = [otherwise, *funclist]
     if len(funclist) != len(conditions):
@@ -393,8 +393,8 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
 @operation
 def _place(arr: Any, mask: Any, vals: Any) -> Any:
-    holds = lax.ne(ravel(mask), 0)
-    number = lax.sub(lax.cumsum(lax.convert_element_type(holds, default_int())), 1)
+    holds = ravel(mask) != 0
+    number = lax.cumsum(lax.convert_element_type(holds, default_int())) - 1
     values = take(ravel(vals), number, mode="wrap")
     chosen = stage2.where(holds, cast(values, typeof(arr)), ravel(arr))
     return lax.reshape(chosen, shape(arr))

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import cast_into, default_int
@@ -130,7 +131,7 @@ def _unique(
 ) -> tuple[Any, UniqueAll]:
     """Return the number of unique elements, `size` of them, and the other requested arrays."""
     wants_index, wants_inverse, wants_counts = asked
-    rows = lax.reshape(ar, (-1,)) if axis is None else moveaxis(ar, axis, 0)
+    rows = stage2.reshape(ar, (-1,)) if axis is None else moveaxis(ar, axis, 0)
     count, *rest = typeof(rows).shape
     if not count and size and fill_value is None:
         raise ValueError(f"unique: {typeof(ar)} has no elements; fill_value says what to return")
@@ -138,7 +139,7 @@ def _unique(
     rows, order, is_new = in_order(rows, equal_nan)
     starts, total = places_of(is_new, size + 1)
     starts, ends = lax.slice_in_dim(starts, 0, size), lax.slice_in_dim(starts, 1, size + 1)
-    is_there = lax.lt(starts, count)
+    is_there = starts < count
     if count:
         first = take_along(order, where(is_there, starts, 0), 0)
         values = take(rows, first, 0)
@@ -150,10 +151,10 @@ def _unique(
         values = where(wide, values, cast_into("unique", fill_value, typeof(values)))
     inverse = None
     if wants_inverse:
-        number = lax.sub(lax.cumsum(lax.convert_element_type(is_new, dtype)), 1)
+        number = lax.cumsum(lax.convert_element_type(is_new, dtype)) - 1
         inverse = _put(lax.full((count,), 0, dtype), order, number)
         inverse = lax.reshape(inverse, typeof(ar).shape) if axis is None else inverse
-    counts = lax.sub(ends, starts) if count else lax.full((0,), 0, dtype)
+    counts = ends - starts if count else lax.full((0,), 0, dtype)
     return total, UniqueAll(
         values if axis is None else moveaxis(values, 0, axis),
         first if wants_index else None,
@@ -173,15 +174,15 @@ def in_order(rows: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     width = math.prod(rest)
     if not width:  # nothing tells the rows apart
         order = lax.iota(dtype, count)
-        return rows, order, lax.eq(order, 0)
+        return rows, order, order == 0
     flat = lax.reshape(rows, (count, width))
     columns = [
         lax.reshape(lax.slice_in_dim(flat, i, i + 1, axis=1), (count,)) for i in range(width)
     ]
     *ordered, order = lax.sort((*columns, lax.iota(dtype, count)), num_keys=width)
-    is_new = lax.eq(lax.iota(dtype, count), 0)
+    is_new = lax.iota(dtype, count) == 0
     for column in ordered:
-        is_new = lax.bitwise_or(is_new, differs_from_last(column, equal_nan))
+        is_new = is_new | differs_from_last(column, equal_nan)
     return rows, order, is_new
 
 
@@ -198,10 +199,10 @@ def differs_from_last(x: Any, equal_nan: bool) -> Any:
     if not count:
         return lax.full((0,), False)
     before, after = lax.slice_in_dim(x, 0, count - 1), lax.slice_in_dim(x, 1, count)
-    differs = lax.ne(before, after)
+    differs = before != after
     if equal_nan and is_inexact(typeof(x).dtype):
-        is_number = lax.bitwise_or(lax.eq(before, before), lax.eq(after, after))
-        differs = lax.bitwise_and(differs, is_number)
+        is_number = (before == before) | (after == after)
+        differs = differs & is_number
     return lax.concatenate([lax.full((1,), False), differs], 0)
 
 
@@ -362,19 +363,20 @@ def isin(
             f"{method!r}"
         )
     shape = typeof(element).shape
-    element, tests = (lax.reshape(x, (-1,)) for x in _of_one_dtype(element, test_elements))
+    element, tests = (stage2.reshape(x, (-1,)) for x in _of_one_dtype(element, test_elements))
     size, count = typeof(element).size, typeof(tests).size
     is_complex = typeof(tests).dtype.kind == "c"  # which NaN brings out of order
     if not count:
         found = lax.full((size,), False)
     elif method == "compare_all" or (method == "auto" and (count <= 16 or is_complex)):
         rows = lax.broadcast_in_dim(element, (size, count), (0,))
-        found = any(lax.eq(rows, lax.broadcast_in_dim(tests, (size, count), (1,))), 1)
+        found = any(rows == lax.broadcast_in_dim(tests, (size, count), (1,)), 1)
     else:
         ordered = sort(with_whole_nan(tests))
         by = "sort" if method == "sort" else "scan"
-        place = lax.min(searchsorted(ordered, element, method=by), count - 1)
-        found = lax.eq(take_along(ordered, place, 0), element)
+        place = searchsorted(ordered, element, method=by)
+        place = lax.min(*stage2.promote(place, count - 1))
+        found = take_along(ordered, place, 0) == element
     return lax.reshape(lax.bitwise_not(found) if invert else found, shape)
 
 
@@ -438,13 +440,13 @@ def _setdiff1d(
 ) -> tuple[Any, Any]:
     if typeof(ar1).size:
         require_one_dtype(ar1, ar2)
-    x = lax.reshape(ar1, (-1,))
+    x = stage2.reshape(ar1, (-1,))
     is_new = lax.full(typeof(x).shape, True)
     if not assume_unique and typeof(x).size:
         x, order, is_new = in_order(x, True)
         x = take_along(x, order, 0)
     lacks = isin(x, ar2, invert=True)
-    places, count = places_of(lax.bitwise_and(lacks, is_new), size)
+    places, count = places_of(lacks & is_new, size)
     return count, _at_places(x, places, cast_into("setdiff1d", fill_value, typeof(x)))
 
 
@@ -485,9 +487,9 @@ def _setxor1d(
     nobody = lax.full((1,), False)
     is_second = lax.concatenate([nobody, is_shared], 0)
     is_first = lax.concatenate([is_shared, nobody], 0)
-    is_one = lax.bitwise_not(lax.bitwise_or(is_first, is_second))
+    is_one = ~(is_first | is_second)
     is_one = lax.slice_in_dim(is_one, 0, typeof(x).size)  # of nothing and nobody remains nothing
-    places, count = places_of(lax.bitwise_and(is_one, is_there), size)
+    places, count = places_of(is_one & is_there, size)
     return count, _at_places(x, places, fill_value)
 
 
@@ -537,10 +539,10 @@ def _intersect1d(
     sizes = typeof(ar1).size, typeof(ar2).size
     x, order, _, is_shared = _of_both(ar1, ar2, assume_unique)
     places, count = places_of(is_shared, size)
-    is_there = lax.lt(lax.iota(default_int(), size), count)
+    is_there = lax.iota(default_int(), size) < count
     out = _at_places(x, where(is_there, places, typeof(x).size), fill_value)
     first = where(is_there, _at_places(order, places, 0), sizes[0])
-    second = lax.sub(_at_places(order, lax.add(places, 1), 0), sizes[0])
+    second = _at_places(order, places + 1, 0) - sizes[0]
     return count, out, first, where(is_there, second, sizes[1])
 
 
@@ -556,22 +558,22 @@ def _of_both(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, An
     dtype = default_int()
     count = typeof(both).size
     places = lax.iota(dtype, count)
-    belongs = lax.convert_element_type(lax.ge(places, typeof(ar1).size), np.int32)
+    belongs = lax.convert_element_type(places >= typeof(ar1).size, np.int32)
     x, belongs, order = lax.sort((both, belongs, places), num_keys=2)
     is_there = lax.full((count,), True)
     if not assume_unique:
-        is_new = lax.bitwise_or(differs_from_last(x, True), differs_from_last(belongs, True))
-        is_new = lax.bitwise_or(is_new, lax.eq(places, 0))
-        behind = lax.convert_element_type(lax.bitwise_not(is_new), np.int32)
+        is_new = differs_from_last(x, True) | differs_from_last(belongs, True)
+        is_new = is_new | (places == 0)
+        behind = lax.convert_element_type(~is_new, np.int32)
         _, x, order = lax.sort((behind, x, order))
-        is_there = lax.lt(places, count_nonzero(is_new))
+        is_there = places < count_nonzero(is_new)
     last = max(count - 1, 0)
-    is_same = lax.eq(lax.slice_in_dim(x, 0, last), lax.slice_in_dim(x, min(count, 1), count))
+    is_same = lax.slice_in_dim(x, 0, last) == lax.slice_in_dim(x, min(count, 1), count)
     return (
         x,
         order,
         is_there,
-        lax.bitwise_and(is_same, lax.slice_in_dim(is_there, count - last, count)),
+        is_same & lax.slice_in_dim(is_there, count - last, count),
     )
 
 
@@ -585,7 +587,7 @@ def _at_places(x: Any, places: Any, fill_value: Any) -> Any:
     count = typeof(x).size
     if not count:
         return lax.full_like(x, fill, shape=typeof(places).shape)
-    is_there = lax.lt(places, count)
+    is_there = places < count
     values = where(is_there, take_along(x, where(is_there, places, 0), 0), fill)
     if fill_value is None and typeof(places).size:
         values = where(is_there, values, lax.slice_in_dim(values, 0, 1))
@@ -599,4 +601,4 @@ def _of_one_dtype(*operands: Any) -> list[Any]:
 
 @operation
 def _in_a_row(ar1: Any, ar2: Any) -> Any:
-    return lax.concatenate([lax.reshape(x, (-1,)) for x in _of_one_dtype(ar1, ar2)], 0)
+    return lax.concatenate([stage2.reshape(x, (-1,)) for x in _of_one_dtype(ar1, ar2)], 0)

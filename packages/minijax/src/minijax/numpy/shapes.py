@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax import shapes as creation
 from minijax.lax.conversion import convert_silently
 from minijax.lax.shapes import steps_of
 from minijax.lax.sharding import placed
+from minijax.numpy.dtypes import of_one_dtype
 from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import require_one_dtype, warn_of_lost_part
@@ -399,7 +400,7 @@ def concatenate(
     along = canonical_axis("concatenate", axis, ndim(arrays[0]))
     if dtype is not None:
         arrays = [lax.convert_element_type(a, dtype) for a in arrays]
-    return lax.concatenate(arrays, along)
+    return lax.concatenate(of_one_dtype(*arrays), along)
 
 
 def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.dtypes import default_int, of_one_dtype
@@ -95,7 +96,7 @@ def _prepare(
     if order is not None:
         raise TypeError(f"{name}: order must be None, found {order!r}; arrays have no fields")
     if axis is None:
-        return lax.reshape(a, (-1,)), 0
+        return stage2.reshape(a, (-1,)), 0
     if typeof(a).ndim == 0:
         raise ValueError(f"{name}: a scalar has no axis {axis}")
     return a, canonical_axis(name, axis, typeof(a).ndim)
@@ -280,7 +281,7 @@ def searchsorted(
     dtype = np.int32 if size < 2**31 else np.int64
     if not size:
         return lax.full(shape, 0, dtype)
-    flat = lax.reshape(v, (-1,))
+    flat = stage2.reshape(v, (-1,))
     if method == "compare_all":
         found = _by_comparing(a, flat, side)
     elif method == "sort":
@@ -293,20 +294,18 @@ def searchsorted(
 def _is_before(x: Any, y: Any, side: str) -> Any:
     """Return True if `x` comes before `y`, or on the right side is as large; NaN comes last."""
     if typeof(x).dtype.kind == "c":
-        tie = lax.bitwise_not(
-            lax.bitwise_or(
-                _is_before(lax.real(x), lax.real(y), "left"),
-                _is_before(lax.real(y), lax.real(x), "left"),
-            )
+        tie = ~(
+            _is_before(lax.real(x), lax.real(y), "left")
+            | _is_before(lax.real(y), lax.real(x), "left")
         )
         by_imaginary = _is_before(lax.imag(x), lax.imag(y), side)
         return where(tie, by_imaginary, _is_before(lax.real(x), lax.real(y), "left"))
     if side == "right":
-        return lax.bitwise_not(_is_before(y, x, "left"))
+        return ~_is_before(y, x, "left")
     is_less = lax.lt(x, y)
     if not is_inexact(typeof(x).dtype):
         return is_less
-    return lax.bitwise_or(is_less, lax.bitwise_and(lax.ne(y, y), lax.eq(x, x)))
+    return is_less | (y != y) & (x == x)
 
 
 def _by_comparing(a: Any, v: Any, side: str) -> Any:
@@ -322,10 +321,7 @@ def _by_sorting(a: Any, v: Any, side: str) -> Any:
     joined = [v, a] if side == "left" else [a, v]
     count, start = typeof(v).shape[0], 0 if side == "left" else typeof(a).shape[0]
     rank = argsort(argsort(lax.concatenate(joined, 0)))
-    return lax.sub(
-        lax.slice_in_dim(rank, start, start + count),
-        argsort(argsort(v)),
-    )
+    return lax.slice_in_dim(rank, start, start + count) - argsort(argsort(v))
 
 
 def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
@@ -333,9 +329,9 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
     size = typeof(a).shape[0]
 
     def halve(number: Any, place: Any) -> Any:
-        further = lax.add(place, lax.shift_right_logical(np.int32(longest), number))
-        last = take_along(a, lax.min(lax.sub(further, 1), size - 1), 0)
-        may_go = lax.bitwise_and(lax.le(further, size), _is_before(last, v, side))
+        further = place + lax.shift_right_logical(*stage2.promote(np.int32(longest), number))
+        last = take_along(a, lax.min(*stage2.promote(further - 1, size - 1)), 0)
+        may_go = (further <= size) & _is_before(last, v, side)
         return where(may_go, further, place)
 
     rounds = size.bit_length()
@@ -373,7 +369,7 @@ def digitize(
     upwards = where(falls, lax.rev(bins, (0,)), bins)
     side = "left" if right else "right"
     place = searchsorted(upwards, x, side, method="scan" if method is None else method)
-    return where(falls, lax.sub(size, place), place)
+    return where(falls, size - place, place)
 
 
 @operation(static=("k", "axis", "mode", "sorted"))

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.creation import asarray, linspace
@@ -67,7 +68,7 @@ def average(
     a, weights = of_one_dtype(a, _aligned(a, axis, weights), inexact=True)
     shape = broadcast_shapes(typeof(a).shape, typeof(weights).shape)
     total = sum(broadcast_to(weights, shape), axis, keepdims=keepdims)
-    out = lax.div(sum(lax.mul(a, weights), axis, keepdims=keepdims), total)
+    out = sum(stage2.mul(a, weights), axis, keepdims=keepdims) / total
     return (out, total) if returned else out
 
 
@@ -138,24 +139,24 @@ def cov(
     correction = ddof if ddof is not None else int(not bias)
     divisor: ArrayLike
     if weights is None:
-        centred = lax.sub(x, mean(x, 1, keepdims=True))
+        centred = x - mean(x, 1, keepdims=True)
         scaled, divisor = centred, observations - correction
     else:
         x, weights = of_one_dtype(x, weights)
         total = sum(weights)
-        row = lax.reshape(weights, (1, -1))
-        centred = lax.sub(x, lax.div(sum(lax.mul(x, row), 1, keepdims=True), total))
-        scaled = lax.mul(centred, row)
+        row = stage2.reshape(weights, (1, -1))
+        centred = x - sum(x * row, 1, keepdims=True) / total
+        scaled = centred * row
         if correction == 0:
             divisor = total
         elif aweights is None:
-            divisor = lax.sub(total, correction)
+            divisor = total - correction
         else:
-            of_squares = sum(lax.mul(weights, lax.convert_element_type(aweights, typeof(x).dtype)))
-            divisor = lax.sub(total, lax.div(lax.mul(correction, of_squares), total))
+            of_squares = sum(weights * lax.convert_element_type(aweights, typeof(x).dtype))
+            divisor = total - correction * of_squares / total
     other = lax.conj(scaled) if typeof(x).dtype.kind == "c" else scaled
     products = lax.dot_general(centred, other, (((1,), (1,)), ((), ())))
-    out = lax.div(products, divisor)
+    out = products / divisor
     single = [i for i, size in enumerate(typeof(out).shape) if size == 1]
     return lax.squeeze(out, single)
 
@@ -168,7 +169,7 @@ def _variables(name: str, m: Any, rowvar: bool, dtype: Any) -> Any:
         raise ValueError(f"{name}: dtype must be one of floats, found {shown(dtype)}")
     m = to_inexact(m) if dtype is None else lax.convert_element_type(m, dtype)
     if typeof(m).ndim < 2:
-        return lax.reshape(m, (1, -1))
+        return stage2.reshape(m, (1, -1))
     return m if rowvar else lax.transpose(m, (1, 0))
 
 
@@ -208,7 +209,7 @@ def corrcoef(
     require_meeting(*([x] if y is None else [x, y]))
     c = cov(x, y, rowvar, dtype=dtype)
     if not typeof(c).ndim:
-        return lax.div(c, c)
+        return c / c
     size = typeof(c).shape[0]
     if not size:
         return c
@@ -216,8 +217,8 @@ def corrcoef(
     diagonal = lax.reshape(take_along(c, lax.reshape(index, (size, 1)), 1), (size,))
     real = lax.real(diagonal) if typeof(c).dtype.kind == "c" else diagonal
     deviation = lax.convert_element_type(lax.sqrt(real), typeof(c).dtype)
-    c = lax.div(c, lax.broadcast_in_dim(deviation, (size, size), (0,)))
-    c = lax.div(c, lax.broadcast_in_dim(deviation, (size, size), (1,)))
+    c = c / lax.broadcast_in_dim(deviation, (size, size), (0,))
+    c = c / lax.broadcast_in_dim(deviation, (size, size), (1,))
     if typeof(c).dtype.kind == "c":
         return lax.complex(_within_1(lax.real(c)), _within_1(lax.imag(c)))
     return _within_1(c)
@@ -225,7 +226,7 @@ def corrcoef(
 
 def _within_1(x: Any) -> Any:
     """`x` limited to -1 to 1; its derivative at NaN is NaN, where that of `clamp` is 0."""
-    return lax.min(1.0, lax.max(-1.0, x))
+    return lax.min(*stage2.promote(1.0, lax.max(*stage2.promote(-1.0, x))))
 
 
 # Quantiles, percentiles and medians.
@@ -326,7 +327,7 @@ def percentile(
     >>> jnp.percentile(jnp.array([0.0, 4.0, 8.0]), jnp.array([25, 50]))
     Array([2., 4.], dtype=float32)
     """
-    q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
+    q = stage2.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
     return _quantile(
         "percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False
     )
@@ -357,7 +358,7 @@ def nanpercentile(
     >>> jnp.nanpercentile(jnp.array([0.0, jnp.nan, 4.0]), 25)
     Array(1., dtype=float32)
     """
-    q = lax.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
+    q = stage2.div(lax.convert_element_type(q, dtype_of_mean(q)), 100)
     return _quantile(
         "nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True
     )
@@ -454,7 +455,7 @@ def _quantile(
         return lax.full((*q_shape, *sizes), 0, dtype)
     # Places among many elements take more digits than narrow floats have, so the shares say.
     of_places = dtype_of_mean(q)
-    shares = lax.convert_element_type(lax.reshape(q, (-1,)), of_places)
+    shares = lax.convert_element_type(stage2.reshape(q, (-1,)), of_places)
     along = len(rest)
     if weights is not None:
         picked = _weighted(a, weights, shares, along, passes_over_nan)
@@ -462,20 +463,20 @@ def _quantile(
         return lax.reshape(out_first, (*q_shape, *sizes))
     if passes_over_nan:
         ordered = lax.sort(a, along)
-        count = sum(lax.eq(a, a), along, of_places, keepdims=True)
+        count = sum(a == a, along, of_places, keepdims=True)
     else:  # one NaN makes the result NaN
-        ordered = lax.sort(where(any(lax.ne(a, a), along, keepdims=True), np.nan, a), along)
+        ordered = lax.sort(where(any(a != a, along, keepdims=True), np.nan, a), along)
         count = lax.full((*rest, 1), size, of_places)
     wide = (*rest, typeof(shares).shape[0])
     shares = lax.broadcast_in_dim(shares, wide, (along,))
-    last = broadcast_to(lax.sub(count, 1), wide)
+    last = broadcast_to(count - 1, wide)
     if method == "inverted_cdf":  # of how many elements at least so many are no greater
-        place = lax.max(lax.sub(lax.ceil(lax.mul(shares, lax.add(last, 1))), 1), 0)
+        place = lax.max(*stage2.promote(lax.ceil(shares * (last + 1)) - 1, 0))
     else:
-        place = lax.mul(shares, last)
+        place = shares * last
     picked = _between(ordered, place, last, along, method)
     if passes_over_nan:
-        picked = where(broadcast_to(lax.eq(count, 0), wide), np.nan, picked)
+        picked = where(broadcast_to(count == 0, wide), np.nan, picked)
     out_first = lax.transpose(picked, (along, *range(along)))
     return lax.reshape(out_first, (*q_shape, *sizes))
 
@@ -507,26 +508,29 @@ def _of_each_element(
 
 def _weighted(a: Any, weights: Any, shares: Any, along: int, passes_over_nan: bool) -> Any:
     """The first elements, in order, at which shares of the sum of all weights are reached."""
-    ordered, weights = lax.sort_key_val(where(lax.ne(a, a), np.nan, a), weights, along)
-    is_nan = lax.ne(ordered, ordered)
-    bad = lax.bitwise_or(lax.lt(weights, 0), lax.ne(weights, weights))
-    reached = lax.cumsum(where(lax.bitwise_or(bad, is_nan), 0, weights), along)
+    ordered, weights = lax.sort_key_val(where(a != a, np.nan, a), weights, along)
+    is_nan = ordered != ordered
+    bad = (weights < 0) | (weights != weights)
+    reached = lax.cumsum(where(bad | is_nan, 0, weights), along)
     size = typeof(a).shape[along]
     total = lax.slice_in_dim(reached, size - 1, size, axis=along)
-    targets = lax.mul(total, lax.convert_element_type(shares, typeof(a).dtype))
-    below = lax.lt(lax.expand_dims(reached, [along + 1]), lax.expand_dims(targets, [along]))
-    count = sum(lax.eq(ordered, ordered), along, np.int32, keepdims=True)
-    last = lax.max(lax.sub(count, 1), 0) if passes_over_nan else size - 1
-    picked = take_along(ordered, lax.min(sum(below, along, np.int32), last), along)
-    hopeless = lax.eq(count, 0) if passes_over_nan else lax.lt(count, size)
-    hopeless = lax.bitwise_or(hopeless, any(bad, along, keepdims=True))
+    targets = total * lax.convert_element_type(shares, typeof(a).dtype)
+    below = lax.expand_dims(reached, [along + 1]) < lax.expand_dims(targets, [along])
+    count = sum(ordered == ordered, along, np.int32, keepdims=True)
+    last = lax.max(*stage2.promote(count - 1, 0)) if passes_over_nan else size - 1
+    place = lax.min(*stage2.promote(sum(below, along, np.int32), last))
+    picked = take_along(ordered, place, along)
+    hopeless = count == 0 if passes_over_nan else count < size
+    hopeless = hopeless | any(bad, along, keepdims=True)
     return where(broadcast_to(hopeless, typeof(picked).shape), np.nan, picked)
 
 
 def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:
     """Interpolate at positions that may be between two elements."""
-    below = lax.max(lax.min(lax.floor(place), last), 0)
-    above = lax.max(lax.min(lax.ceil(place), last), 0)
+    below, above = (
+        lax.max(*stage2.promote(lax.min(*stage2.promote(whole(place), last)), 0))
+        for whole in (lax.floor, lax.ceil)
+    )
 
     def at(index: Any) -> Any:
         return take_along(ordered, lax.convert_element_type(index, np.int32), along)
@@ -535,16 +539,16 @@ def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> An
         return at(below)
     if method == "higher":
         return at(above)
-    share_above = lax.sub(place, lax.floor(place))
+    share_above = place - lax.floor(place)
     if method == "nearest":
-        return at(where(lax.gt(share_above, 0.5), above, below))
+        return at(where(share_above > 0.5, above, below))
     if method == "midpoint":
-        return lax.mul(lax.add(at(below), at(above)), 0.5)
+        return (at(below) + at(above)) * 0.5
     weighted = [
-        lax.mul(lax.convert_element_type(at(index), typeof(share).dtype), share)
-        for index, share in ((below, lax.sub(1, share_above)), (above, share_above))
+        lax.convert_element_type(at(index), typeof(share).dtype) * share
+        for index, share in ((below, 1 - share_above), (above, share_above))
     ]
-    return lax.convert_element_type(lax.add(*weighted), typeof(ordered).dtype)
+    return lax.convert_element_type(weighted[0] + weighted[1], typeof(ordered).dtype)
 
 
 # Counting: occurrences of integers, and histograms.
@@ -609,7 +613,7 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
             f"{typeof(weights)}"
         )
     places = lax.convert_element_type(x, np.int32) if typeof(x).dtype.kind == "b" else x
-    return _add_at(length, lax.max(places, 0), weights)
+    return _add_at(length, lax.max(*stage2.promote(places, 0)), weights)
 
 
 def _add_at(length: int, places: Any, weights: Any) -> Any:
@@ -667,7 +671,10 @@ def _equal_bins(a: Any, range: Any, count: int) -> Any:
         range = lax.convert_element_type(range, typeof(a).dtype)
         low, high = (lax.squeeze(lax.slice_in_dim(range, i, i + 1), (0,)) for i in (0, 1))
     is_point = lax.eq(low, high)
-    low, high = where(is_point, lax.sub(low, 0.5), low), where(is_point, lax.add(high, 0.5), high)
+    low, high = (
+        where(is_point, stage2.sub(low, 0.5), low),
+        where(is_point, stage2.add(high, 0.5), high),
+    )
     return linspace(low, high, count + 1, dtype=typeof(a).dtype)
 
 
@@ -714,16 +721,16 @@ def histogram(
 
 @operation(static="density")
 def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
-    a = lax.reshape(to_inexact(a), (-1,))
+    a = stage2.reshape(to_inexact(a), (-1,))
     if weights is None:
         weights = lax.full(typeof(a).shape, 1, typeof(a).dtype)
-    weights = lax.reshape(weights, (-1,))
+    weights = stage2.reshape(weights, (-1,))
     count = typeof(edges).shape[0]
     counts = lax.slice_in_dim(_add_at(count, _interval(a, edges), weights), 1, count)
     if not density:
         return counts
     widths = lax.convert_element_type(diff(edges), typeof(counts).dtype)
-    return lax.div(lax.div(counts, widths), sum(counts))
+    return counts / widths / sum(counts)
 
 
 def _interval(a: Any, edges: Any) -> Any:
@@ -731,7 +738,7 @@ def _interval(a: Any, edges: Any) -> Any:
     count = typeof(edges).shape[0]
     found = searchsorted(edges, a, "right")
     last = lax.squeeze(lax.slice_in_dim(edges, count - 1, count), (0,))
-    return where(lax.eq(a, last), count - 1, found)
+    return where(a == last, count - 1, found)
 
 
 @evaluated_by_library
@@ -764,7 +771,7 @@ def histogram2d(
         )
     if not isinstance(bins, int | np.integer) and len(bins) not in (1, 2):
         bins = [asarray(bins)] * 2
-    sample = lax.concatenate([lax.reshape(z, (-1, 1)) for z in (x, y)], 1)
+    sample = lax.concatenate([stage2.reshape(z, (-1, 1)) for z in of_one_dtype(x, y)], 1)
     counts, edges = histogramdd(sample, bins, range, weights, density)
     return counts, *edges
 
@@ -826,7 +833,7 @@ def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
     sizes = [typeof(ends).shape[0] + 1 for ends in edges]
     place = lax.full(typeof(columns[0]).shape, 0, np.int32)
     for column, ends, size in zip(columns, edges, sizes, strict=True):
-        place = lax.add(lax.mul(place, size), _interval(column, ends))
+        place = place * size + _interval(column, ends)
     if weights is None:
         weights = lax.full(typeof(place).shape, 1, default_int())
     counts = lax.reshape(_add_at(math.prod(sizes), place, weights), sizes)
@@ -834,8 +841,8 @@ def _histogramdd(columns: Any, edges: Any, weights: Any, density: bool) -> Any:
     if density:
         shape = typeof(counts).shape
         counts = lax.convert_element_type(counts, typeof(edges[0]).dtype)
-        counts = lax.div(counts, sum(counts))
+        counts = counts / sum(counts)
         for axis, ends in enumerate(edges):
             widths = lax.broadcast_in_dim(diff(ends), shape, (axis,))
-            counts = lax.div(counts, lax.convert_element_type(widths, typeof(counts).dtype))
+            counts = counts / lax.convert_element_type(widths, typeof(counts).dtype)
     return counts

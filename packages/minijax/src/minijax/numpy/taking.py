@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.errors import ConcretizationTypeError
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.gathering import GatherScatterMode, as_index, remainder, wrapped_index
 from minijax.numpy.dtypes import warn_if_lossy
@@ -160,7 +160,7 @@ def take_along_axis(
 def _sum_at_one_hot(arr: Any, indices: Any, along: int) -> Any:
     rows = expand_dims(stage2.moveaxis(arr, along, -1), -2)
     at = expand_dims(stage2.moveaxis(indices, along, -1), -1)
-    hot = lax.eq(at, lax.broadcasted_iota(typeof(at).dtype, (shape(rows)[-1],), 0))
+    hot = at == lax.broadcasted_iota(typeof(at).dtype, (shape(rows)[-1],), 0)
     chosen = where(hot, rows, cast(0, typeof(rows)))
     reduce = lax.reduce_or if typeof(rows).dtype.kind == "b" else lax.reduce_sum
     return stage2.moveaxis(reduce(chosen, [ndim(chosen) - 1]), -1, along)
@@ -290,11 +290,12 @@ def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array
     total = math.prod(sizes)
     wide = _index_array("unravel_index", indices)
     rest = wrapped_index(wide, total)
-    rest = lax.max(lax.min(rest, max(total - 1, 0)), 0)
+    rest = lax.min(*stage2.promote(rest, max(total - 1, 0)))
+    rest = lax.max(*stage2.promote(rest, 0))
     found = []
     for size in reversed(sizes):
-        quotient = lax.div(rest, max(size, 1))
-        found.append(lax.sub(rest, lax.mul(quotient, max(size, 1))))
+        quotient = lax.div(*stage2.promote(rest, max(size, 1)))
+        found.append(rest - quotient * max(size, 1))
         rest = quotient
     like = typeof(wide if typeof(indices).dtype == np.bool_ else indices)
     return tuple(cast(index, like) for index in reversed(found))
@@ -361,8 +362,9 @@ def _raveled(
         if mode == "wrap":
             index = remainder(index, size)
         elif mode == "clip":
-            index = lax.max(lax.min(index, size - 1), 0)
-        total = lax.add(*promote(lax.mul(total, size), index))
+            index = lax.min(*stage2.promote(index, size - 1))
+            index = lax.max(*stage2.promote(index, 0))
+        total = stage2.add(*promote(stage2.mul(total, size), index))
     if dtype is None:
         dtype = result_type(*map(typeof, multi_index)).dtype
         if math.prod(dims) - 1 > np.iinfo(dtype).max:

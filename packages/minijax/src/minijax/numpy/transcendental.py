@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import finfo
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import (
     call_in_32_bits_at_least,
@@ -20,7 +21,7 @@ from minijax.numpy.elementwise import mod
 from minijax.numpy.reductions import cumsum
 from minijax.primitives.declare import Binary, binary, lower_by_primitives, unary
 from minijax.runtime.array import Array, ArrayLike, to_array
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import operation, promoting
 from minijax.settings.number_types import promote
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, one_int
@@ -80,23 +81,23 @@ def strong_floats(caller: str, *operands: Any) -> list[Array]:
 # Exponentials, logarithms, trigonometric and hyperbolic functions, under numpy's names.
 
 
-sin = lax.sin
-cos = lax.cos
-tan = lax.tan
-arcsin = asin = lax.asin
-arccos = acos = lax.acos
-arctan = atan = lax.atan
-sinh = lax.sinh
-cosh = lax.cosh
-tanh = lax.tanh
-arcsinh = asinh = lax.asinh
-arccosh = acosh = lax.acosh
-arctanh = atanh = lax.atanh
-exp = lax.exp
-exp2 = lax.exp2
-expm1 = lax.expm1
-log = lax.log
-log1p = lax.log1p
+sin = promoting(lax.sin, inexact=True)
+cos = promoting(lax.cos, inexact=True)
+tan = promoting(lax.tan, inexact=True)
+arcsin = asin = promoting(lax.asin, inexact=True)
+arccos = acos = promoting(lax.acos, inexact=True)
+arctan = atan = promoting(lax.atan, inexact=True)
+sinh = promoting(lax.sinh, inexact=True)
+cosh = promoting(lax.cosh, inexact=True)
+tanh = promoting(lax.tanh, inexact=True)
+arcsinh = asinh = promoting(lax.asinh, inexact=True)
+arccosh = acosh = promoting(lax.acosh, inexact=True)
+arctanh = atanh = promoting(lax.atanh, inexact=True)
+exp = promoting(lax.exp, inexact=True)
+exp2 = promoting(lax.exp2, inexact=True)
+expm1 = promoting(lax.expm1, inexact=True)
+log = promoting(lax.log, inexact=True)
+log1p = promoting(lax.log1p, inexact=True)
 
 
 @operation
@@ -119,7 +120,7 @@ def log2(x: ArrayLike) -> Array:
     >>> f"{jnp.log2(8.0):.3f}"
     '3.000'
     """
-    return _by_parts(lax.log(x), lambda y: lax.div(y, math.log(2)))
+    return _by_parts(log(x), lambda y: y / math.log(2))
 
 
 @operation
@@ -131,7 +132,7 @@ def log10(x: ArrayLike) -> Array:
     """
     x = to_inexact(x)
     log = lax.log(lax.convert_element_type(x, typeof(x).dtype))
-    return _by_parts(log, lambda y: lax.mul(y, 1 / math.log(10)))
+    return _by_parts(log, lambda y: y * (1 / math.log(10)))
 
 
 def _by_parts(x: Any, function: Callable[[Any], Any]) -> Any:
@@ -163,7 +164,7 @@ def rad2deg(x: ArrayLike) -> Array:
 
 def _scaled(x: Any, factor: float) -> Any:
     """The product with a factor, weak only if `x` is a scalar, as in JAX."""
-    out = lax.mul(to_inexact(x), factor)
+    out = stage2.mul(to_inexact(x), factor)
     return lax.convert_element_type(out, typeof(out).dtype) if typeof(x).ndim else out
 
 
@@ -173,11 +174,11 @@ degrees = rad2deg
 
 def _hypot(x: Any, y: Any) -> Any:
     x, y = lax.abs(x), lax.abs(y)
-    is_infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))
+    is_infinite = (x == math.inf) | (y == math.inf)
     larger, smaller = lax.max(x, y), lax.min(x, y)
-    is_zero = lax.eq(larger, 0)
-    ratio = lax.div(smaller, where(is_zero, 1, larger))
-    length = where(is_zero, larger, lax.mul(larger, lax.sqrt(lax.add(1, lax.square(ratio)))))
+    is_zero = larger == 0
+    ratio = smaller / where(is_zero, 1, larger)
+    length = where(is_zero, larger, larger * lax.sqrt(1 + lax.square(ratio)))
     return where(is_infinite, math.inf, length)
 
 
@@ -185,10 +186,10 @@ def _slope_of_hypot(t: Any, x: Any, other: Any) -> Any:
     """`x` divided by the length, with both scaled by a power of 2 so that no square overflows."""
     half = finfo(typeof(x).dtype).maxexp // 2
     larger = lax.max(lax.abs(x), lax.abs(other))
-    if_small = where(lax.lt(larger, 2.0 ** (14 - half)), 2.0 ** (half * 3 // 2), 1.0)
-    scale = where(lax.gt(larger, 2.0 ** (half - 6)), 2.0 ** (-half - 10), if_small)
-    x, other = lax.mul(x, scale), lax.mul(other, scale)
-    return lax.mul(t, lax.div(x, lax.sqrt(lax.add(lax.square(x), lax.square(other)))))
+    if_small = where((larger < 2.0 ** (14 - half)), 2.0 ** (half * 3 // 2), 1.0)
+    scale = where((larger > 2.0 ** (half - 6)), 2.0 ** (-half - 10), if_small)
+    x, other = x * scale, other * scale
+    return t * (x / lax.sqrt(lax.square(x) + lax.square(other)))
 
 
 _hypot_of: Binary = binary(
@@ -216,47 +217,47 @@ def hypot(x1: ArrayLike, x2: ArrayLike) -> Array:
 def _nearest_whole(x: Any) -> tuple[Any, Any]:
     """Return the exact remainder to the nearest integer, and its sign: 1 if it is even."""
     whole = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
-    sign = where(lax.ne(lax.rem(whole, 2.0), 0), -1.0, 1.0)
-    return where(lax.is_finite(x), lax.sub(x, whole), 0.0), sign
+    sign = where(lax.rem(*stage2.promote(whole, 2.0)) != 0, -1.0, 1.0)
+    return where(lax.is_finite(x), x - whole, 0.0), sign
 
 
 def _sin_of_half_turns(x: Any) -> Any:
     """`sin(pi * x)`, accurate even near integers; 0 for infinity."""
     if typeof(x).dtype.kind == "c":
-        return lax.sin(lax.mul(math.pi, x))
+        return lax.sin(math.pi * x)
     rest, sign = _nearest_whole(x)
-    return lax.mul(sign, lax.sin(lax.mul(math.pi, rest)))
+    return sign * lax.sin(math.pi * rest)
 
 
 def _cos_of_half_turns(x: Any) -> Any:
     """`cos(pi * x)`, accurate even near its zeros; 1 for infinity."""
     if typeof(x).dtype.kind == "c":
-        return lax.cos(lax.mul(math.pi, x))
+        return lax.cos(math.pi * x)
     rest, sign = _nearest_whole(x)
-    return lax.mul(sign, lax.sin(lax.mul(math.pi, lax.sub(0.5, lax.abs(rest)))))
+    return sign * lax.sin(math.pi * (0.5 - lax.abs(rest)))
 
 
 def _sinc(x: Any) -> Any:
-    is_zero = lax.eq(x, 0)
-    ratio = lax.div(_sin_of_half_turns(x), lax.mul(math.pi, where(is_zero, 1, x)))
+    is_zero = x == 0
+    ratio = _sin_of_half_turns(x) / (math.pi * where(is_zero, 1, x))
     nan: complex = math.nan
     if typeof(x).dtype.kind == "c":
-        is_far = lax.eq(lax.abs(lax.real(x)), math.inf)
-        ratio = where(lax.bitwise_and(is_far, lax.is_finite(lax.imag(x))), 0, ratio)
+        is_far = lax.abs(lax.real(x)) == math.inf
+        ratio = where(is_far & lax.is_finite(lax.imag(x)), 0, ratio)
         nan = complex(math.nan, math.nan)
-    return where(is_zero, 1, where(lax.eq(x, x), ratio, nan))
+    return where(is_zero, 1, where(x == x, ratio, nan))
 
 
 def _sinc_slope(x: Any) -> Any:
     """`(cos(pi * x) - sinc(x)) / x`; near 0, where that cancels, its series."""
-    is_near = lax.lt(lax.abs(x), 0.5)
+    is_near = lax.abs(x) < 0.5
     near, far = where(is_near, x, 0), where(is_near, 1, x)
-    square = lax.square(lax.mul(math.pi, near))
+    square = lax.square(math.pi * near)
     series: ArrayLike = 0.0
     for k in range(12, 0, -1):
-        series = lax.add((-1) ** k * 2 * k / math.factorial(2 * k + 1), lax.mul(square, series))
-    slope = lax.div(lax.sub(_cos_of_half_turns(far), _sinc(far)), far)
-    return where(is_near, lax.mul(lax.mul(math.pi**2, near), series), slope)
+        series = (-1) ** k * 2 * k / math.factorial(2 * k + 1) + square * series
+    slope = (_cos_of_half_turns(far) - _sinc(far)) / far
+    return where(is_near, math.pi**2 * near * series, slope)
 
 
 def _sinc_curvature(x: Any) -> Any:
@@ -264,19 +265,19 @@ def _sinc_curvature(x: Any) -> Any:
 
     Near 0 it is the series of the slope, differentiated.
     """
-    is_near = lax.lt(lax.abs(x), 0.5)
-    square = lax.square(lax.mul(math.pi, where(is_near, x, 0)))
+    is_near = lax.abs(x) < 0.5
+    square = lax.square(math.pi * where(is_near, x, 0))
     series: ArrayLike = 0.0
     for k in range(12, 0, -1):
         term = (-1) ** k * 2 * k * (2 * k - 1) / math.factorial(2 * k + 1)
-        series = lax.add(term, lax.mul(square, series))
-    is_nothing = lax.gt(lax.abs(x), float(finfo(typeof(x).dtype).max) / 8)
-    far = where(lax.bitwise_or(is_near, is_nothing), 1, x)
-    y = lax.mul(math.pi, far)
-    sines = lax.mul(lax.sub(lax.div(2, y), y), _sin_of_half_turns(far))
-    waves = lax.sub(sines, lax.mul(2, _cos_of_half_turns(far)))
-    rest = where(is_nothing, 0, lax.div(lax.div(waves, y), y))
-    return lax.mul(math.pi**2, where(is_near, series, rest))
+        series = term + square * series
+    is_nothing = lax.abs(x) > float(finfo(typeof(x).dtype).max) / 8
+    far = where(is_near | is_nothing, 1, x)
+    y = math.pi * far
+    sines = (2 / y - y) * _sin_of_half_turns(far)
+    waves = sines - 2 * _cos_of_half_turns(far)
+    rest = where(is_nothing, 0, waves / y / y)
+    return math.pi**2 * where(is_near, series, rest)
 
 
 _sinc_slope_of = with_derivatives(
@@ -286,7 +287,7 @@ _sinc_of = unary(
     "sinc",
     "",
     hlo=in_32_bits_at_least(_sinc),
-    jvp=lambda t, out, x: lax.mul(t, _sinc_slope_of(x)),
+    jvp=lambda t, out, x: t * _sinc_slope_of(x),
 )
 
 
@@ -303,9 +304,9 @@ def sinc(x: ArrayLike) -> Array:
 _i0 = unary(
     "i0",
     "",
-    hlo=lower_by_primitives(lambda x: lax.mul(lax.exp(lax.abs(x)), lax.bessel_i0e(x))),
+    hlo=lower_by_primitives(lambda x: lax.exp(lax.abs(x)) * lax.bessel_i0e(x)),
     kinds="f",
-    jvp=lambda t, out, x: lax.mul(t, lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))),
+    jvp=lambda t, out, x: t * (lax.exp(lax.abs(x)) * lax.bessel_i1e(x)),
 )
 
 
@@ -340,20 +341,20 @@ def unwrap(
     if not typeof(p).ndim:
         raise ValueError(f"unwrap: p must have an axis, found {typeof(p)}")
     p, period = promote(p, period)
-    half = lax.div(period, 2)
+    half = lax.div(*stage2.promote(period, 2))
     axis = canonical_axis("unwrap", axis, typeof(p).ndim)
     if not typeof(p).shape[axis]:
         return p
     after = lax.slice_in_dim(p, 1, None, axis=axis)
-    step = lax.sub(after, lax.slice_in_dim(p, 0, -1, axis=axis))
-    wrapped = lax.sub(mod(lax.add(step, half), period), half)
-    is_half = lax.bitwise_and(lax.eq(lax.add(wrapped, half), 0), lax.gt(step, 0))
-    correction = lax.sub(where(is_half, half, wrapped), step)
+    step = after - lax.slice_in_dim(p, 0, -1, axis=axis)
+    wrapped = mod(step + half, period) - half
+    is_half = (wrapped + half == 0) & (step > 0)
+    correction = where(is_half, half, wrapped) - step
     size = step if typeof(p).dtype.kind == "u" else lax.abs(step)
-    is_small = lax.lt(size, half if discont is None else discont)
+    is_small = size < (half if discont is None else discont)
     total = cumsum(where(is_small, 0, correction), axis)
     first = lax.slice_in_dim(p, 0, 1, axis=axis)
-    return lax.concatenate([first, lax.add(after, total)], axis)
+    return lax.concatenate([first, after + total], axis)
 
 
 # Window functions, which weigh the samples of a signal.
@@ -377,13 +378,13 @@ def bartlett(M: int) -> Array:
     """
 
     def weight(n: Any, last: int) -> Any:
-        return lax.sub(1, lax.div(lax.abs(lax.sub(lax.mul(2, n), last)), last))
+        return 1 - lax.abs(2 * n - last) / last
 
     return _window("bartlett", M, weight)
 
 
 def _cosine(n: Any, last: int, periods: int = 1) -> Any:
-    return lax.cos(lax.div(lax.mul(2 * math.pi * periods, n), last))
+    return lax.cos(2 * math.pi * periods * n / last)
 
 
 @operation(static="M")
@@ -395,8 +396,8 @@ def blackman(M: int) -> Array:
     """
 
     def weight(n: Any, last: int) -> Any:
-        first = lax.sub(0.42, lax.mul(0.5, _cosine(n, last)))
-        return lax.add(first, lax.mul(0.08, _cosine(n, last, 2)))
+        first = 0.42 - 0.5 * _cosine(n, last)
+        return first + 0.08 * _cosine(n, last, 2)
 
     return _window("blackman", M, weight)
 
@@ -408,7 +409,7 @@ def hamming(M: int) -> Array:
     >>> [f"{w:.2f}" for w in jnp.hamming(5)]
     ['0.08', '0.54', '1.00', '0.54', '0.08']
     """
-    return _window("hamming", M, lambda n, last: lax.sub(0.54, lax.mul(0.46, _cosine(n, last))))
+    return _window("hamming", M, lambda n, last: 0.54 - 0.46 * _cosine(n, last))
 
 
 @operation(static="M")
@@ -418,7 +419,7 @@ def hanning(M: int) -> Array:
     >>> [f"{w:.2f}" for w in jnp.hanning(5)[1:4]]
     ['0.50', '1.00', '0.50']
     """
-    return _window("hanning", M, lambda n, last: lax.mul(0.5, lax.sub(1, _cosine(n, last))))
+    return _window("hanning", M, lambda n, last: 0.5 * (1 - _cosine(n, last)))
 
 
 @operation(static="M")
@@ -430,8 +431,8 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     """
 
     def weight(n: Any, last: int) -> Any:
-        distance = lax.div(lax.sub(n, last / 2), last / 2)
-        half_circle = lax.sqrt(lax.sub(1, lax.square(distance)))
-        return lax.div(i0(lax.mul(beta, half_circle)), i0(beta))
+        distance = (n - last / 2) / (last / 2)
+        half_circle = lax.sqrt(1 - lax.square(distance))
+        return i0(beta * half_circle) / i0(beta)
 
     return _window("kaiser", M, weight)

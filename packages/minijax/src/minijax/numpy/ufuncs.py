@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.lax import elementwise
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.shapes import broadcast_to
 from minijax.numpy.creation import asarray
@@ -316,7 +317,7 @@ def _reduce(
 
 
 def _rows(x: Any, axis: int | None) -> Any:
-    return lax.reshape(x, (-1,)) if axis is None else moveaxis(x, axis, 0)
+    return stage2.reshape(x, (-1,)) if axis is None else moveaxis(x, axis, 0)
 
 
 @operation(static=("function", "axis", "dtype"))
@@ -348,7 +349,7 @@ def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -
 
     def step(totals: Any, element: Any) -> Any:
         place, x = element
-        is_inside = lax.bitwise_and(lax.gt(place, indices), lax.lt(place, ends))
+        is_inside = (place > indices) & (place < ends)
         is_inside = lax.expand_dims(is_inside, range(1, others + 1))
         new = lax.convert_element_type(function(totals, x), dtype)
         return elementwise.where(is_inside, new, totals), None
@@ -378,8 +379,8 @@ def _at_places(function: ufunc, a: Any, places: Any, b: Any) -> Any:
         new = function(elements.at[place].get(), y)
         return elements.at[place].set(cast(new, typeof(elements))), None
 
-    pairs = lax.reshape(places, (-1,)), lax.reshape(b, (-1,))
-    out, _ = lax.scan(step, lax.reshape(a, (-1,)), pairs)
+    pairs = stage2.reshape(places, (-1,)), stage2.reshape(b, (-1,))
+    out, _ = lax.scan(step, stage2.reshape(a, (-1,)), pairs)
     return lax.reshape(out, typeof(a).shape)
 
 
@@ -430,9 +431,9 @@ def _reduce_of_truths(kind: str) -> Callable[..., Any]:
 
     @operation(static=_OPTIONS)
     def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-        initial = None if initial is None else lax.ne(initial, 0)
+        initial = None if initial is None else stage2.ne(initial, 0)
         options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "where": where}
-        return of_booleans(lax.ne(a, 0), initial=initial, **options)
+        return of_booleans(stage2.ne(a, 0), initial=initial, **options)
 
     return reduce
 
@@ -455,8 +456,8 @@ def _log_of_total(
     largest = max(real, axis, keepdims=True, initial=-math.inf, where=where)
     largest = lax.stop_gradient(elementwise.where(lax.is_finite(largest), largest, 0))
     offset = lax.convert_element_type(largest, typeof(a).dtype)
-    total = sum(lax.exp(lax.sub(a, offset)), axis, keepdims=True, where=where)
-    out = lax.add(lax.log(total), offset)
+    total = sum(lax.exp(a - offset), axis, keepdims=True, where=where)
+    out = lax.log(total) + offset
     if not keepdims:
         out = lax.squeeze(out, canonical_axes("reduce", axis, typeof(a).ndim))
     out = out if initial is None else logaddexp(initial, out)
@@ -467,16 +468,16 @@ def _log_of_total(
 def _log2_of_total(
     a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
 ) -> Any:
-    initial = None if initial is None else lax.mul(initial, math.log(2))
+    initial = None if initial is None else stage2.mul(initial, math.log(2))
     total = _log_of_total(
-        lax.mul(to_inexact(a), math.log(2)),
+        stage2.mul(to_inexact(a), math.log(2)),
         axis=axis,
         dtype=None,
         keepdims=keepdims,
         initial=initial,
         where=where,
     )
-    return _in_dtype(lax.div(total, math.log(2)), dtype)
+    return _in_dtype(total / math.log(2), dtype)
 
 
 def _add_at(a: Any, indices: Any, b: Any) -> Any:
@@ -502,50 +503,41 @@ def _as_ufunc(
     return lambda call: ufunc(call, nin, 1, identity=identity, call=call, **methods)
 
 
-def _ufunc_of(
-    call: Any, nin: int, identity: Any = None, **methods: Any
-) -> Callable[[Callable[..., Any]], ufunc]:
-    """Decorator: a `ufunc` from a function of `lax`, with the decorated name and docstring."""
-
-    def decorate(described: Callable[..., Any]) -> ufunc:
-        function = _as_ufunc(nin, identity, **methods)(call)
-        for attribute in ("__doc__", "__module__", "__name__", "__qualname__"):
-            setattr(function, attribute, getattr(described, attribute))
-        return function
-
-    return decorate
-
-
-@_ufunc_of(lax.neg, 1)
-def negative(x: Any) -> Any:
+@_as_ufunc(1)
+def negative(x: ArrayLike) -> Array:
     """`-x`.
 
     >>> jnp.negative(jnp.array([1, -2]))
     Array([-1,  2], dtype=int32)
     """
+    return stage2.neg(x)
 
 
-@_ufunc_of(lax.add, 2, 0, reduce=sum, accumulate=cumsum, at=_add_at)
-def add(x: Any, y: Any) -> Any:
+@_as_ufunc(2, 0, reduce=sum, accumulate=cumsum, at=_add_at)
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """`x + y`.
 
     >>> jnp.add(jnp.array([[1], [2]]), jnp.array([[10, 20]]))
     Array([[11, 21],
            [12, 22]], dtype=int32)
     """
+    require_meeting(x, y)
+    return stage2.add(x, y)
 
 
-@_ufunc_of(lax.sub, 2, at=_subtract_at)
-def subtract(x: Any, y: Any) -> Any:
+@_as_ufunc(2, at=_subtract_at)
+def subtract(x: ArrayLike, y: ArrayLike) -> Array:
     """`x - y`.
 
     >>> jnp.subtract(jnp.array([5, 7]), 2)
     Array([3, 5], dtype=int32)
     """
+    require_meeting(x, y)
+    return stage2.sub(x, y)
 
 
-@_ufunc_of(lax.mul, 2, 1, reduce=prod, accumulate=cumprod, at=_multiply_at)
-def multiply(x: Any, y: Any) -> Any:
+@_as_ufunc(2, 1, reduce=prod, accumulate=cumprod, at=_multiply_at)
+def multiply(x: ArrayLike, y: ArrayLike) -> Array:
     """`x * y`.
 
     Arguments:
@@ -555,10 +547,12 @@ def multiply(x: Any, y: Any) -> Any:
     >>> jnp.multiply(jnp.array([1.0, 2.0]), 2.5)
     Array([2.5, 5. ], dtype=float32)
     """
+    require_meeting(x, y)
+    return stage2.mul(x, y)
 
 
-@_ufunc_of(lax.max, 2, reduce=_reduce_of_extreme(max))
-def maximum(x: Any, y: Any) -> Any:
+@_as_ufunc(2, reduce=_reduce_of_extreme(max))
+def maximum(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of `x` and `y`; NaN where either is NaN.
 
     Complex numbers are ordered by real part, then by imaginary part.
@@ -566,10 +560,11 @@ def maximum(x: Any, y: Any) -> Any:
     >>> jnp.maximum(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 3.,  5., nan], dtype=float32)
     """
+    return lax.max(*promote(x, y))
 
 
-@_ufunc_of(lax.min, 2, reduce=_reduce_of_extreme(min))
-def minimum(x: Any, y: Any) -> Any:
+@_as_ufunc(2, reduce=_reduce_of_extreme(min))
+def minimum(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of `x` and `y`; NaN where either is NaN.
 
     Complex numbers are ordered by real part, then by imaginary part.
@@ -577,45 +572,49 @@ def minimum(x: Any, y: Any) -> Any:
     >>> jnp.minimum(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 1.,  2., nan], dtype=float32)
     """
+    return lax.min(*promote(x, y))
 
 
-@_ufunc_of(lax.bitwise_and, 2, -1, reduce=_reduce_of_bits("and"))
-def bitwise_and(x: Any, y: Any) -> Any:
+@_as_ufunc(2, -1, reduce=_reduce_of_bits("and"))
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """`x & y`, bit by bit.
 
     >>> jnp.bitwise_and(jnp.array([0b1100, 0b1111]), 0b1010)
     Array([ 8, 10], dtype=int32)
     """
+    return lax.bitwise_and(*promote(x, y))
 
 
-@_ufunc_of(lax.bitwise_or, 2, 0, reduce=_reduce_of_bits("or"))
-def bitwise_or(x: Any, y: Any) -> Any:
+@_as_ufunc(2, 0, reduce=_reduce_of_bits("or"))
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """`x | y`, bit by bit.
 
     >>> jnp.bitwise_or(jnp.array([0b1100, 0b0001]), 0b1010)
     Array([14, 11], dtype=int32)
     """
+    return lax.bitwise_or(*promote(x, y))
 
 
-@_ufunc_of(lax.bitwise_xor, 2, 0, reduce=_reduce_of_bits("xor"))
-def bitwise_xor(x: Any, y: Any) -> Any:
+@_as_ufunc(2, 0, reduce=_reduce_of_bits("xor"))
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """`x ^ y`, bit by bit.
 
     >>> jnp.bitwise_xor(jnp.array([0b1100, 0b0001]), 0b1010)
     Array([ 6, 11], dtype=int32)
     """
+    return lax.bitwise_xor(*promote(x, y))
 
 
 def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
-    difference = lax.sub(x, y)
-    ratio = lax.exp(_times(math.log(base), lax.neg(lax.abs(difference))))
+    difference = x - y
+    ratio = lax.exp(_times(math.log(base), -lax.abs(difference)))
     smaller_part = _times(1 / math.log(base), lax.log1p(ratio))
-    is_nan = lax.ne(difference, difference)  # also where both are infinite
-    return where(is_nan, lax.add(x, y), lax.add(lax.max(x, y), smaller_part))
+    is_nan = difference != difference  # also where both are infinite
+    return where(is_nan, x + y, lax.max(x, y) + smaller_part)
 
 
 def _times(factor: float, x: Any) -> Any:
-    return x if factor == 1 else lax.mul(factor, x)
+    return x if factor == 1 else factor * x
 
 
 def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
@@ -624,15 +623,15 @@ def _share(x: Any, other: Any, out: Any, base: float = math.e) -> Any:
     `out` is rounded: for large numbers, only their difference is accurate.
     """
     is_finite = lax.is_finite(out)
-    difference = where(is_finite, lax.sub(x, other), 0)
-    ends = where(lax.eq(x, math.inf), 0, x), where(_is_infinite(out), 0, out)
+    difference = where(is_finite, x - other, 0)
+    ends = where(x == math.inf, 0, x), where(_is_infinite(out), 0, out)
     apart = where(is_finite, 0, lax.sub(*ends))
     near, far = (_times(math.log(base), d) for d in (difference, apart))
     return where(is_finite, _part_of_sum(near), lax.exp(far))
 
 
 def _is_infinite(x: Any) -> Any:
-    return lax.eq(x, math.inf)
+    return x == math.inf
 
 
 _part_of_sum: Unary = unary(
@@ -641,7 +640,7 @@ _part_of_sum: Unary = unary(
     hlo="logistic",
     kinds="f",
     # 1 minus a number of nearly 1 would say less of the other part.
-    jvp=lambda t, out, x: lax.mul(t, lax.mul(out, _part_of_sum(lax.neg(x)))),
+    jvp=lambda t, out, x: t * (out * _part_of_sum(-x)),
 )
 
 
@@ -652,8 +651,8 @@ def _logaddexp_of(name: str, base: float) -> Binary:
         hlo=lower_by_primitives(lambda x, y: _log_of_sum(x, y, base)),
         kinds="f",
         jvp=(
-            lambda t, out, x, y: lax.mul(t, _share(x, y, out, base)),
-            lambda t, out, x, y: lax.mul(t, _share(y, x, out, base)),
+            lambda t, out, x, y: t * _share(x, y, out, base),
+            lambda t, out, x, y: t * _share(y, x, out, base),
         ),
     )
 
@@ -677,9 +676,9 @@ def logaddexp(x1: ArrayLike, x2: Any) -> Array:
 
 
 def _log_of_complex_sum(x: Any, y: Any) -> Any:
-    is_first_larger = lax.gt(lax.real(x), lax.real(y))
+    is_first_larger = lax.real(x) > lax.real(y)
     larger, smaller = where(is_first_larger, x, y), where(is_first_larger, y, x)
-    return lax.add(larger, lax.log1p(lax.exp(lax.sub(smaller, larger))))
+    return larger + lax.log1p(lax.exp(smaller - larger))
 
 
 @_as_ufunc(2, -math.inf, reduce=_log2_of_total)
@@ -692,8 +691,8 @@ def logaddexp2(x1: ArrayLike, x2: Any) -> Array:
     x, y = promote(x1, x2, inexact=True)
     if typeof(x).dtype.kind != "c":
         return weak_if_all_are(_logaddexp2(x, y), x1, x2)
-    scaled = (lax.mul(x, math.log(2)), lax.mul(y, math.log(2)))
-    return weak_if_all_are(lax.mul(_log_of_complex_sum(*scaled), 1 / math.log(2)), x1, x2)
+    scaled = (stage2.mul(x, math.log(2)), stage2.mul(y, math.log(2)))
+    return weak_if_all_are(_log_of_complex_sum(*scaled) * (1 / math.log(2)), x1, x2)
 
 
 @_as_ufunc(2, True, reduce=_reduce_of_truths("and"))
@@ -704,7 +703,7 @@ def logical_and(x: ArrayLike, y: Any) -> Array:
     Array([False,  True, False], dtype=bool)
     """
     require_meeting(x, y)
-    return lax.bitwise_and(truth(x), truth(y))
+    return lax.bitwise_and(*stage2.promote(truth(x), truth(y)))
 
 
 @_as_ufunc(2, False, reduce=_reduce_of_truths("or"))
@@ -715,7 +714,7 @@ def logical_or(x: ArrayLike, y: Any) -> Array:
     Array([ True,  True, False], dtype=bool)
     """
     require_meeting(x, y)
-    return lax.bitwise_or(truth(x), truth(y))
+    return lax.bitwise_or(*stage2.promote(truth(x), truth(y)))
 
 
 @_as_ufunc(2, False, reduce=_reduce_of_truths("xor"))
@@ -727,4 +726,4 @@ def logical_xor(x: ArrayLike, y: Any) -> Array:
     Array([ True, False, False], dtype=bool)
     """
     require_meeting(x, y)
-    return lax.bitwise_xor(truth(x), truth(y))
+    return lax.bitwise_xor(*stage2.promote(truth(x), truth(y)))

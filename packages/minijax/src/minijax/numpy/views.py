@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from minijax import lax
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
 from minijax.numpy.shapes import expand_dims, reshape, squeeze, stack
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation

@@ -12,14 +12,13 @@ import numpy as np
 from minijax.errors.arguments import require_fit
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import KINDS, operation, require_kind
 from minijax.runtime.program import call, compile_primitive
 from minijax.runtime.templates import note_declaration
 from minijax.settings.names import counted
 from minijax.settings.number_types import (
     LibraryDialect,
     Settings,
-    promote,
     set_number_types,
     types_in_function,
 )
@@ -34,14 +33,14 @@ from minijax_stage2 import (
     defzero,
     impl_rules,
     jvp_rules,
+    promotion,
     typeof,
     vmap_rules,
 )
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
-from minijax_stage2.promotion import to_inexact
-from minijax_stage2.shaped_array import Shape, float0, kind_of
+from minijax_stage2.shaped_array import Shape, float0
 from minijax_stage2.source import name_of
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 from minijax_stage2.vmap_rules import elementwise as vmap_elementwise
@@ -353,7 +352,7 @@ def unary(
         doc: the docstring of that function.
         hlo: the operation of StableHLO, or of CHLO if it begins with `chlo.`; or a lowering rule.
         kinds: the kinds of dtypes that it accepts: b(ool), i(nt), u(nsigned), f(loat), c(omplex).
-            If these do not include integers, the function converts integers to floats.
+            The function rejects others; `minijax.core.unary` makes one that converts integers.
         result: function from the operand's dtype to the result's, if they differ.
         jvp: the formula `(t, out, x)` of its tangent, if it has a derivative.
 
@@ -380,7 +379,7 @@ def unary(
     )
 
     def function(x: ArrayLike) -> Array:
-        return bind1(primitive, x if "i" in kinds else to_inexact(x))
+        return bind1(primitive, x)
 
     return operation(_named(function, name, doc))
 
@@ -400,7 +399,7 @@ def binary(
 ) -> Binary:
     """Declare an elementwise primitive of two operands.
 
-    The returned function promotes its operands to one dtype and shape.
+    The function requires operands of one dtype; `minijax.core.binary` makes one that promotes.
 
     Arguments:
         name, doc, hlo, kinds: as in `unary`.
@@ -433,9 +432,9 @@ def binary(
     )
 
     def function(x: ArrayLike, y: ArrayLike) -> Array:
-        return bind1(primitive, *promote(x, y, inexact="i" not in kinds))
+        return bind1(primitive, *promotion.promote(x, y))
 
-    return operation(_named(function, name, doc))
+    return operation(kinds=kinds)(_named(function, name, doc))
 
 
 # --8<-- [start:reduction]
@@ -522,10 +521,6 @@ def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rul
         )
 
     return rule
-
-
-_KINDS = {0: "b", 1: "i", 2: "f", 3: "c", 4: "no number"}
-_KIND_NAMES = {"b": "boolean", "i": "integer", "u": "unsigned", "f": "real", "c": "complex"}
 
 
 def lower_by_types(operation: str) -> Rule:
@@ -621,19 +616,10 @@ def no_derivative(name: str, operand: str) -> Formula:
 
 
 def _require_kinds(caller: str, kinds: Any) -> None:
-    if not isinstance(kinds, str) or not {*kinds} <= {*_KIND_NAMES}:
+    if not isinstance(kinds, str) or not {*kinds} <= {*KINDS}:
         raise ValueError(
-            f"{caller}: kinds must be some of the letters {''.join(_KIND_NAMES)!r}, found "
-            f"{shown(kinds)}"
+            f"{caller}: kinds must be some of the letters {''.join(KINDS)!r}, found {shown(kinds)}"
         )
-
-
-def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
-    for aval in avals:
-        kind = "u" if aval.dtype.kind == "u" else _KINDS[kind_of(aval.dtype)]
-        if kind not in kinds:
-            expected = ", ".join(_KIND_NAMES[kind] for kind in kinds)
-            raise TypeError(f"{name}: found {aval}; the dtypes it takes are {expected}")
 
 
 def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:

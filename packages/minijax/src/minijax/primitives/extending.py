@@ -16,6 +16,7 @@ from minijax.primitives.methods import set_methods
 from minijax.primitives.sharding_rules import by_batch, by_elements, by_lines, by_reduction
 from minijax.runtime.array import to_array
 from minijax.runtime.evaluation import evaluated_by_library
+from minijax.runtime.operation import promoting
 from minijax.settings.names import counted
 from minijax.shardings.types import ShapedArray
 from minijax_stage2 import (
@@ -45,10 +46,23 @@ types_by, vmap_elementwise = checking_arguments(types_by), checking_arguments(vm
 by_batch, by_elements = checking_arguments(by_batch), checking_arguments(by_elements)
 by_lines, by_reduction = checking_arguments(by_lines), checking_arguments(by_reduction)
 bind = hiding_frames(stage2.bind)
-binary, declare = hiding_frames(declaring.binary), hiding_frames(declaring.declare)
-reduction, unary = hiding_frames(declaring.reduction), hiding_frames(declaring.unary)
+declare, reduction = hiding_frames(declaring.declare), hiding_frames(declaring.reduction)
 defjvp, deflinear = hiding_frames(stage2.defjvp), hiding_frames(stage2.deflinear)
 defzero, deftranspose = hiding_frames(stage2.defzero), hiding_frames(stage4.deftranspose)
+
+
+@hiding_frames
+@functools.wraps(declaring.unary)
+def unary(name: str, doc: str, *, kinds: str = "fc", **rules: Any) -> declaring.Unary:
+    function = declaring.unary(name, doc, kinds=kinds, **rules)
+    return promoting(function, inexact="i" not in kinds)
+
+
+@hiding_frames
+@functools.wraps(declaring.binary)
+def binary(name: str, doc: str, *, kinds: str = "iufc", **rules: Any) -> declaring.Binary:
+    function = declaring.binary(name, doc, kinds=kinds, **rules)
+    return promoting(function, inexact="i" not in kinds)
 
 
 @evaluated_by_library

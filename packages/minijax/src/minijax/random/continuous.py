@@ -9,9 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
 from minijax.lax.shapes import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.random.keys import random_bits, random_split_p, single_key
@@ -156,12 +157,12 @@ def uniform_numbers(
     words = np.dtype(f"uint{info.bits}")
     if width != info.bits:
         bits = lax.convert_element_type(bits, words)
-    fraction = lax.shift_right_logical(bits, width - info.nmant)
+    fraction = lax.shift_right_logical(*stage2.promote(bits, width - info.nmant))
     one = dialect().scalar(int(np.ones((), dtype).view(words)), words)
     numbers = lax.bitcast_convert_type(fraction | one, dtype) - 1
     minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
-    width = lax.sub(maxval, minval)
-    return lax.max(minval, numbers * width + minval)  # rounding may go below
+    width = stage2.sub(maxval, minval)
+    return lax.max(*stage2.promote(minval, numbers * width + minval))  # rounding may go below
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -215,7 +216,7 @@ def _randint(
     """A number of twice the bits, modulo the number of possible results."""
     info, words = np.iinfo(dtype), np.dtype(f"uint{dtype.itemsize * 8}")
     largest = min(np.iinfo(typeof(maxval).dtype).max, info.max)
-    is_beyond = lax.gt(maxval, largest)
+    is_beyond = stage2.gt(maxval, largest)
     minval, maxval = _clip_to(minval, dtype), _clip_to(maxval, dtype)
     high, low = (random_bits(each, info.bits, shape) for each in new_keys(key, 2))
     is_empty = maxval <= minval
@@ -223,10 +224,12 @@ def _randint(
     span = jnp.where(is_empty, 1, span)
     # If the largest integer is included, the span is one more; a span of 0 is all integers.
     span = jnp.where(is_beyond & ~is_empty, span + 1, span)
-    multiplier = lax.rem(2 ** (info.bits // 2), span)
-    multiplier = lax.rem(multiplier * multiplier, span)
-    offset = lax.rem(high, span) * multiplier + lax.rem(low, span)
-    return minval + lax.convert_element_type(lax.rem(offset, span), dtype)
+    multiplier = lax.rem(*stage2.promote(2 ** (info.bits // 2), span))
+    multiplier = lax.rem(*stage2.promote(multiplier * multiplier, span))
+    offset = lax.rem(*stage2.promote(high, span)) * multiplier
+    offset = offset + lax.rem(*stage2.promote(low, span))
+    offset = lax.rem(*stage2.promote(offset, span))
+    return minval + lax.convert_element_type(offset, dtype)
 
 
 def _clip(x: Any, low: int, high: int) -> Any:
@@ -357,7 +360,7 @@ def normal_numbers(
     sqrt2 = dtype.type(np.sqrt(2))
     if stddev is None:
         return sqrt2 * lax.erf_inv(u)
-    return lax.mul(sqrt2, stddev) * lax.erf_inv(u)
+    return stage2.mul(sqrt2, stddev) * lax.erf_inv(u)
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -392,13 +395,13 @@ def truncated_normal(
     lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
     sqrt2 = dtype.type(np.sqrt(2))
     u = uniform_numbers(
-        key, sizes, dtype, lax.erf(lax.div(lower, sqrt2)), lax.erf(lax.div(upper, sqrt2))
+        key, sizes, dtype, lax.erf(stage2.div(lower, sqrt2)), lax.erf(stage2.div(upper, sqrt2))
     )
     out = sqrt2 * lax.erf_inv(u)
     infinity = dtype.type(np.inf)
     above = lax.nextafter(lax.stop_gradient(lower), infinity)
     below = lax.nextafter(lax.stop_gradient(upper), -infinity)
-    return lax.min(lax.max(out, above), below)
+    return lax.min(*stage2.promote(lax.max(*stage2.promote(out, above)), below))
 
 
 @operation(static=("shape", "dtype", "out_sharding"))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
 from minijax.lax.shapes import sizes_of
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.random import continuous

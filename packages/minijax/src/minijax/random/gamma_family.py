@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
 from minijax.lax.shapes import sizes_of
 from minijax.primitives.declare import declare, leading_batch
 from minijax.primitives.regions import lower_as
@@ -222,7 +223,7 @@ def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
     """A number for each shape parameter; the last axes share a key, which is split."""
     shape, count = typeof(a).shape, typeof(keys).ndim
     keys = bind1(random_split_p, keys, shape=shape[count:])
-    keys, alphas = (lax.reshape(x, (-1,)) for x in (keys, a))
+    keys, alphas = (stage2.reshape(x, (-1,)) for x in (keys, a))
     # One after the other, since the number of rejections differs.
     out = lax.map(lambda pair: _one_gamma(pair[0], pair[1], log_space), (keys, alphas))
     return [lax.reshape(out, shape)]
@@ -532,7 +533,7 @@ def generalized_normal(
     key_of_powers, key_of_signs = continuous.new_keys(key, 2)
     powers = gamma(key_of_powers, inverse, sizes, dtype)
     signs = continuous.rademacher(key_of_signs, sizes, dtype)
-    return signs * lax.pow(powers, continuous.as_dtype(inverse, dtype))
+    return signs * lax.pow(*stage2.promote(powers, continuous.as_dtype(inverse, dtype)))
 
 
 @operation(static=("d", "shape", "dtype", "out_sharding"))
@@ -569,7 +570,7 @@ def ball(
     key_of_points, key_of_radius = continuous.new_keys(key, 2)
     points = generalized_normal(key_of_points, p, (*sizes, d), dtype)
     radius = continuous.exponential(key_of_radius, sizes, dtype)
-    powers = lax.pow(lax.abs(points), continuous.as_dtype(p, dtype))
+    powers = lax.pow(*stage2.promote(lax.abs(points), continuous.as_dtype(p, dtype)))
     inverse = continuous.as_dtype(jnp.divide(1, p), dtype)
-    norm = lax.pow(jnp.sum(powers, axis=-1) + radius, inverse)
+    norm = lax.pow(*stage2.promote(jnp.sum(powers, axis=-1) + radius, inverse))
     return points / jnp.expand_dims(norm, -1)

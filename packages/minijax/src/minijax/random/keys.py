@@ -10,9 +10,9 @@ from typing import Any, NewType
 
 import numpy as np
 
+from minijax import lax
 from minijax.errors import KeyReuseError
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.key_arrays import random_unwrap, random_wrap
 from minijax.lax.shapes import sizes_of
 from minijax.primitives.declare import declare, leading_batch, lower_by

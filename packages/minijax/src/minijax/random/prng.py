@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax.lax import promoting as lax
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax.lax import shapes as creation
 from minijax.lax.random_bits import rng_bit_generator
 from minijax.primitives.declare import declare
@@ -168,7 +169,7 @@ def seed_words(seed: Any) -> Any:
     """The key of a seed: its high and its low word."""
     low = lax.convert_element_type(seed, UINT32)
     if typeof(seed).dtype.itemsize == 8:
-        high = lax.convert_element_type(lax.shift_right_logical(seed, 32), UINT32)
+        high = lax.convert_element_type(lax.shift_right_logical(*stage2.promote(seed, 32)), UINT32)
     else:
         high = lax.full((), 0, UINT32)
     return _pair(high, low)
@@ -212,7 +213,7 @@ def _bits_of_one_stream(key: Any, width: int, shape: Sequence[int]) -> Any:
     elif width < 32:
         shifts = np.arange(0, 32, width, dtype=np.uint32)
         parts = lax.shift_right_logical(lax.expand_dims(words, (1,)), shifts[None])
-        parts = lax.convert_element_type(lax.reshape(parts, (-1,)), np.dtype(f"uint{width}"))
+        parts = lax.convert_element_type(stage2.reshape(parts, (-1,)), np.dtype(f"uint{width}"))
         words = lax.slice_in_dim(parts, 0, size)
     return lax.reshape(words, tuple(shape))
 
@@ -224,7 +225,7 @@ def _pair(first: Any, second: Any) -> Any:
 
 def _of_64_bits(high: Any, low: Any) -> Any:
     high, low = (bind1(convert_element_type_p, x, new_dtype=UINT64) for x in (high, low))
-    return lax.shift_left(high, 32) | low
+    return lax.shift_left(*stage2.promote(high, 32)) | low
 
 
 def _computed_once(x: Any) -> Any:

@@ -11,20 +11,22 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 import numpy as np
 
 from minijax.errors.arguments import blame_argument, hints_of, is_of_numbers, require_fit
-from minijax.runtime.array import Array, given_type, place, with_own_conversions
+from minijax.runtime.array import Array, given_type, place, to_array, with_own_conversions
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.pipeline import CompileOptions
 from minijax.runtime.places import DefaultPlacement, Places
 from minijax.runtime.signature import StaticArguments
 from minijax.runtime.templates import Templates, not_copied
-from minijax.settings.number_types import set_number_types, types_in_function
+from minijax.settings.number_types import promote, set_number_types, types_in_function
 from minijax.settings.tracers import adopted, adopted_traces
 from minijax.shardings.sharding import Sharding, chosen_sharding
 from minijax.shardings.types import dividing
-from minijax_stage2 import tree_map, typeof
+from minijax_stage2 import ShapedArray, tree_map, typeof
 from minijax_stage2.errors import shown
-from minijax_stage2.shaped_array import dialect, numpys_dialect
+from minijax_stage2.functions import ints
+from minijax_stage2.promotion import to_inexact
+from minijax_stage2.shaped_array import dialect, kind_of, numpys_dialect
 from minijax_stage2.source import name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -88,6 +90,12 @@ class Operation(PjitFunction):
             return super()._find(settings, args, kwargs)
 
 
+def is_in_library() -> bool:
+    """Return True in a function of the library, False in one of a user."""
+    here = dialect()
+    return getattr(here, "in_function", None) is here
+
+
 class Uncompiled(NamedTuple):
     """Takes the place of a program, for a call without arguments that a program could take."""
 
@@ -105,6 +113,10 @@ class Creation(Operation):
     part. Inside, the function itself applies the argument. The default is the sharding of the first
     argument, if it is an array or a type of the result's shape.
     """
+
+    def _call_inside(self, copies: Any, args: Any, kwargs: Any) -> Any:
+        out = super()._call_inside(copies, args, kwargs)
+        return out if is_in_library() else to_array(out)  # staging keeps a number as a literal
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Sequence[Any]]:
         rest = dict(kwargs)
@@ -188,13 +200,18 @@ class _ListsAsTuples(StaticArguments):
 def operation(fun: Function) -> Function: ...
 @overload
 def operation(
-    *, static: str | tuple[str, ...], types: bool = False, creates: bool = False
+    *,
+    kinds: str | None = None,
+    static: str | tuple[str, ...] = (),
+    types: bool = False,
+    creates: bool = False,
 ) -> Callable[[Function], Function]: ...
 @overload
 def operation(*, like: Callable[P, R]) -> Callable[[Callable[..., Any]], Callable[P, R]]: ...
 def operation(
     fun: Any = None,
     *,
+    kinds: str | None = None,
     static: str | tuple[str, ...] = (),
     types: bool = False,
     creates: bool = False,
@@ -204,6 +221,8 @@ def operation(
 
     Arguments:
         fun: the function.
+        kinds: the kinds of dtypes of its operands, which must agree in dtype and, scalars aside, in
+            rank; empty: any kinds. If None, the function itself sees to its operands.
         static: the names of arguments that are not arrays, such as axes, shapes and dtypes.
         types: whether the first argument, an array, may be a type instead.
         creates: whether it is a `Creation`, whose arguments place the result.
@@ -211,18 +230,121 @@ def operation(
             which are named alike. It decides about `static`, `types` and `creates`, too.
     """
     if fun is None:
-        return functools.partial(operation, static=static, types=types, creates=creates, like=like)
+        options: Any = {"kinds": kinds, "static": static, "types": types, "creates": creates}
+        return functools.partial(operation, **options, like=like)
     if like is not None:
         static, types, creates = like.static_names, like.takes_types, isinstance(like, Creation)
         plain: Any = inspect.unwrap(like)
         fun.__defaults__, fun.__kwdefaults__ = plain.__defaults__, plain.__kwdefaults__
         fun.__annotations__ = plain.__annotations__
+    if kinds is not None:
+        fun = _strict(fun, kinds, static)
     if creates:
         return Creation(fun, static, types)
     return Operation(dividing(fun) if "out_sharding" in static else fun, static, types)
 
 
+def _strict(fun: Callable[..., Any], kinds: str, static: str | tuple[str, ...]) -> Any:
+    name, others = name_of(fun), {static} if isinstance(static, str) else {*static}
+
+    @functools.wraps(fun)
+    def strict(*operands: Any, **named: Any) -> Any:
+        given = (*operands, *[x for key, x in named.items() if key not in others])
+        require_alike(name, kinds, *map(typeof, given))
+        return fun(*operands, **named)
+
+    return strict
+
+
 # --8<-- [end:operation]
+
+
+# What operations require of their operands.
+
+
+KINDS = {"b": "boolean", "i": "integer", "u": "unsigned", "f": "real", "c": "complex"}
+_LETTERS = {0: "b", 1: "i", 2: "f", 3: "c"}
+
+
+def require_kind(name: str, kinds: str, *avals: ShapedArray) -> None:
+    """Raise TypeError if an operand is of another kind than these, which are letters of `KINDS`."""
+    for aval in avals:
+        kind = "u" if aval.dtype.kind == "u" else _LETTERS.get(kind_of(aval.dtype), "no number")
+        if kind not in kinds:
+            expected = ", ".join(KINDS[kind] for kind in kinds)
+            raise TypeError(f"{name}: found {aval}; the dtypes it takes are {expected}")
+
+
+@functools.lru_cache(maxsize=4096)
+def require_alike(name: str, kinds: str, *avals: ShapedArray) -> None:
+    """Raise TypeError unless operands are of these kinds, of one dtype, and of one rank or scalars.
+
+    Without `kinds` they may be of any.
+    """
+    if kinds:
+        require_kind(name, kinds, *avals)
+    require_dtypes_alike(name, *avals)
+    require_ranks_alike(name, *avals)
+
+
+@functools.lru_cache(maxsize=4096)
+def require_dtypes_alike(name: str, *avals: ShapedArray) -> None:
+    """Raise TypeError unless operands are of one dtype."""
+    if len({aval.dtype for aval in avals}) > 1:
+        found = ", ".join(map(str, avals))
+        raise TypeError(
+            f"{name}: operands must have one dtype, found {found}. minijax.numpy promotes them, "
+            "and lax.convert_element_type converts one"
+        )
+
+
+def require_ranks_alike(name: str, *avals: ShapedArray) -> None:
+    """Raise TypeError unless operands, scalars aside, have the same number of axes."""
+    shapes = [aval.shape for aval in avals if aval.shape]
+    if len({len(shape) for shape in shapes}) > 1:
+        raise TypeError(
+            f"{name}: operands must have the same number of axes, scalars aside, found shapes "
+            f"{', '.join(map(str, shapes))}. minijax.numpy adds those that lack"
+        )
+
+
+def require_shapes_alike(name: str, *avals: ShapedArray) -> None:
+    """Raise TypeError unless operands are of one shape."""
+    shapes = [aval.shape for aval in avals]
+    if len(set(shapes)) > 1:
+        raise TypeError(
+            f"{name}: operands must have one shape, found {', '.join(map(str, shapes))}. "
+            "minijax.numpy broadcasts them, and lax.full_like makes an array of a number"
+        )
+
+
+def require_counted_from_0(caller: str, role: str, given: Any) -> None:
+    """Raise ValueError if one of these numbers of axes, or sizes, is negative."""
+    if given is not None and any(number < 0 for number in ints(f"{caller}: {role}", given)):
+        raise ValueError(
+            f"{caller}: {role} must not be negative, found {given}; the function of minijax.numpy "
+            "counts from the end, too"
+        )
+
+
+def promoting(function: Any, inexact: bool = False) -> Any:
+    """The operation of `minijax.numpy`: a strict one after promotion of its one or two operands.
+
+    With `inexact`, to a real or complex dtype.
+    """
+
+    def of_x(x: Any) -> Any:
+        return function(to_inexact(x) if inexact else x)
+
+    def of_x_and_y(x: Any, y: Any) -> Any:
+        return function(*promote(x, y, inexact=inexact))
+
+    strict = function.__wrapped__
+    parameters = inspect.signature(strict).parameters.values()
+    count = sum(each.kind is not each.KEYWORD_ONLY for each in parameters)
+    promoted = functools.wraps(strict)(of_x if count == 1 else of_x_and_y)
+    del promoted.__wrapped__  # it may have more arguments
+    return operation(promoted)
 
 
 def _as_tuple(x: Any) -> Any:

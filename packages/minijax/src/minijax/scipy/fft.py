@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax import lax
 from minijax import numpy as jnp
-from minijax.lax import promoting as lax
 from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
-from minijax.lax import promoting as lax
 from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
 from minijax_stage2 import typeof

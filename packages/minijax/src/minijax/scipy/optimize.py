@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.errors.arguments import require_fit
-from minijax.lax import promoting as lax
 from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library

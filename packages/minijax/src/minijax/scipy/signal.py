@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.products import meet
 from minijax.numpy.transcendental import inexact_arrays

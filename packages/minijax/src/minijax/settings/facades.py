@@ -65,7 +65,7 @@ def lazy_facade(
     def __dir__() -> list[str]:
         return sorted({*sys.modules[facade].__all__, *filter(is_special, namespace)})
 
-    namespace.update(__getattr__=__getattr__, __dir__=__dir__, __places__=places, __rooms__=rooms)
+    namespace.update(__getattr__=__getattr__, __dir__=__dir__, __places__=places)
     sys.modules[facade].__class__ = _Facade
 
 

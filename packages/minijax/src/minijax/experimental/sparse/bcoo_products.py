@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.experimental.sparse.base import (
     BCOO,
@@ -23,7 +24,6 @@ from minijax.experimental.sparse.bcoo_shapes import (
     bcoo_update_layout,
     sum_duplicates,
 )
-from minijax.lax import promoting as lax
 from minijax.lax.convolution import (
     ConvGeneralDilatedDimensionNumbers,
     Padding,

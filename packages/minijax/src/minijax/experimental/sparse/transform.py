@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.base import BCOO
@@ -35,7 +36,6 @@ from minijax.experimental.sparse.bcsr import (
     bcsr_concatenate,
     bcsr_dot_general,
 )
-from minijax.lax import promoting as lax
 from minijax.lax.control_flow.conditionals import switch
 from minijax.lax.control_flow.scan import scan
 from minijax.lax.control_flow.while_loop import while_loop

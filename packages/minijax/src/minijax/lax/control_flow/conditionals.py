@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+import minijax_stage2 as stage2
 from minijax import xla
 from minijax.errors import BranchTypeError
 from minijax.errors.tracebacks import hiding_frames
@@ -65,7 +66,6 @@ from minijax_stage2 import (
     bind1,
     explain_mismatch,
     impl_rules,
-    ne,
     typeof,
 )
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
@@ -263,7 +263,7 @@ def cond(
         require_function("cond", branch)
     if jit_is_disabled() and (chosen := known_truth(pred)) is not None:
         return (true_fun if chosen else false_fun)(*operands)
-    which = pred if aval.dtype == np.bool_ else ne(pred, 0)
+    which = pred if aval.dtype == np.bool_ else stage2.ne(pred, 0)
     return _passing_outer_refs(partial(choose, "cond", which), (false_fun, true_fun), operands)
 
 
@@ -461,7 +461,7 @@ def switch(
     if len(branches) == 1:
         return branches[0](*operands)
     index, last = as_index(index), len(branches) - 1
-    index = astype(clamp(0, index, last), np.int32)
+    index = astype(clamp(*stage2.promote(0, index, last)), np.int32)
     return _passing_outer_refs(partial(choose, "switch", index), branches, operands)
 
 

@@ -54,9 +54,7 @@ from minijax_stage2 import (
     ShapedArray,
     Tracer,
     Zero,
-    add,
     bind,
-    lt,
     reshape,
     tree_map,
     typeof,
@@ -876,7 +874,7 @@ def fori_loop(
 
         def numbered(carry: Any, _: None) -> Any:
             i, x = carry
-            return (add(i, 1), body_fun(i, x)), None
+            return (i + 1, body_fun(i, x)), None
 
         numbered.__name__ = name_of(body_fun)
         start = (int(lower), init_val)
@@ -890,11 +888,11 @@ def fori_loop(
 
     def cond_fun(carry: Any) -> Any:
         i, end, _ = carry
-        return lt(i, end)
+        return i < end
 
     def step(carry: Any) -> Any:
         i, end, x = carry
-        return add(i, 1), end, body_fun(i, x)
+        return i + 1, end, body_fun(i, x)
 
     step.__name__ = name_of(body_fun)
     first_round, end = promote(lower, upper)

@@ -20,7 +20,6 @@ from minijax_stage2 import (
     bind,
     explain_mismatch,
     neg,
-    sub,
     typeof,
 )
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
@@ -427,7 +426,7 @@ def _jvp(
 def _difference(x: Any, y: Any) -> Any:
     if type(y) is Zero:
         return x
-    return neg(y) if type(x) is Zero else sub(x, y)
+    return -y if type(x) is Zero else x - y
 
 
 def _vmap(

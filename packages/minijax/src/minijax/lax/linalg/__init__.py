@@ -5,7 +5,6 @@ The primitives of these functions have their names with `_p` after them: `choles
 
 from minijax.settings.facades import lazy_facade as _lazy_facade
 from minijax.settings.facades import primitives_by as _primitives_by
-from minijax.settings.names import later as _later
 
 _lazy_facade(
     globals(),
@@ -17,6 +16,5 @@ _lazy_facade(
         """,
         ".solve": "triangular_solve tridiagonal_solve",
     },
-    _later("minijax.lax.linalg.strict", "strict_function"),
-    _primitives_by("primitive_of_linalg"),
+    otherwise=_primitives_by("primitive_of_linalg"),
 )

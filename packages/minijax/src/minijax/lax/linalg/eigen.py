@@ -14,7 +14,7 @@ import minijax_stage2 as stage2
 from minijax.lax.control_flow.while_loop import while_loop
 from minijax.lax.conversion import convert_element_type
 from minijax.lax.elementwise import abs as absolute
-from minijax.lax.elementwise import div, eq, mul, where
+from minijax.lax.elementwise import where
 from minijax.lax.linalg.factorizations import cholesky, qr, solve, symmetrized
 from minijax.lax.linalg.matrices import (
     check_matrices,
@@ -42,7 +42,7 @@ from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
-from minijax_stage2 import Primitive, ShapedArray, add, bind, sub, typeof
+from minijax_stage2 import Primitive, ShapedArray, bind, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.shaped_array import typeof_named
 from minijax_stage2.tangent import instantiate
@@ -165,7 +165,7 @@ def _jvp_eigh(
     """
     v, w = bind(eigh_p, *primals, lower=lower)
     in_basis = matmul(mH(v), matmul(instantiate(tangents[0]), v))
-    turn = stage2.mul(times_columns_of_gaps(w, in_basis), in_basis)
+    turn = times_columns_of_gaps(w, in_basis) * in_basis
     return [v, w], [matmul(v, turn), real_part(diagonal(in_basis))]
 
 
@@ -176,7 +176,7 @@ def times_columns_of_gaps(w: Any, like: Any) -> Any:
     rows = broadcast_in_dim(w, shape, list(range(ndim - 1)))
     columns = broadcast_in_dim(w, shape, [*range(ndim - 2), ndim - 1])
     unit = eye_like(rows)
-    gaps = stage2.sub(stage2.reciprocal(stage2.add(stage2.sub(columns, rows), unit)), unit)
+    gaps = stage2.reciprocal(columns - rows + unit) - unit
     return stage2.astype(gaps, typeof(like).dtype)
 
 
@@ -191,13 +191,14 @@ declare(
 
 
 @operation(
+    kinds="fc",
     static=(
         "compute_left_eigenvectors",
         "compute_right_eigenvectors",
         "enable_eigvec_derivs",
         "implementation",
         "use_magma",
-    )
+    ),
 )
 def eig(
     x: ArrayLike,
@@ -316,10 +317,10 @@ def _jvp_eig(
     w_dot = diagonal(in_basis)
     if not right:
         return [w], [w_dot]
-    turn = matmul(v, stage2.mul(times_columns_of_gaps(w, in_basis), in_basis))
+    turn = matmul(v, times_columns_of_gaps(w, in_basis) * in_basis)
     # Eigenvectors keep their length, and their largest element its phase, as LAPACK has it.
     along = diagonal(matmul(mH(v), turn))
-    return [w, v], [w_dot, stage2.sub(turn, times_columns(v, along))]
+    return [w, v], [w_dot, turn - times_columns(v, along)]
 
 
 declare(
@@ -332,7 +333,7 @@ declare(
 )
 
 
-@operation(static=("compute_schur_vectors", "sort_eig_vals", "select_callable"))
+@operation(kinds="fc", static=("compute_schur_vectors", "sort_eig_vals", "select_callable"))
 def schur(
     x: ArrayLike,
     *,
@@ -435,7 +436,7 @@ _ROUTINES = {
 }
 
 
-@operation(static=("full_matrices", "compute_uv", "subset_by_index", "algorithm"))
+@operation(kinds="fc", static=("full_matrices", "compute_uv", "subset_by_index", "algorithm"))
 def svd(
     x: ArrayLike,
     *,
@@ -639,19 +640,19 @@ def _jvp_svd(
         return [s], [s_dot]
     gaps = stage2.astype(_gaps(s, in_basis), typeof(in_basis).dtype)
     by_columns, by_rows = times_columns(in_basis, s), times_rows(in_basis, s)
-    turn_u = mul(gaps, add(by_columns, mH(by_columns)))
-    turn_v = mul(gaps, add(by_rows, mH(by_rows)))
-    inverse = where(eq(s, 0), s, div(stage2.full_like(s, 1), where(eq(s, 0), 1, s)))
+    turn_u = gaps * (by_columns + mH(by_columns))
+    turn_v = gaps * (by_rows + mH(by_rows))
+    inverse = where(s == 0, s, stage2.full_like(s, 1) / where(s == 0, 1, s))
     if is_complex(x):  # the phases: only that of `u` is changed
-        half = times_columns(sub(in_basis, mH(in_basis)), mul(inverse, 0.5))
-        turn_u = add(turn_u, mul(eye_like(in_basis), half))
+        half = times_columns(in_basis - mH(in_basis), inverse * 0.5)
+        turn_u = turn_u + eye_like(in_basis) * half
     u_dot, v_dot = matmul(u, turn_u), matmul(v, turn_v)
     if m > n:
         rest = matmul(t, v)
-        u_dot = add(u_dot, times_columns(sub(rest, matmul(u, in_basis)), inverse))
+        u_dot = u_dot + times_columns(rest - matmul(u, in_basis), inverse)
     if n > m:
         rest = matmul(mH(t), u)
-        v_dot = add(v_dot, times_columns(sub(rest, matmul(v, mH(in_basis))), inverse))
+        v_dot = v_dot + times_columns(rest - matmul(v, mH(in_basis)), inverse)
     return [s, u, vh], [s_dot, u_dot, mH(v_dot)]
 
 
@@ -661,8 +662,8 @@ def _gaps(s: Any, like: Any) -> Any:
     rows = broadcast_in_dim(s, shape, list(range(ndim - 1)))
     columns = broadcast_in_dim(s, shape, [*range(ndim - 2), ndim - 1])
     unit = eye_like(rows)
-    squares = mul(sub(columns, rows), add(columns, rows))
-    return sub(stage2.reciprocal(add(squares, unit)), unit)
+    squares = (columns - rows) * (columns + rows)
+    return stage2.reciprocal(squares + unit) - unit
 
 
 declare(
@@ -737,7 +738,7 @@ def qdwh(
     limit = 10 if max_iterations is None else max_iterations
     magnitudes = absolute(x)
     columns, rows = (reduce_max(reduce_sum(magnitudes, (axis,)), (0,)) for axis in (0, 1))
-    scale = where(eq(columns, 0), full_like(columns, 1), rsqrt(columns) * rsqrt(rows))
+    scale = where(columns == 0, full_like(columns, 1), rsqrt(columns) * rsqrt(rows))
     u = x * convert_element_type(scale, aval.dtype)
     tolerance = float(np.cbrt(5 * eps))
 

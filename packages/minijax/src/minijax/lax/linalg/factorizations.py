@@ -15,8 +15,8 @@ from minijax.lax.control_flow.scan import scan
 from minijax.lax.conversion import convert_element_type
 from minijax.lax.dynamic_slicing import dynamic_index_in_dim
 from minijax.lax.elementwise import abs as absolute
-from minijax.lax.elementwise import eq, mul, where
 from minijax.lax.elementwise import max as maximum
+from minijax.lax.elementwise import where
 from minijax.lax.linalg.matrices import (
     check_matrices,
     eye,
@@ -43,9 +43,9 @@ from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import platform_of
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import operation, require_dtypes_alike, require_kind
 from minijax.settings.number_types import result_type
-from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, sub, typeof
+from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage2.tangent import instantiate
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
@@ -80,7 +80,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
 def symmetrized(x: Any) -> Any:
     """The mean of the matrices and their transposes."""
-    return mul(stage2.add(x, mH(x)), stage2.full_like(x, 0.5))
+    return (x + mH(x)) * stage2.full_like(x, 0.5)
 
 
 def _type_of_cholesky(x: ShapedArray) -> list[ShapedArray]:
@@ -110,7 +110,7 @@ def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
     Only the lower triangle of `x` is read, so only that of `t` matters.
     """
     factor, half = tril(out), _half(t)
-    t = stage2.add(half, mH(half))
+    t = half + mH(half)
     right = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
     both = triangular_solve(factor, right, left_side=True, lower=True)
     return matmul(factor, _half(both))
@@ -118,8 +118,8 @@ def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
 
 def _half(x: Any) -> Any:
     """The lower triangles with half the diagonals, which add up to `x` with their transposes."""
-    on_diagonal = mul(eye_like(x), stage2.full_like(x, 0.5))
-    return mul(tril(x), sub(stage2.full_like(x, 1), on_diagonal))
+    on_diagonal = eye_like(x) * stage2.full_like(x, 0.5)
+    return tril(x) * (stage2.full_like(x, 1) - on_diagonal)
 
 
 declare(
@@ -165,8 +165,9 @@ def symmetric_product(
     Array([[20.]], dtype=float32)
     """
     caller = "symmetric_product"
-    meeting = result_type(typeof(a_matrix), typeof(c_matrix))
-    a, c = (_real_matrices(caller, cast(x, meeting)) for x in (a_matrix, c_matrix))
+    require_kind(caller, "f", typeof(a_matrix), typeof(c_matrix))
+    require_dtypes_alike(caller, typeof(a_matrix), typeof(c_matrix))
+    a, c = (_real_matrices(caller, x) for x in (a_matrix, c_matrix))
     rows = typeof(a).shape[:-1]
     if typeof(c).shape != (*rows, rows[-1]):
         raise ValueError(
@@ -202,9 +203,9 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
            [0., 4.]], dtype=float32)
     """
     caller = "cholesky_update"
-    meeting = result_type(typeof(r_matrix), typeof(w_vector))
-    r = _real_matrices(caller, cast(r_matrix, meeting))
-    w = cast(w_vector, typeof(r))
+    require_kind(caller, "f", typeof(r_matrix), typeof(w_vector))
+    require_dtypes_alike(caller, typeof(r_matrix), typeof(w_vector))
+    r, w = _real_matrices(caller, r_matrix), w_vector
     n = typeof(r).shape[-1]
     if typeof(r).shape != (n, n) or typeof(w).shape != (n,):
         raise ValueError(
@@ -225,7 +226,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
 
 def _rotation(x: Any, y: Any) -> tuple[Any, Any]:
     """Cosine and sine of the angle of the point (x, y), far from overflow."""
-    on_axis = eq(y, 0)
+    on_axis = y == 0
     y = where(on_axis, 1, y)  # a number that divides, whose quotient is not chosen
     scale = maximum(absolute(x), absolute(y))
     x, y = x / scale, y / scale
@@ -241,7 +242,7 @@ lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")
 lu_solve_p = Primitive("lu_solve")
 
 
-@operation
+@operation(kinds="fc")
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """The decomposition of matrices `x`, with their rows permuted, into `l @ u`.
 
@@ -299,7 +300,7 @@ def _jvp_lu(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any],
     lower, upper = square_factors(factors)
     both = triangular_solve(lower, t, left_side=True, lower=True, unit_diagonal=True)
     both = triangular_solve(upper, both)
-    change = stage2.add(matmul(lower, tril(both, -1)), matmul(triu(both), upper))
+    change = matmul(lower, tril(both, -1)) + matmul(triu(both), upper)
     return [factors, pivots], [change, Zero.like(pivots)]
 
 
@@ -315,10 +316,10 @@ def square_factors(factors: Any) -> tuple[Any, Any]:
     nothing = full((), 0, dtype)
     lower = pad(lower, nothing, [*config, (0, 0, 0), (0, m - k, 0)])
     upper = pad(upper, nothing, [*config, (0, n - k, 0), (0, 0, 0)])
-    lower = stage2.add(lower, eye((*lead, m, m), dtype))
+    lower = lower + eye((*lead, m, m), dtype)
     if n > k:
-        rest = stage2.sub(eye((*lead, n, n), dtype), _leading_eye([*lead, n, n], k, dtype))
-        upper = stage2.add(upper, rest)
+        rest = eye((*lead, n, n), dtype) - _leading_eye([*lead, n, n], k, dtype)
+        upper = upper + rest
     return lower, upper
 
 
@@ -523,7 +524,7 @@ qr_p = Primitive("qr")
 Avals = Sequence[ShapedArray]
 
 
-@operation(static=("pivoting", "full_matrices", "use_magma"))
+@operation(kinds="fc", static=("pivoting", "full_matrices", "use_magma"))
 def qr(
     x: ArrayLike,
     *,
@@ -556,7 +557,7 @@ def qr(
     return q, r, stage2.sub(pivots, np.ones((), np.int32))
 
 
-@operation
+@operation(kinds="fc")
 def geqrf(a: Any) -> tuple[Any, Any]:
     """The reflections that reduce `a` to an upper triangle, stored below it, and their factors.
 
@@ -739,12 +740,12 @@ def _jvp_of_thin(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     by_r = triangular_solve(r, t)
     both = matmul(mH(q), by_r)
     below = tril(both, -1)
-    rotation = stage2.sub(below, mH(below))
+    rotation = below - mH(below)
     if is_complex(q):  # the diagonal of `r` stays real
-        imaginary = stage2.sub(both, convert_element_type(real_part(both), typeof(both).dtype))
-        rotation = stage2.add(rotation, stage2.mul(eye_like(both), imaginary))
-    change = stage2.sub(both, rotation)
-    q_dot = stage2.add(stage2.sub(by_r, matmul(q, both)), matmul(q, rotation))
+        imaginary = both - convert_element_type(real_part(both), typeof(both).dtype)
+        rotation = rotation + eye_like(both) * imaginary
+    change = both - rotation
+    q_dot = by_r - matmul(q, both) + matmul(q, rotation)
     return q_dot, matmul(change, r)
 
 
@@ -756,12 +757,12 @@ def _jvp_of_complement(q: Any, q_dot: Any) -> Any:
     `q - e_q` are its lower ones.
     """
     m, n = typeof(q).shape[-2:]
-    upper, lower = stage2.sub(_rows(q, 0, n), eye_like(_rows(q, 0, n))), _rows(q, n, m)
+    upper, lower = _rows(q, 0, n) - eye_like(_rows(q, 0, n)), _rows(q, n, m)
     apart = _above(upper, lower)
     share = mH(solve(mH(upper), mH(lower)))
-    rest = stage2.sub(_rows(q_dot, n, m), matmul(share, _rows(q_dot, 0, n)))
+    rest = _rows(q_dot, n, m) - matmul(share, _rows(q_dot, 0, n))
     share_dot = mH(solve(mH(upper), mH(rest)))
-    return stage2.add(matmul(q_dot, mH(share)), matmul(apart, mH(share_dot)))
+    return matmul(q_dot, mH(share)) + matmul(apart, mH(share_dot))
 
 
 def _beside(x: Any, y: Any) -> Any:
@@ -807,7 +808,7 @@ def _householder_no_derivative(name: str) -> Rule:
     return rule
 
 
-@operation
+@operation(kinds="fc")
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """The Hessenberg form of square matrices: zeros below the first subdiagonal.
 
@@ -865,7 +866,7 @@ declare(
 )
 
 
-@operation(static="lower")
+@operation(kinds="fc", static="lower")
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """The tridiagonal form of symmetric (Hermitian) matrices.
 
@@ -944,6 +945,7 @@ def ormqr(
     >>> bool(jnp.allclose(q, lax.linalg.householder_product(reflections, taus), atol=1e-5))
     True
     """
+    require_kind("ormqr", "fc", typeof(a))
     meeting = result_type(*map(typeof, (a, taus, c)))
     a, taus, c = (cast(x, meeting) for x in (a, taus, c))
     return bind1(ormqr_p, matrices_of("ormqr", a), taus, c, left=left, transpose=transpose)

@@ -9,7 +9,7 @@ import numpy as np
 
 import minijax_stage2 as stage2
 from minijax.lax.conversion import convert_element_type
-from minijax.lax.elementwise import conj, ge, mul, real, select
+from minijax.lax.elementwise import conj, real, select
 from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.lax.reductions import reduce_sum
 from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, expand_dims, full_like
@@ -93,19 +93,19 @@ def index(x: Any, axis: int) -> Any:
 
 def tril(x: Any, k: int = 0) -> Any:
     """The matrices with zeros above the `k`-th diagonal."""
-    below = ge(stage2.add(index(x, -2), k), index(x, -1))
+    below = index(x, -2) + k >= index(x, -1)
     return select(below, x, full_like(x, 0))
 
 
 def triu(x: Any, k: int = 0) -> Any:
     """The matrices with zeros below the `k`-th diagonal."""
-    above = ge(index(x, -1), stage2.add(index(x, -2), k))
+    above = index(x, -1) >= index(x, -2) + k
     return select(above, x, full_like(x, 0))
 
 
 def eye_like(x: Any) -> Any:
     """The unit matrices of the shape and dtype of `x`."""
-    return convert_element_type(stage2.eq(index(x, -2), index(x, -1)), typeof(x).dtype)
+    return convert_element_type(index(x, -2) == index(x, -1), typeof(x).dtype)
 
 
 def eye(shape: Sequence[int], dtype: Any) -> Any:
@@ -117,7 +117,7 @@ def eye(shape: Sequence[int], dtype: Any) -> Any:
 
 def diagonal(x: Any) -> Any:
     """The main diagonals of the matrices."""
-    on_it = stage2.eq(index(x, -2), index(x, -1))
+    on_it = index(x, -2) == index(x, -1)
     ndim = typeof(x).ndim
     rows, columns = typeof(x).shape[-2:]
     axis = ndim - 2 if rows >= columns else ndim - 1
@@ -127,7 +127,7 @@ def diagonal(x: Any) -> Any:
 def trace(x: Any) -> Any:
     """The sums of the main diagonals."""
     ndim = typeof(x).ndim
-    on_it = stage2.eq(index(x, -2), index(x, -1))
+    on_it = index(x, -2) == index(x, -1)
     return reduce_sum(select(on_it, x, full_like(x, 0)), [ndim - 2, ndim - 1])
 
 
@@ -136,14 +136,14 @@ def times_columns(x: Any, factors: Any) -> Any:
     ndim = typeof(x).ndim
     axes = [*range(ndim - 2), ndim - 1]
     factors = broadcast_in_dim(factors, typeof(x).shape, axes)
-    return mul(x, convert_element_type(factors, typeof(x).dtype))
+    return x * convert_element_type(factors, typeof(x).dtype)
 
 
 def times_rows(x: Any, factors: Any) -> Any:
     """Each row of the matrices times its factor."""
     ndim = typeof(x).ndim
     factors = broadcast_in_dim(factors, typeof(x).shape, list(range(ndim - 1)))
-    return mul(x, convert_element_type(factors, typeof(x).dtype))
+    return x * convert_element_type(factors, typeof(x).dtype)
 
 
 def permute_rows(x: Any, permutation: Any) -> Any:
@@ -170,6 +170,6 @@ def inverse_permutation(permutation: Any) -> Any:
     n = len(shape) - 1
     square = (*shape, shape[-1])
     numbers = broadcast_in_dim(permutation, square, list(range(n + 1)))
-    is_there = stage2.eq(numbers, broadcasted_iota(typeof(permutation).dtype, square, n + 1))
+    is_there = numbers == broadcasted_iota(typeof(permutation).dtype, square, n + 1)
     places = broadcasted_iota(typeof(permutation).dtype, square, n)
     return reduce_sum(select(is_there, places, full_like(places, 0)), [n])

@@ -10,14 +10,12 @@ import numpy as np
 import minijax.primitives.routines as lapack
 import minijax.primitives.routines as routines
 import minijax_stage2 as stage2
-from minijax.lax import elementwise
-from minijax.lax.elementwise import add, conj, mul
+from minijax.lax.elementwise import conj
 from minijax.lax.linalg.matrices import (
     DTYPES_OF_XLA,
     check_matrices,
     is_complex,
     matmul,
-    matrices_of,
     mT,
     tril,
     triu,
@@ -30,10 +28,8 @@ from minijax.primitives.routines import Routine
 from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.lowering import platform_of
-from minijax.runtime.operation import operation
-from minijax.settings.number_types import result_type
+from minijax.runtime.operation import operation, require_dtypes_alike, require_kind
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, neg, sub, typeof
-from minijax_stage2.promotion import cast
 from minijax_stage3.lowering import FunctionBuilder, Value, signature
 from minijax_stage4 import UndefPrimal
 
@@ -72,9 +68,9 @@ def triangular_solve(
     Array([[1.],
            [2.]], dtype=float32)
     """
-    meeting = result_type(typeof(a), typeof(b))
-    a = matrices_of("triangular_solve", cast(a, meeting), True, DTYPES_OF_XLA)
-    b = cast(b, typeof(a))
+    require_kind("triangular_solve", "fc", typeof(a), typeof(b))
+    require_dtypes_alike("triangular_solve", typeof(a), typeof(b))
+    check_matrices("triangular_solve", typeof(a), True, DTYPES_OF_XLA)
     is_vector = typeof(b).ndim == typeof(a).ndim - 1
     if is_vector:
         b = stage2.reshape(b, (*typeof(b).shape, 1) if left_side else _as_row(typeof(b).shape))
@@ -221,14 +217,14 @@ def tridiagonal_solve(
     >>> tridiagonal_solve(0 * ones, 2 * ones, ones, jnp.array([[4.0], [5.0], [6.0]]))[:, 0]
     Array([1.5, 1. , 3. ], dtype=float32)
     """
-    meeting = result_type(*map(typeof, (dl, d, du, b)))
-    dl, d, du, b = (cast(x, meeting) for x in (dl, d, du, b))
+    avals = [typeof(x) for x in (dl, d, du, b)]
+    require_kind("tridiagonal_solve", "fc", *avals)
+    require_dtypes_alike("tridiagonal_solve", *avals)
     if typeof(b).ndim < 2:
         raise TypeError(
             f"tridiagonal_solve: b must be a matrix, found {typeof(b)}; b[:, None] is one"
         )
-    b = matrices_of("tridiagonal_solve", b)
-    dl, d, du = (cast(x, typeof(b)) for x in (dl, d, du))
+    check_matrices("tridiagonal_solve", typeof(b))
     return bind1(tridiagonal_solve_p, dl, d, du, b, perturb_singular=perturb_singular)
 
 
@@ -297,13 +293,9 @@ def _tridiagonal_jvp(
     for t, by in zip(diagonal_dots, (1, 0, -1), strict=True):
         if type(t) is not Zero:
             # Shifted last: the tangent that the system ignores meets nothing that may be NaN.
-            product = mul(expand_dims(_shifted(t, -1, -by) if by else t, (-1,)), x)
+            product = expand_dims(_shifted(t, -1, -by) if by else t, (-1,)) * x
             product = _shifted(product, -2, by) if by else product
-            rhs = (
-                elementwise.neg(product)
-                if type(rhs) is Zero
-                else add(rhs, elementwise.neg(product))
-            )
+            rhs = -product if type(rhs) is Zero else rhs + -product
     return [x], [bind1(tridiagonal_solve_p, *diagonals, rhs, perturb_singular=perturb_singular)]
 
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
-from minijax.lax.linalg import promoting as decompositions
-from minijax.lax.linalg import promoting as linalg
+from minijax.lax import linalg
 from minijax.lax.linalg.factorizations import square_factors
 from minijax.lax.linalg.matrices import (
     eye,
@@ -72,7 +71,7 @@ def polar(
     for name, given in (("eps", eps), ("max_iterations", max_iterations)):
         if given is not None:
             require_fit("polar", name, given, float if name == "eps" else int)
-    u, s, vh = decompositions.svd(matrices_of("polar", a), full_matrices=False)
+    u, s, vh = linalg.svd(matrices_of("polar", a), full_matrices=False)
     factor = mH(vh) if side == "right" else u
     return jnp.matmul(u, vh), jnp.matmul(factor * s[..., None, :], mH(factor))
 
@@ -103,11 +102,11 @@ def hessenberg(
     size = typeof(a).shape[-1]
     if size < 2:  # there is nothing to reflect
         return (a, jnp.ones_like(a)) if calc_q else a
-    packed, taus = decompositions.hessenberg(a)
+    packed, taus = linalg.hessenberg(a)
     h = triu(packed, -1)
     if not calc_q:
         return h
-    inner = decompositions.householder_product(packed[..., 1:, :-1], taus)
+    inner = linalg.householder_product(packed[..., 1:, :-1], taus)
     q = jnp.broadcast_to(jnp.eye(size, dtype=a.dtype), a.shape).at[..., 1:, 1:].set(inner)
     return h, q
 
@@ -146,9 +145,7 @@ def qr_multiply(
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: mode must be 'right' or 'left', found {mode!r}")
     a, c = (to_inexact(x) for x in meet(a, c))
-    q, *rest = decompositions.qr(
-        matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False
-    )
+    q, *rest = linalg.qr(matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False)
     q = jnp.conj(q) if conjugate else q
     met = typeof(q).shape[-2 if mode == "right" else -1]
     is_row = mode == "right" or typeof(c).ndim == 1
@@ -219,7 +216,7 @@ def eigh_tridiagonal(
         chosen = (int(first), int(last) + 1)
     # Only the lower triangle is read, but the derivative is that of the whole matrix.
     matrix = jnp.diag(d) + jnp.diag(jnp.conj(e), -1) + jnp.diag(e, 1)
-    vectors, values = decompositions.eigh(matrix, symmetrize_input=False, subset_by_index=chosen)
+    vectors, values = linalg.eigh(matrix, symmetrize_input=False, subset_by_index=chosen)
     return values if eigvals_only else (values, vectors)
 
 
@@ -300,7 +297,7 @@ def qr(
     """
     if mode not in ("full", "economic", "r"):
         raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', found {mode!r}")
-    q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
+    q, *rest = linalg.qr(to_inexact(a), pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
 
 
@@ -325,7 +322,7 @@ def svd(
     >>> [f"{x:.2f}" for x in s]
     ['3.00', '2.00']
     """
-    return linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    return linalg.svd(to_inexact(a), full_matrices=full_matrices, compute_uv=compute_uv)
 
 
 @operation(
@@ -401,7 +398,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     a = matrices_of("schur", a, square=True)
     if output == "complex":
         a = a.astype(np.result_type(typeof(a).dtype, np.complex64))
-    t, z = decompositions.schur(a)
+    t, z = linalg.schur(a)
     return t, z
 
 
@@ -633,7 +630,7 @@ def lu_factor(
     (Array([[2., 0.],
            [0., 4.]], dtype=float32), Array([0, 1], dtype=int32))
     """
-    factors, pivots, _ = linalg.lu(a)
+    factors, pivots, _ = linalg.lu(to_inexact(a))
     return factors, pivots
 
 
@@ -773,7 +770,7 @@ def _by_triangles(a: Any, b: Any, c: Any, tol: float) -> Any:
     def column(k: Any, y: Any) -> Any:
         known = target[:, k] - y @ s[:, k]  # unsolved columns of y are zero
         triangle = jnp.where(is_diagonal, r + s[k, k], r)
-        solved = decompositions.triangular_solve(triangle, known[:, None], left_side=True)
+        solved = linalg.triangular_solve(triangle, known[:, None], left_side=True)
         return y.at[:, k].set(solved[:, 0])
 
     y = lax.fori_loop(0, typeof(s).shape[-1], column, jnp.zeros_like(target))

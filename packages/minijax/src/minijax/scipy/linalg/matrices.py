@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.dtypes import DTypeLike
-from minijax.lax import promoting as lax
-from minijax.lax.linalg import promoting as decompositions
+from minijax.lax import linalg
 from minijax.lax.linalg.matrices import DTYPES_OF_XLA, matrices_of
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.products import meet
@@ -96,7 +97,7 @@ def _expm(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
     odd, even = lax.switch(which, [_pade(order) for order in limits], a)
     above, below = even + odd, even - odd
     if upper_triangular:
-        out = decompositions.triangular_solve(below, above, left_side=True)
+        out = linalg.triangular_solve(below, above, left_side=True)
     else:
         out = jnp.linalg.solve(below, above)
 
@@ -190,7 +191,7 @@ def _root_of_triangle(t: Any) -> Any:
         pivots = jnp.where(pivots == 0, 1, pivots)  # one of many roots of a singular matrix
         known = jnp.where(index[:, None] == index, jnp.diag(pivots), known)
         target = jnp.where(is_above, t[:, j], 0)
-        solved = decompositions.triangular_solve(known, target[:, None], left_side=True)[:, 0]
+        solved = linalg.triangular_solve(known, target[:, None], left_side=True)[:, 0]
         return u.at[:, j].add(jnp.where(is_above, solved, 0))
 
     return lax.fori_loop(0, n, column, jnp.diag(roots))
@@ -291,7 +292,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     for arr in arrs:
         if typeof(arr).ndim > 2:
             raise ValueError(f"block_diag: expected at most two axes, found {typeof(arr)}")
-    blocks = [x if typeof(x).ndim == 2 else lax.reshape(x, (1, -1)) for x in meet(*arrs)]
+    blocks = [x if typeof(x).ndim == 2 else stage2.reshape(x, (1, -1)) for x in meet(*arrs)]
     width = sum(typeof(x).shape[1] for x in blocks)
     rows, start = [], 0
     for block in blocks:
@@ -331,7 +332,7 @@ def _toeplitz(c: Any, r: Any) -> Any:
     # one number shorter, each row begins one number earlier.
     numbers = lax.concatenate([lax.rev(lax.slice(c, [1], [m]), [0]), row], 0)
     size = m + n - 1
-    over = lax.reshape(lax.broadcast_in_dim(numbers, (m + 1, size), (1,)), (-1,))
+    over = stage2.reshape(lax.broadcast_in_dim(numbers, (m + 1, size), (1,)), (-1,))
     rows = lax.reshape(lax.slice(over, [m - 1], [m - 1 + m * (size - 1)]), (m, size - 1))
     return lax.slice(rows, [0, 0], [m, n])
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.errors import TreeMismatchError
-from minijax.lax import promoting as lax
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.scipy.linalg import solve as solve_dense

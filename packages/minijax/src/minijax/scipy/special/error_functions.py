@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
+from minijax import lax
 from minijax import numpy as jnp
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import horner, in_32_bits_at_least, in_64_bits, to_64_bits
 from minijax.lax.special import exp_of_square
@@ -167,7 +167,7 @@ def _wofz_first_quadrant(z: Any) -> Any:
 
     offset = x / _WOFZ_STEP
     offset = offset - lax.floor(offset)
-    is_far = y >= lax.max(x, math.pi / _WOFZ_STEP)
+    is_far = y >= lax.max(*stage2.promote(x, math.pi / _WOFZ_STEP))
     is_between = (y < x) & (offset >= 0.25) & (offset <= 0.75)
     is_odd = is_far | ~is_between
     # The residue: exp(-z**2) over 1 plus or minus exp(-2 pi i z / step).
@@ -324,7 +324,7 @@ def _log_ndtr(x: Any) -> Any:
     series = inverse * (1.0 - inverse * (3.0 - 15.0 * inverse))
     logs = lax.log(square) + (square + math.log(2 * math.pi))
     tail = -0.5 * logs + lax.log1p(-series)
-    middle = lax.log(ndtr(lax.max(x, far)))
+    middle = lax.log(ndtr(lax.max(*stage2.promote(x, far))))
     return where(is_far, tail, where(x > above, -ndtr(-x), middle))
 
 

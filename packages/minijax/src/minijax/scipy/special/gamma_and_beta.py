@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax import promoting as lax
+from minijax import lax
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import artanh_series, in_64_bits, to_64_bits, where_any
 from minijax.lax.incomplete_beta import by_parts, log_beta
@@ -99,7 +99,7 @@ def gammasgn(x: ArrayLike) -> Array:
     below = lax.floor(x)
     is_negative = x < 0
     is_pole = is_negative & (x == below)
-    is_odd = lax.rem(below, 2.0) != 0
+    is_odd = lax.rem(*stage2.promote(below, 2.0)) != 0
     sign = where(is_negative & is_odd, -1.0, 1.0)
     sign = where(x == 0, lax.sign(1.0 / x), sign)
     return stage2.astype(where(is_pole | (x != x), np.nan, sign), typeof(x).dtype)

@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
+import minijax_stage2 as stage2
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
-from minijax.lax import promoting as lax
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import converge, in_64_bits
 from minijax.lax.shapes import steps_of
 from minijax.numpy.dtypes import computation_dtype, default_float
 from minijax.numpy.transcendental import real_arrays, real_floats, strong_floats
-from minijax.primitives.declare import declare, no_derivative, require_kind
+from minijax.primitives.declare import declare, no_derivative
 from minijax.primitives.sharding_rules import by_elements
 from minijax.runtime.array import Array, ArrayLike
-from minijax.runtime.operation import operation
+from minijax.runtime.operation import operation, require_kind
 from minijax.scipy.special.gamma_and_beta import gammasgn
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, jvp, typeof
 from minijax_stage2.errors import ConcretizationTypeError
@@ -98,7 +99,7 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     a = where(is_negative, b - a, a)
     scale = where(is_negative, lax.exp(where(is_negative, x, 0.0)), 1.0)
     size = where(is_negative, -x, x)
-    reach = lax.max(FAR, 2.0 * (lax.square(a) + lax.square(b)))
+    reach = lax.max(*stage2.promote(FAR, 2.0 * (lax.square(a) + lax.square(b))))
     is_far = (size > reach) & ~_terminates(a, b)
     is_valid = _all_of(*[y == y for y in (a, b, x)])
     near = _hypergeometric_series([a], [b], where(is_far, 0.0, size), _all_of(is_valid, x != 0.0))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minijax_stage2 as stage2
-from minijax.lax import promoting as lax
+from minijax import lax
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import converge, horner, in_64_bits
 from minijax.lax.incomplete_gamma import igammac_fraction
@@ -66,7 +66,7 @@ def _expn(n: Any, x: Any) -> Any:
     one = full_like(x, 1.0)
     series = _series_sum(next_term, one, is_small & is_inside)
     logs = last * lax.log(near) - lax.lgamma(n)
-    is_odd = lax.rem(last, 2.0) != 0.0
+    is_odd = lax.rem(*stage2.promote(last, 2.0)) != 0.0
     power = where(is_odd, -1.0, 1.0) * lax.exp(logs)
     lower = power * (lax.digamma(n) - lax.log(near)) - series
 
@@ -367,7 +367,7 @@ def _quarter_turns(x: Any) -> tuple[Any, Any]:
     rest: Any = 0.0
     lost: Any = 0.0
     for product in products:
-        turns = lax.rem(product, 4.0)
+        turns = lax.rem(*stage2.promote(product, 4.0))
         nearest = lax.round(turns, lax.RoundingMethod.TO_NEAREST_EVEN)
         whole = whole + nearest
         rest, error = _sum_and_error(rest, turns - nearest)
@@ -387,8 +387,8 @@ def _fresnel_wave(x: Any, phase: int) -> Any:
     """`sin(pi / 2 * (x**2 + phase))`, from sines and cosines of at most an eighth of a turn."""
     quarter, rest = _quarter_turns(x)
     angle = math.pi / 2 * rest
-    which = lax.rem(quarter + (8.0 + phase), 4.0)
-    is_odd = lax.rem(which, 2.0) == 1.0
+    which = lax.rem(*stage2.promote(quarter + (8.0 + phase), 4.0))
+    is_odd = lax.rem(*stage2.promote(which, 2.0)) == 1.0
     out = where(is_odd, lax.cos(angle), lax.sin(angle))
     return where(x == x, where(which >= 2.0, -out, out), math.nan)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minijax import nn
-from minijax.lax import promoting as lax
+from minijax import lax, nn
 from minijax.lax.elementwise import where
 from minijax.lax.formulas import in_32_bits_at_least, in_64_bits
 from minijax.numpy.transcendental import real_arrays, real_floats, strong_floats

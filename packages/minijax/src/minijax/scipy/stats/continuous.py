@@ -5,9 +5,9 @@ Functions without a formula follow from the others.
 
 import math
 
-from minijax import nn
+import minijax_stage2 as stage2
+from minijax import lax, nn
 from minijax import numpy as jnp
-from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.scipy import special
 from minijax.scipy.stats.distribution_functions import distribution
@@ -32,10 +32,10 @@ def beta():
         return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), jnp.nan, out)
 
     def cdf(x, a, b, loc=0, scale=1):
-        return special.betainc(a, b, lax.clamp(0.0, (x - loc) / scale, 1.0))
+        return special.betainc(a, b, lax.clamp(*stage2.promote(0.0, (x - loc) / scale, 1.0)))
 
     def sf(x, a, b, loc=0, scale=1):
-        return special.betainc(b, a, 1 - lax.clamp(0.0, (x - loc) / scale, 1.0))
+        return special.betainc(b, a, 1 - lax.clamp(*stage2.promote(0.0, (x - loc) / scale, 1.0)))
 
     return logpdf, cdf, sf
 
@@ -88,10 +88,14 @@ def chi2():
         return jnp.where(x < loc, -jnp.inf, logs)
 
     def cdf(x, df, loc=0, scale=1):
-        return special.gammainc(df / 2, lax.clamp(0.0, (x - loc) / (2 * scale), jnp.inf))
+        return special.gammainc(
+            df / 2, lax.clamp(*stage2.promote(0.0, (x - loc) / (2 * scale), jnp.inf))
+        )
 
     def sf(x, df, loc=0, scale=1):
-        return special.gammaincc(df / 2, lax.clamp(0.0, (x - loc) / (2 * scale), jnp.inf))
+        return special.gammaincc(
+            df / 2, lax.clamp(*stage2.promote(0.0, (x - loc) / (2 * scale), jnp.inf))
+        )
 
     return logpdf, cdf, sf
 
@@ -135,7 +139,7 @@ def gamma():
         return jnp.where(x >= loc, logs, -jnp.inf)
 
     def cdf(x, a, loc=0, scale=1):
-        return special.gammainc(a, lax.clamp(0.0, (x - loc) / scale, jnp.inf))
+        return special.gammainc(a, lax.clamp(*stage2.promote(0.0, (x - loc) / scale, jnp.inf)))
 
     def sf(x, a, loc=0, scale=1):
         z = (x - loc) / scale

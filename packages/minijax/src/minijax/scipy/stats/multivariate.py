@@ -3,7 +3,7 @@
 import math
 
 from minijax import numpy as jnp
-from minijax.lax.linalg import promoting as decompositions
+from minijax.lax import linalg
 from minijax.numpy.dtypes import of_one_dtype
 from minijax.numpy.products import meet
 from minijax.numpy.transcendental import real_arrays
@@ -146,10 +146,10 @@ def multivariate_normal():
                 "multivariate_normal.logpdf got incompatible shapes: cov must be matrices of "
                 f"shape {(n, n)} for a mean of {typeof(mean)}, found {typeof(cov)}"
             )
-        factor = decompositions.cholesky(cov)
+        factor = linalg.cholesky(cov)
         lead = jnp.broadcast_shapes(typeof(y).shape[:-1], typeof(cov).shape[:-2])
         y = jnp.broadcast_to(y, (*lead, n))[..., None]
-        y = decompositions.triangular_solve(
+        y = linalg.triangular_solve(
             jnp.broadcast_to(factor, (*lead, n, n)), y, left_side=True, lower=True
         )
         logs = jnp.log(jnp.diagonal(factor, axis1=-1, axis2=-2)).sum(-1)

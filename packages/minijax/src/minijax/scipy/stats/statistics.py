@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from minijax import lax, random
 from minijax import numpy as jnp
-from minijax import random
-from minijax.lax import promoting as lax
 from minijax.numpy.dtypes import default_float
 from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import Array, ArrayLike, to_array
