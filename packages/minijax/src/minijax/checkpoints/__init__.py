@@ -1,4 +1,4 @@
-"""Checkpoints: pytrees of arrays on disk, complete or not there, for any number of devices.
+"""Checkpoints: pytrees of arrays on disk, complete or absent, for any number of devices.
 
 `minijax.checkpoint`, without an s, is `remat`, as in JAX.
 """

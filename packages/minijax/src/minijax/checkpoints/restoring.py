@@ -1,4 +1,4 @@
-"""Restoring a tree, on the devices that it is to be on now."""
+"""Restoring a tree, possibly on other devices."""
 
 import os
 from collections import deque
@@ -113,13 +113,13 @@ class _ReadError(Exception):
 
 
 class _Target(NamedTuple):
-    """A leaf of the result: what was saved, and what it is to be.
+    """A leaf of the result: the saved leaf, and its target type and sharding.
 
     Attributes:
         leaf: the leaf of the checkpoint.
         aval: the type of the result.
-        kind: "Array", "numpy", or "" for a number of Python.
-        sharding: where the Array is to be; None for the default.
+        kind: "Array", "numpy", or "" for a Python number.
+        sharding: the sharding of the Array; None for the default.
     """
 
     leaf: Leaf
@@ -264,7 +264,7 @@ def _restored_number(target: _Target) -> Callable[[], Any]:
 def _begin(
     reader: Reader, array: StoredArray, opened: Any, target: _Target
 ) -> tuple[int, Callable[[], Any]]:
-    """Begin to read an array: the bytes that are read, and a function that waits for them."""
+    """Begin to read an array: the number of bytes, and a function that waits for the result."""
     aval, sharding = target.aval, target.sharding
     assert aval is not None
     indices: Sequence[Index] = [(slice(None),) * aval.ndim]
@@ -302,7 +302,7 @@ def _attempt(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _made(target: _Target, numbers: Numbers) -> Any:
-    """A leaf of these numbers, whole and in this process."""
+    """A leaf from these numbers, all in this process."""
     aval = target.aval
     assert aval is not None
     if target.kind == "numpy":

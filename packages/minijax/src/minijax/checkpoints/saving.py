@@ -1,4 +1,4 @@
-"""A tree of arrays saved, by one process or several."""
+"""Saving a tree of arrays, by one process or several."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from minijax_stage2.errors import shown
 # completes it when all have. If one of them fails, none completes it, and all say why.
 
 
-_attempts: dict[int, int] = defaultdict(int)  # at saving each step
+_attempts: dict[int, int] = defaultdict(int)  # to save each step
 _finished: list[str] = []  # keys of earlier meetings
 
 
@@ -113,12 +113,12 @@ class Coordinator:
         if self.joined is not None:
             for index in range(1, self.joined.count):
                 self._hear(index, f"{self.key}/part/{index}")
-            for key in _finished:  # all have heard how the ones before ended
+            for key in _finished:  # all processes know the outcome of earlier ones
                 self.joined.delete(key)
             _finished[:] = [self.key]
 
     def part_is_written(self) -> None:
-        """Tell the first process that this one has written its shards, and wait for the end.
+        """Tell the first process that this one has written its shards, and wait for the others.
 
         Raises:
             RuntimeError: another process failed.
@@ -154,8 +154,8 @@ class Coordinator:
 class PendingSave:
     """A checkpoint that is being written, as `save` returns it.
 
-    A process does not end before it is written; if it cannot be written, and nobody has been told,
-    the process says so and ends with exit code 1.
+    A process does not end before it is written; if that fails and was not reported, the process
+    prints the error and ends with exit code 1.
 
     Attributes:
         step: the step.
@@ -220,7 +220,7 @@ class PendingSave:
 
     @staticmethod
     def wait_for_last() -> None:
-        """Wait for the last one; raises its error if nobody has seen it."""
+        """Wait for the last one; raises its error if it was not reported."""
         last = PendingSave._last
         if last is not None:
             last._thread.join()
@@ -249,8 +249,8 @@ def save(
     arrays that each process has for itself, the first process writes its own.
 
     Arguments:
-        directory: the directory of the checkpoints, made if it is not there. Only one job saves
-            into it at a time.
+        directory: the directory of the checkpoints, created if missing. Only one job may save into
+            it at a time.
         step: the number of the checkpoint, larger than those that are there.
         tree: the pytree. Its leaves are Arrays, also of random keys, numpy arrays of numbers, and
             numbers of Python.
@@ -340,7 +340,7 @@ def _write_checkpoint(
 
 
 def _describe_tree(step: int, tree: Any, coordinator: Coordinator) -> tuple[Manifest, list[Part]]:
-    """The manifest of a tree, and copies of what this process writes."""
+    """The manifest of a tree, and copies of the parts that this process writes."""
     pairs, treedef = tree_flatten_with_path(tree)
     leaves, parts = [], []
     for number, (keys, x) in enumerate(pairs):
@@ -393,9 +393,9 @@ def _numpy_dtype_name(where: str, x: np.ndarray[Any, Any]) -> ShapedArray:
 
 
 def _parts_of(array: StoredArray, x: Array, coordinator: Coordinator) -> list[Part]:
-    """Copies of the shards that this process writes: of equal ones, the first."""
+    """Copies of the shards that this process writes; among replicas, the first."""
     if not coordinator.leads and x.is_fully_addressable:
-        return []  # it is this process' own, and the first has one, too
+        return []  # local to this process; the first process writes its own
     numbers = iter(parts_here(x))
     seen = set()
     found = []
@@ -410,7 +410,7 @@ def _parts_of(array: StoredArray, x: Array, coordinator: Coordinator) -> list[Pa
 
 
 def _is_copy(part: Numbers) -> bool:
-    """Return True if numbers read from a device are in memory of numpy, which no device uses."""
+    """Return True if numbers read from a device are in numpy's own memory."""
     while isinstance(part.base, np.ndarray):
         part = part.base
     return part.flags.owndata

@@ -31,14 +31,13 @@ from minijax_stage3.executable import device_type
 
 # Arrays on disk by TensorStore: an OCDBT database, in which each is a zarr3 array.
 #
-# Chunks carry checksums (CRC-32C), and none is left out: reading never makes up numbers for one
-# that is missing.
+# Chunks have checksums (CRC-32C), and none is omitted, so that a missing one is an error.
 
 
 Numbers = np.ndarray[Any, Any]
 
 ARRAYS = "arrays"  # the database in the directory of a checkpoint
-_LARGEST_CHUNK = 2**26  # bytes; what is read for one device is a multiple of chunks
+_LARGEST_CHUNK = 2**26  # bytes; a device reads whole chunks
 _ZARR_DTYPES = {
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
@@ -69,7 +68,7 @@ def tensorstore_version() -> str | None:
 
 
 def stored_dtype(aval: ShapedArray) -> np.dtype[Any]:
-    """The dtype in zarr's terms: unsigned integers of the same bits for those it lacks."""
+    """The dtype in zarr; unsigned integers of the same bits for dtypes that it lacks."""
     dtype = device_type(aval).dtype
     return dtype if dtype.name in _ZARR_DTYPES else np.dtype(f"uint{8 * dtype.itemsize}")
 
@@ -87,7 +86,7 @@ def chunks_of(aval: ShapedArray, sharding: Sharding | None) -> Shape:
             break
         size = chunk[axis]
         wanted = max(1, size * _LARGEST_CHUNK // nbytes)
-        if count > 1:  # by a divisor of the shard; none may be near
+        if count > 1:  # split by a divisor of the shard, if one is near
             near = range(wanted, wanted // 8, -1)
             wanted = next((each for each in near if size % each == 0), size)
         chunk[axis] = wanted
@@ -133,12 +132,12 @@ class StoredArray(NamedTuple):
         return numbers.view(stored_dtype(self.aval))
 
     def numbers(self, bits: Numbers) -> Numbers:
-        """Stored numbers as the device has them."""
+        """Stored numbers in the device's representation."""
         return bits.view(device_type(self.aval).dtype)
 
 
 class Part(NamedTuple):
-    """A part of an array that this process writes; nobody changes its numbers."""
+    """A part of an array that this process writes; its numbers do not change."""
 
     array: StoredArray
     slices: Index
@@ -151,10 +150,10 @@ def write(
     """Write parts of arrays in one transaction, flushed to the disk.
 
     Arguments:
-        directory: that of the checkpoint.
+        directory: the directory of the checkpoint.
         arrays: all arrays.
-        parts: those of them that this process writes.
-        creates: whether this is the process that creates the arrays; only one does.
+        parts: the parts of them that this process writes.
+        creates: whether this process creates the arrays; only one does.
     """
     ts = tensorstore()
     context, transaction = ts.Context(), ts.Transaction()
@@ -201,21 +200,20 @@ def message_of(error: Exception) -> str:
 
 # The directory of checkpoints: one subdirectory for each step, which appears when it is complete.
 #
-# A checkpoint is written under a hidden name, and gets its own by a rename. It loses it by a
-# rename, too, before it is deleted. So whatever kills the process, a step that can be seen is
-# complete.
+# A checkpoint is written under a hidden name, and then renamed. Before it is deleted, it is renamed
+# back. So whatever kills the process, a visible step is complete.
 
 
 MANIFEST = "manifest.json"
 _HIDDEN = re.compile(
     r"\.\d+\.[0-9a-f]{8}(?:-(?P<life>[0-9a-f]{8})-(?P<pid>\d+)-(?P<host>.*))?\.(incomplete|removed)"
 )
-_LIFE = uuid.uuid4().hex[:8]  # of this process, whose number another one may have had
+_LIFE = uuid.uuid4().hex[:8]  # identifies this process, since its pid may have been reused
 _SECONDS_OF_A_DAY = 24 * 60 * 60
 
 
 def all_steps(directory: str | os.PathLike[str]) -> list[int]:
-    """The steps of which there is a complete checkpoint, in ascending order.
+    """The steps with complete checkpoints, in ascending order.
 
     Arguments:
         directory: the directory of the checkpoints; it need not exist.
@@ -236,7 +234,7 @@ def _is_step(manifest: Path) -> bool:
 
 
 def latest_step(directory: str | os.PathLike[str]) -> int | None:
-    """The last step of which there is a complete checkpoint; None if there is none.
+    """The last step with a complete checkpoint; None if there is none.
 
     Arguments:
         directory: the directory of the checkpoints; it need not exist.
@@ -322,15 +320,15 @@ def described(directory: Path) -> str:
 
 
 def new_directory(path: Path) -> Path:
-    """A new directory for the checkpoint that is to be at `path`; it has another name until then.
+    """A new directory, under a hidden name, for the checkpoint at `path`.
 
-    Deletes what was left behind by processes that were killed, but not what others still write.
+    Deletes incomplete files of killed processes, but not files that others are still writing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for each in path.parent.iterdir():
         found = _HIDDEN.fullmatch(each.name)
         if found and not _is_in_use(each, found):
-            shutil.rmtree(each, ignore_errors=True)  # another saver may be faster
+            shutil.rmtree(each, ignore_errors=True)  # another process may be faster
     hidden = _hidden(path, "incomplete")
     hidden.mkdir()
     return hidden
@@ -342,15 +340,15 @@ def _hidden(path: Path, why: str) -> Path:
 
 
 def _is_in_use(hidden: Path, name: "re.Match[str]") -> bool:
-    """Return True if the process that made a hidden directory may still be at it.
+    """Return True if the process that made a hidden directory may still be writing it.
 
-    Of another host that is not known; what was not touched for a day counts as left behind.
+    On another host this is unknown; a directory that was not touched for a day counts as abandoned.
     """
-    if name["pid"] is None:  # as earlier versions named it
+    if name["pid"] is None:  # named by an earlier version
         return False
     pid = int(name["pid"])
     if name["host"] == socket.gethostname():
-        if pid == os.getpid():  # which another one may have had before
+        if pid == os.getpid():  # possibly a reused pid
             return name["life"] == _LIFE
         if not xla.process_runs(pid):
             return False
@@ -360,7 +358,7 @@ def _is_in_use(hidden: Path, name: "re.Match[str]") -> bool:
 
 
 def complete(hidden: Path, path: Path, manifest: str) -> None:
-    """Write the manifest of a checkpoint, whose arrays are there, and give it its name."""
+    """Write the manifest of a checkpoint after its arrays, and rename it."""
     with open(hidden / MANIFEST, "w", encoding="utf-8") as file:
         file.write(manifest)
         file.flush()
@@ -371,7 +369,7 @@ def complete(hidden: Path, path: Path, manifest: str) -> None:
 
 
 def flush(directory: Path) -> None:
-    """Make the names in a directory outlive a loss of power."""
+    """Flush the names in a directory to disk."""
     if os.name == "posix":  # elsewhere directories cannot be opened
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -382,8 +380,7 @@ def flush(directory: Path) -> None:
 
 # The manifest of a checkpoint: the structure of the tree, and a line about each leaf, in JSON.
 #
-# Numbers of Python stand in the manifest, those of arrays in the database. A digest reveals
-# damage.
+# Python numbers are in the manifest, arrays in the database. A digest reveals damage.
 
 
 _FORMAT = "minijax checkpoint"
@@ -415,7 +412,7 @@ class Leaf(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """A checkpoint but for the numbers of its arrays.
+    """A checkpoint without the numbers of its arrays.
 
     Attributes:
         step: the step.
@@ -437,7 +434,7 @@ class Manifest(NamedTuple):
         return None if self.structure is None else tree_from_json(self.structure[0])
 
     def digest(self) -> str:
-        """A digest of what all processes have to agree on: all but the numbers of Python."""
+        """A digest of everything that all processes must agree on: all except Python numbers."""
         leaves = [leaf._replace(value=None).to_json() for leaf in self.leaves]
         return _digest([self.step, leaves, self.structure])
 
@@ -494,7 +491,7 @@ def _leaf_from_json(described: dict[str, Any]) -> Leaf:
 
 
 def _parse_number(kind: str, text: str) -> complex:
-    """The number of Python that has this `repr`."""
+    """The Python number with this `repr`."""
     if kind == "bool":
         return text == "True"
     (cls,) = [cls for cls in PYTHON_TYPES if cls.__name__ == kind]

@@ -22,7 +22,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value, signature, symbol
 
 call_exported_p = Primitive("call_exported", higher_order=True)
 
-# The sharding of each argument or result, over the axes of a mesh without devices; None: not fixed.
+# The sharding of each argument or result, on an abstract mesh; None: free.
 AbstractShardings = tuple[NamedSharding | None, ...]
 
 
@@ -60,7 +60,7 @@ class PortableProgram:
         self._texts: dict[bytes, str] = {}
 
     def module(self, platform: str) -> bytes:
-        """The module for a platform; for one of which there is none, the first."""
+        """The module for a platform, or else the first."""
         return self.modules.get(platform, next(iter(self.modules.values())))
 
     def text(self, platform: str) -> str:
@@ -180,9 +180,9 @@ _AXIS = re.compile(r'"([^"]*)"=(\d+)')
 
 
 def _functions_of(b: FunctionBuilder, text: str, prefix: str) -> str:
-    """The functions of a module, private, their names begun with `prefix`.
+    """The functions of a module, made private, with `prefix` before their names.
 
-    Their meshes are those of the module that they get into.
+    Their meshes become meshes of the module that they are added to.
     """
     body = text[text.index("{\n", text.index("module")) + 2 : text.rindex("}")]
     names = {name: f"{prefix}_{name}" for name in _FUNCTION.findall(body)}
@@ -226,7 +226,7 @@ declare_program(
     steps=None,
 )
 
-# An array in the text of a program: what a function closes over has to travel with it.
+# Arrays in the text of a program: closed-over arrays are exported with it.
 constant_p = Primitive("constant")
 
 

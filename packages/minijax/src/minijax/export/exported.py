@@ -51,7 +51,7 @@ from minijax_stage3.jit import jit_p
 
 
 def default_export_platform() -> str:
-    """The platform for which functions are exported that do not say it: that of the default device.
+    """The default platform of exported functions: the default device's.
 
     >>> minijax.export.default_export_platform() in ("cpu", "cuda")
     True
@@ -61,7 +61,7 @@ def default_export_platform() -> str:
 
 foreign_calls = (ffi_call_p, effectful_ffi_call_p)
 
-# The versions of JAX's convention by which programs take their arguments: here the newest.
+# The supported versions of JAX's calling convention: the newest.
 minimum_supported_calling_convention_version = 10
 maximum_supported_calling_convention_version = 10
 
@@ -147,7 +147,7 @@ class Exported:
 
     @property
     def calling_convention_version(self) -> int:
-        """The version of JAX's convention by which the program takes its arguments."""
+        """The version of JAX's calling convention that the program uses."""
         return maximum_supported_calling_convention_version
 
     @property
@@ -184,7 +184,7 @@ class Exported:
         return self._on_mesh("in_shardings_jax", mesh, self.program.in_shardings)
 
     def out_shardings_jax(self, mesh: Mesh) -> tuple[Sharding | None, ...]:
-        """The sharding of each leaf of the result, as `in_shardings_jax` gives those of arguments.
+        """The sharding of each leaf of the result, as `in_shardings_jax` for arguments.
 
         Raises:
             TypeError: `mesh` is not a mesh.
@@ -276,7 +276,7 @@ class Exported:
 
     @cached_property
     def _leaves_of_result(self) -> Callable[..., list[Any]]:
-        """The function of leaves that computes the result, and its derivative if there is one."""
+        """The function of leaves that computes the result, with its derivative if there is one."""
         if self.get_vjp is None:
             return self.program
         count, get_vjp = len(self.in_avals), self.get_vjp
@@ -481,7 +481,7 @@ def _without_devices(sharding: Sharding | None) -> NamedSharding | None:
 
 
 def _trace_vjp(name: str, closed: ClosedJaxpr, shardings: AbstractShardings) -> Traced:
-    """The function of arguments and cotangents of results that returns those of the arguments."""
+    """The function from arguments and cotangents of results to cotangents of arguments."""
     jaxpr, count = consts_as_invars(closed.jaxpr), len(closed.in_avals)
 
     def pulled_back(*args_and_cts: Any) -> Any:

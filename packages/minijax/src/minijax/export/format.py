@@ -133,11 +133,11 @@ def pack(header: dict[str, Any], modules: Sequence[bytes], vjp: bytes = b"") -> 
     """One block of bytes, with its identification and a checksum.
 
     Arguments:
-        header: what JSON can say of the program.
+        header: the description of the program, as JSON.
         modules: the module for each platform.
         vjp: the derivative, packed itself; empty if there is none.
     """
-    import hashlib  # late, for they take milliseconds
+    import hashlib  # late: importing them takes milliseconds
     import json
 
     different = list(dict.fromkeys(modules))
@@ -221,7 +221,7 @@ def avals_from_json(described: Any) -> tuple[ShapedArray, ...]:
 
 
 def _aval_from_json(described: Any) -> ShapedArray:
-    xla.client()  # with which numpy learns of dtypes such as bfloat16
+    xla.client()  # registers dtypes such as bfloat16 with numpy
     without_numbers = {other.names[0]: other for other in no_numbers if other.names}
     match described:
         case [[*shape], str(dtype), bool(weak_type)] if all(map(_is_size, shape)):
@@ -231,7 +231,7 @@ def _aval_from_json(described: Any) -> ShapedArray:
                 )
             except (SyntaxError, TypeError, ValueError) as error:
                 raise malformed("the shape and dtype of an array", described) from error
-            if aval_to_json(aval) == described:  # numpy understands "i4,f4" and the like
+            if aval_to_json(aval) == described:  # numpy also parses "i4,f4" and the like
                 return aval
     raise malformed("shape, dtype and weak_type of an array", described)
 
@@ -398,5 +398,5 @@ def _example_of(name: str, written: str, children: list[Any]) -> Any:
         )
     try:
         return form.from_children(form.deserialize_auxdata(bytes.fromhex(written)), children)
-    except Exception as error:  # the class has its own ways to refuse
+    except Exception as error:  # the class may raise any error
         raise malformed(f"parts that make a {form.cls.__name__}", written) from error

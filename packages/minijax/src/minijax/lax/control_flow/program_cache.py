@@ -1,4 +1,4 @@
-"""Loops outside of programs: run from a cache, or by Python where jit is disabled."""
+"""Loops outside programs: run from a cache, or by Python if jit is disabled."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Contents:
         self.referents: list[Any] = []
         self.arrays: set[int] = set()
         self._seen: dict[Any, int] = {}
-        self._names: tuple[str, ...] = ()  # in the code whose variables are looked at
+        self._names: tuple[str, ...] = ()  # names in the current code
 
     def add(self, x: Any) -> None:
         """Add a value that the code refers to.
 
         Raises:
-            UnknownContents: it may change without notice.
+            UnknownContents: changes of it cannot be detected.
         """
         cls = type(x)
         rule = _rules.get(cls)
@@ -95,7 +95,7 @@ class Contents:
             self.key.append(x)
         elif isinstance(x, PjitFunction):
             self._add_jitted(x)
-        elif isinstance(x, ModuleType):  # of a subclass
+        elif isinstance(x, ModuleType):  # an instance of a subclass
             self._add_module(x)
         elif isinstance(x, tuple) and cls.__basicsize__ == tuple.__basicsize__:  # a NamedTuple
             self._add_class(cls)
@@ -118,7 +118,7 @@ class Contents:
 
     def _add_array(self, x: Array) -> None:
         if hasattr(x, "_deleted"):
-            raise UnknownContents  # a call says what became of it
+            raise UnknownContents  # its state may differ in each call
         self._add_identity(x)
         self.arrays.add(id(x))
 
@@ -245,7 +245,7 @@ class Contents:
 _LIBRARIES = sys.stdlib_module_names | {"numpy", "jaxlib", "ml_dtypes", "minijax"}
 _LIBRARIES |= {f"minijax_stage{number}" for number in range(1, 5)}
 _LONGEST_KEY = 2_000
-_MOST_BYTES = 4_096  # of an array of numpy
+_MOST_BYTES = 4_096  # of a numpy array
 _ABSENT = object()
 
 
@@ -263,14 +263,14 @@ def _names_in(code: CodeType) -> tuple[str, ...]:
 
 
 class _Plain:
-    """Has attributes and nothing else."""
+    """A class whose instances have only attributes."""
 
 
 class _Named(NamedTuple):
     field: Any
 
 
-# What classes have for each of their fields.
+# Types of descriptors that classes have for fields.
 _DESCRIPTORS = (MemberDescriptorType, GetSetDescriptorType, type(vars(_Named)["field"]))
 
 _rules: dict[type, Callable[[Contents, Any], None]] = {
@@ -308,8 +308,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class KeptPrograms:
     """A cache of recently used executors, keyed by everything their programs depend on.
 
-    Of two generations the older is dropped when the younger is full, without iterating over
-    entries: an entry can vanish at any moment, in any thread, when a referent dies.
+    There are two generations. When the younger is full, the older is dropped, without iterating
+    over entries: an entry can vanish at any moment, in any thread, when a referent dies.
     """
 
     def __init__(self, size: int):
@@ -335,7 +335,7 @@ class KeptPrograms:
 
         try:
             references = [weakref.ref(x, forget) for x in referents]
-        except TypeError:  # something that nobody tells the end of
+        except TypeError:  # not weak-referenceable
             return
         self._put(key, _Kept(execute, references))
 
@@ -397,7 +397,7 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                 rest = function, tree, avals, dialect(), len(args), where
                 key = *rest, *contents.key
                 execute = kept_programs.find(key)
-            except Exception:  # contents are unknown, or the function says better what is wrong
+            except Exception:  # unknown contents, or the function itself raises a better error
                 execute = key = None
             if key is None:
                 return function(*args, **kwargs)
@@ -414,7 +414,7 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                     return function(*args, **kwargs)
                 if is_reusable:
                     kept_programs.keep(key, contents.referents, execute)
-                    with suppress(Exception):  # what tracing changed itself is no change
+                    with suppress(Exception):  # changes by tracing itself do not count
                         contents = contents_of(args, kwargs)
                         kept_programs.keep((*rest, *contents.key), contents.referents, execute)
             return execute(leaves if where.is_given else list(map(to_buffer, leaves, avals)))
@@ -433,7 +433,7 @@ def _trace(
 ) -> tuple[Executor | None, bool]:
     """Return the executor of a call, None if it has tracers; and whether to cache it.
 
-    It takes the operands themselves if `where` says where they lie, otherwise their buffers.
+    It takes the operands themselves if `where` is given, otherwise their buffers.
     """
     closed = stage_body(f, avals, name, None)
     consts = closed.consts
@@ -462,7 +462,7 @@ def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:
 
 
 def _is_watched() -> bool:
-    """Return True if a setting is on that has calls do more than they must."""
+    """Return True if a setting adds work to calls."""
     return Switch.used and any(
         option.value for option in config.options.values() if isinstance(option, Switch)
     )
@@ -474,7 +474,7 @@ def _is_watched() -> bool:
 def scan_in_python(
     f: Callable[[Any, Any], Any], init: Any, xs: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """`lax.scan` of at least one round."""
+    """`lax.scan` of at least one iteration."""
     carry, results = init, []
     for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, tree_map(lambda x, i=i: x[i], xs))
@@ -487,7 +487,7 @@ def scan_in_python(
 def while_in_python(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any
 ) -> tuple[Any] | None:
-    """The result of `lax.while_loop`; None if its condition is not known."""
+    """The result of `lax.while_loop`; None if its condition is unknown."""
     carry = init
     try:
         while cond_fun(carry):
@@ -498,7 +498,7 @@ def while_in_python(
 
 
 def known_truth(pred: Any) -> bool | None:
-    """Return the value of a predicate; None if it is not known."""
+    """Return the value of a predicate; None if it is unknown."""
     try:
         return bool(pred)
     except ConcretizationTypeError:
@@ -506,7 +506,7 @@ def known_truth(pred: Any) -> bool | None:
 
 
 def known_number(index: Any) -> int | None:
-    """Return the value of an integer; None if it is not known."""
+    """Return the value of an integer; None if it is unknown."""
     try:
         return int(index)
     except ConcretizationTypeError:
