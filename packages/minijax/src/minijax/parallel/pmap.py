@@ -54,20 +54,21 @@ def pmap(
     It is `vmap` whose examples run in parallel, and are compiled. New programs are easier to write
     with `shard_map`, or with `jit` of arrays that are sharded over devices.
 
-    Of several processes, each gives the examples for its own devices, as many as the others, and
-    gets their results; collectives combine those of all. Within another transformation, and for
-    `lower`, the arguments are those of all processes.
+    Each of several processes passes the examples for its own devices, equally many, and gets their
+    results; collectives combine the examples of all processes. Within another transformation, and
+    for `lower`, the arguments hold the examples of all processes.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
         axis_name: the name of the mapped axis, for collectives.
         in_axes: the axis to map for each positional argument, as in `vmap`.
         out_axes: the position of the mapped axis in each result, as in `vmap`. With None, the
-            result is that of the first device.
+            result of the first device.
         static_broadcasted_argnums: positions of arguments that are hashable Python values.
-        devices: the devices; the first ones of each process, as many as examples, if not given.
+        devices: the devices; by default the first ones of each process, as many as there are
+            examples.
         backend: None or "cpu".
-        axis_size: the number of examples, of all processes; required if no argument is mapped.
+        axis_size: the number of examples in all processes; required if no argument is mapped.
         donate_argnums: positions of arguments whose memory the results may take over.
 
     Returns:
@@ -111,7 +112,7 @@ def pmap(
         out_dims: list[int | None] = []
 
         def parts_fun(*parts: Any) -> list[Any]:
-            """The results of one device, with an axis of one element where they are mapped."""
+            """The results of one device, with an axis of size 1 where they are mapped."""
             nonlocal out_tree
             pairs = zip(parts, dims, strict=True)
             examples = [x if dim is None else squeeze(x, (dim,)) for x, dim in pairs]
@@ -194,7 +195,7 @@ def _movable(devices: Sequence[Device] | None, x: Any) -> Any:
 
 
 def _devices_for(size: int) -> list[Device]:
-    """The first devices of each process, as many for each, by process; or else all."""
+    """The first devices of each process, equally many of each, ordered by process; or else all."""
     every = sorted(xla.devices(), key=lambda device: device.process_index)
     groups = [list(group) for _, group in groupby(every, lambda device: device.process_index)]
     if size >= len(every) or size % len(groups):

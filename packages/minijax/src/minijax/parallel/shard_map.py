@@ -65,7 +65,7 @@ from minijax_stage4.jit_rules import split_jaxpr
 from minijax_stage4.partial_eval import PartialEqns, merge, partition
 from minijax_stage4.transpose import UndefPrimal, backward_pass
 
-# The mesh of a `shard_map`, and the types of the parts of arrays that its devices have.
+# The mesh of a `shard_map`, and the types of the parts of arrays on its devices.
 
 
 class Manual(NamedTuple):
@@ -74,9 +74,9 @@ class Manual(NamedTuple):
     Attributes:
         outside: the mesh as it is outside of the program.
         names: those axes.
-        checked: whether types say along which axes values vary.
-        of_examples: the axes of the mesh that are to divide examples of `vmap`: to the program of
-            one example there is one device along them.
+        checked: whether types record the axes along which values vary.
+        of_examples: the mesh axes over which examples of `vmap` are to be sharded; the program of
+            one example sees one device along them.
     """
 
     outside: Mesh | AbstractMesh
@@ -108,7 +108,7 @@ class Manual(NamedTuple):
         return vary(part, names_in(spec)) if self.checked else part
 
     def whole(self, part: ShapedArray, spec: PartitionSpec) -> ShapedArray:
-        """The type of the array of which each device has a part of this type."""
+        """The type of the array whose part on each device has this type."""
         shape = list(part.shape)
         for axis, names in enumerate(spec.names()):
             shape[axis] *= self.size(names)
@@ -116,11 +116,11 @@ class Manual(NamedTuple):
         return VaryingArray(whole, vma_of(part) - {*self.names})
 
     def as_inside(self, x: Any) -> Any:
-        """`x`, of a type that says nothing about the axes along which the program sees a device."""
+        """`x`, typed without a sharding over the axes along which the program sees one device."""
         return leave_to_compiler(x, self.mesh.abstract_mesh)
 
     def as_outside(self, x: Any, spec: PartitionSpec) -> Any:
-        """A result, of a type that says how it is sharded along axes `Explicit` outside."""
+        """A result, typed with its sharding over the axes that are `Explicit` outside."""
         mesh = self.outside.abstract_mesh
         explicit = {*mesh.explicit_axes}
         rest = division_of(typeof(x))
@@ -134,19 +134,19 @@ class Manual(NamedTuple):
         return bind1(reshard_p, x, sharding=NamedSharding(mesh, PartitionSpec(*outer_spec)))
 
     def stacking(self, aval: ShapedArray) -> PartitionSpec:
-        """The spec that stacks, along a new first axis, the values that devices have."""
+        """The spec that stacks the devices' values along a new first axis."""
         varies = vma_of(aval) if self.checked else {*self.names} - self.of_examples
         axes = [name for name in self.mesh.axis_names if name in varies and name in self.names]
         return PartitionSpec(axes) if axes else PartitionSpec()
 
     def not_in(self, spec: PartitionSpec) -> list[MeshAxis]:
-        """The axes along which devices have the same part, where types do not say so."""
+        """The axes along which devices have the same part, if types do not record them."""
         names = names_in(spec) | self.of_examples
         return [] if self.checked else [axis for axis in self.axes if axis.name not in names]
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """A context in which the program, or one that is made of it, is staged."""
+        """A context to stage the program, or one derived from it."""
         token = mesh_in_context.set(self.mesh)
         try:
             with mesh_axes(self.axes):
@@ -171,8 +171,8 @@ def names_in(spec: PartitionSpec) -> AxisNames:
 
 # The primitive of `shard_map`: a program that runs on every device of a mesh.
 #
-# Its operands and results are whole arrays; the arguments and results of the program are the
-# parts that a device has of them. So most rules transform the program, and extend the specs.
+# Its operands and results are whole arrays; the arguments and results of the program are one
+# device's parts of them. So most rules transform the program and extend the specs.
 
 
 shard_map_p = Primitive("shard_map", higher_order=True)
@@ -184,7 +184,7 @@ WHOLE = PartitionSpec()
 def apply(
     operands: Sequence[Any], jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs
 ) -> list[Any]:
-    """The whole arrays of which the program returns the parts."""
+    """The whole arrays whose parts the program returns."""
     operands = list(map(manual.as_inside, operands))
     return bind(shard_map_p, *operands, **_shard_map_params(jaxpr, manual, in_specs, out_specs))
 
@@ -208,7 +208,7 @@ def _shard_map_type(
 
 
 def _shardings_of_results(manual: Manual, mesh: Any, out_specs: Specs, **params: Any) -> Shardings:
-    """The shardings that `out_specs` says, unless types or other axes say more."""
+    """The shardings given by `out_specs`, unless types or other axes add to them."""
     is_whole = {*mesh.axis_names} == {*manual.names} and not mesh.explicit_axes
     if isinstance(mesh, AbstractMesh) or not is_whole:
         return ()
@@ -228,7 +228,7 @@ def _shard_map_lower(
     in_specs: Specs,
     out_specs: Specs,
 ) -> list[Value]:
-    if mesh.size == 1:  # nothing is divided, and jaxlib 0.10 leaves the division's calls in
+    if mesh.size == 1:  # nothing is sharded, and jaxlib 0.10 leaves the partitioner's calls in
         with _on_each_device(None):
             return b.lower_jaxpr(jaxpr, args)
     is_open = len(manual.mesh.manual_axes) < len(mesh.axis_names)  # the others are not manual
@@ -273,7 +273,7 @@ def _on_each_device(mesh: AbstractMesh | None) -> Iterator[None]:
         mesh_of_devices.reset(tokens[1])
 
 
-# Transformations
+# Rules of the transformations
 
 
 def _shard_map_vmap(
@@ -309,7 +309,7 @@ def _shard_map_vmap(
 
 
 def _require_free(names: Sequence[Hashable], manual: Manual, axis_size: int, specs: Specs) -> None:
-    """Raise an error unless these axes can divide examples of the program."""
+    """Raise an error unless examples of the program can be sharded over these axes."""
     caller = f"vmap of shard_map: spmd_axis_name {shown(names)}"
     for name in names:
         if name not in manual.outside.axis_names:
@@ -364,8 +364,8 @@ class _Residual(NamedTuple):
     """A value that the unknown program gets from the known one.
 
     Attributes:
-        argument: the number of the known argument that it is, or None.
-        spec: how it is passed, as an array.
+        argument: the index of the known argument that it is, or None.
+        spec: how the array that carries it is sharded.
     """
 
     argument: int | None
@@ -373,7 +373,7 @@ class _Residual(NamedTuple):
 
 
 def _shard_map_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    """Split the program; a residual is passed as an array of what all devices have of it."""
+    """Split the program; a residual is passed as one array of all devices' parts."""
     params, manual = eqn.params, eqn.params["manual"]
     known_ins, ins_unknown = partition(unknown_ins, eqn.invars)
     known_specs, unknown_specs = partition(unknown_ins, params["in_specs"])
@@ -407,8 +407,8 @@ def _shard_map_split(
 ) -> tuple[Jaxpr, Jaxpr, list[bool], list[_Residual]]:
     """The known program, the unknown one, flags of its results, and the residuals.
 
-    Those that are arguments of the known program need not be its results. Others that vary get a
-    first axis of one element, along which the devices' values are stacked.
+    Residuals that are arguments of the known program need not be its results. Others that vary get
+    a first axis of size 1, along which the devices' values are stacked.
     """
     parts = split_jaxpr(jaxpr, unknown_ins)
     count = len(parts.known.outvars) - parts.num_residuals
@@ -481,8 +481,8 @@ def _shard_map_transposed(
 ) -> tuple[Jaxpr, list[Any], list[bool]]:
     """The program from known arguments and cotangents of results to cotangents of arguments.
 
-    Where types do not say what varies, devices share the cotangent of a result that is the same on
-    all of them, and the cotangent of such an argument is the sum of theirs.
+    If types do not record variation, the cotangent of a result that is the same on all devices is
+    split equally among them, and the cotangent of such an argument is the sum over the devices.
     """
     nonzero_ins: list[bool] = []
     types = [tangent_type(aval) for aval in jaxpr.out_avals]
@@ -543,7 +543,7 @@ def _shard_map_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool]
 def _shard_map_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
-    """Every device has its own order."""
+    """Drop the order of effects: each device has its own."""
     params = eqn.params
     ordered = _shard_map_params(
         with_token(params["jaxpr"]),
@@ -615,23 +615,23 @@ def shard_map(
     """Map a function over the devices of a mesh: each calls it with its parts of the arguments.
 
     In the function, collectives such as `lax.psum` combine values of different devices, by the
-    names of the axes of the mesh. Types say along which axes a value varies, that is, may differ
-    between devices: `typeof(x)` shows `f32[2]{V:data}`.
+    names of the axes of the mesh. Types record the axes along which a value varies, that is, may
+    differ between devices: `typeof(x)` shows `f32[2]{V:data}`.
 
     Arguments:
         f: function of arrays and pytrees of arrays. Without it, the result is a decorator.
-        out_specs: a `PartitionSpec` for each result, or a pytree prefix of it: how the parts that
-            the devices return make an array. Along axes of the mesh that it does not name the
+        out_specs: a `PartitionSpec` for each result, or a pytree prefix of it: how the devices'
+            parts are assembled into an array. Along axes of the mesh that it does not name the
             results are the same.
         in_specs: a `PartitionSpec` for each argument, or a pytree prefix of the tuple of arguments:
             how they are sharded. Along axes of the mesh that it does not name, all devices get the
             same part. With None in its place, an argument is passed on to `f` as it is, as if
             closed over, and may be anything.
         mesh: the mesh; the one in context if not given.
-        axis_names: the axes of the mesh along which the function sees one device; the partitioner
-            divides its arrays along the others. All axes if not given.
-        check_vma: whether types say what varies. Without, a result that should be the same on all
-            devices is not checked to be.
+        axis_names: the mesh axes along which the function sees one device; XLA's partitioner shards
+            its arrays over the others. All axes if not given.
+        check_vma: whether types record variation. Otherwise nothing checks that a result is the
+            same on all devices where its spec says so.
 
     Returns:
         A function of whole arrays that returns whole arrays. It can be differentiated, mapped, and
@@ -749,7 +749,7 @@ def map_parts(
         leaves: the arrays.
         manual: the mesh.
         in_specs: how the arrays are sharded.
-        out_specs_of: function from the types of the parts returned to how they make arrays.
+        out_specs_of: function from the types of the returned parts to the specs of the results.
         names: the names of the arrays, for messages.
     """
     leaves = list(map(manual.as_inside, leaves))
@@ -778,7 +778,7 @@ def _require_specs(caller: str, role: str, specs: Any) -> None:
 
 
 def _leaf_specs(caller: str, role: str, specs: Any, tree: Any) -> list[Any]:
-    """The spec of each leaf; None for what is passed on to the function as it is."""
+    """The spec of each leaf; None for a leaf passed on to the function as it is."""
     is_of_arguments = role == "in_specs"
     subject = "the arguments" if is_of_arguments else "the result"
     try:
@@ -792,13 +792,13 @@ def _leaf_specs(caller: str, role: str, specs: Any, tree: Any) -> list[Any]:
 def _manual(
     caller: str, mesh: Mesh | AbstractMesh | None, axis_names: Set[Hashable], checked: bool
 ) -> Manual:
-    """The mesh of a call, with the axes that become manual."""
+    """The mesh of a call, and the axes that become manual."""
     around = mesh_in_context.get()
     if mesh is not None and not isinstance(mesh, Mesh | AbstractMesh):
         raise TypeError(
             f"{caller}: mesh must be a Mesh, found {shown(mesh)} of type {type(mesh).__name__}"
         )
-    if around is not None and around.manual_axes:  # inside another one
+    if around is not None and around.manual_axes:  # inside another shard_map
         if mesh is not None and mesh.shape_tuple != around.shape_tuple:
             raise ValueError(
                 f"{caller}: the mesh {mesh} is not that of the shard_map around it, {around}"
@@ -853,7 +853,7 @@ def _misfit(manual: Manual, aval: ShapedArray, spec: PartitionSpec, divides: boo
 
 
 def _spec_in_type(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSpec:
-    """The division of an argument along the axes mapped over, as its type says it."""
+    """The spec of an argument over the axes mapped over, from its type."""
     if not {*manual.names} <= {*manual.outside.explicit_axes}:
         raise ValueError(
             f"{caller}: in_specs is not given, and types say how arguments are divided along axes "
@@ -863,7 +863,7 @@ def _spec_in_type(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSp
 
 
 def _axes_in_type(manual: Manual, aval: ShapedArray) -> list[tuple[Hashable, ...]]:
-    """The axes mapped over that divide each axis of arrays of a type, as it says."""
+    """The axes mapped over that each axis of an array is sharded over, from its type."""
     return [tuple([name for name in axes if name in manual.names]) for axes in division_of(aval)]
 
 
@@ -904,8 +904,8 @@ def smap(
         f: function of arrays and pytrees of arrays. Without it, the result is a decorator.
         in_axes: the axis of the arguments that is sharded: an int or None (all devices get the
             whole) for all, or a tuple with an int, None or a pytree prefix for each. By default
-            types say it, where the axis of the mesh is `Explicit`.
-        out_axes: the axis of the results along which their parts are put together: an int, None
+            it is taken from types, if the axis of the mesh is `Explicit`.
+        out_axes: the axis of the results along which their parts are concatenated: an int, None
             (the same on all devices) or a pytree prefix of the result.
         axis_name: the axis of the mesh.
 

@@ -1,4 +1,4 @@
-"""Automatic differentiation: `jvp`, `linearize`, `vjp`, `grad`, and what they return."""
+"""Automatic differentiation: `jvp`, `linearize`, `vjp`, `grad`, and the functions they return."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ R = TypeVar("R")
 Aux = TypeVar("Aux")
 Argnums = int | Sequence[int]
 
-# Checks of differentiated values: real numbers, and others if options allow them.
+# Checks of differentiated values: real numbers by default, complex and integers by option.
 
 
 def require_differentiable(
@@ -120,7 +120,7 @@ def one_like(caller: str, fun: Any, out: Any, holomorphic: bool) -> Any:
 
 
 def require_results(caller: str, fun: Any, result: Any, holomorphic: bool) -> None:
-    """Raise an error if a leaf of the result of `fun` has no derivative by reverse mode.
+    """Raise an error if reverse mode cannot differentiate a leaf of the result of `fun`.
 
     Unless the function is holomorphic, a cotangent 1 gives only half of a complex derivative.
     """
@@ -143,7 +143,7 @@ def require_holomorphic(
     args: Sequence[Any],
     holomorphic: bool,
 ) -> None:
-    """Forward mode asks whether complex arguments have a complex derivative."""
+    """Raise an error if complex arguments are differentiated without `holomorphic`."""
     for i in ints("argnums", argnums):
         for x in tree_leaves(args[i]) if -len(args) <= i < len(args) else ():
             role = f"{caller}: argument {i} of `{name_of(fun)}`"
@@ -165,7 +165,7 @@ def _require_complex(role: str, aval: ShapedArray) -> None:
         )
 
 
-# Functions with auxiliary results, which are not differentiated: `has_aux=True`.
+# `has_aux=True`: functions with auxiliary results, which are not differentiated.
 
 
 class WithAux:
@@ -204,26 +204,26 @@ def _opened(x: Any) -> Any:
     return x
 
 
-# Arguments of a function that have tangents, and results: `in_nzs` and `out_nzs`.
+# `in_nzs` and `out_nzs`: the arguments and results with nonzero tangents.
 
 
 class NonzeroTangents:
-    """A function that is to be differentiated once, of which it notes what has a tangent.
+    """A function to differentiate once; records which of its results have tangents.
 
     Arguments:
         caller: the transformation, for messages.
         fun: the function.
-        in_nzs: for each argument True or False, or a tree of these that is a prefix of it but for
-            the classes of its nodes: whether it has a tangent; None: all have.
+        in_nzs: whether each argument has a tangent: True or False, or a tree of these that is a
+            prefix of the argument, up to the classes of its nodes; None: all have.
         primals: the arguments.
 
     Attributes:
-        out_nzs: for each result whether it has a tangent, in a tree; nodes that are neither tuples,
-            lists nor dicts are tuples there. None before the call.
+        out_nzs: whether each result has a tangent, in a tree where nodes other than tuples, lists
+            and dicts are tuples. None before the call.
 
     Raises:
-        TypeError: `in_nzs` holds something else than bools.
-        ValueError: it is no such prefix.
+        TypeError: `in_nzs` holds something other than bools.
+        ValueError: it is not such a prefix.
     """
 
     def __init__(self, caller: str, fun: Callable[..., Any], in_nzs: Any, primals: tuple[Any, ...]):
@@ -246,10 +246,10 @@ class NonzeroTangents:
 
 
 def flags_of(role: str, given: Any, tree: PyTreeDef) -> list[bool]:
-    """A bool for each leaf of a tree, of a prefix whose nodes have as many children.
+    """A bool for each leaf of a tree, from a prefix whose nodes have the same number of children.
 
     Raises:
-        TypeError: `given` holds something else than bools.
+        TypeError: `given` holds something other than bools.
         ValueError: a node of it has another number of children.
     """
     if type(given) is bool:
@@ -289,32 +289,32 @@ def _in_plain_tree(tree: PyTreeDef, flags: Sequence[bool]) -> Any:
     return parts if node[0] is list else None if node[0] is type(None) else tuple(parts)
 
 
-# The function that `vjp` returns: a pytree of its residuals, of which some are the arguments.
+# The function that `vjp` returns: a pytree of its residuals, some of them arguments.
 
 
 class NotNeeded(NamedTuple):
-    """In the place of an argument that the function does not need."""
+    """Placeholder for an argument that the function does not need."""
 
     def __repr__(self) -> str:
         return "NotNeeded()"
 
 
 class NotSaveable(NamedTuple):
-    """In the place of an argument that it needs, and that the caller of `vjp` puts back."""
+    """Placeholder for a needed argument that the caller of `vjp` puts back."""
 
     def __repr__(self) -> str:
         return "NotSaveable()"
 
 
 class GradValue(NamedTuple):
-    """Asks `with_refs` for the cotangent of an argument as a value."""
+    """Marker for `with_refs`: return the cotangent of this argument."""
 
     def __repr__(self) -> str:
         return "GradValue()"
 
 
 class GradRef(NamedTuple):
-    """In the place of a cotangent that was added to a reference."""
+    """Placeholder for a cotangent that was added to a reference."""
 
     def __repr__(self) -> str:
         return "GradRef()"
@@ -335,11 +335,11 @@ class DidntWant(NamedTuple):
 
 
 class RefArguments(NamedTuple):
-    """The references among the arguments of a function that is differentiated.
+    """The references among the arguments of a differentiated function.
 
     Attributes:
-        places: where they are.
-        avals: the types of what they hold.
+        places: their positions.
+        avals: the types of their contents.
     """
 
     places: Places
@@ -360,12 +360,12 @@ class VJP:
     Attributes:
         function: the same, of a list of residuals and the cotangents.
         residuals: where each residual is.
-        args_res: for each argument, the residuals that are leaves of it; `NotNeeded()` in the
-            place of other leaves, and `NotSaveable()` of those that were not to be kept.
-        opaque_residuals: the residuals that are no arguments.
-        out_nzs: for each result whether it has a tangent, in a tree.
+        args_res: for each argument, the residuals that are its leaves; `NotNeeded()` in place of
+            other leaves, and `NotSaveable()` in place of leaves that may not be kept.
+        opaque_residuals: the residuals that are not arguments.
+        out_nzs: whether each result has a tangent, in a tree.
         in_tree: the structure of the tuple of arguments.
-        linear_jaxpr: the derivative that is transposed, with residuals as its constants.
+        linear_jaxpr: the linear program to transpose, with residuals as its constants.
         refs: the references among the arguments.
 
     >>> out, f_vjp = minijax.vjp(lambda x, y: jnp.sin(x) * y, 0.0, 2.0)
@@ -384,7 +384,7 @@ class VJP:
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """The derivative that is transposed, from residuals and tangents to tangents."""
+        """The linear program to transpose, from residuals and tangents to tangents."""
         assert self.linear_jaxpr is not None
         return as_printed(ClosedJaxpr(consts_as_invars(self.linear_jaxpr), [])).jaxpr
 
@@ -405,15 +405,16 @@ class VJP:
         Arguments:
             targets: for each leaf of the arguments, in the same structure, a reference to which its
                 cotangent is added, `minijax.ad.GradValue()` to have it as a result, or
-                `minijax.ad.DontWant()`. For an argument that is a reference itself, the reference
-                holds the cotangent of what it held after the call, and then of what it held before.
+                `minijax.ad.DontWant()`. For an argument that is itself a reference, the target
+                holds the cotangent of its final contents, replaced by the cotangent of its initial
+                contents.
 
         Returns:
-            A function of the cotangent of the result. In the place of what it does not return, it
-            has `GradRef()` or `DidntWant()`.
+            A function of the cotangent of the result. Cotangents that it does not return are
+            `GradRef()` or `DidntWant()`.
 
         Raises:
-            ValueError: the structure is another one; or a reference holds an array of another type.
+            ValueError: the structure differs, or a reference holds an array of another type.
 
         >>> from minijax import ad
         >>> out, f_vjp = minijax.vjp(lambda x, y: x * y, 2.0, 3.0)
@@ -448,13 +449,13 @@ class VJP:
 
     @hiding_frames
     def with_logs(self, *cotangents: Any) -> tuple[Any, dict[Any, Any]]:
-        """The result of a call, and what backward rules logged in it, a dict by name.
+        """The result of a call, and a dict of the arrays that its backward rules logged, by name.
 
-        Logs of rules in jitted functions and in the steps of a `scan`, where they are stacked, are
-        among them. See `custom_vjp.defvjp_with_logs`.
+        Rules in jitted functions may log, and rules in the steps of a `scan`, whose logs are
+        stacked. See `custom_vjp.defvjp_with_logs`.
 
         Raises:
-            NotImplementedError: a rule in a branch of `cond`, or in another program inside, logs.
+            NotImplementedError: a rule logs in a branch of `cond`, or in another inner program.
             ValueError: a name is logged twice.
 
         >>> @minijax.custom_gradient(with_logs=True)
@@ -480,7 +481,7 @@ def _is_target(x: Any) -> bool:
 
 @evaluated_by_library
 def _pulled_into(vjp: VJP, targets: Any, cotangent: Any) -> Any:
-    """The cotangents of arguments, of which some are added to references."""
+    """The cotangents of the arguments, some added to references."""
     leaves, tree = tree_flatten(targets, is_leaf=_is_target)
     if vjp.refs is None:
         cts = tree_leaves(vjp(cotangent))
@@ -495,7 +496,7 @@ def _pulled_into(vjp: VJP, targets: Any, cotangent: Any) -> Any:
 
 
 def _cotangent_after(target: Any, aval: ShapedArray) -> Any:
-    """The cotangent of what a reference holds after the call."""
+    """The cotangent of a reference's contents after the call."""
     if isinstance(target, DontWant):
         return instantiate(Zero(tangent_type(aval)))
     if not isinstance(target, Ref):
@@ -546,10 +547,10 @@ def vjp_function(
     out_nzs: Any,
     linear_jaxpr: Jaxpr,
 ) -> VJP:
-    """The VJP of a function of residuals, of which those that are leaves of `primals` are found.
+    """The VJP of a function of residuals; identifies the residuals that are leaves of `primals`.
 
     Raises:
-        TypeError: `saveable_args` holds something else than bools.
+        TypeError: `saveable_args` holds something other than bools.
         ValueError: it is not a prefix of the primals.
     """
     leaves, tree = tree_flatten([*primals])
@@ -817,13 +818,12 @@ def vjp(
 ) -> Any:
     """Evaluate `fun` and return the function that pulls cotangents back through it.
 
-    An argument may be a reference, which `fun` reads and writes: `with_refs` of the returned
-    function says where its cotangent goes, and that of others may go.
+    An argument may be a reference, which `fun` reads and writes. `with_refs` of the returned
+    function gives its cotangent a target, and may do so for other arguments.
 
     The returned linear function is a pytree of its residuals, so it can be a result, or an
-    argument, of other transformed functions. Its attribute `args_res` has those that are arguments,
-    `opaque_residuals` the others; `out_nzs` says of each result whether it has a derivative that is
-    not zero.
+    argument, of other transformed functions. Its attribute `args_res` holds the residuals that are
+    arguments, `opaque_residuals` the others; `out_nzs` flags the results with nonzero derivatives.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -831,19 +831,19 @@ def vjp(
         has_aux: whether `fun` returns a pair; only its first part is differentiated.
         reduce_axes: must be empty.
         saveable_args: whether arguments may be kept as residuals: True or False for each, or a
-            pytree prefix of them. The caller puts those that may not back into `args_res` of the
-            function that is returned, before the call.
-        in_nzs: whether to differentiate by the arguments, in the same form; None: by all. The
-            cotangents of others are zero.
+            pytree prefix of them. The caller puts the others back into `args_res` of the returned
+            function before calling it.
+        in_nzs: whether to differentiate with respect to each argument, in the same form; None: all.
+            The cotangents of the others are zero.
 
     Returns:
         The result of `fun`, and a function from a cotangent of the result to the tuple of
-        cotangents of the arguments, those of integers of dtype float0. With `has_aux`, the second
+        cotangents of the arguments; for integers they have dtype float0. With `has_aux`, the second
         part of the result of `fun` comes third.
 
     Raises:
         TypeError: a cotangent does not have the structure, shapes and dtypes of the result;
-            `saveable_args` or `in_nzs` holds something else than bools.
+            `saveable_args` or `in_nzs` holds something other than bools.
         ValueError: one of these is not a prefix of the arguments.
 
     >>> def to_polar(x, y):
@@ -869,7 +869,7 @@ def vjp(
 
 
 def _vjp_of_refs(fun: Function, primals: tuple[Any, ...], has_aux: bool) -> Any:
-    """`vjp` of a function that is given references: by what they hold before and after."""
+    """`vjp` of a function with reference arguments, as a function of their initial contents."""
     refs, rest, places = split_refs("vjp", primals)
 
     @wraps(fun)
@@ -899,19 +899,19 @@ def fwd_and_bwd(
 ) -> tuple[Function, Function]:
     """Make the functions of the forward and the backward pass of `fun`.
 
-    They are as the two parts of `vjp`, and the backward pass is compiled once for all calls.
+    They are the two parts of `vjp`, and the backward pass is compiled once for all calls.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
-        argnums: the number or numbers of the positional arguments to differentiate by.
+        argnums: the position or positions of the arguments to differentiate with respect to.
         has_aux: whether `fun` returns a pair; only its first part is differentiated.
         jitted: whether to compile both.
 
     Returns:
         A function of the arguments that returns the result of `fun` and the residuals, and the
         second part of the result third if `has_aux`; and a function of the residuals and a
-        cotangent of the result that returns the cotangent of the argument, or the tuple of those of
-        the arguments if `argnums` is a sequence.
+        cotangent of the result that returns the cotangent of the argument, or a tuple of cotangents
+        if `argnums` is a sequence.
 
     Raises:
         TypeError: `argnums` is not an int or sequence of ints.
@@ -975,7 +975,7 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
 
 
 def _as_weak_as_primal(tangent: Any, primal: Any) -> Any:
-    """A tangent of a weak type where its primal is of one; formulas may have lost or kept that."""
+    """A tangent as weak as its primal; the formula of a rule may have made it weak or strong."""
     aval, found = stage2.typeof(primal), stage2.typeof(tangent)
     if found.weak_type == aval.weak_type or found.dtype != aval.dtype:
         return tangent
@@ -998,20 +998,19 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False, in_nzs: Any =
         fun: function of arrays and pytrees of arrays.
         primals: the arguments at which to evaluate.
         has_aux: whether `fun` returns a pair; only its first part is differentiated.
-        in_nzs: whether arguments have tangents: True or False for each, or a pytree prefix of them;
-            None: all have. Tangents of others are taken for zero.
+        in_nzs: whether each argument has a tangent: True or False, or a pytree prefix of the
+            argument; None: all have. Tangents of the others are taken to be zero.
 
     Returns:
         The result of `fun`, and a function from tangents of the arguments to the tangent of
-        the result, which does not evaluate `fun` again. Its attribute `out_nzs` says of each result
-        whether it has a tangent that is not zero.
+        the result, which does not evaluate `fun` again. Its attribute `out_nzs` flags the results
+        with nonzero tangents.
 
     Raises:
         TypeError: `in_nzs` holds something else than bools.
         ValueError: it is not a prefix of the arguments.
 
-    With `has_aux`, `fun` returns a pair; only its first part is differentiated; the second
-    is returned last.
+    With `has_aux`, the second part of the pair that `fun` returns comes last.
 
     The returned linear function is a pytree of its residuals, so it can be a result, or an
     argument, of other transformed functions.
@@ -1050,7 +1049,7 @@ def linear_transpose(
         are integers if these are.
 
     Raises:
-        NonlinearError: when the result is called, `fun` proves not to be linear.
+        NonlinearError: when the result is called, `fun` turns out not to be linear.
         TypeError: a cotangent does not match the result, or some but not all are integers.
 
     >>> moving_sums = lambda x: x[:-1] + x[1:]
@@ -1093,7 +1092,7 @@ def linear_transpose(
 
 
 def _flat_cotangents(caller: str, out_tree: Any, out_avals: Sequence[Any], ct: Any) -> list[Any]:
-    """The leaves of a cotangent; those of integers, which stage 4 does not have, are integers."""
+    """The leaves of a cotangent, integers for integer primals, which stage 4 does not have."""
     leaves, tree = tree_flatten(ct)
     avals = list(map(stage2.typeof, leaves))
     if tree != out_tree or not avals or any(is_inexact(aval.dtype) for aval in out_avals):
@@ -1122,7 +1121,7 @@ def _on_arrays(
 
 
 def _without_integers(out: Any) -> Callable[..., Any]:
-    """A function of cotangents of `out` that puts zeros in the place of those of integers."""
+    """A function of cotangents of `out` that replaces cotangents of integers by zeros."""
     leaves, tree = tree_flatten(out)
     avals = list(map(stage2.typeof, leaves))
 

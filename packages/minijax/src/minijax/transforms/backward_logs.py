@@ -83,7 +83,7 @@ class LogTrace(Trace):
             self.logs[name] = values
 
 
-# `rule(trace, args, params) -> results`, for primitives whose programs may log.
+# `rule(trace, args, params) -> results`, for higher-order primitives whose programs may log.
 log_rules: dict[Primitive, Callable[[LogTrace, Sequence[Any], dict[str, Any]], Sequence[Any]]] = {}
 
 
@@ -110,7 +110,7 @@ def _has_logs(primitive: Primitive, params: dict[str, Any]) -> bool:
 
 @cached_by_jaxpr
 def _logs(jaxpr: Jaxpr) -> bool:
-    """Return True if a program, or one inside of it, logs."""
+    """Return True if a program or one of its inner programs logs."""
     return any(
         eqn.primitive is log_p or any(map(_logs, inner_jaxprs(eqn)))
         for eqn in jaxpr.eqns
@@ -133,7 +133,7 @@ def _returning_logs(jaxpr: Jaxpr) -> tuple[Jaxpr, Any]:
 
 
 def log_from_program(primitive: Primitive) -> None:
-    """Enter a primitive that returns the results of one program, or in the end stacks of them."""
+    """Register a primitive that returns the results of one program, or stacks of some of them."""
 
     def replay_logs(trace: LogTrace, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
         program, tree = _returning_logs(params["jaxpr"])
@@ -154,7 +154,7 @@ log_rules[log_p] = _log_keep
 log_from_program(jit_p)
 
 
-# The primitive itself
+# The primitive `log`
 
 
 def _log_type(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:

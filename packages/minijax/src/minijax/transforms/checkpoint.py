@@ -1,4 +1,4 @@
-"""Residuals: which are kept, and which are computed again."""
+"""`checkpoint` and its policies: the residuals that are kept, and those that are recomputed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from minijax_stage4.partial_eval import PartialEqns, PartialJaxprs, partition, w
 
 
 class _PolicyDecision:
-    """A result of policies, in the place of True or False."""
+    """A decision of a policy, in place of True or False."""
 
     def __init__(self, name: str, keeps: bool):
         self._name = name
@@ -76,7 +76,7 @@ Recompute = _PolicyDecision("Recompute", False)
 
 
 class Offloadable(NamedTuple):
-    """A result of policies, in the place of True: results are kept, where they are.
+    """A decision of a policy, in place of True: keep the results where they are.
 
     Attributes:
         src, dst: the kinds of memory; of no effect.
@@ -90,7 +90,7 @@ class Offloadable(NamedTuple):
     dst: str
 
 
-# From a primitive, the types of its operands and its parameters: whether to keep its results.
+# `policy(primitive, *in_avals, **params)`: whether to keep the results.
 Policy = Callable[..., bool | _PolicyDecision | Offloadable]
 
 name_p = Primitive("name")
@@ -277,7 +277,7 @@ checkpoint_policies = SimpleNamespace(
 )
 
 
-# Values that `checkpoint` saves, also in the inner programs of a program.
+# Saved values, in inner programs too.
 #
 # A policy decides about one equation at a time. An equation that holds programs (a branch, the
 # body of a loop) is split into one that also returns what its programs save, and one that
@@ -288,7 +288,7 @@ MaySave = Callable[[JaxprEqn], bool]
 
 
 class SavedEqns(NamedTuple):
-    """Equations that compute values and save some; and those that compute the others again."""
+    """Equations that compute values and save some; and equations that recompute the others."""
 
     first: list[JaxprEqn]
     saved: list[Var]
@@ -311,7 +311,7 @@ def split_eqn(eqn: JaxprEqn, saved: list[Var], first: Call, again: Call) -> Save
     )
 
 
-# How a higher-order primitive saves values inside of its programs; None if nothing is saved.
+# How a higher-order primitive saves values of its inner programs; None if nothing is saved.
 saving_rules: dict[Primitive, Callable[[JaxprEqn, MaySave], SavedEqns | None]] = {}
 
 
@@ -579,7 +579,7 @@ def _checkpoint_halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) ->
     from_arguments = [x for x in known.invars if x in used]
     at_once = without_dead_code(Jaxpr([], known.invars, first, [*outs, *kept]))
     invars = [*kept, *from_arguments, *unknown.invars[count:]]
-    # If nothing costly is recomputed, nothing is hidden from XLA, which sees the whole program.
+    # If nothing costly is recomputed, nothing needs to be hidden from XLA.
     costly = {x for eqn in again if eqn.primitive is not name_p for x in eqn.outvars}
     is_costly = any(x in costly for eqn in whole.eqns for x in eqn.outvars)
     later = {

@@ -86,10 +86,10 @@ Printed = tuple[str, dict[str, Any]]
 
 
 class JvpRule:
-    """A derivative in forward mode.
+    """A forward-mode derivative rule.
 
     Arguments:
-        jvp: function of a list of primals and one of tangents, `Zero` among them, that returns
+        jvp: function of a list of primals and a list of tangents, possibly `Zero`, that returns
             such lists for the results.
         printed: the name of the primitive in JAX, and its parameters, for the text of jaxprs.
     """
@@ -131,11 +131,11 @@ class VjpRule:
     """A derivative in reverse mode.
 
     Arguments:
-        fwd: function of a list of primals, and for each whether it has a tangent. It returns a list
-            of results, one of residuals, and other static data for `bwd`.
-        bwd: function of that data, residuals, and cotangents of the results, `Zero` among them. It
-            returns for each primal its cotangent or `Zero`.
-        forward: the derivative in forward mode, if it is known as well.
+        fwd: function of a list of primals and a list of flags, True where a primal has a tangent.
+            It returns a list of results, a list of residuals, and static data for `bwd`.
+        bwd: function of that data, the residuals, and the cotangents of the results, possibly
+            `Zero`. It returns the cotangent of each primal, or `Zero`.
+        forward: the forward-mode rule, if there is one as well.
         printed: the name of the primitive in JAX, and its parameters, for the text of jaxprs.
     """
 
@@ -251,7 +251,7 @@ def custom_call(fun: Flat, rule: Any, args: Values, name: Any) -> list[Any]:
 
 
 def _below_vmap(trace: Trace) -> Trace:
-    """The first trace, from this one downwards, that is not just vmap."""
+    """The first trace other than vmap's, from this one downwards."""
     while isinstance(trace, BatchTrace):
         trace = trace.parent  # type: ignore[assignment]
     return trace
@@ -412,7 +412,7 @@ class Call:
         return self.flat(*leaves)
 
     def without_refs(self, cotangents: Any) -> Any:
-        """A tuple of what a rule returns for each argument, without those for references."""
+        """The tuple that a rule returned, without the entries of references."""
         if not any(self.are_refs) or len(cotangents) != len(self.are_refs):
             return cotangents
         return tuple([x for x, is_ref in zip(cotangents, self.are_refs, strict=True) if not is_ref])
@@ -446,7 +446,7 @@ def _parameters(fun: Callable[..., Any]) -> list[str]:
 
 
 def by_position(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments by position, defaults among them but for those of keyword-only ones."""
+    """All arguments by position, including defaults except of keyword-only parameters."""
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
@@ -679,7 +679,7 @@ class custom_jvp(CustomFunction[P, R]):
 
 
 def jvp_rule_of(function: Any, call: Call) -> JvpRule:
-    """The rule that was given by `defjvp`, for one call."""
+    """The rule given by `defjvp`, for one call."""
     rule, symbolic_zeros = function.jvp, function.jvp_symbolic_zeros
 
     def flat_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -786,8 +786,8 @@ class custom_vjp(CustomFunction[P, R]):
         Arguments:
             fwd: as in `defvjp`.
             bwd: as for `defvjp`, but it returns a pair: the tuple of cotangents, and None or a dict
-                of pytrees of arrays. The method `with_logs` of what `vjp` returns gives these;
-                otherwise they are ignored.
+                of pytrees of arrays. The method `with_logs` of the function that `vjp` returns
+                gives these; otherwise they are ignored.
             symbolic_zeros: as in `defvjp`.
             optimize_remat: as in `defvjp`.
 
@@ -883,7 +883,7 @@ def _naming_what_varies(role: str, call: Call) -> Iterator[None]:
 
 
 def _without_logs(role: str, result: Any) -> Any:
-    """The cotangents that a backward rule returned; what it logs is logged."""
+    """The cotangents that a backward rule returned, after logging its logs."""
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
             f"{role} must return a pair of the cotangents and a dict of logs, found {shown(result)}"
@@ -948,7 +948,7 @@ def _fill(tree: PyTreeDef, result: Any, leaves: list[Any]) -> bool:
 
 
 class _Closure:
-    """A staged function: its program, and the values that it closes over, which are a pytree."""
+    """A staged function: its program, and the pytree of the values that it closes over."""
 
     def __init__(self, consts: Sequence[Any], jaxpr: Jaxpr, in_tree: PyTreeDef, out_tree: Any):
         self.consts = consts

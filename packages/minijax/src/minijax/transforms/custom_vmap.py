@@ -241,10 +241,10 @@ def _rule_jvp(
     batched: Flags,
     values: Values,
 ) -> tuple[list[Any], list[bool]]:
-    """The rule of the derivative, which is the derivative of the rule."""
+    """The `vmap` rule of the derivative: the derivative of the rule."""
     _, primals, tangents = cut(values, num_consts, len(nonzero))
     _, primal_batched, given_batched = cut(batched, num_consts, len(nonzero))
-    # A primal and its tangent are a batch together.
+    # A primal and its tangent must be batched together.
     tangent_batched = merge(nonzero, [False] * nonzero.count(False), given_batched)
     both = [a or b for a, b in zip(primal_batched, tangent_batched, strict=True)]
 
@@ -334,23 +334,24 @@ def register_vmappable(
     from_elt: Callable[..., Any],
     make_iota: Callable[[Any], Any] | None,
 ) -> None:
-    """Have `vmap` map over the instances of a class as functions of its library say.
+    """Let `vmap` map over the instances of a class, by functions from its library.
 
     Arguments:
         data_type: the class. Its instances are leaves for `vmap`, also if it is a pytree.
         spec_type: the type of their entries in `in_axes` and `out_axes`, such as int.
         axis_size_type: the type of the size of the mapped axis, such as int.
         to_elt: `to_elt(cont, get_idx, x, spec)` returns one example of `x`. `cont(part, spec)`
-            gives that of a part, an array along an axis; `get_idx()` the index of the example.
+            gives one example of a part, an array along an axis; `get_idx()` gives the index of the
+            example.
         from_elt: `from_elt(cont, axis_size, element, spec)` returns the examples as one object.
-            `cont(axis_size, part, spec)` gives that of a part.
+            `cont(axis_size, part, spec)` does the same for a part.
         make_iota: returns the indices of the examples for a size of `axis_size_type`; None: ints.
     """
     vmappables[data_type] = Vmappable(spec_type, axis_size_type, to_elt, from_elt, make_iota)
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Of no effect, as in JAX: a class that was registered stays so."""
+    """Do nothing, as in JAX: a registered class stays registered."""
 
 
 def _is_vmappable(x: Any) -> bool:
@@ -362,7 +363,7 @@ def _is_spec(x: Any) -> bool:
 
 
 def _ints(axes: Any) -> Any:
-    """Axes without specs of other types, which are of instances that are mapped here."""
+    """`axes` without specs of other types, which belong to instances of registered classes."""
     return tree_map(lambda x: x if isinstance(x, int) else None, axes, is_leaf=_is_spec)
 
 
@@ -370,8 +371,8 @@ class _Split:
     """A tree, split into instances of registered classes and everything else.
 
     Attributes:
-        rest: the tree, with None in their places.
-        specs: for each instance its entry in the axes, which are for a prefix of the tree.
+        rest: the tree, with None in place of the instances.
+        specs: the entry of each instance in the axes, which may be given for a prefix of the tree.
     """
 
     def __init__(self, tree: Any, axes: Any):
@@ -391,7 +392,7 @@ class _Split:
         return zip(filter(_is_vmappable, self._leaves), self.specs, strict=True)
 
     def join(self, instances: list[Any], rest: Any) -> Any:
-        """The tree with others in the places of its parts."""
+        """The tree with other parts."""
         first, second = iter(instances), iter(tree_leaves(rest))
         return self._tree.unflatten(
             next(first if is_here else second) for is_here in self._are_here
@@ -399,7 +400,7 @@ class _Split:
 
 
 class _Mark:
-    """A leaf in the place of an instance."""
+    """A leaf that stands for an instance."""
 
 
 def map_vmappables(
@@ -411,7 +412,7 @@ def map_vmappables(
     args: Any,
     kwargs: Any,
 ) -> Any:
-    """The result of `vmap` where arguments or results may be of registered classes.
+    """The result of `vmap` if arguments or results may be instances of registered classes.
 
     Arguments:
         mapping: `vmap` of functions of arrays: it takes the function, the axes and the size.

@@ -56,12 +56,14 @@ def jacfwd(
         argnums: the positional arguments to differentiate with respect to.
         has_aux: whether `fun` returns a pair; only its first part is differentiated; the
             second is returned last.
-        holomorphic: whether `fun` is a holomorphic function of complex arguments, which require it.
+        holomorphic: whether `fun` is a holomorphic function of complex arguments; required for
+            complex arguments.
 
     Returns:
         A function of the same arguments. Its result has the structure of the result of `fun`
-        with, at each leaf, the structure of the argument; each leaf has the shape of the
-        result followed by that of the argument. With several `argnums`, a tuple of arguments.
+        with, at each leaf, the structure of the argument; the shape of each leaf is the shape of
+        the result followed by the shape of the argument. With several `argnums`, a tuple of
+        arguments.
 
     Raises:
         TypeError: an argument to differentiate has an integer or boolean leaf.

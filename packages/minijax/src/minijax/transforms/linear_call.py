@@ -1,4 +1,4 @@
-"""Linear functions with a custom transpose."""
+"""Linear functions with a custom transpose: `linear_call`."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -235,13 +235,13 @@ def linear_call(
 ) -> Any:
     """`fun(residual_args, linear_args)`, a linear function of the latter with a given transpose.
 
-    The transpose is again such a call, of `fun_transpose`, whose transpose is `fun`. In the
-    residuals, the function is differentiated as it is written.
+    The transpose is a call of `fun_transpose`, whose transpose is `fun`. With respect to the
+    residuals, `fun` itself is differentiated.
 
     Arguments:
         fun: function of residuals and of the values in which it is linear.
-        fun_transpose: function of the same residuals and of the cotangents of the result of `fun`
-            that returns those of the linear values.
+        fun_transpose: function of the same residuals and of cotangents of the result of `fun` that
+            returns cotangents of the linear values.
         residual_args: a pytree of arrays.
         linear_args: a pytree of arrays.
 
@@ -249,8 +249,8 @@ def linear_call(
         What `fun` returns.
 
     Raises:
-        TypeError: `fun` or `fun_transpose` is not a function, or `fun_transpose` returns another
-            structure than that of `linear_args`.
+        TypeError: `fun` or `fun_transpose` is not a function, or the structure that `fun_transpose`
+            returns is not the structure of `linear_args`.
         ValueError: `fun_transpose` returns other shapes or dtypes.
 
     >>> from minijax.custom_derivatives import linear_call

@@ -143,7 +143,7 @@ def _map_refs(
     args: Any,
     kwargs: Any,
 ) -> Any:
-    """The result of `vmap` of a function that is given references: their arrays are mapped."""
+    """`vmap` of a function with reference arguments: maps the arrays that they hold."""
     refs, rest, places = split_refs("vmap", (args, kwargs))
     args, kwargs = places.join(values_of(refs), rest)
 
