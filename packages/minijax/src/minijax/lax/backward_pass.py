@@ -28,7 +28,7 @@ class BackwardPass(stage4.BackwardPass):
     """Gives each cotangent the type of the value that it belongs to.
 
     Operands of sharded and varying types may be converted implicitly; this transposes that. But the
-    cotangent of a broadcast array is summed first, so that devices exchange the smaller array.
+    cotangent of a broadcast array is summed first, so that less data travels between devices.
     """
 
     def __init__(self, jaxpr: Jaxpr) -> None:

@@ -87,7 +87,7 @@ declare(
 takes_tokens.add(optimization_barrier_p)
 
 
-# Tokens in programs: XLA does what takes a token after what returned it.
+# Tokens order effects: XLA runs an operation that takes a token after the one that returned it.
 
 
 create_token_p = Primitive("create_token")
@@ -188,7 +188,7 @@ def stop_gradient(x: Tree) -> Tree:
     return tree_map(stage4.stop_gradient, x)
 
 
-# Functions about what is traced and what is computed, not about numbers.
+# Derivatives and types, kept from transformations: functions about tracing, not about numbers.
 
 
 @operation

@@ -54,13 +54,12 @@ from minijax_stage3 import abstract_eval_rules, lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4.transpose import transpose_rules
 
-# Collectives among the devices of a mesh, as XLA has them: the lowering rules of collectives.
+# The lowering rules of collectives among the devices of a mesh.
 #
-# The types of the indices say which axes of which mesh are meant. Devices are told to XLA by
-# their number in the mesh.
+# The types of the indices name the mesh axes. XLA identifies a device by its number in the mesh.
 
 
-Groups = Sequence[Sequence[int]] | None  # of indices along an axis
+Groups = Sequence[Sequence[int]] | None  # groups of indices along an axis
 Avals = Sequence[ShapedArray]
 
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
@@ -180,7 +179,7 @@ def lower_all_to_all(
     size: int,
     groups: Groups = None,
 ) -> list[Value]:
-    """Exchange the parts along the first axis, which holds one for each device."""
+    """Swap parts between devices: the first axis holds one part for each device."""
     among = _groups(_axes_of([index]), groups)
     x = _moved(b, x, split, 0)
     (out,) = b.emit(
@@ -347,7 +346,7 @@ def _transpose_psum(ct: Any, *indices: Any, **params: Any) -> Any:
 
     Elsewhere each example has a cotangent of its own, and their sum goes to all.
     """
-    if params:  # within groups, so the sums vary
+    if params:  # each group has its own sum, so the sums vary
         return bind1(psum_p, ct, *indices, **params)
     checked = [index for index in indices if vma_of(typeof(index))]
     others = [index for index in indices if not vma_of(typeof(index))]
@@ -372,7 +371,7 @@ for reduction_p in (psum_p, pmax_p, pmin_p):
 def cast_cotangent(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent of a value of type `aval`, varying along the same axes as the value.
 
-    A value that is the same on all devices gets the sum of what they send to it.
+    The cotangent of a value that is the same on all devices is summed over them.
     """
     missing = mesh_axes_of(vma_of(aval) - vma_of(typeof(ct)))
     ct = pvary(ct, missing)
@@ -399,7 +398,7 @@ def _axes_and_groups(
 
     Raises:
         NotImplementedError: there are groups under vmap, or along several axes.
-        ValueError: the groups do not divide the axis, or differ in size where it is no reduction.
+        ValueError: the groups do not cover the axis, or differ in size outside of a reduction.
     """
     require_allowed(caller, names_of(axis_name))
     axes = list(map(axis_of, names_of(axis_name)))
@@ -639,8 +638,7 @@ define_linear(all_gather_p, lambda ct, index, **params: bind1(psum_scatter_p, ct
 define_linear(psum_scatter_p, lambda ct, index, **params: bind1(all_gather_p, ct, index, **params))
 
 
-# To all devices along an axis at once: the types of operands say who has what, that of the result
-# that it is the same on all of them.
+# Gathering whose result is typed as the same on all devices along the axis (invariant).
 all_gather_invariant_p = collective(
     "all_gather_invariant",
     lambda x, *, axis, size: ShapedArray(_inserted(x.shape, axis, size), x.dtype),
@@ -709,7 +707,7 @@ def all_gather(
         size = 1
         for (index, n), primitive in zip(reversed(axes), reversed(primitives), strict=True):
             leaf = bind1(primitive, leaf, index, axis=at, size=n, **groups)
-            if size > 1:  # several axes are joined to one
+            if size > 1:  # merge several named axes into one array axis
                 leaf = reshape(leaf, _inserted(shape, at, n * size))
             size *= n
         return reshape(leaf, _scaled(shape, at, size)) if tiled else leaf
@@ -795,8 +793,7 @@ all_to_all_p = collective(
     lambda x, *, split, concat, size, **groups: ShapedArray(
         _inserted((*x.shape[:split], *x.shape[split + 1 :]), concat, size), x.dtype
     ),
-    # The axis that is split becomes that of the examples, and that of the examples stays as
-    # an axis of the result.
+    # The split axis becomes the batch axis; the batch axis remains as an axis of the result.
     lambda x, *, split, concat, size: (moveaxis(moveaxis(x, split + 1, 0), 1, concat + 1), 0),
     lower_all_to_all,
     _shift_axis("split", "concat"),
@@ -864,7 +861,7 @@ def _exchange(
 ) -> Any:
     """Scatter along the axis `split`, which is removed; gather along a new axis `concat`.
 
-    For several named axes, each in turn exchanges its own component of the index of an example.
+    With several named axes, each in turn scatters along its own component of the example's index.
     """
     if len(axes) == 1:
         ((index, size),) = axes
@@ -1007,8 +1004,8 @@ def ragged_all_to_all(
 ) -> Array:
     """Each example sends slices of rows to every example, and receives some from each.
 
-    Of n slices and s examples, the first n / s are for the first example, and so on. All operands
-    are gathered: every example holds those of all.
+    With n slices and s examples, the first n / s slices go to the first example, and so on. The
+    operands are gathered first: every example holds the operands of all the others.
 
     Arguments:
         operand: the rows to send, along the first axis.
@@ -1025,9 +1022,9 @@ def ragged_all_to_all(
 
     Raises:
         NameError: there is no axis of that name.
-        TypeError: the dtypes or the shapes of rows differ, or the numbers of slices are not those
-            of integers in vectors of one length.
-        ValueError: the slices cannot be divided evenly among the examples.
+        TypeError: the dtypes or the shapes of rows differ, or the offsets and sizes of slices are
+            not vectors of integers of one length.
+        ValueError: the number of slices is not a multiple of the number of examples.
         NotImplementedError: `axis_index_groups` is given under vmap.
 
     >>> send = lambda x, to: lax.ragged_all_to_all(

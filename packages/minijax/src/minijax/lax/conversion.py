@@ -89,7 +89,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         raise TypeError(f"bitcast_convert_type: expected numbers, found {typeof(operand)}")
     dtype = dialect().dtype_of("bitcast_convert_type", new_dtype)
     if typeof(operand).dtype == dtype:
-        return convert_element_type(operand, dtype)  # no longer of a weak type
+        return convert_element_type(operand, dtype)  # drops the weak type
     return bind1(bitcast_convert_type_p, operand, new_dtype=dtype)
 
 

@@ -43,8 +43,7 @@ class ConvDimensionNumbers(NamedTuple):
 
     Attributes:
         lhs_spec: the batch axis of the input, its feature axis, its spatial axes.
-        rhs_spec: the axis of the output features in the kernel, that of the input features, the
-            spatial ones.
+        rhs_spec: the output feature axis of the kernel, its input feature axis, its spatial axes.
         out_spec: as `lhs_spec`, for the result.
 
     >>> numbers = lax.conv_dimension_numbers((1, 8, 3), (3, 3, 5), ("NHC", "HIO", "NHC"))
@@ -167,8 +166,8 @@ def pads_of(
 
     Arguments:
         caller: the function that an error names.
-        sizes: of the spatial axes of the input.
-        windows: those of the kernel, including dilation.
+        sizes: the sizes of the spatial axes of the input.
+        windows: the sizes of the spatial axes of the kernel, including dilation.
         strides: the strides of the kernel.
         padding: pairs; or "VALID" for none; or "SAME" for a result as large as the input divided by
             the strides, with the odd zero after; or "SAME_LOWER", with the odd zero before.
@@ -212,8 +211,8 @@ def pads_of(
 #
 # o * window_stride + k * rhs_dilation - padding = i * lhs_dilation.
 #
-# The three play the same part in this equation. So the derivatives of a convolution are again
-# convolutions, with strides and dilations exchanged.
+# The equation is symmetric in the three indices. So the derivatives of a convolution are again
+# convolutions, with strides and dilations swapped.
 
 
 conv_general_dilated_p = Primitive("conv_general_dilated")
@@ -290,7 +289,7 @@ def conv_general_dilated(
     windows = tuple(map(dilated, windows, rhs_dilation))
     for name, dilation in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
         of = sizes if name == "lhs_dilation" else spatial_sizes(b.shape, numbers[1])
-        if max(map(dilated, of, dilation), default=0) >= 2**31:  # XLA would compile without end
+        if max(map(dilated, of, dilation), default=0) >= 2**31:  # XLA would not finish compiling
             raise ValueError(f"{caller}: {name} makes an axis too large: {dilation} of sizes {of}")
     how = options(caller, precision, preferred_element_type, lhs, rhs)
     _require_preferred(caller, meeting.dtype, how)
@@ -369,7 +368,7 @@ def _type_of_convolution(
     if out_features % groups or examples % batch_group_count:
         raise ValueError(
             f"conv_general_dilated: {groups} groups must divide the output features, "
-            f"{out_features}, and those of batch_group_count the examples, {examples}"
+            f"{out_features}, and the groups of batch_group_count the examples, {examples}"
         )
     shape = [0] * lhs.ndim
     shape[out_spec[0]], shape[out_spec[1]] = examples // batch_group_count, out_features
@@ -385,7 +384,7 @@ def _type_of_convolution(
 def _division_of_convolution(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """Examples and places are sharded as those of the input, features as those of the kernel.
+    """Batch and spatial axes are sharded as in the input, the feature axis as in the kernel.
 
     Raises:
         ShardingTypeError: what is summed over is sharded, or what belongs to one group.
@@ -401,7 +400,7 @@ def _division_of_convolution(
     features = division_of(rhs)[rhs_spec[0]]
     if params["feature_group_count"] == 1:
         require_whole(name, lhs, [lhs_spec[1]], summed, remedy)
-    else:  # each device may have some groups
+    else:  # the groups may be sharded
         (features,) = agreed(name, in_avals, [[division_of(lhs)[lhs_spec[1]], features]])
         said = sharded_type(lhs) or sharded_type(rhs)
         count = math.prod([said.mesh.shape[axis] for axis in features]) if said else 1
@@ -431,7 +430,7 @@ def _lower_convolution(
     precision: str = "[DEFAULT, DEFAULT]",
     **preferred: Any,
 ) -> list[Value]:
-    if not (lhs.aval.size and rhs.aval.size):  # sums of nothing; XLA takes no windows of size 0
+    if not (lhs.aval.size and rhs.aval.size):  # empty sums; XLA rejects windows of size 0
         return [b.constant(0, out_avals[0])]
     axes = [
         _letters(spec, letters)
@@ -887,7 +886,7 @@ def conv_general_dilated_patches(
     numbers = conv_dimension_numbers(typeof(lhs).shape, (1,) * ndim, dimension_numbers)
     features, count = typeof(lhs).shape[numbers.lhs_spec[1]], math.prod(filter_shape)
     dtype = typeof(lhs).dtype
-    # A kernel for each of its elements, which picks that one; the same for all input features.
+    # One-hot kernels: each picks one element of the window, for all input features.
     pick = convert_element_type(np.eye(count, dtype=np.bool_), dtype)
     pick = broadcast_in_dim(pick, (features, count, count), (1, 2))
     kernel = reshape(pick, (features * count, 1, *filter_shape))
@@ -923,7 +922,7 @@ def conv_general_dilated_local(
     Arguments:
         lhs: as in `conv_general_dilated`.
         rhs: the kernels: an axis of output features, one of the features of
-            `conv_general_dilated_patches`, and spatial axes as large as those of the result.
+            `conv_general_dilated_patches`, and the spatial axes of the result.
         window_strides, padding: as in `conv_general_dilated`.
         filter_shape: the spatial shape of the kernels.
         lhs_dilation, rhs_dilation, dimension_numbers, precision: as in `conv_general_dilated`.
@@ -948,6 +947,6 @@ def conv_general_dilated_local(
     out = dot_general(
         patches, rhs, (contracted, (tuple(out_spec[2:]), tuple(rhs_spec[2:]))), precision
     )
-    # The axes of the product are the spatial ones, that of the examples, that of the features.
+    # The axes of the product are the spatial axes, the batch axis, the feature axis.
     found = [*out_spec[2:], out_spec[0], out_spec[1]]
     return transpose(out, [found.index(axis) for axis in range(len(found))])

@@ -51,8 +51,7 @@ def associative_scan(
         A pytree of the structure and shapes of `elems`.
 
     Raises:
-        TypeError: `fn` is not a function, or the structure of its result differs from that of its
-            arguments.
+        TypeError: `fn` is not a function, or its result differs in structure from its arguments.
         ValueError: arrays differ in size along `axis`.
 
     >>> import minijax.numpy as jnp
@@ -98,7 +97,7 @@ def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
         limit = start + (count - 1) * stride + 1 if count else start
         return [cut(x, axis, start, limit, stride) for x, axis in zip(arrays, axes, strict=True)]
 
-    first = size % 2 if reverse else 0  # in reverse, pairs are counted from the end
+    first = size % 2 if reverse else 0  # in reverse, pairs start at the end
     count, between_count = size // 2, (size - 1) // 2
     pairs = combine(part(xs, first, count, 2), part(xs, first + 1, count, 2))
     ends = scan_in_rounds(combine, pairs, axes, reverse)
@@ -169,8 +168,9 @@ def _cumulative(
     ) -> list[Value]:
         """A scan as windows that end at each element and begin before the first one.
 
-        XLA rewrites these as a scan of few rounds. If we write the rounds ourselves, XLA fuses them
-        into each other: along the second axis that took ten times as long, or did not end.
+        XLA rewrites these as a scan in logarithmically many passes. If we write the passes
+        ourselves, XLA fuses them: along the second axis that took ten times as long, or never
+        finished compiling.
         """
         count = x.aval.shape[axis]
         if not x.aval.size:
@@ -210,7 +210,7 @@ def _cumulative(
             return _linear_recurrence(by_before, by_x * t, axis, reverse)
 
         def accumulate(x: Any) -> list[Any]:
-            # Elements that tie for the largest share the derivative as these steps do.
+            # These steps define how elements that tie for the largest share the derivative.
             return scan_in_rounds(lambda x, y: [combine(x[0], y[0])], [x], [axis], reverse)
 
         return jvp_flat(accumulate, [x], [t], name)[1][0]
@@ -256,7 +256,7 @@ def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> An
     shape = typeof(terms).shape
     order = [axis, *(i for i in range(len(shape)) if i != axis)]
     is_first = broadcasted_iota(np.int32, shape, axis) == (shape[axis] - 1 if reverse else 0)
-    factors = select(is_first, full_like(factors, 0), factors)  # even if one is infinite
+    factors = select(is_first, full_like(factors, 0), factors)  # a mask: infinity * 0 would be NaN
 
     def step(y: Any, at: tuple[Any, Any]) -> tuple[Any, Any]:
         y = at[0] * y + at[1]
@@ -314,7 +314,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
 def _shares(before: Any, out: Any, x: Any) -> tuple[Any, Any]:
     """The parts of the sum of exponentials: of the elements before, and of this one."""
 
-    def share(y: Any) -> Any:  # the infinite terms have all of an infinite sum
+    def share(y: Any) -> Any:  # infinite terms take all of an infinite sum
         return exp(select(y == out, full_like(out, 0), y - out))
 
     return share(before), share(x)

@@ -31,7 +31,7 @@ fft_p = Primitive("fft")
 
 
 class FftType(enum.IntEnum):
-    """The transform, its inverse, and those of real numbers, which keep only one half.
+    """The kinds of transform: complex or real (half of the spectrum), forward or inverse.
 
     >>> lax.fft(jnp.ones(4), lax.FftType.RFFT, (4,))
     Array([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
@@ -105,7 +105,7 @@ def _lower_fft(
     fft_type: FftType,
     fft_lengths: Shape,
 ) -> list[Value]:
-    if platform_of(b) == "cpu":  # whose XLA rejects the layouts that its partitioner makes
+    if platform_of(b) == "cpu":  # XLA for CPUs rejects its own partitioner's layouts
         x = undivided(b, x)
     return b.emit(
         f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {list(fft_lengths)} "
@@ -131,7 +131,7 @@ def _transpose_fft(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: S
         config = [(0, 0, 0)] * (typeof(ct).ndim - 1)
         whole = pad(ct, full((), 0, typeof(ct).dtype), [*config, (0, n - kept, 0)])
         return real(fft(whole, FftType.FFT, fft_lengths))
-    # All but the first, and for even n the last, stand for their mirror images too.
+    # Frequencies other than 0, and n / 2 for even n, also stand for their mirror images.
     weights = np.full(kept, 2.0 / math.prod(fft_lengths))
     weights[0] /= 2
     if n % 2 == 0:

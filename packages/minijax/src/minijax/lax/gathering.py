@@ -32,7 +32,7 @@ from minijax_stage3 import lowering_rules
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage4 import UndefPrimal
 
-# Integers that index an axis: their dtype, and those that count from its end.
+# Indices along an axis: their dtype, and negative ones.
 
 
 def index_dtype(*indices: Any) -> ShapedArray:
@@ -111,8 +111,8 @@ class GatherDimensionNumbers(NamedTuple):
     """Dimension numbers of `gather`.
 
     Attributes:
-        offset_dims: the axes of the result that come from slices; the others are those of the
-            indices, except for the last.
+        offset_dims: the axes of the result that come from slices; the others come from the
+            indices, without their last axis.
         collapsed_slice_dims: the axes of the operand, of slice size 1, that are dropped from the
             result.
         start_index_map: the axes of the operand to which the entries of an index refer.
@@ -133,7 +133,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Dimension numbers of `scatter`; the attributes are those of `GatherDimensionNumbers`.
+    """Dimension numbers of `scatter`, the transpose of `GatherDimensionNumbers`.
 
     Attributes:
         update_window_dims: the axes of the updates that belong to one window.
@@ -233,7 +233,7 @@ def _fill_value(given: Any, dtype: np.dtype[Any]) -> Any:
     kind = "i" if is_int else typeof_named("gather: fill_value", given).dtype.kind
     if is_int and dtype.kind in "iu" and not -(2**63) <= given < 2**63:
         raise OverflowError(f"gather: fill_value does not fit in 64 bits: {given}")
-    if dtype.names and kind in "iu":  # each word of a key
+    if dtype.names and kind in "iu":  # a key repeats the fill value in each of its words
         word = int(given) % 2**32
         return word if dtype.itemsize == 4 else word << 32 | word
     if dtype.kind == "V" or kind == "V":
@@ -243,7 +243,7 @@ def _fill_value(given: Any, dtype: np.dtype[Any]) -> Any:
             raise TypeError(f"gather: fill_value is complex, {given}, and {dtype} is not")
         warn_of_lost_part("gather", given, dtype, np.exceptions.ComplexWarning)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what does not fit becomes what the machine makes of it
+        warnings.simplefilter("ignore")  # the hardware decides about values that do not fit
         return np.asarray(given).astype(dtype)[()]
 
 
@@ -259,7 +259,7 @@ def _gather_type(
     check_indices("gather", x, indices, start_map, collapsed, batching, indices_batching)
     gone = {*collapsed, *batching}
     window = [size for axis, size in enumerate(slice_sizes) if axis not in gone]
-    # Along the axes of a batch a slice is one example, also where there is none.
+    # Along a batch axis a slice is one example, even if the batch is empty.
     bounds = [max(size, 1) if axis in batching else size for axis, size in enumerate(x.shape)]
     fits = (
         len(slice_sizes) == x.ndim
@@ -285,7 +285,7 @@ _BY_OUT_SHARDING = "Give the function out_sharding, as in x.at[...].get(out_shar
 def _division_of_gathered(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> list[Division]:
-    """Axes taken whole are sharded as the operand's, the others as those of the indices.
+    """Axes taken whole are sharded as in the operand, the others as in the indices.
 
     Raises:
         ShardingTypeError: an axis is sharded along which elements are chosen.
@@ -368,7 +368,7 @@ def _lower_gather(
     fill_value: Any,
 ) -> list[Value]:
     (out,) = out_avals
-    if not out.size:  # XLA has no slices of the examples that there are none of
+    if not out.size:  # XLA rejects slices of size 1 from an empty batch
         return [b.constant(0, out)]
     offset, collapsed, start_map, batching, indices_batching = dimension_numbers
     indices = wide_indices(b, indices)
@@ -469,7 +469,7 @@ def _vmap_gather(
     unique_indices: bool,
     **options: Any,
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Batching rule: the array's batch axis is sliced whole, or paired with that of the indices."""
+    """Batching rule: the array's batch axis is sliced whole, or paired with the indices' own."""
     (x, indices), (x_dim, indices_dim) = values, dims
     offset, collapsed, start_map, batching, indices_batching = dimension_numbers
     offset = after(offset)
@@ -484,7 +484,7 @@ def _vmap_gather(
         indices_batching = after(indices_batching)
         indices_are_sorted = False
         if x_dim is None:
-            unique_indices = False  # two examples may gather the same
+            unique_indices = False  # two examples may gather the same element
         else:
             batching, indices_batching = (0, *batching), (0, *indices_batching)
     numbers = GatherDimensionNumbers(offset, collapsed, start_map, batching, indices_batching)

@@ -50,7 +50,7 @@ def by_parts(a: Any, b: Any, lgamma: Callable[[Any], Any]) -> Any:
     growth = where(far == total, where(near == 0.0, 0.0, asymptotic), growth)
     log_of_near = lgamma(near)
     at_pole = (near < 0.0) & (log_of_near == math.inf)
-    at_pole = at_pole & (total > 0.0)  # even if the growth is not a number
+    at_pole = at_pole & (total > 0.0)  # even if the growth is NaN
     return where(at_pole, math.inf, growth + log_of_near)
 
 
@@ -64,7 +64,7 @@ def log_beta(a: Any, b: Any) -> Any:
     logs = by_parts(a, b, special.lgamma)
     least, most = where(is_ordinary, 1.0, small), where(is_ordinary, STIRLING_FROM, large)
     total, ratio = least + most, least / most
-    is_tiny = ratio < 1e-17  # infinity times zero must not occur
+    is_tiny = ratio < 1e-17  # guards against infinity times zero
     growth = log1p(ratio)
     beyond = beyond_stirling(most) - beyond_stirling(total)
     power = where(is_tiny, least, (total - 0.5) * growth)
@@ -80,7 +80,7 @@ def log_beta(a: Any, b: Any) -> Any:
 
 # The incomplete beta function of large operands, and its density without large logarithms.
 #
-# With `mean = a / (a + b)` the powers of `x` and `1 - x` are those of the mean times
+# With `mean = a / (a + b)`, `x**a * (1 - x)**b` is `mean**a * (1 - mean)**b` times
 #
 # exp(-exponent), exponent = a * g(x / mean - 1) + b * g((1 - x) / (1 - mean) - 1)
 #
@@ -88,7 +88,7 @@ def log_beta(a: Any, b: Any) -> Any:
 # and a correction of the size of its density (https://dlmf.nist.gov/8.18).
 
 
-LARGE = 1e7  # if both operands are larger, one correction is enough for float64
+LARGE = 1e7  # beyond, one correction term is enough for float64
 _NEXT_TO_MEAN = 1e-4
 
 
@@ -130,7 +130,7 @@ def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
 # The regularized incomplete beta function, a continued fraction (https://dlmf.nist.gov/8.17).
 
 
-MOST_STEPS = 20_000  # needed where both operands are nearly LARGE
+MOST_STEPS = 20_000  # the continued fraction converges slowest where both operands are nearly LARGE
 
 
 def _beta_fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> Any:
@@ -151,7 +151,7 @@ def _beta_fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> An
     def step(m: Any, *state: Any) -> list[Any]:
         even = a + m * 2.0
         first = (a + m) * (total + m) / (even * (even + 1.0))
-        # Where `a` and `m` are 0, only the second factor has a value.
+        # Where `a` and `m` are 0, the first factor would be 0 / 0.
         first = where(m == 0.0, start, first)
         next_m = m + 1.0
         second = next_m * (b - next_m) / ((even + 1.0) * (even + 2.0))
@@ -232,7 +232,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     epsilon = 2.0**-32 if is_narrow else float(np.finfo(np.float64).eps)
     weight = _narrow_fraction_weight(a, b, x, q) if is_narrow else _fraction_weight(a, b, x, p, q)
     out = weight * _beta_fraction(p, q, y, is_active, epsilon)
-    # The logarithms of extreme operands are so large that their difference has no correct digit.
+    # The logarithms of extreme operands are so large that their difference cancels completely.
     out = where(is_fast, out, 1.0 - out)
     out = formulas.where_any(is_large, incomplete_beta, out, a, b, x)
     out = elementwise.max(*stage2.promote(elementwise.min(*stage2.promote(out, 1.0)), 0.0))

@@ -24,8 +24,8 @@ from minijax_stage2 import typeof
 # The incomplete gamma functions of large `a`: Temme's uniform expansion (DLMF 8.12).
 #
 # Sums and continued fractions take about `sqrt(a)` steps near `x = a`; this takes none. With `x =
-# (1 + mu) * a` and `eta**2 / 2 = mu - log1p(mu)` the upper function is that of a normal
-# distribution, and a correction of the size of its density:
+# (1 + mu) * a` and `eta**2 / 2 = mu - log1p(mu)` the upper function is the tail of a normal
+# distribution, plus a correction of the size of its density:
 #
 # erfc(eta * sqrt(a / 2)) / 2 + exp(-a * eta**2 / 2) / sqrt(2 * pi * a) * (sum of c(k) / a**k)
 #
@@ -43,9 +43,9 @@ _STIRLING = ((1, 1), (1, 12), (1, 288), (-139, 51840))
 def _temme_coefficients() -> list[list[float]]:
     """The coefficients of each c(k), from the highest power of eta to the constant.
 
-    Those of c(0) come from the series of `mu` in eta, whose coefficients are `alpha`.
+    The coefficients of c(0) follow from `alpha`, the coefficients of the series of `mu` in eta.
     """
-    from fractions import Fraction  # imported late: it takes milliseconds
+    from fractions import Fraction  # imported late: the import takes milliseconds
 
     alpha = [Fraction(0), Fraction(1)]
     for n in range(2, _TEMME_DEGREES[0] + 2 * len(_TEMME_DEGREES) + 2):
@@ -259,7 +259,7 @@ def _igammac_fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
         n = n + 1.0
         numerator = n * (a - n)
         denominator = _first_denominator(a, x) + n * 2.0
-        # The derivative of the numerator is n, that of the denominator -1.
+        # With respect to `a`, the numerator has derivative n, the denominator -1.
         ratio = numerator / above
         above_dot = (n - ratio * above_dot) / above - 1.0
         inverse_dot = n * below + numerator * below_dot - 1.0
@@ -319,7 +319,7 @@ def _igamma(a: Any, x: Any) -> Any:
 
 
 _SMALL_SHAPE = 2.0**-12
-# The Taylor series of `log(gamma(1 + a))` from `a` on (DLMF 5.7(i)): Euler's constant, zeta(k) / k.
+# The Taylor series of `log(gamma(1 + a))` (DLMF 5.7.3): Euler's constant, then zeta(k) / k.
 _LOG_GAMMA_AT_ONE = (
     -0.5772156649015329, 0.8224670334241132, -0.40068563438653143, 0.27058080842778454,
 )  # fmt: skip
@@ -402,7 +402,7 @@ _sample_slope = _combined_slopes(
 
 
 def _gamma_density(a: Any, x: Any) -> Any:
-    # For small `a` the logarithms of gamma(a) and of 1 / x are large; those below are not.
+    # For small `a` the logarithms of gamma(a) and of 1 / x are large and cancel; these do not.
     is_small = (a < 1.0) & (x > 0.0) & (x < math.inf)
     power = where(is_small, a, a - 1.0) * log(x)
     out = abs(a) * exp(power - (x + lgamma(a + 1.0)))

@@ -19,7 +19,7 @@ class Precision(enum.Enum):
     """Precision of products of 32-bit numbers: fast, better, or exact.
 
     Strings name them, too: "default", "fastest" or "bfloat16"; "high" or "tensorfloat32"; "highest"
-    or "float32". Those of `DotAlgorithmPreset` are named by their own names.
+    or "float32". Members of `DotAlgorithmPreset` are named by their own names.
 
     >>> jnp.matmul(jnp.ones((2, 2)), jnp.ones(2), precision=lax.Precision.HIGHEST)
     Array([2., 2.], dtype=float32)
@@ -151,7 +151,7 @@ def precision_of(caller: str, precision: Any) -> tuple[Precision, Precision]:
     both = precision if isinstance(precision, tuple) and len(precision) == 2 else (precision,) * 2
     try:
         if not all(one is None or isinstance(one, str | Precision) for one in both):
-            raise ValueError  # an enum would take its numbers, too
+            raise ValueError  # the enum itself would accept its ints, too
         first, second = (Precision.DEFAULT if one is None else Precision(one) for one in both)
     except ValueError:
         names = ", ".join(map(repr, _MEANING))

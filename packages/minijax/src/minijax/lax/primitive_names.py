@@ -61,7 +61,7 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
 
 def _named(primitives: Iterable[Primitive], name: str) -> Primitive | None:
     for primitive in primitives:
-        # Stage 4's is another: that of the library chooses between more branches.
+        # Stage 4 also has a `cond`, of two branches; the name means the library's, of any number.
         if primitive.name == name and primitive is not cond_p:
             return primitive
     return None
@@ -74,8 +74,8 @@ def primitive_of_linalg(module: str, name: str) -> Primitive:
 
 # Primitives of JAX that are functions here: their names, for programs that bind them.
 #
-# No function of this library writes them into a program. Bound, each is one equation, whose rules
-# are those of its function.
+# No function of this library writes them into a program. Bound, each is one equation, which
+# interpreters evaluate by its function.
 
 
 def composite(
@@ -128,14 +128,14 @@ def composite(
         jvp=[along(i) if each else None for i, each in enumerate(linear)] if linear else jvp,
         transpose=() if linear is None else transpose,
     )
-    if function is _device_put:  # a program runs on the devices of its operands
+    if function is _device_put:  # eagerly; a program runs on the devices of its operands
         evaluators[primitive] = results
     return primitive
 
 
 @lru_cache
 def inlined(name: str, function: Callable[..., Any]) -> Primitive:
-    """A primitive whose `bind` calls a function, of which programs then have the equations."""
+    """A primitive whose `bind` calls a function: programs contain the function's equations."""
     primitive: Any = Primitive(name)
     primitive.bind = function
     named: Primitive = primitive
@@ -195,7 +195,7 @@ def _unstack(x: Any, *, axis: int) -> list[Any]:
     return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(count)]
 
 
-# By the name of the primitive.
+# Functions by the name of their primitive.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "approx_top_k": _approx_top_k,
     "cholesky_update": lambda r, w: linalg.cholesky_update(r, w),
@@ -217,5 +217,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "unstack": _unstack,
 }
 
-# What needs the names of axes, or references, around it.
+# Functions that depend on named axes or refs in context, so one equation cannot stand for them.
 INLINED: dict[str, Callable[..., Any]] = {"ragged_all_to_all": lax.ragged_all_to_all}

@@ -45,8 +45,8 @@ from minijax_stage3.jaxpr import consts_as_invars
 #
 # Contents are: variables that a function closes over, its defaults, the global variables that its
 # code names, and the same for the functions found there; the instance of a method, and its
-# attributes; the attributes of classes, and those of modules that the code names; items of
-# tuples, lists and dicts. Code, Arrays, classes, modules and objects of libraries compare by
+# attributes; the attributes of classes, and the attributes of modules that the code names; items
+# of tuples, lists and dicts. Code, Arrays, classes, modules and objects of libraries compare by
 # identity, the rest by value.
 #
 # Not included are: the insides of libraries, numpy and the standard library among them; imports
@@ -343,7 +343,7 @@ class KeptPrograms:
         if len(self.young) >= self.size:
             self.old, self.young = self.young, {}
         self.young[key] = kept
-        if any(reference() is None for reference in kept.references):  # in the meantime
+        if any(reference() is None for reference in kept.references):  # died since
             self.young.pop(key, None)
 
     def clear(self) -> None:

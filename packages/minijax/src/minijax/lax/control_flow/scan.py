@@ -883,7 +883,7 @@ def fori_loop(
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
             "fori_loop: unroll asks for bounds that are known when the loop is traced, found "
-            f"lower of type {first} and upper of type {last}, of which one is a tracer"
+            f"lower of type {first} and upper of type {last}, and one of them is a tracer"
         )
 
     def cond_fun(carry: Any) -> Any:

@@ -85,7 +85,7 @@ def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTr
 
 
 def check_structure(what: str, fun: Any, name: str, expected: PyTreeDef, found: PyTreeDef) -> None:
-    """Raise an error if the structure of a function's result differs from that of `name`."""
+    """Raise TreeMismatchError unless a function's result has the structure of `name`."""
     if found != expected:
         raise TreeMismatchError(
             f"{what} `{name_of(fun)}` must return the structure of {name}: "
@@ -96,7 +96,7 @@ def check_structure(what: str, fun: Any, name: str, expected: PyTreeDef, found: 
 def check_types(
     what: str, fun: Any, name: str, tree: PyTreeDef, expected: Avals, found: Avals
 ) -> None:
-    """Raise an error if the types of a function's result differ from those of `name`.
+    """Raise an error unless a function's result has the types of `name`.
 
     Raises:
         ValueError: shapes differ.
@@ -135,8 +135,8 @@ def custom_root(
 ) -> Any:
     """Solve `f(x) == 0`; its derivatives differentiate the equation, not the solver.
 
-    The root is a function of what `f` closes over. With f(x, p) = 0, its derivative solves
-    (df/dx) x' = -(df/dp) p'.
+    The root is a function of the values p that `f` closes over. By the implicit function theorem,
+    f(x, p) = 0 implies (df/dx) x' = -(df/dp) p', a linear system for its derivative x'.
 
     Arguments:
         f: function of a pytree of arrays that returns a pytree of the same structure.
@@ -151,10 +151,10 @@ def custom_root(
         The result of `solve`.
 
     Raises:
-        TypeError: a function returns another structure than that of `initial_guess`, or
-            `tangent_solve` other dtypes than those of the root.
-        ValueError: `solve` does not return the pair that `has_aux` promises, or `tangent_solve`
-            returns other shapes than those of the root.
+        TypeError: a result differs in structure from `initial_guess`, or the result of
+            `tangent_solve` differs in dtype from the root.
+        ValueError: `solve` does not return the pair that `has_aux` promises, or the result of
+            `tangent_solve` differs in shape from the root.
 
     >>> import minijax
     >>> import minijax.numpy as jnp
@@ -179,7 +179,7 @@ def custom_root(
     solution_tree = without_aux(f"{caller}: solve", solve, of_solve.out_tree, has_aux)
     check_structure(f"{caller}: solve", solve, "initial_guess", tree, solution_tree)
     root_avals = of_solve.jaxpr.out_avals[: len(leaves)]
-    if root_avals != avals:  # a guess of integers, for instance
+    if root_avals != avals:  # an integer guess, for instance
         of_f = stage_part(caller, f, root_avals, one)
 
     def solve_for_tangent(x: Any, y: Any) -> Any:
@@ -273,10 +273,10 @@ def custom_linear_solve(
         The result of `solve`.
 
     Raises:
-        TypeError: a function returns another structure or other dtypes than those of `b`; or
-            reverse mode needs a solver of the transposed system and there is none.
-        ValueError: a function returns other shapes than those of `b`, or a solver does not return
-            the pair that `has_aux` promises.
+        TypeError: a result differs from `b` in structure or dtype; or reverse mode needs a solver
+            of the transposed system and there is none.
+        ValueError: a result differs from `b` in shape, or a solver does not return the pair that
+            `has_aux` promises.
         NonlinearError: `matvec` is not linear, and its transpose is needed.
 
     >>> import minijax

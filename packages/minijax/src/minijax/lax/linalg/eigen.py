@@ -590,7 +590,7 @@ def _lower_on_cuda(
     return routines.nan_unless_done(b, failed, factors[: len(out_avals)])
 
 
-_LARGEST_FOR_JACOBI = 1024  # rows or columns
+_LARGEST_FOR_JACOBI = 1024  # the larger of rows and columns
 
 
 def _adjoint(b: FunctionBuilder, x: Value) -> Value:
@@ -676,10 +676,12 @@ declare(
 )
 
 
-# The polar decomposition by a dynamically weighted iteration of Halley's.
+# The polar decomposition by the dynamically weighted Halley iteration (QDWH): Y. Nakatsukasa,
+# Z. Bai and F. Gygi, "Optimizing Halley's iteration for computing the matrix polar
+# decomposition", 2010.
 
 
-_ILL_CONDITIONED = 100  # weights from which on `1 + c u^H u` may lose too many digits
+_ILL_CONDITIONED = 100  # above this weight `1 + c u^H u` is ill-conditioned
 
 
 @operation(static=("is_hermitian", "max_iterations", "eps"))
@@ -762,7 +764,7 @@ def qdwh(
     halley = (3.0, 1.0, 3.0)
     state: Any = (len(weights), u, moving)
     count, u, moving = while_loop(again, lambda s: (s[0] + 1, *step(s[1], halley)), state)
-    u = 1.5 * u - 0.5 * matmul(u, matmul(mH(u), u))  # one of Newton and Schulz, for the last digits
+    u = 1.5 * u - 0.5 * matmul(u, matmul(mH(u), u))  # a Newton-Schulz step for the last digits
     h = matmul(mH(u), x)
     return u, (h + mH(h)) / 2, count, ~moving
 

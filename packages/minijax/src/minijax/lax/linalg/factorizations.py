@@ -107,7 +107,7 @@ def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Val
 def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
     """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former.
 
-    Only the lower triangle of `x` is read, so only that of `t` matters.
+    Only the lower triangle of `x` is read, so only the lower triangle of `t` matters.
     """
     factor, half = tril(out), _half(t)
     t = half + mH(half)
@@ -285,7 +285,7 @@ def _lower_lu(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) ->
     (pivots,) = b.emit(
         f"stablehlo.subtract {pivots.name}, {one.name} : {mlir_type(pivots.aval)}", pivots.aval
     )
-    zero = b.constant(0, failed.aval)  # a positive number says that a matrix is singular
+    zero = b.constant(0, failed.aval)  # a positive status only says that a matrix is singular
     (failed,) = b.emit(
         f"stablehlo.minimum {failed.name}, {zero.name} : {mlir_type(info)}", failed.aval
     )
@@ -293,7 +293,7 @@ def _lower_lu(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) ->
 
 
 def _jvp_lu(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Jvp rule: the lower triangle of `l^-1 t u^-1` is the change of `l`, the upper that of `u`."""
+    """Jvp rule: the lower triangle of `l^-1 t u^-1` changes `l`, the upper triangle changes `u`."""
     factors, pivots = bind(lu_p, *primals)
     m = typeof(factors).shape[-2]
     t = permute_rows(instantiate(tangents[0]), lu_pivots_to_permutation(pivots, m))
@@ -374,7 +374,7 @@ def _lower_permutation(
 ) -> list[Value]:
     """A loop over the row swaps, each for all examples at once; a kernel on a GPU.
 
-    The swaps of examples are masks, for each has its own; those of one matrix are slices.
+    Examples swap different rows, so their swaps are masks; the swaps of one matrix are slices.
     """
     (out,) = out_avals
     *lead, count = pivots.aval.shape
@@ -639,7 +639,7 @@ def _types_of_geqp3(x: ShapedArray) -> list[ShapedArray]:
 
 
 def _lower_geqp3(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
-    free = b.constant(0, out_avals[1])  # no column has to be among the first
+    free = b.constant(0, out_avals[1])  # every column may be pivoted
     return routines.call(
         b,
         "qr with pivoting",

@@ -19,7 +19,7 @@ from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import to_inexact
 
 LAPACK_DTYPES = "float32", "float64", "complex64", "complex128"
-DTYPES_OF_XLA = "bfloat16", "float16", *LAPACK_DTYPES  # where XLA itself computes
+DTYPES_OF_XLA = "bfloat16", "float16", *LAPACK_DTYPES  # for XLA's own algorithms
 
 
 def matrices_of(
@@ -65,7 +65,7 @@ def real_dtype(dtype: Any) -> np.dtype[Any]:
     return np.finfo(dtype).dtype
 
 
-def mT(x: Any) -> Any:  # as the attribute of arrays is called
+def mT(x: Any) -> Any:  # named after the attribute of arrays
     """The matrices transposed."""
     ndim = typeof(x).ndim
     return stage2.transpose(x, [*range(ndim - 2), ndim - 1, ndim - 2])
