@@ -126,7 +126,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     Array([8., 3.], dtype=float32)
     """
     require_kind("pow", "fc", typeof(x))
-    if typeof(y).dtype.kind in "iu":  # any number may have a whole power
+    if typeof(y).dtype.kind in "iu":  # integer exponents fit any dtype
         require_ranks_alike("pow", typeof(x), typeof(y))
         return weak_if_all_are(bind1(pow_p, *stage2.promote(x, y)), y)
     require_alike("pow", "", typeof(x), typeof(y))
@@ -579,7 +579,7 @@ def _type_of_clamped(min: ShapedArray, x: ShapedArray, max: ShapedArray) -> list
 def _clamped(min: Any, x: Any, max: Any) -> Any:
     if typeof(x).dtype.kind != "c":
         return smaller(larger(min, x), max)
-    # XLA's simplifier ends the process over `maximum` within `minimum` of complex constants.
+    # Not max and min: XLA's simplifier crashes on `maximum` within `minimum` of complex constants.
     bounded = where(real(x) <= real(min), min, x)
     return where(real(bounded) <= real(max), bounded, max)
 
@@ -700,7 +700,7 @@ def _mulhi(x: Any, y: Any) -> Any:
         product = mul(stage2.astype(x, wide), stage2.astype(y, wide))
         shift = shift_right_arithmetic if dtype.kind == "i" else shift_right_logical
         return stage2.astype(shift(product, wide.type(bits)), dtype)
-    # The digits of base 2**32; the high ones have the sign.
+    # Two digits in base 2**32; the high one carries the sign.
     high_shift = shift_right_arithmetic if dtype.kind == "i" else shift_right_logical
     (low, high), (other_low, other_high) = (
         (n & dtype.type(2**32 - 1), high_shift(n, dtype.type(32))) for n in (x, y)

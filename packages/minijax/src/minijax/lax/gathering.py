@@ -484,7 +484,7 @@ def _vmap_gather(
         indices_batching = after(indices_batching)
         indices_are_sorted = False
         if x_dim is None:
-            unique_indices = False  # two examples may gather the same element
+            unique_indices = False  # two examples may gather the same element element element
         else:
             batching, indices_batching = (0, *batching), (0, *indices_batching)
     numbers = GatherDimensionNumbers(offset, collapsed, start_map, batching, indices_batching)

@@ -38,8 +38,8 @@ def options(
     """The parameters of a product of operands, without those that are defaults.
 
     Raises:
-        TypeError: the dtype in which to sum is narrower than that of the operands, unless these
-            are floats.
+        TypeError: the dtype of the sums is narrower than the dtype of the operands, unless the
+            operands are floats.
     """
     how: dict[str, Any] = dict(attributes_of(caller, precision))
     if preferred_element_type is not None:
@@ -69,7 +69,7 @@ def _strong_if_they_differ(lhs: Any, rhs: Any) -> tuple[Any, Any]:
 
 
 def _bytes_widened(lhs: Any, rhs: Any, preferred_element_type: Any) -> tuple[Any, Any]:
-    """Operands, of which floats of a byte are converted to a dtype in which they are multiplied.
+    """Convert 8-bit float operands to a dtype that XLA multiplies.
 
     That is the dtype of the other operand, or of the sums. They are not promoted otherwise, and a
     derivative multiplies them by cotangents of a wider dtype.
@@ -197,7 +197,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     return dot_general(lhs, rhs, (((a.ndim - 1,), (a.ndim - 2,)), (lead, lead)), precision)
 
 
-# Products of arrays, one axis of which is divided into groups of unequal sizes.
+# Ragged products: an axis consists of groups of unequal sizes.
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class RaggedDotDimensionNumbers:
 
     Attributes:
         dot_dimension_numbers: the contracting and the batch axes, as for `dot_general`.
-        lhs_ragged_dimensions: the axis of `lhs` that is divided into groups, in a sequence of one.
+        lhs_ragged_dimensions: the axis of `lhs` that consists of groups, in a sequence of one.
         rhs_group_dimensions: the axis of `rhs` that counts the groups, in a sequence of one if the
             ragged axis is neither contracting nor batch; empty otherwise.
 
@@ -273,13 +273,13 @@ def ragged_dot_general(
     group_offset: None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`dot_general`, where one axis of `lhs` is divided into groups that lie behind one another.
+    """`dot_general` with one ragged axis of `lhs`, made up of consecutive groups.
 
     The kind of the ragged axis says what it computes:
 
-    - neither contracting nor batch: each group meets its own part of `rhs`;
+    - neither contracting nor batch: each group is multiplied by its own part of `rhs`;
     - contracting: the product of each group, along a new first axis of the result;
-    - batch: `dot_general`, for which the groups make no difference.
+    - batch: `dot_general`; the groups are ignored.
 
     It is one product, in which the numbers of other groups are zeros: time and memory grow with the
     number of groups.
@@ -289,8 +289,8 @@ def ragged_dot_general(
         rhs: an array.
         group_sizes: g integers, one for each group; or an array of them along the last axis, whose
             other axes are the batch axes, and the axes of the ragged one's kind before it.
-        ragged_dot_dimension_numbers: which axes of `lhs` and `rhs` meet, are batch axes, are
-            ragged, and count groups.
+        ragged_dot_dimension_numbers: which axes of `lhs` and `rhs` are contracted, are batch axes,
+            are ragged, and count groups.
         precision: as in `dot`.
         preferred_element_type: the dtype of the result.
         group_offset: must be None.
@@ -375,7 +375,7 @@ def ragged_dot(
     Time and memory grow with the number of groups, as for `ragged_dot_general`.
 
     Arguments:
-        lhs: the rows, of shape (m, k): first those of the first group.
+        lhs: the rows, of shape (m, k), in the order of the groups.
         rhs: a matrix for each group, of shape (g, k, n).
         group_sizes: the number of rows of each group, g integers. Rows after these give zeros.
         precision: as in `dot`.
@@ -416,14 +416,14 @@ def ragged_dot(
     )
 
 
-# Products of matrices that come with a scale for each block of their numbers.
+# Block-scaled products: each operand has a scale for each block of its elements.
 
 
 def scaled(name: str, operand: Any, scale: Any, dtype: Any) -> Any:
     """`operand` times its scales, each for a block of as many numbers as fit.
 
     Raises:
-        ValueError: an axis of `operand` is not a multiple of that of `scale`.
+        ValueError: the size of an axis of `operand` is not a multiple of the size in `scale`.
     """
     operand = convert_element_type(operand, dtype)
     if scale is None:
@@ -462,7 +462,7 @@ def scaled_dot(
         preferred_element_type: the dtype of the result; bfloat16 by default.
 
     Raises:
-        ValueError: an axis is not a multiple of that of its scale.
+        ValueError: the size of an axis is not a multiple of the size in its scale.
 
     >>> x, scale = jnp.ones((1, 2, 4)), jnp.full((1, 2, 2), 3.0)
     >>> print(scaled_dot(x, jnp.ones((1, 4, 1)), lhs_scale=scale).ravel())

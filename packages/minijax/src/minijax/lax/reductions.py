@@ -302,8 +302,8 @@ reduce_prod = reduction(
     jvp=_prod_tangent,
 )
 
-# Reductions by one operation, by its name: with the element that changes nothing, and the
-# function that combines an element to begin with.
+# Reductions by one operation, by its name: the reduction, its neutral element, and the function
+# that combines the result with an initial value.
 _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "add": (reduce_sum, lambda dtype: 0, elementwise.add),
     "mul": (reduce_prod, lambda dtype: 1, elementwise.mul),
@@ -452,7 +452,7 @@ def _vmap(
 ) -> tuple[list[Any], list[BatchDim]]:
     xs, inits = halves(values)
     x_dims, init_dims = halves(dims)
-    if any(dim is not None for dim in init_dims):  # each example begins with its own
+    if any(dim is not None for dim in init_dims):  # each example has its own initial value
         f = _by_halving(jaxpr, dimensions)
         return vmap_flat(f, values, dims, batch_axis, "reduce")
     xs = [move_batch_dim(x, batch_axis, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]

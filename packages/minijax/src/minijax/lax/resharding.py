@@ -36,7 +36,7 @@ def _divided_as(x: Any, *, sharding: NamedSharding) -> list[ShapedArray]:
 def _lower_resharded(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sharding: NamedSharding
 ) -> list[Value]:
-    is_open = bool(sharding.mesh.auto_axes)  # which the compiler may use, too
+    is_open = bool(sharding.mesh.auto_axes)  # the compiler may shard over auto axes, too
     return [x if sharding.num_devices == 1 else constrained(b, x, sharding, is_open)]
 
 
@@ -57,15 +57,15 @@ declare(
     lower=_lower_resharded,
     vmap=_vmap_resharded,
     jvp=[lambda t, out, x, *, sharding: bind1(reshard_p, t, sharding=sharding)],
-    transpose=[lambda ct, x, *, sharding: ct],  # which is cast to the type of `x`
+    transpose=[lambda ct, x, *, sharding: ct],  # the caller casts it to the type of `x`
 )
 evaluators[reshard_p] = lambda x, *, sharding: [place(to_array(x), _on_devices(x, sharding))]
 
 
 def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
-    """A sharding on devices, if its own mesh is abstract: those of `x`, or of the mesh in context.
+    """A sharding on devices; for an abstract mesh, on the devices of `x` or of the mesh in context.
 
-    Without these, they are those of the only mesh with such axes on which arrays lie.
+    Without these, on the devices of the only mesh with such axes that holds arrays.
     """
     if isinstance(sharding.mesh, Mesh):
         return sharding
@@ -104,7 +104,7 @@ def _evaluate_less_divided(x: Any, *, mesh: AbstractMesh) -> list[Any]:
     if type(x) is not Array or not isinstance(x.sharding, NamedSharding):
         return [x]
     at, spec = x.sharding.mesh, x.sharding.spec
-    assert isinstance(at, Mesh)  # for the array lies there
+    assert isinstance(at, Mesh)  # concrete, since it holds the array
     sharding = NamedSharding(Mesh(at.devices, at.axis_names, mesh.axis_types), spec)
     where = sharding.placement(aval.ndim)
     return [placed(xla.with_placement(x.buffer, device_type(aval), where), aval, x.committed)]

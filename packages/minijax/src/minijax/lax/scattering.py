@@ -132,7 +132,7 @@ _BY_OUT_SHARDING = "Give the update out_sharding, as in x.at[...].add(y, out_sha
 
 
 def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
-    """Batching rule: the batch axis is paired with that of the indices, or updated whole."""
+    """Batching rule: the batch axis is paired with the indices' own, or updated whole."""
 
     def rule(
         axis: BatchAxis,
@@ -197,7 +197,7 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
                 indices_are_sorted=True, unique_indices=False, mode=mode, jaxpr=jaxpr,
             )  # fmt: skip
             return [b.reshape(out, ())]
-        # What fills up updates that are divided unevenly, XLA's partitioner would scatter, too.
+        # XLA's partitioner would scatter the padding of unevenly sharded updates, too.
         counts = indices.aval.shape[:-1]
         indices, updates = (undivided_if_uneven(b, each, counts) for each in (indices, updates))
         if mode is GatherScatterMode.CLIP and start_map:
@@ -402,7 +402,7 @@ scatter_p = Primitive("scatter")
 scatter_add_p = Primitive("scatter_add")
 scatter = _scatter(
     scatter_p,
-    """`operand` with updates put in. Where several meet, one of them stays.
+    """`operand` with updates put in. Where several coincide, one of them stays.
 
     Arguments:
         operand: the array.
@@ -458,8 +458,8 @@ scatter_add = _scatter(
 def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
     if not params["unique_indices"] and typeof(updates).size:
         raise NotImplementedError(
-            "scatter_mul: there is a derivative with respect to the updates only where each meets "
-            "no other: say unique_indices=True if that is so"
+            "scatter_mul: the derivative with respect to the updates needs updates that do not "
+            "overlap: pass unique_indices=True if that is so"
         )
     return x * bind1(scatter_add_p, full_like(x, 0), indices, t, **params)
 
@@ -507,7 +507,7 @@ def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]
 
 def _extremal_of_array(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
     if not typeof(updates).size:
-        return t  # also where an element is NaN, which is not equal to itself
+        return t  # `x == x` is False for NaN
     of_x, _, count = _shares(out, x, indices, updates, params)
     return t * of_x / count
 

@@ -94,7 +94,7 @@ def filled(shape: int | Sequence[int], fill_value: Any, dtype: DTypeLike | None 
         if is_key_type(dtype):
             fill_value = _key_of(fill_value, dtype)
         elif isinstance(fill_value, python_scalars):
-            fill_value = dialect().scalar(fill_value, dtype)  # which staging keeps as a literal
+            fill_value = dialect().scalar(fill_value, dtype)  # staging keeps scalars as literals
         else:
             aval = typeof(fill_value)
             if aval.weak_type and aval.dtype.kind == "c" and dtype.kind not in "cb":

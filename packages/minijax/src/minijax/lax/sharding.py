@@ -71,7 +71,7 @@ def _lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sharding: Sharding
 ) -> list[Value]:
     if not isinstance(sharding, NamedSharding) or sharding.num_devices == 1:
-        return [x]  # a program for one device is on it all
+        return [x]  # nothing to constrain in a program for one device
     return [constrained(b, x, sharding)]
 
 
@@ -113,7 +113,7 @@ def _evaluate(x: Any, *, sharding: Sharding) -> list[Any]:
     try:
         placed = place(x, sharding)
         return [in_own_memory(x) if placed is x else placed]
-    except ValueError:  # it does not divide evenly, and in a program the compiler sees to that
+    except ValueError:  # uneven shards, which the compiler can make within a program
         if not isinstance(sharding, NamedSharding):
             raise
         return [place(x, NamedSharding(sharding.mesh, PartitionSpec()))]
@@ -271,7 +271,7 @@ def _put(
 ) -> Any:
     if isinstance(leaf, Tracer):
         if sharding is None or (sharding.num_devices == 1 and names_of_mesh_axes()):
-            return leaf  # in a shard_map a device keeps what it has
+            return leaf  # within a shard_map each device keeps its own value
         _require_not_manual(f"device_put: x{path}", sharding)
         return constrain(leaf, sharding)
     try:
@@ -280,7 +280,7 @@ def _put(
             return place_numbers(leaf, sharding)
         x = array(leaf)
         if sharding is not None and not is_here and is_readable(x):
-            from minijax.runtime.agreement import require_same_value  # late: it takes milliseconds
+            from minijax.runtime.agreement import require_same_value  # imported late: the import takes milliseconds
 
             require_same_value(sharding.device_tuple, f"put x{path}", read(x))
         on_device = place(x, sharding)

@@ -267,7 +267,7 @@ def _vmap_pad(
     config = ((0, 0, 0), *padding_config)
     if padding_dim is None:
         return [pad(x, padding_value, config)], [0]
-    # Each example has its own value: pad with anything, and put the value in its place.
+    # Each example has its own padding value: pad with 0, then replace the padding by a select.
     padded = pad(x, full((), 0, typeof(x).dtype), config)
     shape = typeof(padded).shape
     own = broadcast_in_dim(padding_value, shape, (0,))
@@ -419,8 +419,8 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
         axis: the axis to split.
 
     Raises:
-        ValueError: the sizes do not add up to that of `operand`, or one is negative, or there is no
-            such axis.
+        ValueError: the sizes do not add up to the size of the axis, or one is negative, or there is
+            no such axis.
 
     >>> import minijax.numpy as jnp
     >>> split(jnp.arange(3), (1, 2))
@@ -431,7 +431,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     axis = canonical_axis("split", axis, aval.ndim)
     if any(size < 0 for size in sizes) or sum(sizes) != aval.shape[axis]:
         raise ValueError(
-            f"split: sizes must not be negative, and add up to that of axis {axis} of {aval}, "
+            f"split: sizes must not be negative, and add up to the size of axis {axis} of {aval}, "
             f"found {sizes}"
         )
     return bind(split_p, operand, sizes=sizes, axis=axis)

@@ -163,7 +163,7 @@ def _is_less(b: FunctionBuilder, params: Sequence[Value]) -> Value:
 
 
 def _real_keys(b: FunctionBuilder, x: Value) -> list[Value]:
-    """Return sort keys of one operand: a number, or those of the parts of a complex one."""
+    """Return the sort keys of one operand: one key, or two for a complex number."""
     if x.aval.dtype.kind == "c":
         part = ShapedArray((), np.finfo(x.aval.dtype).dtype)
         return [

@@ -51,7 +51,7 @@ _bell: Unary = unary(
     "",
     hlo=in_32_bits_at_least(_exp_of_negative_square),
     kinds="f",
-    # Where the bell curve underflows, so does its derivative, however large x is.
+    # Where the Gaussian underflows, its derivative is 0, even for infinite x.
     jvp=lambda t, out, x: t * where(out == 0, 0, -2 * out * x),
 )
 
@@ -226,7 +226,7 @@ def lanczos_sum(z: Any) -> tuple[Any, Any]:
 
     Here `t` is `z + LANCZOS_SHIFT`.
     """
-    size = where(z < 1e10, z, 1e10)  # beyond, the first term is the sum
+    size = where(z < 1e10, z, 1e10)  # beyond, the leading terms are all of the quotient
     return horner(_LANCZOS_ABOVE, size), horner(_LANCZOS_BELOW, size)
 
 
@@ -336,7 +336,7 @@ def _zeta_slope_in_64_bits(x: Any, q: Any) -> Any:
 
 def _zeta_second_slope(x: Any, q: Any) -> Any:
     ones = stage2.full_like(x, 1.0)
-    q = to_array(q)  # numpy would add to a constant at trace time, term by term
+    q = to_array(q)  # a numpy constant would be added to at trace time, term by term
     slope = stage2.jvp(lambda x: _zeta_slope_series(x, q), (x,), (ones,))[1]
     return _beyond_pole(x, slope, math.inf)
 

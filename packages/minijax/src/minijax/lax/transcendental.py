@@ -78,7 +78,7 @@ def with_accuracy(function: Callable[..., Any]) -> Any:
     own = inspect.signature(of_x).parameters["accuracy"]
     theirs = inspect.signature(function)
     wrapped = functools.wraps(operation.__wrapped__)(of_x)
-    del wrapped.__wrapped__  # it has another signature
+    del wrapped.__wrapped__  # `inspect.signature` would follow it to another signature
     (operand,) = theirs.parameters.values()
     wrapped.__signature__ = theirs.replace(parameters=[operand, own])  # type: ignore[attr-defined]
     return Operation(wrapped, "accuracy")

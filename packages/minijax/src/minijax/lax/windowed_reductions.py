@@ -37,15 +37,13 @@ from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4 import UndefPrimal
 
 # Reductions of windows that slide over an array, as in pooling.
-#
-# The gradients of the largest and smallest elements are in `window_gradients`.
 
 
 reduce_window_p = Primitive("reduce_window", higher_order=True)
 
 Avals = Sequence[ShapedArray]
 Values = Sequence[Any]
-Window = dict[str, Any]  # the parameters that say which elements a window holds, and where it goes
+Window = dict[str, Any]  # the parameters of a window: its shape, strides, padding and dilations
 
 
 @hiding_frames
@@ -302,7 +300,7 @@ def _reduce_window_vmap(
 ) -> tuple[list[Any], list[BatchDim]]:
     xs, inits = halves(values)
     x_dims, init_dims = halves(dims)
-    if any(dim is not None for dim in init_dims):  # each example begins with its own
+    if any(dim is not None for dim in init_dims):  # each example has its own initial value
         f = _by_offsets(jaxpr, window)
         return vmap_flat(f, values, dims, axis, "reduce_window")
     xs = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(xs, x_dims, strict=True)]
@@ -408,7 +406,7 @@ reduce_window_sum: Callable[..., Any] = declare_window(
 select_and_gather_add_p = Primitive("select_and_gather_add")
 select_and_scatter_add_p = Primitive("select_and_scatter_add")
 
-# By the name of the comparison that selects: the comparison, and the number never selected.
+# By the name of the selecting comparison: the comparison, and a number that is never selected.
 SELECTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "ge": (ge, reductions.smallest),
     "le": (le, reductions.largest),
@@ -602,11 +600,11 @@ reduce_window_min = declare_window(
 
 # `select_and_scatter`, a primitive of XLA, for programs that bind it by JAX's name.
 #
-# The derivatives of pooling have a primitive of their own, in `window_extremes`.
+# The derivatives of pooling here use `select_and_gather_add` and `select_and_scatter_add`.
 
 
-# Puts each element of the second operand at the place that a program selects in its window of the
-# first, and combines there what meets by another program, which begins with the third operand.
+# In each window of the first operand, one program selects a place for an element of the second.
+# Another program combines elements at the same place, starting from the third operand.
 select_and_scatter_p = Primitive("select_and_scatter")
 
 
@@ -725,7 +723,7 @@ declare(
 )
 
 
-# The reductions by one operation, by its name, with the number that changes nothing.
+# Reductions by one operation, by its name: the reduction and its neutral element.
 _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "add": (reduce_window_sum, lambda dtype: 0),
     "max": (reduce_window_max, reductions.smallest),

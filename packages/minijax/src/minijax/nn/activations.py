@@ -117,7 +117,7 @@ def mish(x: ArrayLike) -> Array:
     >>> nn.mish(jnp.array([-5.0, 0.0, 5.0])).round(2)
     Array([-0.03,  0.  ,  5.  ], dtype=float32)
     """
-    x, _ = promote(x, 0)  # as in softplus
+    x, _ = promote(x, 0)  # booleans become ints, as in softplus
     x = to_inexact(x)
     if typeof(x).dtype.kind == "c":
         return tanh(softplus(x)) * x
@@ -139,7 +139,7 @@ def _mish_parts(x: Any) -> tuple[Any, Any]:
 def _mish_quarter(x: Any) -> Any:
     """A quarter of the numerator of the slope of `tanh(softplus(x))`.
 
-    Its denominator is the square of that of the function.
+    Its denominator is the square of the function's own denominator.
     """
     power = lax.exp(-lax.abs(x))
     return jnp.where(x > 0, lax.square(power), power) * (1 + power)
@@ -211,7 +211,7 @@ def _gelu_curvature(x: Any) -> Any:
     return (2 - lax.square(x)) * _normal_density(x)
 
 
-# The zero of the slope: a float32, and the remainder.
+# The zero of the slope, as a float32 and a remainder (double-float).
 _GELU_SLOPE_ZERO = (-0.7517915368080139, 1.211444945855772e-08)
 
 
@@ -295,7 +295,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     Array([-0.5,  0. ,  2. ], dtype=float32)
     """
     require_meeting(x, alpha)
-    x, alpha = jnp.multiply(1.0, x), jnp.multiply(1.0, alpha)  # integers are weak floats here
+    x, alpha = jnp.multiply(1.0, x), jnp.multiply(1.0, alpha)  # integers become weak floats
     negative = jnp.minimum(x / alpha, 0.0)
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(negative)
 
@@ -370,7 +370,7 @@ def identity(x: ArrayLike) -> Array:
     >>> nn.identity(jnp.array([-1.0, 2.0]))
     Array([-1.,  2.], dtype=float32)
     """
-    typeof(x)  # raises an error unless x is an array
+    typeof(x)  # raises TypeError unless x is an array
     return jnp.asarray(x)
 
 
@@ -476,7 +476,7 @@ def one_hot(
     x = jnp.asarray(x)
     if typeof(x).dtype.names:
         raise TypeError(f"one_hot: expected integers, found {typeof(x)}")
-    x = as_index(x) if x.dtype.kind in "iu" else x  # some dtypes do not hold all classes
+    x = as_index(x) if x.dtype.kind in "iu" else x  # narrow dtypes cannot represent every class
     shape = list(jnp.expand_dims(x, axis).shape)
     along = axis % len(shape)
     (shape[along],) = ints("one_hot: num_classes", num_classes)

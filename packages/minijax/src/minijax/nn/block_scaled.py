@@ -22,7 +22,7 @@ from minijax.transforms.custom_derivatives import custom_vjp
 from minijax_stage2 import typeof
 from minijax_stage2.shaped_array import dialect
 
-# Products of matrices of few bits, with a scale for each block of their numbers.
+# Products of low-precision matrices with a scale for each block of elements.
 
 
 @operation(static="preferred_element_type")
@@ -71,11 +71,11 @@ def scaled_matmul(
 
 # Products of arrays that are quantized in blocks, forwards and backwards.
 #
-# The formats are those of the Open Compute Project's "Microscaling Formats" (MXFP8, MXFP4), and
-# NVFP4: blocks of few-bit numbers along the axes that meet, each block with a scale.
+# The formats: the Open Compute Project's "Microscaling Formats" (MXFP8, MXFP4), and NVFP4. Blocks
+# of low-precision numbers lie along the contracted axes, each block with a scale.
 
 
-_EXPONENT_BITS, _MANTISSA = 23, 0x7FFFFF  # the layout of a float32
+_EXPONENT_BITS, _MANTISSA = 23, 0x7FFFFF  # the bits of a float32
 _LARGEST_EXPONENT = 0xFE
 
 
@@ -161,7 +161,7 @@ def _rounded(x: Any, dtype: Any) -> Any:
     """`x`, within the range of `dtype`, rounded to its numbers."""
     if dtype is not jnp.float4_e2m1fn:
         return x.astype(dtype)
-    # Devices hold no numbers of four bits: these are float32, in steps of 1/2, 1 and 2.
+    # Devices have no arrays of 4-bit floats: round a float32 to their spacing, 1/2, 1 or 2.
     step = jnp.where(jnp.abs(x) < 2, 0.5, jnp.where(jnp.abs(x) < 4, 1.0, 2.0))
     return jnp.round(x / step) * step
 
@@ -172,7 +172,7 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     if count % config.block_size:
         raise ValueError(
             f"scaled_dot_general: {config.mode} needs a multiple of {config.block_size} numbers "
-            f"along the axes that meet, found {count}"
+            f"along the contracted axes, found {count}"
         )
     blocks = jnp.reshape(x, (*lead, count // config.block_size, config.block_size))
     largest = np.float32(finfo(config.data_type).max)
@@ -191,7 +191,7 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     scales = scales[..., 0]
     if scales.dtype != config.scale_type:
         scales = lax.bitcast_convert_type(scales, config.scale_type)
-    # Without this the compiler drops the conversion to few bits and back.
+    # Without this the compiler drops the conversion to low precision and back.
     return lax.optimization_barrier((numbers, scales))
 
 
@@ -205,7 +205,7 @@ def _product(lhs: Any, rhs: Any, formats: Sequence[BlockScaleConfig], dtype: Any
 
 
 def _cotangent(ct: Any, other: Any, operand: Any, config: Any, formats: Any, dtype: Any) -> Any:
-    """The cotangent of `operand`: that of the result, (b, m, n), times `other`, (b, n, k)."""
+    """The cotangent of `operand`: `ct`, (b, m, n), times `other`, (b, n, k)."""
     if formats[0].mode != "nvfp4":
         out = _product(ct, jnp.swapaxes(other, 1, 2), formats, dtype)
     else:
@@ -235,7 +235,7 @@ def scaled_dot_general(
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: str | None = None,
 ) -> Array:
-    """`dot_general` of operands that are quantized in blocks along the axes that meet.
+    """`dot_general` of operands quantized in blocks along the contracted axes.
 
     In reverse mode, the cotangent of the result is quantized, too, and the operands along their
     other axes; with "nvfp4" none is, and numbers out of its range have the cotangent zero.
@@ -251,7 +251,7 @@ def scaled_dot_general(
 
     Raises:
         TypeError: `preferred_element_type` is another.
-        ValueError: the axes that meet have not a multiple of as many numbers as a block.
+        ValueError: the size of the contracted axes is not a multiple of the block size.
 
     >>> formats = [nn.get_scaled_dot_general_config("mxfp8")] * 3
     >>> x = jnp.ones((2, 32))

@@ -318,7 +318,7 @@ def _jvp_eig(
     if not right:
         return [w], [w_dot]
     turn = matmul(v, times_columns_of_gaps(w, in_basis) * in_basis)
-    # Eigenvectors keep their length, and their largest element its phase, as LAPACK has it.
+    # Length and phase of eigenvectors are fixed: no change along the eigenvector itself.
     along = diagonal(matmul(mH(v), turn))
     return [w, v], [w_dot, turn - times_columns(v, along)]
 
@@ -643,7 +643,7 @@ def _jvp_svd(
     turn_u = gaps * (by_columns + mH(by_columns))
     turn_v = gaps * (by_rows + mH(by_rows))
     inverse = where(s == 0, s, stage2.full_like(s, 1) / where(s == 0, 1, s))
-    if is_complex(x):  # the phases: only that of `u` is changed
+    if is_complex(x):  # the phases are a choice: only `u` turns
         half = times_columns(in_basis - mH(in_basis), inverse * 0.5)
         turn_u = turn_u + eye_like(in_basis) * half
     u_dot, v_dot = matmul(u, turn_u), matmul(v, turn_v)

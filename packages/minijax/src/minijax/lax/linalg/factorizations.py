@@ -227,7 +227,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
 def _rotation(x: Any, y: Any) -> tuple[Any, Any]:
     """Cosine and sine of the angle of the point (x, y), far from overflow."""
     on_axis = y == 0
-    y = where(on_axis, 1, y)  # a number that divides, whose quotient is not chosen
+    y = where(on_axis, 1, y)  # any nonzero number: `where` discards its quotient
     scale = maximum(absolute(x), absolute(y))
     x, y = x / scale, y / scale
     by_radius = rsqrt(x * x + y * y)

@@ -292,7 +292,7 @@ def _tridiagonal_jvp(
     *diagonal_dots, rhs = tangents
     for t, by in zip(diagonal_dots, (1, 0, -1), strict=True):
         if type(t) is not Zero:
-            # Shifted last: the tangent that the system ignores meets nothing that may be NaN.
+            # Shift after the product: ignored tangents are cut off before they can make a NaN.
             product = expand_dims(_shifted(t, -1, -by) if by else t, (-1,)) * x
             product = _shifted(product, -2, by) if by else product
             rhs = -product if type(rhs) is Zero else rhs + -product
