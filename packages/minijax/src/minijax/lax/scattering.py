@@ -507,7 +507,7 @@ def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]
 
 def _extremal_of_array(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
     if not typeof(updates).size:
-        return t  # `x == x` is False for NaN
+        return t  # `_shares` compares by ==, which fails for NaN
     of_x, _, count = _shares(out, x, indices, updates, params)
     return t * of_x / count
 

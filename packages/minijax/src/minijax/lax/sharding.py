@@ -280,7 +280,9 @@ def _put(
             return place_numbers(leaf, sharding)
         x = array(leaf)
         if sharding is not None and not is_here and is_readable(x):
-            from minijax.runtime.agreement import require_same_value  # imported late: the import takes milliseconds
+            from minijax.runtime.agreement import (
+                require_same_value,  # imported late: the import takes milliseconds
+            )
 
             require_same_value(sharding.device_tuple, f"put x{path}", read(x))
         on_device = place(x, sharding)

@@ -92,7 +92,7 @@ def dot_product_attention(
     _, queries, heads, _ = typeof(query).shape
     if heads % key_heads:
         raise ValueError(
-            f"dot_product_attention: the number of query heads must be a multiple of the key heads, "
+            "dot_product_attention: the number of query heads must be a multiple of the key heads, "
             f"found {heads} and {key_heads}"
         )
 

@@ -82,7 +82,7 @@ def _operator(
 def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
     """`operate`, unless the operands are of these kinds, of the array and of the other one.
 
-    Or unless the other one converts itself, of which the stages do not know.
+    Or unless the other operand converts itself to an array, which the stages do not support.
     """
     own, others = kinds
 
@@ -96,7 +96,7 @@ def _unless(kinds: tuple[str, str], name: str, operate: Method) -> Method:
 
 
 def _power_of(operate: Method) -> Method:
-    """The power of a tracer: one operation, while those of the stages multiply repeatedly."""
+    """The power of a tracer, as one operation; the stages multiply repeatedly."""
 
     def method(self: Any, other: Any) -> Any:
         is_whole = type(other) is int and other != 2
@@ -144,7 +144,7 @@ def _reshape(self: Any, *shape: Any, order: str = "C", out_sharding: Any = None)
 
 
 def _astype(self: Any, dtype: DTypeLike | None, copy: bool = False, device: Any = None) -> Array:
-    """The array with another dtype. `copy` makes no difference, since Arrays are immutable."""
+    """The array with another dtype. `copy` is ignored, since Arrays are immutable."""
     return jnp.astype(self, dtype, copy=copy, device=device)
 
 
@@ -251,12 +251,12 @@ _of_lists = partial(_operator, also=(list, tuple))
 for name in ("eq", "ne"):
     METHODS[f"__{name}__"] = _Later("minijax.numpy", COMPARISONS[name], _of_lists)
 
-# What Arrays have of their own, or tracers do by the functions of the stages, where these can.
+# Methods implemented by Arrays themselves, or on tracers by the stages where they can.
 OF_TRACERS: dict[str, Any] = {
     "__abs__": METHODS["__abs__"],
     "__neg__": copied(functions.neg),
     "__complex__": lambda x: complex(float(x)),
-    "__copy__": lambda x: x,  # for nobody writes to it
+    "__copy__": lambda x: x,  # immutable
     "__deepcopy__": lambda x, memo: x,
     "__format__": _format,
     "__int__": lambda x: x.__index__(),
@@ -274,8 +274,8 @@ OF_TRACERS: dict[str, Any] = {
     "weak_type": property(lambda x: x.aval.weak_type),
 }
 
-_COMPLEX = "c", "c"  # which have no order in the stages
-_WHOLE = "biu", ""  # whose powers may be of another dtype, or none at all
+_COMPLEX = "c", "c"  # the stages do not order complex numbers
+_WHOLE = "biu", ""  # integer powers may need another dtype, or raise
 _NONE = "", ""
 _COPIED = {
     "truediv": (functions.div, _NONE),

@@ -176,7 +176,7 @@ SCATTERS: dict[Any, tuple[Combine, Callable[..., Any]]] = {
     "min": (jnp.minimum, lax.scatter_min),
     "max": (jnp.maximum, lax.scatter_max),
 }
-Kind = str | Callable[[Any], Any]  # what is done: a key of SCATTERS, or a function to be applied
+Kind = str | Callable[[Any], Any]  # the update: a key of SCATTERS, or a function to apply
 
 
 def _update(
@@ -205,7 +205,7 @@ def _update(
             warn_if_lossy(x, values)
         shape = typeof(x).shape
         x, entries, operands = parse_index(x, index)
-        with_axes = typeof(x).shape  # one more for each boolean scalar in the index
+        with_axes = typeof(x).shape  # a boolean scalar in the index adds an axis
         if not operands:
             require_elements(entries, with_axes)
         has_steps = any(isinstance(entry, Slice) and abs(entry.step) > 1 for entry in entries)
@@ -252,7 +252,7 @@ def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: 
     """Update the elements that `cut_out` with this pattern would cut out."""
     aval = typeof(x)
     (starts, sizes), steps = window_of(aval.shape, operands, pattern)
-    if 0 in sizes:  # then values need not have the shape of anything
+    if 0 in sizes:  # an empty update accepts values of any shape
         return x
     new = _spread(kind, aval, values, shape_of_cut(pattern), sizes)
     new = reverse(new, [axis for axis, step in enumerate(steps) if step < 0])
@@ -260,7 +260,7 @@ def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: 
         old = take_window(x, starts, sizes)
         new = kind(old) if callable(kind) else SCATTERS[kind][0](old, new)
     new = broadcast_to(cast(new, aval), tuple(sizes))
-    if tuple(sizes) == aval.shape:  # nothing of x is left but its type
+    if tuple(sizes) == aval.shape:  # the update replaces all of x
         return as_weak_as(aval, lax.convert_element_type(new, aval.dtype))
     out = lax.dynamic_update_slice(x, new, starts, allow_negative_indices=False)
     return as_weak_as(aval, out)
@@ -319,7 +319,7 @@ def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequen
     They are promoted with `x`, as in `x + y`; the result is converted back to the dtype of x.
     """
     if type(values) is complex and kind == "set" and x.dtype.kind not in "cV":
-        values = values.real  # as is said where it is dropped
+        values = values.real  # the imaginary part is dropped, with a warning
     aval = typeof(values)
     values = cast(values, x if kind == "set" else result_type(x, aval))
     if not aval.shape:

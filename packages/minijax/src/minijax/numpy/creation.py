@@ -45,8 +45,8 @@ from minijax_stage2.shaped_array import dialect, inexact_dtype, typeof_named
 
 
 Shape = int | Sequence[int]
-_MOST_AXES = 64  # of an array of numpy's
-_USUAL_DTYPES = np.dtype, type, str  # ways to say a dtype that need no look before they are used
+_MOST_AXES = 64  # numpy's limit
+_USUAL_DTYPES = np.dtype, type, str  # forms of a dtype that need no checks
 
 
 @evaluated_by_library
@@ -103,7 +103,7 @@ def _converted(
         out = lax.convert_element_type(out, typeof(out).dtype)  # a list of numbers is not weak
     else:
         out = _from_other_library(object)
-    if hasattr(out, "aval"):  # numpy itself warns of its arrays
+    if hasattr(out, "aval"):  # for its own arrays numpy warns
         warn_of_lost_part("array", out, dtype, np.exceptions.ComplexWarning)
     if isinstance(out, Tracer):
         out = out if dtype is None else convert_silently(out, dtype)
@@ -468,7 +468,7 @@ def arange(
         raise ValueError(f"arange: start, stop and step must be real numbers, found {bounds}")
     dtype = None if dtype is None else dialect().dtype_of("arange", dtype)
     numbers = np.arange(*bounds, dtype=dtype)
-    if dtype is None and numbers.dtype.kind in "iu":  # numpy takes no narrower ones
+    if dtype is None and numbers.dtype.kind in "iu":  # numpy's arange has no narrower integers
         numbers = numbers.astype(result_type(*(x for x in given.values() if x is not None)))
     if stop is None and step is None and numbers.dtype.kind in "iu":
         out = lax.iota(dtype or canonicalize_dtype(numbers.dtype), len(numbers))
@@ -525,7 +525,7 @@ def linspace(
     if num < 0:
         raise ValueError(f"linspace: num must not be negative, found {num}")
     shape = broadcast_shapes(typeof(start).shape, typeof(stop).shape)
-    common = typeof(to_inexact(promote(start, stop)[0]))  # in integers they might not fit
+    common = typeof(to_inexact(promote(start, stop)[0]))  # results may not fit in integers
     start, stop = (broadcast_to(cast(x, common), shape) for x in (start, stop))
     inexact = common.dtype
     dtype = inexact if dtype is None else dialect().dtype_of("linspace", dtype)
@@ -539,15 +539,15 @@ def linspace(
     if inexact.itemsize == 2:  # rounded once, at the end
         start, stop = (lax.convert_element_type(x, np.float32) for x in (start, stop))
     # Weights are multiples of a power of 2, hence exact, and so are products of few digits: only
-    # the sum is rounded, and the quotient. Weights of at most 1 cannot overflow. (By a constant
-    # XLA would multiply, by its inverse.)
+    # the sum and the quotient are rounded. Weights of at most 1 cannot overflow. (XLA would turn
+    # a division by a constant into a product with its inverse.)
     unit = 2.0 ** -max(gaps - 1, 0).bit_length()
     of_stop, of_start = (
         lax.convert_element_type(x * unit, finfo(typeof(start).dtype).dtype)
         for x in (index, max(gaps, 1) - index)
     )
     out = (start * of_start + stop * of_stop) / (of_start + of_stop)
-    if endpoint and num > 0:  # the last number exactly; where it is alone, the first
+    if endpoint and num > 0:  # the end point exactly; a single number is the start
         last = stop if num > 1 else start
         out = concatenate([out, expand_dims(last, 0)])
     if dtype.kind in "iu":
@@ -629,7 +629,7 @@ def geomspace(
     exponents = linspace(lax.log(first), lax.log(last), num, endpoint, axis=0)
     out = lax.exp(exponents) * factor
     num = one_int("geomspace: num", num)
-    if num > 0:  # the ends exactly
+    if num > 0:  # the end points exactly
         head = expand_dims(broadcast_to(start, shape(out)[1:]), 0)
         tail = expand_dims(broadcast_to(stop, shape(out)[1:]), 0)
         ends_with_stop = endpoint and num > 1
@@ -701,7 +701,9 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
     Array([0, 1, 2], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
-    if isinstance(found, np.ndarray) and found.dtype == "V2":  # as numpy's files have bfloat16
+    if (
+        isinstance(found, np.ndarray) and found.dtype == "V2"
+    ):  # bfloat16 in numpy's files
         found = found.view(bfloat16)
     return arrays.array(found) if isinstance(found, np.ndarray) and is_value(found) else found
 

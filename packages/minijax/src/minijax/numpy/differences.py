@@ -208,7 +208,7 @@ def trapezoid(
         y, gaps = to_inexact(y), dx
     else:
         y, x = of_one_dtype(y, x, inexact=True)
-        if typeof(x).size > 2:  # else the one gap is that of all
+        if typeof(x).size > 2:  # two points have one gap, which broadcasts
             require_one_rank(y, x)
         gaps = diff(x, axis=0 if typeof(x).ndim == 1 else axis)
         if typeof(x).ndim == 1:
@@ -283,7 +283,7 @@ def _interp(
     x_start, f_start = take_along(xp, start, 0), take_along(fp, start, 0)
     width = take_along(xp, end, 0) - x_start
     rise = take_along(fp, end, 0) - f_start
-    # Where two points are at one place, a division by their distance would spoil derivatives too.
+    # Where two points coincide, dividing by their distance would make derivatives NaN, too.
     is_point = lax.abs(width) <= np.spacing(finfo(typeof(xp).dtype).eps)
     part = (flat - x_start) / where(is_point, 1, width)
     out = where(is_point, f_start, f_start + part * rise)

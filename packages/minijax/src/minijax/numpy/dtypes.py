@@ -52,7 +52,7 @@ def default_float() -> np.dtype[Any]:
 
 
 def dtype_of_sum(x: Any) -> np.dtype[Any]:
-    """The dtype in which elements are summed: that of `x`, or the widest integer of its kind."""
+    """The dtype of sums: the dtype of `x`, or for integers the widest of the same kind."""
     of_x = typeof(x).dtype
     if of_x.kind in "bi":
         return default_int()
@@ -60,7 +60,7 @@ def dtype_of_sum(x: Any) -> np.dtype[Any]:
 
 
 def dtype_of_mean(x: Any) -> np.dtype[Any]:
-    """The dtype in which a mean is taken: that of `x`, or a float."""
+    """The dtype of means: the dtype of `x` if inexact, else a float."""
     return inexact_dtype(typeof(x).dtype)
 
 
@@ -78,7 +78,7 @@ def computation_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(np.float32) if is_inexact(dtype) and dtype.itemsize < 4 else dtype
 
 
-# Values that are put into an array of another dtype, and warnings of what they lose.
+# Casts into the dtype of another array, with warnings if they lose information.
 
 
 def cast_into(caller: str, x: Any, target: ShapedArray) -> Any:
@@ -89,7 +89,7 @@ def cast_into(caller: str, x: Any, target: ShapedArray) -> Any:
 
 def warn_if_lossy(x: Any, values: Any) -> None:
     """Warn if the dtype of `x` does not hold `values`, which are put into it, exactly."""
-    with set_number_types(types_here()):  # a Python number is as wide as the library's
+    with set_number_types(types_here()):  # Python numbers have the library's default width
         target, found = typeof(x), typeof(values)
         if number_types.result_type(target, found).dtype == target.dtype:
             return
@@ -138,7 +138,7 @@ class NamespaceInfo:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """Shapes that depend on data are those of no program."""
+        """No data-dependent shapes: the shapes of a compiled program are static."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:

@@ -32,7 +32,7 @@ from minijax_stage2.functions import ints
 
 Path = tuple[tuple[int, ...], ...]
 
-# The ways of JAX to look for a path: greedily, or for the best one, if operands are few.
+# JAX's strategies for paths: greedy, or optimal if there are few operands.
 _GREEDY = "greedy", "eager", "opportunistic", "random-greedy", "random-greedy-128"
 _MOST_FOR_BEST = 8
 _HOW_TO_OPTIMIZE = (
@@ -40,11 +40,11 @@ _HOW_TO_OPTIMIZE = (
     *("branch-all", "branch-2", "branch-1", *_GREEDY),
 )
 
-_FIRST_OF_ELLIPSIS = 0xE000  # labels for what an ellipsis stands for: characters nobody uses
+_FIRST_OF_ELLIPSIS = 0xE000  # labels of an ellipsis's axes: private-use Unicode
 
 
 class Summation(NamedTuple):
-    """A parsed einsum: the labels of each operand's axes, and those of the result."""
+    """A parsed einsum: the labels of the axes of each operand and of the result."""
 
     inputs: tuple[str, ...]
     output: str
@@ -260,8 +260,8 @@ def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path
         return inside & frozenset(summation.output).union(*outside)
 
     kept = [labels_of(operands) for operands in range(1 << count)]
-    # Numbers of outer products, of operations and of elements; whether the factor with the first
-    # operand is that alone; and this factor.
+    # The cost: numbers of outer products, of operations and of elements; whether the factor with
+    # the first operand is that operand alone; and this factor.
     best: dict[int, tuple[int, int, int, bool, int]] = {
         1 << i: (0, 0, 0, False, 0) for i in range(count)
     }
@@ -272,7 +272,7 @@ def _best_path(summation: Summation, sizes: tuple[tuple[str, int], ...]) -> Path
         first, found = operands & -operands, []
         part = (operands - 1) & operands
         while part:
-            if part & first:  # either factor; the other one is the rest
+            if part & first:  # each split once: `part` holds the first operand
                 rest = operands ^ part
                 both = kept[part] | kept[rest]
                 work = math.prod([size_of[c] for c in both]) * (2 if both - kept[operands] else 1)

@@ -496,7 +496,7 @@ def iscomplexobj(x: Any) -> bool:
     """
     if x is None:
         return False
-    if isinstance(getattr(x, "dtype", None), np.dtype):  # which types of numbers have, too
+    if isinstance(getattr(x, "dtype", None), np.dtype):  # scalar types have a dtype, too
         return bool(x.dtype.kind == "c")
     return bool(typeof(asarray(x) if isinstance(x, list | tuple) else x).dtype.kind == "c")
 
@@ -586,12 +586,12 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     else:
         dtype = typeof(z).dtype
         z = lax.convert_element_type(z, dtype if is_inexact(dtype) else default_float())
-        # Minus zero lies at an angle of pi.
+        # atan2 puts -0 at an angle of pi, as numpy does.
         angles = lax.atan2(stage2.functions.full_like(z, 0), z)
     return angles * (180 / math.pi) if deg else angles
 
 
-# `fmax` and `fmin`, which prefer numbers to NaN, and `clip`.
+# Maxima and minima that prefer numbers to NaN; clipping.
 
 
 @operation

@@ -58,7 +58,7 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
         sizes = tuple(typeof(a).shape[axis] for axis in axes)
         if kind == FftType.IRFFT:
             sizes = (*sizes[:-1], 2 * (sizes[-1] - 1))
-            if not sizes[-1]:  # the spectrum of nothing has one element, too
+            if not sizes[-1]:  # an inverse of size 0 is empty, though its spectrum has one element
                 return _of_nothing(a, kind, axes, sizes)
         if not typeof(a).size and (kind != FftType.RFFT or sizes[-1]):
             return _of_nothing(a, kind, axes, sizes)

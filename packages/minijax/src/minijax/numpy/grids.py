@@ -182,7 +182,7 @@ def _numbers_of(part: slice) -> Any:
 
 
 class _Grid:
-    """`mgrid[0:2, 0:3]` is the indices of a dense grid; `ogrid` those of an open one.
+    """`mgrid[0:2, 0:3]` is the indices of a dense grid; `ogrid[0:2, 0:3]`, of an open one.
 
     An imaginary step is the count of numbers, with the last included.
     """
@@ -289,7 +289,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     lead = shape(a)[:-2]
     if not count:
         return lax.full((*lead, 0), 0, typeof(a).dtype)
-    # In one row of elements those of a diagonal are at equal distances.
+    # In the flattened matrix, a diagonal is a strided slice.
     start = down * columns + right
     row = reshape(a, (*lead, rows * columns))
     limit = start + (count - 1) * (columns + 1) + 1
@@ -357,7 +357,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     size = count + abs(k)
     if not count:
         return lax.full((size, size), 0, typeof(v).dtype)
-    # The elements at equal distances in one row of zeros, which is then cut into rows.
+    # The flattened matrix is zeros with the elements at a constant stride.
     start = max(k, 0) + max(-k, 0) * size
     end = size * size - start - (count + (count - 1) * size)
     row = lax.pad(v, cast(0, typeof(v)), [(start, end, size)])

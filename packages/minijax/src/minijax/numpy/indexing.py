@@ -37,7 +37,7 @@ from minijax_stage2.shaped_array import Shape, typeof_named
 from minijax_stage2.tracer import unknown
 from minijax_stage3.array import new_buffer
 
-# `ds`: slices of a known size, whose start may be known only where the program runs.
+# `ds`: slices of a static size, whose start may be traced.
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def parse_index(x: Any, index: Any) -> tuple[Any, list[Entry], list[Any]]:
     parts = _expand_ellipsis(_parts_of(index), shape)
     entries: list[Entry] = []
     operands: list[Any] = []
-    axis = 0  # of the array that is indexed
+    axis = 0  # the next axis of the indexed array
     for position, part in enumerate(parts):
         if part is None:
             entries.append(NEW_AXIS)
@@ -367,7 +367,7 @@ def _bound(bound: Any) -> int | None:
 
 
 def known_value(x: Any) -> Any:
-    """The value of `x` if it is known, as that of an array without elements is, else None."""
+    """The value of `x` if it is known, else None; an array without elements is known."""
     known = x.concrete() if isinstance(x, Tracer) else x
     if known is not unknown and not isinstance(known, Tracer):
         return known
@@ -508,12 +508,12 @@ class IndexPlan(NamedTuple):
     """A plan to gather an index from an array, or scatter into it.
 
     Attributes:
-        numbers: the dimension numbers of `gather`; those of `scatter` are the same.
+        numbers: the dimension numbers of `gather`, and of `scatter`.
         slice_sizes: the sizes of one slice.
         columns: the columns of the indices.
         index_shape: the shape of the indices, without their last axis.
         gathered_shape: the shape of the result of `gather`.
-        reversed_axes: those of its axes that a negative step reverses.
+        reversed_axes: the axes of that result that a negative step reverses.
         shape: the shape of the final result, including new axes.
         is_unique: whether no two slices can overlap.
     """
@@ -678,7 +678,7 @@ def get(
     shape = typeof(x).shape
     if not operands:
         require_elements(entries, shape)
-    # A dynamic slice does what is promised, and so does it if nothing can be outside.
+    # A dynamic slice needs indices in bounds: promised, or certain from the sizes.
     promises_bounds = mode is GatherScatterMode.PROMISE_IN_BOUNDS
     if promises_bounds:
         require_inside(entries, shape)
@@ -820,7 +820,7 @@ def iterate(x: Any) -> Iterator[Array]:
     return (row for i in chunks for row in _rows(x, i, min(CHUNK, size - i)))
 
 
-CHUNK = 100  # so many elements are cut out by one program
+CHUNK = 100  # the number of rows that one program cuts out
 
 
 @operation(static="count")

@@ -46,7 +46,7 @@ from minijax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
 from minijax_stage2.shaped_array import is_inexact
 from minijax_stage2.tangent import instantiate
 
-# Products of vectors and matrices, as strict as those of the array API.
+# Products of vectors and matrices, as strict as the array API.
 
 
 @operation(static="axis")
@@ -260,7 +260,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     if method not in (None, "lu"):
         raise NotImplementedError(f"slogdet: method must be None or 'lu', found {method!r}")
     is_small = typeof(a).shape[-2:] in ((1, 1), (2, 2))
-    if is_small and typeof(a).dtype.itemsize == 2:  # not LAPACK's
+    if is_small and typeof(a).dtype.itemsize == 2:  # LAPACK lacks 16-bit dtypes
         found = det(a)
         return SlogdetResult(lax.sign(found), lax.log(lax.abs(found)))
     return SlogdetResult(*bind(slogdet_p, matrices_of("slogdet", a, square=True)))
@@ -301,7 +301,7 @@ def det(a: ArrayLike) -> Array:
         return lax.full(lead, 1, typeof(a).dtype)
     if n > 3:
         out = bind1(det_p, matrices_of("det", a))
-        return lax.convert_element_type(out, typeof(out).dtype)  # not weak
+        return lax.convert_element_type(out, typeof(out).dtype)  # drops the weak type
     zeros = [0] * len(lead)
 
     def at(i: int, j: int) -> Any:
@@ -309,7 +309,7 @@ def det(a: ArrayLike) -> Array:
         return lax.reshape(part, lead)
 
     if n == 1:
-        return lax.convert_element_type(at(0, 0), typeof(a).dtype)  # not weak
+        return lax.convert_element_type(at(0, 0), typeof(a).dtype)  # drops the weak type
     if n == 2:
         return at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0)
     minors = [
@@ -373,7 +373,7 @@ def pinv(
         a: the matrices.
         rtol: singular values that are less than `rtol` times the largest count as 0; by default
             ten times the larger number of rows or columns, times the precision of the dtype.
-        hermitian: whether the matrices are symmetric, which makes no difference to the result.
+        hermitian: whether the matrices are symmetric; the result is the same either way.
         rcond: an older name of `rtol`.
 
     Raises:

@@ -22,7 +22,7 @@ from minijax_stage2.errors import shown
 from minijax_stage2.promotion import cast, to_inexact
 from minijax_stage2.shaped_array import typeof_named
 
-Width = tuple[int, int]  # how many elements before and after
+Width = tuple[int, int]  # numbers of elements before and after
 
 # The options of numpy.pad that each mode takes, with their defaults.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -52,8 +52,8 @@ def pad(
             a pair for each axis, or a dict from axes to these.
         mode: their values. "constant": `constant_values`, 0 by default; "edge": the element at the
             edge; "empty": unspecified; "linear_ramp": a ramp from the edge to `end_values`;
-            "maximum", "mean", "median" and "minimum": those of the `stat_length` elements at the
-            edge, or of all; "reflect" and "symmetric": the mirrored elements without or with the
+            "maximum", "mean", "median" and "minimum": of the `stat_length` elements at the edge, or
+            of all; "reflect" and "symmetric": the mirrored elements without or with the
             edge, with `reflect_type` "odd" also reflected in value; "wrap": the elements from the
             other end. Or a function `(vector, width, axis, kwargs)` that returns a padded vector
             with its padding set.
@@ -133,7 +133,7 @@ def _pad_with_values(
     if not widths:
         return x
     dtype = typeof(x)
-    if value is not None:  # one for all
+    if value is not None:  # one value for all axes
         values = [(value, value)] * ndim(x)
     given = [value for pair in values for value in pair]
     if mode == "constant" and all(value is given[0] for value in given[1:]):
@@ -163,7 +163,7 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
         return lax.full(sizes, 0, typeof(edge).dtype)
     inexact = typeof(to_inexact(edge))
     begin, goal = cast(end, inexact), cast(edge, inexact)
-    if count == 1:  # exactly, also where the edge is not a number
+    if count == 1:  # exactly the end value, even if the edge is NaN
         return cast(broadcast_to(begin, sizes), typeof(edge))
     index = cast(lax.broadcasted_iota(np.int32, sizes, axis), inexact)
     part = lax.div(index, cast(count, inexact))
@@ -186,7 +186,7 @@ def _pad(
         size = shape(x)[axis]
         if width == (0, 0):
             continue
-        if not size and mode == "mean":  # NaN, as that of no elements is
+        if not size and mode == "mean":  # the mean of no elements is NaN
             x = lax.pad(
                 x, lax.convert_element_type(np.nan, typeof(x).dtype), _along(axis, width, ndim(x))
             )
@@ -202,8 +202,8 @@ def _pad(
         elif reflect_type == "odd":
             x = _pad_turned(x, axis, width, 1 if mode == "reflect" else 0)
         else:
-            # numpy says which element each is; what lies in a row is cut out at once. The array
-            # itself stays in one piece: XLA would copy what is cut out of it.
+            # numpy computes the source of each element; runs of neighbors become one slice. The
+            # array itself stays in one piece: XLA would copy slices of it.
             places = np.pad(np.arange(size), width, mode=mode)  # type: ignore[call-overload]
             before, after = (
                 [_run(x, axis, *run) for run in _runs(side)]

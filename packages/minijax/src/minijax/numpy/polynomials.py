@@ -62,8 +62,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
 
     if not 0 < count <= MOST_WRITTEN_OUT:
         return lax.scan(step, zero, p, unroll=unroll)[0]
-    # Without a scan, whose derivative stacks what each step leaves.
-    first = lax.convert_element_type(p[0], typeof(x).dtype)  # never of a weak type
+    # Unrolled: the derivative of a scan would stack residuals of each step.
+    first = lax.convert_element_type(p[0], typeof(x).dtype)  # drops the weak type
     out = stage2.broadcast_to(first, shape)
     for i in range(1, count):
         out, _ = step(out, lax.index_in_dim(p, i, keepdims=False))
@@ -266,7 +266,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         return lax.dynamic_update_slice_in_dim(u, part, i, 0), factor
 
     rest, quotient = _along(step, u, lax.iota(np.int32, size - width + 1))
-    # The remainder is as weak as the dividend, the quotient never.
+    # The remainder is weakly typed if the dividend is, the quotient never.
     return lax.convert_element_type(quotient, typeof(u).dtype), as_weak_as(typeof(u), rest)
 
 
@@ -325,7 +325,7 @@ def polyfit(
     if w is not None:
         weights = lax.expand_dims(to_inexact(w), (1,))
         powers, columns = powers * weights, columns * weights
-    # Powers of numbers differ much in size; scaled, they are equally well determined.
+    # Powers differ in magnitude: scaling the columns improves the condition number.
     scale = lax.sqrt(lax.reduce_sum(lax.mul(powers, powers), (0,)))
     powers = powers / scale
     found, squares, rank, singular = lstsq(powers, columns, rcond)
@@ -392,7 +392,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         raise ValueError(f"roots: p must be a sequence of numbers, found {typeof(p)}")
     p, zeros = _leading_zeros(p)
     if typeof(p).size < 2:
-        return _roots(p)  # none, whether the number is zero or not
+        return _roots(p)  # a constant has no roots, zero included
     if not strip_zeros:
         return _roots_and_nan(p, zeros)
     known = known_value(zeros)

@@ -83,7 +83,7 @@ def _repeats_operands(a: Any, b: Any) -> bool:
 def _matmul_of_repeated(a: Any, b: Any, **how: Any) -> Any:
     """The product of matrices whose leading axes differ, without an operand that is repeated.
 
-    Leading axes of size 1 are dropped; those of one operand alone count as its rows or columns.
+    Leading axes of size 1 are dropped; leading axes of one operand become its rows or columns.
     """
     x, y = typeof(a).shape, typeof(b).shape
     lead = broadcast_shapes(x[:-2], y[:-2])
@@ -99,7 +99,7 @@ def _matmul_of_repeated(a: Any, b: Any, **how: Any) -> Any:
     batch = tuple([own_a.index(i) for i in both]), tuple([own_b.index(i) for i in both])
     out = stage2.dot_general(a, b, (contracted, batch), **how)
     only_a, only_b = ([i for i in own if i not in both] for own in (own_a, own_b))
-    found = [*both, *only_a, rank, *only_b, rank + 1]  # what axes of the result they are
+    found = [*both, *only_a, rank, *only_b, rank + 1]  # the axes in the order of the product
     out = stage2.transpose(out, [found.index(i) for i in sorted(found)])
     return stage2.reshape(out, (*lead, x[-2], y[-1]))
 
@@ -454,7 +454,7 @@ def correlate(
     a, v = _sequences("correlate", a, v)
     if typeof(v).dtype.kind == "c":
         v = lax.conj(v)
-    if len_of(a) < len_of(v):  # numpy exchanges them and reverses what comes of it
+    if len_of(a) < len_of(v):  # numpy swaps them and reverses the result
         out = _slide("correlate", v, lax.rev(a, [0]), mode, precision, preferred_element_type)
         return lax.rev(out, [0])
     return _slide("correlate", a, lax.rev(v, [0]), mode, precision, preferred_element_type)

@@ -200,7 +200,7 @@ def repeat(
     axis = canonical_axis("repeat", axis, ndim(a))
     size = shape(a)[axis]
     if not size and total_repeat_length is not None:
-        return a  # type: ignore[return-value] # what is not there fills up nothing
+        return a  # type: ignore[return-value] # nothing to repeat
     known = known_value(repeats)
     if known is None and total_repeat_length is None:
         raise ConcretizationTypeError(
@@ -415,7 +415,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
             f"insert: values must not have more axes than arr, found {typeof(values)} and "
             f"{typeof(arr)}"
         )
-    if ndim(indices) == 0:  # all values go before one element
+    if ndim(indices) == 0:  # all values go in front of one element
         if ndim(values) == ndim(arr):
             pass
         elif ndim(values) == 0 or (axis and ndim(values) < ndim(arr)):

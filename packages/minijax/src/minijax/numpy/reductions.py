@@ -202,14 +202,14 @@ def var(
     count = _count("var", squares, axis, keepdims, where)
     if where is None:
         result = total / (count - ddof if count > ddof else np.nan)
-    else:  # nothing is divided by 0, nor is its derivative
+    else:  # neither the value nor its derivative divides by 0
         is_enough = count > ddof
         result = total / elementwise.where(is_enough, count - ddof, 1)
         result = elementwise.where(is_enough, result, np.nan)
     return lax.convert_element_type(result, dtype)
 
 
-_mean = mean  # by a name that the parameter does not hide
+_mean = mean  # a name that the parameter `mean` does not shadow
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))

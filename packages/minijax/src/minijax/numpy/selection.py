@@ -314,7 +314,7 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
 def _chosen(a: Any, choices: list[Any]) -> Any:
     a, *choices = broadcast_arrays(a, *choices)
     out = lax.squeeze(take_along_axis(stack(choices), lax.expand_dims(a, 0), 0), 0)
-    return lax.convert_element_type(out, typeof(out).dtype)  # not weak, whatever the choices are
+    return lax.convert_element_type(out, typeof(out).dtype)  # drops the weak type
 
 
 @evaluated_by_library

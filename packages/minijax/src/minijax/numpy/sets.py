@@ -172,7 +172,7 @@ def in_order(rows: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     count, *rest = typeof(rows).shape
     dtype = default_int()
     width = math.prod(rest)
-    if not width:  # nothing tells the rows apart
+    if not width:  # empty rows are all equal
         order = lax.iota(dtype, count)
         return rows, order, order == 0
     flat = lax.reshape(rows, (count, width))
@@ -235,7 +235,7 @@ def known_count(name: str, count: Any) -> int:
 
 
 def cut_to(count: int, x: Any, axis: int = 0) -> Any:
-    """The first elements, cut in numpy: a new count is no reason to compile."""
+    """The first elements, cut in numpy: a new count would compile another program."""
     if x is None or count == typeof(x).shape[axis]:
         return x
     if type(x) is not Array or x.is_placed:
@@ -365,7 +365,7 @@ def isin(
     shape = typeof(element).shape
     element, tests = (stage2.reshape(x, (-1,)) for x in _of_one_dtype(element, test_elements))
     size, count = typeof(element).size, typeof(tests).size
-    is_complex = typeof(tests).dtype.kind == "c"  # which NaN brings out of order
+    is_complex = typeof(tests).dtype.kind == "c"  # NaN breaks the order of complex numbers
     if not count:
         found = lax.full((size,), False)
     elif method == "compare_all" or (method == "auto" and (count <= 16 or is_complex)):
@@ -488,7 +488,7 @@ def _setxor1d(
     is_second = lax.concatenate([nobody, is_shared], 0)
     is_first = lax.concatenate([is_shared, nobody], 0)
     is_one = ~(is_first | is_second)
-    is_one = lax.slice_in_dim(is_one, 0, typeof(x).size)  # of nothing and nobody remains nothing
+    is_one = lax.slice_in_dim(is_one, 0, typeof(x).size)  # the padding goes; empty stays empty
     places, count = places_of(is_one & is_there, size)
     return count, _at_places(x, places, fill_value)
 
@@ -554,7 +554,7 @@ def _of_both(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, An
         and for all but the last, whether the next one is equal.
     """
     both = _in_a_row(ar1, ar2)
-    both = lax.convert_element_type(both, typeof(both).dtype)  # not weak
+    both = lax.convert_element_type(both, typeof(both).dtype)  # drops the weak type
     dtype = default_int()
     count = typeof(both).size
     places = lax.iota(dtype, count)

@@ -59,7 +59,7 @@ def size(a: Any, axis: Axes | None = None) -> int:
 
 
 def _typeof(caller: str, a: Any) -> ShapedArray:
-    if a is None:  # to numpy, a scalar that is an object
+    if a is None:  # numpy makes it a scalar of dtype object
         warnings.warn(
             f"{caller}: None is no array; it counts as a scalar, and will not for long",
             DeprecationWarning,
@@ -99,7 +99,7 @@ def _convert(x: Any, dtype: Any, *, copy: bool, device: Any) -> Any:
     return placed("astype", convert_silently(x, dtype), device)
 
 
-_convert.__name__ = "astype"  # in messages
+_convert.__name__ = "astype"  # the name in messages
 _astype = operation(static=("dtype", "copy", "device"))(_convert)
 
 
@@ -608,7 +608,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) ->
 def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
     axis = canonical_axis(name, axis, ndim(ary))
     size = shape(ary)[axis]
-    if np.ndim(sections) == 1 and np.size(sections) == 0:  # of whatever dtype
+    if np.ndim(sections) == 1 and np.size(sections) == 0:  # an empty list is a float array to numpy
         sections = ()
     if isinstance(sections, tuple | list):
         cuts = [min(max(i + size if i < 0 else i, 0), size) for i in ints(name, sections)]

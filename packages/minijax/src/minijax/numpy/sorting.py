@@ -81,7 +81,7 @@ def argsort(
     if along is None:
         return lax.full((), 0, dtype)
     indices = lax.broadcasted_iota(dtype, typeof(a).shape, along)
-    if descending and stable:  # so that those equal keep their order when all is turned around
+    if descending and stable:  # reversed before and after, so that equal elements keep their order
         a, indices = lax.rev(a, (along,)), lax.rev(indices, (along,))
     _, out = lax.sort_key_val(a, indices, along, is_stable=stable)
     return lax.rev(out, (along,)) if descending else out

@@ -125,10 +125,10 @@ def cov(
     if y is not None:
         m, y = of_one_dtype(m, y)
     x = _variables("cov", m, rowvar, dtype)
-    if typeof(x).shape[0] == 0:  # as JAX has it, whatever the dtypes
+    if typeof(x).shape[0] == 0:  # as in JAX, whatever the dtypes
         return lax.full((0, 0), 0.0, default_float())
     if y is not None:
-        is_one_row = typeof(y).shape[:1] == (1,)  # which numpy takes for a variable
+        is_one_row = typeof(y).shape[:1] == (1,)  # numpy treats it as a variable
         more = _variables("cov", y, rowvar or is_one_row, dtype)
         x = lax.concatenate(of_one_dtype(x, more), 0)
     if not typeof(x).size:
@@ -225,7 +225,7 @@ def corrcoef(
 
 
 def _within_1(x: Any) -> Any:
-    """`x` limited to -1 to 1; its derivative at NaN is NaN, where that of `clamp` is 0."""
+    """`x` limited to -1 to 1; the derivative at NaN is NaN, unlike the derivative of `clamp`, 0."""
     return lax.min(*stage2.promote(1.0, lax.max(*stage2.promote(-1.0, x))))
 
 
@@ -445,7 +445,7 @@ def _quantile(
     q_shape = typeof(q).shape
     if not size and not passes_over_nan and 0 not in q_shape:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
-    if not size:  # of no elements nothing but NaN is left, as of one that is NaN
+    if not size:  # all NaN, as for a single NaN
         a, size = lax.full((*rest, 1), np.nan, typeof(a).dtype), 1
         weights = None if weights is None else lax.full((*rest, 1), 0, dtype)
     sizes = tuple(
@@ -453,7 +453,7 @@ def _quantile(
     )
     if 0 in (*rest, *q_shape):
         return lax.full((*q_shape, *sizes), 0, dtype)
-    # Places among many elements take more digits than narrow floats have, so the shares say.
+    # Narrow floats cannot hold large indices: `q` decides about the dtype of places.
     of_places = dtype_of_mean(q)
     shares = lax.convert_element_type(stage2.reshape(q, (-1,)), of_places)
     along = len(rest)
@@ -464,13 +464,13 @@ def _quantile(
     if passes_over_nan:
         ordered = lax.sort(a, along)
         count = sum(a == a, along, of_places, keepdims=True)
-    else:  # one NaN makes the result NaN
+    else:  # NaN propagates
         ordered = lax.sort(where(any(a != a, along, keepdims=True), np.nan, a), along)
         count = lax.full((*rest, 1), size, of_places)
     wide = (*rest, typeof(shares).shape[0])
     shares = lax.broadcast_in_dim(shares, wide, (along,))
     last = broadcast_to(count - 1, wide)
-    if method == "inverted_cdf":  # of how many elements at least so many are no greater
+    if method == "inverted_cdf":  # the smallest element with at least this share at or below it
         place = lax.max(*stage2.promote(lax.ceil(shares * (last + 1)) - 1, 0))
     else:
         place = shares * last
@@ -500,8 +500,8 @@ def _of_each_element(
         return weights
     if aval.shape != tuple(shape[i] for i in axes) or len(axes) == len(shape):
         raise ValueError(
-            f"{name}: weights must have the shape of the array, {tuple(shape)}, or that of its "
-            f"axes {tuple(axes)}, found {aval}"
+            f"{name}: weights must have the shape of the array, {tuple(shape)}, or the sizes of "
+            f"its axes {tuple(axes)}, found {aval}"
         )
     return lax.broadcast_in_dim(weights, tuple(shape), tuple(axes))
 

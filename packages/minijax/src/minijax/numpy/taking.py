@@ -347,7 +347,7 @@ def ravel_multi_index(
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', found {order!r}")
     if dtype is not None and dialect().dtype_of("ravel_multi_index", dtype).kind not in "iu":
-        raise ValueError(f"ravel_multi_index: dtype must be that of integers, found {shown(dtype)}")
+        raise ValueError(f"ravel_multi_index: dtype must be an integer dtype, found {shown(dtype)}")
     return _raveled(list(multi_index), dims=sizes, mode=mode, order=order, dtype=dtype)
 
 

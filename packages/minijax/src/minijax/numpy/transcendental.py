@@ -27,7 +27,7 @@ from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, one_int
 from minijax_stage2.promotion import to_inexact
 
-# Operands of functions written with operators: arrays of one inexact dtype.
+# Promotion of operands to arrays of one inexact dtype.
 
 
 def inexact_arrays(*operands: Any) -> list[Array]:
@@ -357,7 +357,7 @@ def unwrap(
     return lax.concatenate([first, after + total], axis)
 
 
-# Window functions, which weigh the samples of a signal.
+# Window functions: weights for the samples of a signal.
 
 
 def _window(caller: str, M: int, weight: Callable[[Any, int], Any]) -> Any:

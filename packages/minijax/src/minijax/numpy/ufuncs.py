@@ -41,7 +41,7 @@ class ufunc(Operation):
         func: a function of scalars.
         nin: its number of arguments.
         nout: its number of results.
-        name: its name, if it is not that of `func`.
+        name: its name; by default the name of `func`.
         nargs: `nin` if not given.
         identity: the neutral element, if there is one.
         call: the function of arrays, if there is one.
@@ -79,7 +79,7 @@ class ufunc(Operation):
         counts = ints("ufunc: nin, nout and nargs", (nin, nout, nin if nargs is None else nargs))
         self.nin, self.nout, self.nargs = counts
         of_arrays = vectorize(func) if call is None else call
-        if isinstance(of_arrays, Operation):  # whose function need not be wrapped twice
+        if isinstance(of_arrays, Operation):  # unwrap: one wrapper is enough
             of_arrays = of_arrays._fun
         super().__init__(of_arrays, ())
         self.__name__ = name_of(func) if name is None else name
@@ -214,7 +214,7 @@ class ufunc(Operation):
             a: the array.
             indices: a sequence of indices; the last segment ends with the axis.
             axis: the axis.
-            dtype: the dtype of the result; that of `a` by default.
+            dtype: the dtype of the result, by default the dtype of `a`.
             out: must be None.
 
         Raises:
@@ -609,7 +609,7 @@ def _log_of_sum(x: Any, y: Any, base: float = math.e) -> Any:
     difference = x - y
     ratio = lax.exp(_times(math.log(base), -lax.abs(difference)))
     smaller_part = _times(1 / math.log(base), lax.log1p(ratio))
-    is_nan = difference != difference  # also where both are infinite
+    is_nan = difference != difference  # inf - inf is NaN, too
     return where(is_nan, x + y, lax.max(x, y) + smaller_part)
 
 
@@ -639,7 +639,7 @@ _part_of_sum: Unary = unary(
     "",
     hlo="logistic",
     kinds="f",
-    # 1 minus a number of nearly 1 would say less of the other part.
+    # 1 - out would cancel where `out` is nearly 1.
     jvp=lambda t, out, x: t * (out * _part_of_sum(-x)),
 )
 

@@ -161,7 +161,7 @@ def _checked(
                 f"the function returned {len(results)}"
             )
         for number, (x, axes) in enumerate(zip(results, outs, strict=True)):
-            found = getattr(x, "shape", None)  # which trees of arrays may have, too
+            found = getattr(x, "shape", None)  # pytrees may have a shape, too
             found = shape(x) if found is None else tuple(found)
             fits = len(found) == len(axes) and all(
                 size == sizes.setdefault(axis, size) for axis, size in zip(axes, found, strict=True)

@@ -34,7 +34,7 @@ def view(x: ArrayLike, dtype: DTypeLike | None = None, type: None = None) -> Arr
     *lead, size = typeof(x).shape
     if size * old.itemsize % new.itemsize:
         raise ValueError(f"view: the last axis of {typeof(x)} holds no whole {new}")
-    # XLA reads neither booleans nor complex numbers as anything else.
+    # XLA's bitcast supports neither booleans nor complex numbers.
     if old == np.bool_:
         return view(lax.convert_element_type(x, np.uint8), new)
     if old.kind == "c":
