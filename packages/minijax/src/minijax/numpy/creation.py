@@ -701,9 +701,7 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
     Array([0, 1, 2], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
-    if (
-        isinstance(found, np.ndarray) and found.dtype == "V2"
-    ):  # bfloat16 in numpy's files
+    if isinstance(found, np.ndarray) and found.dtype == "V2":  # bfloat16 in numpy's files
         found = found.view(bfloat16)
     return arrays.array(found) if isinstance(found, np.ndarray) and is_value(found) else found
 
