@@ -1,4 +1,4 @@
-"""minijax_watch: programs of minijax as they run, operation by operation, and as they look.
+"""minijax_watch: programs of minijax, recorded operation by operation and drawn.
 
 `record` works beside any stage, and needs only the first; `in_color`, `to_html` and `to_dot` show
 the programs of stage 3.
@@ -24,7 +24,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The functions of this package; those of programs need stage 3."""
+    """The functions of this package, imported on demand: drawing programs needs stage 3."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"minijax_watch.{_MODULES[name]}"), name)

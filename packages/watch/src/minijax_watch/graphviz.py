@@ -26,7 +26,7 @@ def to_dot(jaxpr: Any) -> str:
     """
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     printer = Printer()
-    printer.jaxpr_lines(jaxpr)  # assigns the names that the printed program has
+    printer.jaxpr_lines(jaxpr)  # assigns the same names as in the printed program
     lines = ["digraph jaxpr {", "  node [shape=box style=rounded];"]
     origins: dict[Atom, tuple[str, Var]] = {}
     for role, variables in (("const", jaxpr.constvars), ("in", jaxpr.invars)):

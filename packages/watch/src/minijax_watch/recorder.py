@@ -120,7 +120,7 @@ def _recorded(
     """Call `method` of `interpreter`, and record the call."""
     before = _frames.get()
     frames = [frame for frame in before if not frame.recording.has_ended]
-    _frames.set(())  # showing values is not recorded
+    _frames.set(())  # operations that show values are not recorded
     try:
         steps = [_begin(frame, interpreter, method, op, args, *params) for frame in frames]
         _frames.set(tuple(_Frame(r, (*handlers, interpreter)) for r, handlers in frames))
@@ -291,7 +291,7 @@ def case_of(function: Callable[..., Any], pattern: str) -> str:
 
 
 def source_of(function: Callable[..., Any]) -> str:
-    """The source of a function, without indentation; nothing if it has no source."""
+    """The source of a function, without indentation; empty if it has no source."""
     try:
         return for_readers(inspect.getsource(function))
     except (OSError, TypeError):
@@ -299,5 +299,5 @@ def source_of(function: Callable[..., Any]) -> str:
 
 
 def for_readers(text: str) -> str:
-    """Source without indentation, and without what it says to type checkers."""
+    """Source without indentation and comments for type checkers."""
     return textwrap.dedent(re.sub(r"  #\s*type:.*", "", text)).rstrip()

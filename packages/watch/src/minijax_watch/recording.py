@@ -24,7 +24,7 @@ class Shown:
 
 
 class Level(NamedTuple):
-    """An interpreter on the stack: its name, and a number that stands for its color."""
+    """An interpreter on the stack: its name, and the number of its color."""
 
     name: str
     color: int
@@ -91,7 +91,7 @@ class Recording:
 
     Attributes:
         steps: a list of `Step`.
-        left_out: the number of further steps, which were only counted.
+        left_out: the number of further steps, counted but not recorded.
     """
 
     def __init__(self, max_steps: int):
@@ -111,7 +111,7 @@ class Recording:
         return [self._colors[interpreter] for interpreter in stack]
 
     def name_of(self, var: Any, interpreter: Interpreter, names: Iterator[str]) -> str:
-        """The name of a variable in what `interpreter` stages: the first free one of `names`."""
+        """The name of a variable that `interpreter` stages: the first free one of `names`."""
         given = self._names.setdefault(interpreter, {})
         if var not in given:
             given[var] = next(name for name in names if name not in given.values())

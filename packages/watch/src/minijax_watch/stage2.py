@@ -46,7 +46,7 @@ finders.insert(0, _line_of_source)
 def _rule_in_table(trace: Trace, method: Callable[..., Any], primitive: Any, args: Any) -> Rule:
     table = _table(trace, primitive, args)
     rule = None if table is None else table.get(primitive)
-    if table is None or rule is None:  # it handles this primitive without a rule
+    if table is None or rule is None:  # the trace handles this primitive without a rule
         function = getattr(method, "__func__", method)
         return Rule(function.__qualname__, source_of(function))
     return Rule(f"{table.table}[{primitive}_p]", statement_of(rule, str(primitive)))
@@ -108,7 +108,7 @@ def _statements(file: str, word: str = "") -> list[tuple[ast.stmt, str]]:
         return []
     try:
         body = ast.parse("".join(lines)).body
-    except SyntaxError:  # not a file of Python
+    except SyntaxError:  # not a Python file
         return []
     texts = ["".join(lines[number - 1] for number in _lines(node)) for node in body]
     return [*zip(body, map(for_readers, texts), strict=True)]

@@ -1,4 +1,4 @@
-"""Steppers: recorded steps as a part of a page, which shows them one by one.
+"""Steppers: recorded steps as a part of a page, shown one by one.
 
 `stepper.html` draws them: a custom element, so that a page may have several, in the colors of the
 page. It reads the steps from an attribute, and makes no request.
@@ -27,7 +27,7 @@ class _Numbered(dict[Any, int]):
 def stepper(steps: "Sequence[Step]", left_out: int, fallback: str, words: Any = None) -> str:
     """The stepper of recorded steps; `fallback` is for readers without scripts.
 
-    `words` are its labels, by name, where they are not those of interpreters.
+    `words` are its labels, by name, where they differ from the default ones, for interpreters.
     """
     stacks, rules, lines = _Numbered(), _Numbered(), _Numbered()
     recorded = {

@@ -37,22 +37,22 @@ from minijax_stage2.tree import PyTreeDef
 from minijax_stage3.array import new_buffer
 from minijax_stage3.executable import device_type
 
-_MOST_IN_FLIGHT = 2**30  # bytes that are being read at a time
+_MOST_IN_FLIGHT = 2**30  # bytes being read at a time
 
 
 @hiding_frames
 def restore(directory: str | os.PathLike[str], like: Any = None, step: int | None = None) -> Any:
     """Restore a tree that `save` saved, exactly: the same numbers and dtypes.
 
-    Every process that calls it reads what its devices need. These may be others than those from
-    which the tree was saved, and another number of processes.
+    Every process that calls it reads the shards of its devices. The devices, and the number of
+    processes, may be different from when the tree was saved.
 
     Arguments:
         directory: the directory of the checkpoints.
         like: a pytree of the same structure. An Array or a `ShapeDtypeStruct` stands for an Array
-            of this type, with this sharding; a numpy array for a numpy array of this type; a number
-            of Python for any scalar. None: the types of leaves are those saved, and Arrays are
-            where `jnp.array` would put them.
+            of this type, with this sharding; a numpy array for a numpy array of this type; a Python
+            number for any scalar. None: leaves have their saved types, and Arrays are placed as by
+            `jnp.array`.
         step: the step; the latest by default.
 
     Returns:
@@ -282,7 +282,7 @@ def _begin(
         on_device = device_type(aval)
         used = set()
         for_devices = []
-        for key in map(str, indices):  # jaxlib takes none that share memory
+        for key in map(str, indices):  # jaxlib rejects arrays that share memory
             for_devices.append(parts[key].copy() if key in used else parts[key])
             used.add(key)
         where = sharding.placement(aval.ndim)

@@ -55,7 +55,7 @@ _finished: list[str] = []  # keys of earlier meetings
 
 
 class Coordinator:
-    """The words of processes about a checkpoint; a process alone says nothing.
+    """The messages between processes about a checkpoint; a single process sends none.
 
     Arguments:
         step: the step.
@@ -71,11 +71,11 @@ class Coordinator:
         self.key = f"checkpoint/{step}/{_attempts[step]}"
 
     def begin(self, digest: str, directory: Path | None) -> Path:
-        """The directory, which the first process made for a checkpoint of this digest.
+        """The directory that the first process made for a checkpoint with this digest.
 
         Raises:
-            RuntimeError: another process saves something else, failed or does not come; the
-                directory cannot be seen from here.
+            RuntimeError: another process saves something else, failed or is missing; the directory
+                is not visible from here.
         """
         joined = self.joined
         if joined is None:
@@ -108,7 +108,7 @@ class Coordinator:
         """Wait, in the first process, until all have written their shards.
 
         Raises:
-            RuntimeError: one failed, or does not come.
+            RuntimeError: one failed, or is missing.
         """
         if self.joined is not None:
             for index in range(1, self.joined.count):
@@ -159,7 +159,7 @@ class PendingSave:
 
     Attributes:
         step: the step.
-        path: the directory of the checkpoint, which is there once it is complete.
+        path: the directory of the checkpoint, which exists once it is complete.
 
     >>> import tempfile
     >>> pending = minijax.checkpoints.save(tempfile.mkdtemp(), 20, {"w": jnp.ones(3)})
@@ -195,7 +195,7 @@ class PendingSave:
         """Wait until the checkpoint is complete.
 
         Raises:
-            RuntimeError: it could not be written. If nobody waits, the next `save` raises this.
+            RuntimeError: it could not be written. Without `wait`, the next `save` raises this.
         """
         self._thread.join()
         if self._error is not None:
@@ -211,7 +211,7 @@ class PendingSave:
 
     @staticmethod
     def _fail_if_lost() -> None:
-        """At exit, when all threads have ended: no `save` comes that would raise the last error."""
+        """Report, after all threads have ended, an error that no later `save` will raise."""
         last = PendingSave._last
         if last is not None and last._error is not None and not last._was_raised:
             sys.stdout.flush()
@@ -241,19 +241,19 @@ def save(
     """Save a tree of arrays and numbers, in the background.
 
     The numbers are copied before it returns, so the arrays may be donated, deleted or changed. The
-    checkpoint appears when it is complete. Until then, and if the process is killed, there is
-    only a hidden directory, which the next `save` deletes. One checkpoint is written at a time:
-    `save` waits for the one before.
+    checkpoint appears when it is complete. Until then, and if the process is killed, there is only
+    a hidden directory, which the next `save` deletes. One checkpoint is written at a time: `save`
+    waits for the previous one.
 
-    Several processes save together, into a directory that they share. Each writes its shards; of
-    arrays that each process has for itself, the first process writes its own.
+    Several processes save together, into a directory that they share. Each writes its shards;
+    arrays that are local to each process are written by the first one.
 
     Arguments:
         directory: the directory of the checkpoints, created if missing. Only one job may save into
             it at a time.
-        step: the number of the checkpoint, larger than those that are there.
-        tree: the pytree. Its leaves are Arrays, also of random keys, numpy arrays of numbers, and
-            numbers of Python.
+        step: the number of the checkpoint, larger than all existing ones.
+        tree: the pytree. Its leaves are Arrays, including random keys, numpy arrays of numbers, and
+            Python numbers.
         keep_last: how many checkpoints to keep, this one included; None for all.
         timeout: seconds to wait for other processes.
 
@@ -264,7 +264,7 @@ def save(
         ModuleNotFoundError: TensorStore is not installed.
         ValueError: there is a checkpoint of this step, or a later one.
         TypeError: a leaf is something else, or an argument is of another type.
-        RuntimeError: nobody has waited for the checkpoint before, and it could not be written.
+        RuntimeError: the previous checkpoint could not be written, and its `wait` was not called.
 
     >>> import tempfile
     >>> directory = tempfile.mkdtemp()

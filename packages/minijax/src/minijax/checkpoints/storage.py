@@ -1,4 +1,4 @@
-"""The files on disk: steps, a manifest, arrays."""
+"""Files of checkpoints: steps, manifests, arrays."""
 
 import hashlib
 import json
@@ -76,7 +76,7 @@ def stored_dtype(aval: ShapedArray) -> np.dtype[Any]:
 def chunks_of(aval: ShapedArray, sharding: Sharding | None) -> Shape:
     """The shape of the chunks of an array: its shards, or parts of these if they are large.
 
-    No chunk has numbers of two shards, so that no two processes write one.
+    No chunk overlaps two shards, so that no two processes write one chunk.
     """
     parts = (1,) * aval.ndim if sharding is None else sharding.parts(aval.ndim)
     chunk = [max(1, size // count) for size, count in zip(aval.shape, parts, strict=True)]
@@ -393,8 +393,8 @@ class Leaf(NamedTuple):
 
     Attributes:
         path: where it is in the tree.
-        kind: "Array", "numpy", or the name of a type of Python's numbers.
-        array: the array in the database; None for a number of Python.
+        kind: "Array", "numpy", or the name of a Python number's type.
+        array: the array in the database; None for a Python number.
         value: the number.
     """
 

@@ -1,4 +1,4 @@
-"""Clusters: launchers and schedulers that give a process its number and its peers.
+"""Clusters: launchers and schedulers that tell a process its number and its peers.
 
 Each is recognized by the environment variables that it sets, using only the standard library.
 """
@@ -38,7 +38,7 @@ class Cluster:
         raise NotImplementedError(f"{type(self).__name__} must define is_present")
 
     def host(self, seconds: float) -> str:
-        """The host of process 0; waits until its name can be resolved, if necessary."""
+        """The host of process 0, once its name can be resolved."""
         raise NotImplementedError(f"{type(self).__name__} must define host")
 
     def port(self) -> int:
@@ -89,7 +89,7 @@ class OpenMPI(Cluster):
 
     def port(self) -> int:
         uri = os.environ.get(_ORTE_URI)
-        if uri:  # begins with the number of the job, times 4096
+        if uri:  # starts with the number of the job times 4096
             return _port_of_job(int(uri.split(".")[0]) // 4096)
         return _port_of_job(crc32(os.environ.get("PMIX_NAMESPACE", "").encode()))
 
@@ -120,7 +120,7 @@ class Slurm(Cluster):
     def host(self, seconds: float) -> str:
         # The first of "node001", "node001,node007", "node[001-015],gpu3" or "node[001,007-015]".
         first = re.match(r"([^,\[]*)(?:\[([^,\-\]]*))?", os.environ["SLURM_STEP_NODELIST"])
-        assert first is not None  # for it may be empty
+        assert first is not None  # it may be empty
         return "".join(filter(None, first.groups()))
 
     def port(self) -> int:

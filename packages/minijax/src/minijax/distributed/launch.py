@@ -1,7 +1,7 @@
 """A launcher of several processes on this machine: `python -m minijax.distributed.launch`.
 
-Each process learns its number and the address of process 0 from its environment, where
-`minijax.distributed.initialize()` finds them. When one fails, the others are ended.
+Each process gets its number and the address of process 0 in its environment, where
+`minijax.distributed.initialize()` finds them. When one fails, the others are terminated.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class _End(NamedTuple):
 
     @property
     def is_consequence(self) -> bool:
-        """True if it ended because another process failed, by itself or aborted by jaxlib."""
+        """True if it ended because another process failed, on its own or aborted by jaxlib."""
         return self.code in (ENDED_BY_ANOTHER, -signal.SIGABRT)
 
 
@@ -63,7 +63,7 @@ class _Worker:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # so that its child processes can be ended with it
+            start_new_session=True,  # so that its child processes can be terminated with it
             preexec_fn=_die_with_launcher(),
         )
         self.threads = [
@@ -101,7 +101,7 @@ class _Worker:
 
 
 def _lines_of(source: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """The lines that a process writes, and their ends.
+    """The lines that a process writes, with their line ends.
 
     A line that begins or ends with a carriage return, as in progress bars, is yielded at once.
     """
@@ -124,7 +124,7 @@ _printing = threading.Lock()
 
 
 def _die_with_launcher() -> Callable[[], object] | None:
-    """A function that makes Linux kill the process that calls it when its parent dies."""
+    """A function that asks Linux to kill the calling process when its parent dies."""
     if sys.platform != "linux":
         return None
     import ctypes
@@ -170,7 +170,7 @@ class _Launcher:
         return 128 + self.signalled if self.signalled is not None else code
 
     def _gpus(self, index: int) -> str:
-        """The numbers of the GPUs, where there are any, that a process uses."""
+        """The numbers of the GPUs that a process uses, if there are any."""
         count = int(self.environment.get("MINIJAX_NUM_CPU_DEVICES", "1"))
         return ",".join(map(str, range(index * count, (index + 1) * count)))
 
@@ -213,7 +213,7 @@ class _Launcher:
         """Wait until all processes have ended; return the first failure's exit code."""
         ended: list[_End] = []
         deadline = None  # when the remaining processes are killed
-        by_themselves: list[_End] | None = None  # failures before the others were asked to end
+        by_themselves: list[_End] | None = None  # failures before the others were terminated
         while len(ended) < self.count:
             with suppress(queue.Empty):
                 ended.append(ends.get(timeout=0.1))

@@ -27,11 +27,11 @@ from minijax_stage3.backend import has_client
 
 @contextmanager
 def reserved_port(host: str = "127.0.0.1") -> Iterator[int]:
-    """Reserve a port for process 0, which the system gives to no other program in the meantime.
+    """Reserve a port for process 0: the system gives it to no other program meanwhile.
 
     A socket that does not listen holds it. On Linux, jaxlib's service can share the port, because
-    it asks for it by number and reuses addresses. Other systems do not allow that, and there the
-    port was merely free a moment ago.
+    it binds it by number and reuses addresses. Other systems do not allow that; there the port is
+    only known to have been free a moment ago.
     """
     with _bound_socket(host, 0) as holder:
         port: int = holder.getsockname()[1]
@@ -75,7 +75,7 @@ def _bound_socket(host: str, port: int) -> socket.socket:
 # Exit codes that tell the launcher why a process ended.
 
 
-# The process ended because another failed: EX_TEMPFAIL of sysexits.h.
+# EX_TEMPFAIL of sysexits.h: this process ended because another failed.
 ENDED_BY_ANOTHER = 75
 
 
@@ -107,12 +107,12 @@ def initialize(
 ) -> None:
     """Join the other processes of a program. Each calls this before its first array.
 
-    Then `devices()` are those of all processes, and arrays may be sharded over them. What is not
-    given is taken from the environment: of `minijax.distributed.launch`, Open MPI, Slurm, or an
-    indexed Job of Kubernetes.
+    Then `devices()` lists the devices of all processes, and arrays may be sharded over them.
+    Missing arguments are taken from the environment set by `minijax.distributed.launch`, Open MPI,
+    Slurm, or an indexed Job of Kubernetes.
 
-    A process that ends by an exception tells the others, and all end with an exit code that is not
-    0. At its end, a process waits for the others, as `shutdown` does.
+    A process that ends by an exception tells the others, and all end with a nonzero exit code. At
+    its end, a process waits for the others, as `shutdown` does.
 
     Arguments:
         coordinator_address: the host and a free port of process 0, `"10.0.0.1:1234"`; or the
@@ -120,13 +120,12 @@ def initialize(
         num_processes: the number of processes; or MINIJAX_NUM_PROCESSES.
         process_id: the number of this process, from 0; or MINIJAX_PROCESS_ID.
         local_device_ids: the numbers of the GPUs of this host that the process uses; or
-            MINIJAX_LOCAL_DEVICE_IDS. By default the one of the number that a scheduler gives the
-            process on its host, and all of them without a scheduler.
+            MINIJAX_LOCAL_DEVICE_IDS. By default the GPU whose number is the process's index on its
+            host, if a scheduler gives one; otherwise all.
         cluster_detection_method: "ompi", "slurm" or "k8s", to consider only this scheduler;
             "deactivate" for none.
-        initialization_timeout: seconds to wait for all processes to come.
-        heartbeat_timeout_seconds: seconds without a sign of life after which a process counts as
-            dead.
+        initialization_timeout: seconds to wait for all processes to join.
+        heartbeat_timeout_seconds: seconds without a heartbeat after which a process counts as dead.
         shutdown_timeout_seconds: seconds that a process waits at its end for the others.
         coordinator_bind_address: the address and port on which process 0 serves; or
             MINIJAX_COORDINATOR_BIND_ADDRESS. By default all addresses of its host, or only
@@ -138,10 +137,10 @@ def initialize(
 
     Raises:
         RuntimeError: it is called twice, or after the first array; the port is taken; process 0
-            does not answer in time; jaxlib is too old. If another process does not come in time,
-            jaxlib says which one, and ends this one.
-        ValueError: the number of processes, that of this one or the address is not known, or does
-            not make sense.
+            does not answer in time; jaxlib is too old. If another process does not join in time,
+            jaxlib names it, and ends this one.
+        ValueError: the number of processes, the number of this process, or the address is unknown
+            or invalid.
         TypeError: an argument is of another type.
 
     >>> distributed.initialize("127.0.0.1:1234", num_processes=2, process_id=0)  # doctest: +SKIP
@@ -360,7 +359,7 @@ def _end(message: str | None, code: int = 1) -> None:
     os._exit(code)
 
 
-# The arguments, and environment variables in their place
+# Arguments, and environment variables in their place.
 
 
 def _variable(name: str, accept_jax: bool = False) -> str | None:
@@ -418,7 +417,7 @@ def _host_and_port(role: str, address: Any) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-# The coordinator
+# The service of process 0.
 
 
 def _require_capable_jaxlib() -> None:

@@ -23,10 +23,10 @@ _KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}
 
 
 def parse_argument(text: str) -> Any:
-    """The value or type in a text: `f32[3,4]`, `2.0`, `[1.0, 2.0]`, `{"w": 3}`.
+    """Parse a value or type: `f32[3,4]`, `2.0`, `[1.0, 2.0]`, `{"w": 3}`.
 
     Raises:
-        ValueError: the text has neither.
+        ValueError: the text is neither.
 
     >>> parse_argument("f32[3,4]")
     ShapeDtypeStruct(shape=(3, 4), dtype=float32)

@@ -33,7 +33,7 @@ from minijax_stage4.partial_eval import partial_eval_jaxpr
 from minijax_watch.highlighting import definition_of_jaxprs, wants_color
 from minijax_watch.stepper import element, page
 
-# Explanations: the stages of a function, as text with headings, and as tabs on a page.
+# Explanations: the stages of a function, as text with headings or as tabs on a page.
 
 
 _ASSETS = Path(__file__).with_name("explanation.html")
@@ -45,9 +45,9 @@ class Section(NamedTuple):
 
     Attributes:
         title: its name.
-        summary: a sentence about it, or about why there is none.
+        summary: a sentence about it, or about why it is missing.
         program: the program at that stage, a jaxpr or text; None if there is none.
-        seconds: the time that it took to make it; None if nothing was made.
+        seconds: the time it took to make it; None if nothing was made.
     """
 
     title: str
@@ -78,7 +78,7 @@ class Explanation:
         self.sections = list(sections)
 
     def __getitem__(self, title: str) -> Any:
-        """The program of the stage with a title, such as "jaxpr".
+        """The program of the stage with this title, such as "jaxpr".
 
         Raises:
             KeyError: there is no such stage.
@@ -228,7 +228,7 @@ def _source(fun: Callable[..., Any]) -> Section:
 
 
 def traced_anew(fun: Callable[..., Any]) -> PjitFunction:
-    """The function, jitted again, without the caches of earlier calls."""
+    """The function, jitted anew, without the caches of earlier calls."""
     own: Any = fun if isinstance(fun, PjitFunction) else jit(fun)
     return PjitFunction(own._fun, own._static, own._options, {}, False, own._given_places)
 
@@ -291,7 +291,7 @@ def _derivatives(closed: ClosedJaxpr) -> Iterator[Section]:
 
 
 def _with_consts(jaxpr: Jaxpr, count: int) -> Jaxpr:
-    """A program whose first arguments are constants, written as such."""
+    """A program with its first arguments replaced by constants."""
     used = {x for eqn in jaxpr.eqns for x in eqn.invars} | {*jaxpr.outvars}
     consts = [var for var in jaxpr.invars[:count] if var in used]
     return printed_jaxpr(Jaxpr(consts, jaxpr.invars[count:], jaxpr.eqns, jaxpr.outvars))
@@ -301,7 +301,7 @@ def _with_consts(jaxpr: Jaxpr, count: int) -> Jaxpr:
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print what reverse mode of `f` keeps: a line with the type and the origin of each array.
+    """Print the residuals of `f` in reverse mode: the type and origin of each array, on a line.
 
     Arguments:
         f: function of arrays and pytrees of arrays.

@@ -1,4 +1,4 @@
-"""The recorder of the stages, for the evaluation of this library."""
+"""The recorder of the stages, adapted to the evaluation of this library."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A function run equation by equation."""
+"""`debug.step`: a function executed equation by equation."""
 
 import cmd
 import functools
@@ -31,7 +31,7 @@ from minijax_watch.stepper import page, stepper
 
 
 class Prompt(cmd.Cmd):
-    """Reads commands from `stdin` and answers on `stdout`; the terminal's, where they are None."""
+    """Reads commands from `stdin` and answers on `stdout`; None means the terminal's."""
 
     def __init__(self, stdin: Any = None, stdout: Any = None):
         super().__init__(stdin=stdin, stdout=stdout)
@@ -50,7 +50,7 @@ class Prompt(cmd.Cmd):
         return True
 
     def emptyline(self) -> bool:
-        """Do nothing, where the base class would repeat the last command."""
+        """Do nothing; the base class would repeat the last command."""
         return False
 
 
@@ -58,7 +58,7 @@ class Prompt(cmd.Cmd):
 
 
 class StepPrompt(Prompt):
-    """Asks what to do next with an execution."""
+    """Asks for the next command to an execution."""
 
     prompt = "(step) "
     intro = "h lists the commands"
@@ -194,7 +194,7 @@ class Execution:
 
     Attributes:
         jaxpr: the program.
-        values: the values of variables, by name, as far as they are computed.
+        values: the values of the variables computed so far, by name.
         steps: the steps so far, a list of `Step`.
         breakpoints: where `run` stops: numbers of equations, as "3" or "3.1", and lines, as
             "model.py:12".
@@ -339,7 +339,7 @@ class Execution:
         return "\n".join(lines)
 
     def where(self) -> str:
-        """The line of the user that the next equation comes from."""
+        """The line of the user's code that the next equation comes from."""
         if self.has_ended:
             return ""
         frame = self._frames[-1]
@@ -382,7 +382,7 @@ class Execution:
         """Write a page with the stepper to a file."""
         Path(path).write_text(page(f"`{self.name}`, step by step", self.to_html()), "utf-8")
 
-    # Bookkeeping
+    # Frames, names and stops
 
     def _begin(self, number: str, eqn: JaxprEqn, args: Sequence[Any]) -> Step:
         stack = tuple(Level(frame.name, color) for color, frame in enumerate(self._frames))

@@ -35,7 +35,7 @@ class PortableProgram:
         in_avals, out_avals: the types of arguments and results.
         num_devices: the number of devices that it is sharded over.
         in_shardings, out_shardings: the shardings of arguments and results.
-        any_platform: whether it may be called on other platforms, where the first module runs.
+        any_platform: whether other platforms may run it; they run the first module.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ def _exported_call_lower(
     *args: Value,
     program: PortableProgram,
 ) -> list[Value]:
-    """Put the functions of the program into the module, under new names, and a call."""
+    """Add the functions of the program to the module, under new names, and a call."""
     platform = platform_of(b)
     if platform not in program.modules and not program.any_platform:
         raise ValueError(
@@ -142,7 +142,7 @@ def _exported_call_lower(
 
 
 def _require_devices(b: FunctionBuilder, program: PortableProgram, text: str) -> None:
-    """Raise ValueError unless a module is for as many devices as the program.
+    """Raise ValueError unless a module has as many devices as the program.
 
     A program for one device, without a mesh and collectives, can be sharded over any number.
     """

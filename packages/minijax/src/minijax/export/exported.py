@@ -1,4 +1,4 @@
-"""Exported functions."""
+"""Exported functions: `export`, `Exported`, `deserialize`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -68,7 +68,7 @@ maximum_supported_calling_convention_version = 10
 
 @dataclass(frozen=True)
 class DisabledSafetyCheck:
-    """A check that an exported function leaves out, made by `platform` or `custom_call`.
+    """A check that an exported function skips, made by `platform` or `custom_call`.
 
     >>> check = minijax.export.DisabledSafetyCheck.custom_call("mine")
     >>> check, check.is_custom_call()
@@ -79,12 +79,12 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> "DisabledSafetyCheck":
-        """Leave out the check that the program runs on a platform that it was exported for."""
+        """Skip the check that the program runs on a platform that it was exported for."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> "DisabledSafetyCheck":
-        """Leave out the check of a foreign function, by its name."""
+        """Skip the check of a foreign function, by its name."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
@@ -117,9 +117,9 @@ class Exported:
         in_avals: the types of their leaves.
         out_tree: structure of the result.
         out_avals: the types of its leaves.
-        platforms: where the program can run.
+        platforms: the platforms that the program can run on.
         program: the program.
-        disabled_safety_checks: the checks that are left out.
+        disabled_safety_checks: the checks to skip.
         get_vjp: returns the exported derivative; None if there is none.
 
     >>> exported = minijax.export.export(minijax.jit(lambda x: {"twice": 2 * x}))(jnp.ones(3))
@@ -141,7 +141,7 @@ class Exported:
     def mlir_module_serialized(self) -> bytes:
         """The StableHLO module in its portable form, which any XLA reads.
 
-        Each platform has its own: this is that for the default platform, or else for the first.
+        Each platform has its own; this is the module for the default platform, or else the first.
         """
         return self.program.module(xla.platform_of())
 
@@ -209,7 +209,7 @@ class Exported:
         return tuple(each and NamedSharding(mesh, each.spec) for each in shardings)
 
     def mlir_module(self) -> str:
-        """`mlir_module_serialized` as text; `program.text(platform)` is that for any platform."""
+        """`mlir_module_serialized` as text; see `program.text` for other platforms."""
         return self.program.text(xla.platform_of())
 
     def has_vjp(self) -> bool:
@@ -245,7 +245,7 @@ class Exported:
         the order of those devices.
 
         Raises:
-            TypeError: structure or types of the arguments differ from those at export; it is
+            TypeError: structure or types of the arguments differ from the exported ones; it is
                 differentiated in forward mode.
             ValueError: the program is for other platforms, or for another number of devices.
             NotImplementedError: it is mapped, or differentiated though it has no derivative.
@@ -298,9 +298,9 @@ class Exported:
 
         Raises:
             TypeError: `vjp_order` is not an int.
-            ValueError: it is negative, or exceeds the derivatives that there are; arguments or
-                results contain a class that is not registered for serialization; a mesh has an axis
-                whose name is not a string.
+            ValueError: it is negative, or larger than the number of derivatives available;
+                arguments or results contain a class that is not registered for serialization; a
+                mesh has an axis whose name is not a string.
         """
         if type(vjp_order) is not int:
             raise TypeError(f"serialize: vjp_order must be an int, found {shown(vjp_order)}")
@@ -324,7 +324,7 @@ class Exported:
 
 
 def _with_result_sharding(x: Any, sharding: NamedSharding | None, mesh: AbstractMesh) -> Any:
-    """A result, of a type that says how it is sharded along axes `Explicit` of a mesh."""
+    """A result, typed with its sharding over `Explicit` axes of a mesh."""
     if sharding is None or sharding.mesh.shape_tuple != mesh.shape_tuple:
         return x
     explicit = {*mesh.explicit_axes}
@@ -352,20 +352,20 @@ def export(
 
     Arguments:
         fun_jit: a jitted function.
-        platforms: the platforms where the program is to run, such as `["cpu", "cuda"]`, of which
-            there need not be devices; by default, or if it is empty, that of the default device.
-        disabled_checks: what is not checked: that the program is called on one of these platforms,
-            so that others run the program for the first; and that foreign functions, by their
-            names, are there and mean the same where it is called.
+        platforms: the platforms to export for, such as `["cpu", "cuda"]`; they need not have
+            devices here. By default, or if it is empty, the platform of the default device.
+        disabled_checks: the checks to skip: that the program is called on one of these platforms
+            (others then run the program for the first one); and that foreign functions, by name,
+            exist and mean the same where it is called.
 
     Returns:
         A function of the same arguments; only their types matter: anything with a shape and
         a dtype may replace an array. It returns an `Exported`. Static arguments are compiled in,
-        and are not arguments of the exported function. The devices, and how arguments are sharded
-        over them, are those that the function would run on.
+        and are not arguments of the exported function. The number of devices and the shardings of
+        arguments are as in a call of the function.
 
     Raises:
-        TypeError: `fun_jit` is not jitted; `disabled_checks` holds something else.
+        TypeError: `fun_jit` is not jitted; `disabled_checks` holds something other than checks.
         ValueError: there is no such platform; when called, the function closes over tracers, has
             callbacks, or calls a foreign function that is not among the disabled checks.
         NotImplementedError: when called, an operation has no program for one of the platforms.
@@ -498,7 +498,7 @@ def _trace_vjp(name: str, closed: ClosedJaxpr, shardings: AbstractShardings) -> 
 
 
 def _with_constants_inside(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
-    """The same program with its constants in its text instead of passed as arguments."""
+    """The same program, with its constants in its text instead of passed as arguments."""
     eqns: list[JaxprEqn] = []
     for var, x in zip(jaxpr.constvars, consts, strict=True):
         stored = var
@@ -575,7 +575,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
 
 def _vjp_from(blob: bytes, of: Exported) -> Exported:
-    """The derivative that follows a program, of its types and for its platforms."""
+    """The derivative stored with a program, with the same types and platforms."""
     try:
         loaded = deserialize(blob)
     except RecursionError as error:

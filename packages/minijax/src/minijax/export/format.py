@@ -130,7 +130,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
 
 
 def pack(header: dict[str, Any], modules: Sequence[bytes], vjp: bytes = b"") -> bytearray:
-    """One block of bytes, with its identification and a checksum.
+    """One block of bytes, with a magic number and a checksum.
 
     Arguments:
         header: the description of the program, as JSON.
@@ -155,7 +155,7 @@ def unpack(data: bytes | bytearray) -> tuple[dict[str, Any], list[bytes], bytes]
     """The header, the module for each platform, and the derivative, empty if there is none.
 
     Raises:
-        ValueError: the data were not made by `pack`, are of a later version, or damaged.
+        ValueError: the data were not made by `pack`, are of a later version, or are damaged.
     """
     import hashlib
     import json

@@ -1,4 +1,4 @@
-"""Planning: what a program would take on devices that are not there."""
+"""Planning: the memory, work and communication of a program on devices that need not exist."""
 
 import json
 import re
@@ -28,8 +28,8 @@ class Plan:
         name: the name of the function.
         mesh: the size of each axis of the mesh, by name.
         topology: the kind of GPU; None: a CPU.
-        argument_bytes: the bytes of each argument that a device holds, by name.
-        output_bytes: the bytes of the results that it holds.
+        argument_bytes: the bytes of a device's part of each argument, by name.
+        output_bytes: the bytes of a device's part of the results.
         alias_bytes: the bytes of results in the memory of donated arguments.
         temporary_bytes: the bytes of intermediate values: activations, gradients, buffers of
             collectives.
@@ -96,7 +96,7 @@ class Plan:
         """`to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
-    # The table
+    # The printed table
 
     @property
     def _title(self) -> str:
@@ -218,27 +218,28 @@ def plan(
     compiler_options: Mapping[str, Any] | None = None,
     topology: str | None = None,
 ) -> Plan:
-    """Compile a function for a mesh, whose devices need not be there, and say what it would take.
+    """Compile a function for a mesh, whose devices need not exist, and predict its cost.
 
-    The function is traced here, and compiled in another process, for GPUs or for a CPU divided into
-    as many devices. Nothing is computed.
+    The function is traced here, and compiled in another process, for GPUs or for a CPU that acts as
+    that many devices. Nothing is computed.
 
     Arguments:
         fun: function of arrays and pytrees of arrays, jitted or not.
         args: its arguments; anything with a shape and a dtype may replace an array, and
             `ShapeDtypeStruct(shape, dtype, sharding=...)` says how the array is sharded.
-        mesh: the mesh, such as `AbstractMesh((64, 8), ("data", "model"))`; by default that of the
-            shardings of arguments, or that in context. Each `PartitionSpec` is of this mesh.
+        mesh: the mesh, such as `AbstractMesh((64, 8), ("data", "model"))`; by default the mesh of
+            the arguments' shardings, or the mesh in context. Each `PartitionSpec` refers to this
+            mesh.
         in_shardings, out_shardings, static_argnums, static_argnames: as in `jit`.
         donate_argnums, donate_argnames, compiler_options: as in `jit`.
         topology: the devices: "a100", "h100", "h200" or "b200", eight in a machine; None: a CPU.
-            The plugin for GPUs has to be installed, by `pip install 'minijax[cuda13]'`, but there
-            need not be a GPU, nor a driver.
+            The plugin for GPUs must be installed, by `pip install 'minijax[cuda13]'`; a GPU or
+            driver is not needed.
 
     Returns:
         The figures, for each device: bytes of arguments, results and temporaries, floating-point
-        operations, and collectives with their bytes and the axes of the mesh that they are along.
-        They are those of the program that XLA makes for these devices.
+        operations, and collectives with their bytes and mesh axes. They are taken from the program
+        that XLA compiles for these devices.
 
     Raises:
         TypeError: `fun` is not a function, or `mesh` not a mesh.

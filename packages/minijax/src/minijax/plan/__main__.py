@@ -27,7 +27,7 @@ EXAMPLE:NAME is for a function of another name.
 
 
 def _mesh(text: str) -> AbstractMesh:
-    """The mesh from a text such as `data=64,model=8`, with axes of type `Auto`."""
+    """The mesh for a text such as `data=64,model=8`, with axes of type `Auto`."""
     sizes = {}
     for part in text.split(","):
         name, _, size = part.partition("=")

@@ -1,4 +1,4 @@
-"""Compilation for devices that are not there: GPUs, or a CPU divided into as many devices.
+"""Compilation for absent devices: GPUs, or a CPU that acts as several devices.
 
 It runs in a separate process, `python -m minijax.plan.absent_devices`, which reads a program from
 its standard input, and writes the compiled program and its memory use.

@@ -59,14 +59,14 @@ _LENGTH = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 
 
 class HloModule:
-    """A program, read from its text.
+    """A program, parsed from its text.
 
     Attributes:
         computations: the instructions of each computation, by name; callees precede callers.
         entry: the name of the computation that is the program.
         argument_types: the type of the part of each argument that a device holds.
-        times: how often each computation runs, from the trip counts that XLA knows; branches
-            count as taken.
+        times: how often each computation runs, from the trip counts known to XLA; branches count as
+            taken.
         unbounded: the number of loops with unknown trip counts, which count once.
     """
 
@@ -192,7 +192,7 @@ def groups_of(attributes: str, num_devices: int) -> Groups:
 
 
 def _groups_by_axes(mesh: str, chosen: str) -> Groups:
-    """Groups along axes: of `'x'=8,'y'=2` the axes `'y','x':(2)4`, the latter a part of `x`."""
+    """Groups along axes, such as `'y','x':(2)4` of `'x'=8,'y'=2`; `'x':(2)4` is a part of `x`."""
     parts = [(name, int(before or 1), int(size or 0)) for name, before, size in
              _PART_OF_AXIS.findall(chosen)]  # fmt: skip
     sizes: list[int] = []
@@ -218,7 +218,7 @@ def _groups_by_axes(mesh: str, chosen: str) -> Groups:
 
 
 def axes_of(groups: Groups, mesh: Mapping[Hashable, int]) -> tuple[Hashable, ...]:
-    """The mesh axes, of these sizes, along which the devices of a group differ."""
+    """The mesh axes along which the devices of a group differ."""
     sizes = tuple(mesh.values())
     differ = np.zeros(len(sizes), bool)
     for group in groups:
@@ -236,7 +236,7 @@ def _lists(groups: np.ndarray[Any, Any]) -> list[list[int]]:
     return found
 
 
-# Work of a device in one run of a program: matrix products, and collectives.
+# One device's work in a run of a program: matrix products and collectives.
 
 
 _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}")
@@ -305,7 +305,7 @@ _FLOPS: Mapping[str, Callable[[Computation, Instruction], int]] = {
 
 
 class Collective(NamedTuple):
-    """A collective operation, from the view of one device.
+    """A collective operation, as seen by one device.
 
     Attributes:
         kind: the operation, by HLO's name, such as "all-reduce".
@@ -324,7 +324,7 @@ class Collective(NamedTuple):
     bytes_sent: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The attributes by name, as JSON has them."""
+        """The attributes by name, for JSON."""
         return {**self._asdict(), "axes": [str(axis) for axis in self.axes]}
 
 
