@@ -521,7 +521,7 @@ def test_the_text_of_a_program_says_how_arguments_are_divided():
     options = {"xla_cpu_enable_fast_math": True}
     again = minijax.jit(product).lower(struct(minijax, "x"), X).compile(options)
     assert again.output_shardings[0] == sharding(minijax, "x")
-    with pytest.raises(ValueError, match="compiled for argument x as NamedSharding"):
+    with pytest.raises(ValueError, match="compiled for argument x with NamedSharding"):
         again(put(minijax, "y"), X)
 
 
