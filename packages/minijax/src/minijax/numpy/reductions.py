@@ -62,7 +62,7 @@ def sum(
     """
     dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
-    total = _reduce("sum", lax.reduce_sum, a, axis, out, keepdims, where, 0)
+    total = _reduce("sum", _total, a, axis, out, keepdims, where, 0)
     if initial is not None:
         total = _initial("sum", initial, a) + total
     return lax.convert_element_type(total, dtype)
@@ -138,9 +138,9 @@ def mean(
     """
     dtype = dtype_of_mean(a) if dtype is None else dtype
     a = lax.convert_element_type(a, computation_dtype(dtype))
-    total = _reduce("mean", lax.reduce_sum, a, axis, out, keepdims, where, 0)
+    total = _reduce("mean", _total, a, axis, out, keepdims, where, 0)
     count = _count("mean", a, axis, keepdims, where)
-    return lax.convert_element_type(total / count, dtype)
+    return lax.convert_element_type(_quotient(total, count), dtype)
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims", "correction"))
@@ -198,13 +198,13 @@ def var(
     else:
         squares = lax.square(centred)
     dtype = dtype if of_result is None else of_result
-    total = _reduce("var", lax.reduce_sum, squares, axis, out, keepdims, where, 0)
+    total = _reduce("var", _total, squares, axis, out, keepdims, where, 0)
     count = _count("var", squares, axis, keepdims, where)
     if where is None:
-        result = total / (count - ddof if count > ddof else np.nan)
+        result = _quotient(total, count - ddof if count > ddof else np.nan)
     else:  # neither the value nor its derivative divides by 0
         is_enough = count > ddof
-        result = total / elementwise.where(is_enough, count - ddof, 1)
+        result = _quotient(total, elementwise.where(is_enough, count - ddof, 1))
         result = elementwise.where(is_enough, result, np.nan)
     return lax.convert_element_type(result, dtype)
 
@@ -388,6 +388,16 @@ def _reduce(
     axes = canonical_axes(name, axis, typeof(a).ndim)
     result = reduction(a, axes)
     return lax.expand_dims(result, axes) if keepdims else result
+
+
+def _total(a: Any, axes: Any) -> Any:
+    """The sum over axes; booleans are counted."""
+    return lax.reduce_sum(stage2.astype(a, int) if typeof(a).dtype == np.bool_ else a, axes)
+
+
+def _quotient(total: Any, count: Any) -> Any:
+    """The quotient; integers, if the total and the count are integers."""
+    return lax.div(*stage2.promote(total, count))
 
 
 def require_boolean(name: str, where: Any) -> None:
@@ -635,7 +645,7 @@ def nanmean(
         return mean(_filled(a, 0), axis, dtype, out, keepdims, where=numbers)
     dtype = typeof(a).dtype if dtype is None else dtype
     count = sum(lax.eq(a, a), axis, dtype, out, keepdims)
-    return sum(_filled(a, 0), axis, dtype, out, keepdims) / count
+    return _quotient(sum(_filled(a, 0), axis, dtype, out, keepdims), count)
 
 
 @operation(static=("axis", "dtype", "ddof", "keepdims"))

@@ -85,7 +85,7 @@ class Operation(PjitFunction):
         if self.takes_types:
             first = args[0] if args else next(iter(kwargs.values()), None)
             if given_type(first):  # there is nothing to pass to a program
-                return Uncompiled(lambda: self._fun(*args, **kwargs)), []
+                return Uncompiled(lambda: to_array(self._fun(*args, **kwargs))), []
         with library_evaluation(types_in_function()):
             return super()._find(settings, args, kwargs)
 
