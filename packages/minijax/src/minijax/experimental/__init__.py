@@ -37,11 +37,11 @@ profiler = make_module(
     {"minijax.profiler": "get_profiled_instructions_proto"},
 )
 
-# `while_loop` with reverse mode: as many iterations as it takes, up to a bound.
+# `while_loop` with reverse mode: any number of iterations up to a bound.
 #
-# Where it is differentiated, the loop is a tree of loops: one of the outermost level has as many
-# iterations as checkpoints are kept, and in each runs a loop of the next level, under `checkpoint`.
-# So each level keeps the carries at which its iterations began, and no other value outlives a step.
+# To be differentiated, it becomes nested loops: the outermost one has one iteration for each saved
+# carry, and each iteration runs a loop of the next level under `checkpoint`. So a level keeps only
+# the carries at the start of its iterations, and no other value outlives a step.
 
 Carry = TypeVar("Carry")
 
@@ -55,12 +55,12 @@ def while_loop(
     max_steps: int,
     checkpoints: int = 16,
 ) -> Carry:
-    """`lax.while_loop` of at most `max_steps` steps, which has derivatives in reverse mode, too.
+    """`lax.while_loop` of at most `max_steps` steps, differentiable in reverse mode.
 
-    With `n` checkpoints, reverse mode keeps `n` carries for each of the levels, of which there are
-    the logarithm of `max_steps` to base `n`, and computes each step once per level: two levels need
-    the square root of the memory. It takes the time of the steps that the loop takes, not of
-    `max_steps`, also mapped by `vmap`, where the loop goes on while any example does.
+    With `n` checkpoints there are log `max_steps` to base `n` levels. Reverse mode keeps `n`
+    carries for each level, and computes each step once per level: two levels need the square root
+    of the memory. Its time grows with the number of steps taken, not with `max_steps`. Under `vmap`
+    the loop continues while any example does.
 
     Arguments:
         cond_fun: function of the carry that returns a boolean scalar.
@@ -70,7 +70,7 @@ def while_loop(
         checkpoints: the number of carries to keep per level, 2 or more.
 
     Returns:
-        The first carry for which `cond_fun` is false, or that after `max_steps` steps.
+        The first carry for which `cond_fun` is false, or the carry after `max_steps` steps.
 
     Raises:
         TypeError: `max_steps` or `checkpoints` is not an int, `cond_fun` does not return a boolean
@@ -134,7 +134,7 @@ def while_loop(
 
 @custom_vmap
 def anywhere(active: Any) -> Any:
-    """A boolean, or of a batch of them, whether any is true."""
+    """A boolean; for a batch of them, True if any is."""
     return active
 
 

@@ -101,17 +101,17 @@ def buffer_callback(
             results, and the arguments, in which each array is a `Buffer`. It returns None.
         result_shape_dtypes: the types of the results: a pytree of anything with a shape and a
             dtype.
-        has_side_effect: whether it is to be called as often as the program says, even if the
-            results are not used.
-        vmap_method: what vmap does, as for `pure_callback`; with a side effect, one call for each
-            example.
-        input_output_aliases: for numbers of arguments, those of the results, which begin as copies
-            of them; both count arrays.
+        has_side_effect: whether to call it exactly as often as the program does, even if the
+            results are unused.
+        vmap_method: the behaviour under vmap, as for `pure_callback`; with a side effect, one call
+            per example.
+        input_output_aliases: a dict from indices of arguments to indices of results, which start as
+            copies of them; both count arrays.
         command_buffer_compatible: ignored; there are command buffers on GPUs only.
 
     Returns:
         A function of arrays and pytrees of arrays, which can be jitted, and mapped if there is a
-        `vmap_method`. Until the callback writes to it, a result holds anything.
+        `vmap_method`. Until the callback writes to it, the contents of a result are undefined.
 
     Raises:
         TypeError: `callback` is not a function.
@@ -139,7 +139,7 @@ def buffer_callback(
         def on_host(*args: Any, **kwargs: Any) -> Any:
             operands, in_tree = tree_flatten((args, kwargs))
             arrays = [_read_only(x) for x in operands]
-            # A mapped call has more axes in front, of size 1 where the argument is not mapped.
+            # A mapped call has extra leading axes, of size 1 for an unmapped argument.
             batch = np.broadcast_shapes(
                 *(x.shape[: x.ndim - aval.ndim] for x, aval in zip(arrays, in_avals, strict=True))
             )

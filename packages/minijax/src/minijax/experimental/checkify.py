@@ -1,7 +1,7 @@
 """Checks of values at run time, under the names of `jax.experimental.checkify`.
 
-A program cannot raise an exception. `checkify` makes a function return what went wrong first, an
-`Error`, besides its result.
+A compiled program cannot raise an exception. `checkify` makes a function return an `Error`, its
+first failed check, besides its result.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from minijax_stage3.executable import cached_by_jaxpr
 from minijax_stage3.staging import trace_to_jaxpr
 from minijax_stage4.stop_gradient import stop_gradient
 
-# Errors as values: which check failed first, and the numbers that its message shows.
+# Errors as values: the first check that failed, and the numbers in its message.
 
 
 # Its operands are the code of an error and the arrays in the messages; its parameter is the sites.
@@ -61,7 +61,7 @@ class JaxRuntimeError(ValueError):
 
 
 class JaxException(Exception):
-    """A kind of errors that `checkify` looks for."""
+    """A category of errors that `checkify` looks for."""
 
 
 class FailedCheckError(JaxException):
@@ -98,8 +98,8 @@ class Site:
     Attributes:
         category: the kind of its errors.
         text: the format of its message.
-        structure: that of the pair of positional and keyword arguments of the format.
-        sizes: of an index, the shape of the indexed array; its message is given an axis, too.
+        structure: the structure of the pair of positional and keyword arguments of the format.
+        sizes: for an index, the shape of the indexed array; its message also has an axis.
         source: the line of the program.
     """
 
@@ -173,7 +173,7 @@ class Error:
         """Raise an exception if a check failed.
 
         Raises:
-            JaxRuntimeError: a check failed; the message is that of `get`, and a note says where.
+            JaxRuntimeError: a check failed; the message is `get()`, and a note names the place.
         """
         self.hand_on(debug=False)
 
@@ -242,20 +242,21 @@ def first_of_mapped(error: Sequence[Any]) -> list[Any]:
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Check that `pred` is True, at run time.
 
-    In a function that `checkify` transforms, a failure becomes its `Error`. Where nothing is
-    transformed, it raises at once. Compiled programs that `checkify` does not see cannot check.
+    In a function that `checkify` transforms, a failure becomes its `Error`. Outside of
+    transformations, a failure raises at once. A compiled program that `checkify` does not transform
+    cannot contain checks.
 
     Arguments:
         pred: a scalar of dtype bool.
         msg: the format of the message, as for `str.format`.
         *fmt_args: pytrees of arrays, for the format.
-        debug: whether to check only where `checkify` transforms the function.
+        debug: whether to check only under `checkify`.
         **fmt_kwargs: pytrees of arrays, for the format, by name.
 
     Raises:
         JaxRuntimeError: `pred` is False, and nothing is transformed.
-        TypeError: `pred` is not a scalar of dtype bool, or something else than arrays is to be
-            shown.
+        TypeError: `pred` is not a scalar of dtype bool, or an argument of the format is not an
+            array.
 
     >>> from minijax.experimental import checkify
     >>> checkify.check(jnp.array(2) > 0, "is {}", 3)
@@ -276,7 +277,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """`check` where `checkify` transforms the function, and nothing elsewhere.
+    """`check` under `checkify`; otherwise do nothing.
 
     Arguments:
         pred: a scalar of dtype bool.
@@ -298,7 +299,7 @@ def check_error(error: Error) -> None:
     """Raise an exception if `error` is one; under `checkify`, make it the function's own.
 
     Arguments:
-        error: what a function returns that `checkify` made.
+        error: the error that a function made by `checkify` returned.
 
     Raises:
         JaxRuntimeError: it is one, and nothing is transformed.
@@ -380,8 +381,8 @@ declare_program(
 
 Categories = frozenset[ErrorCategory]
 
-# `rule(trace, args, params) -> results`: evaluates a primitive on the level below, and tells the
-# trace what may have failed, by `trace.fail` or `trace.found`.
+# `rule(trace, args, params) -> results`: evaluates a primitive on the level below, and reports
+# failures to the trace, by `trace.fail` or `trace.found`.
 check_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
 
 
@@ -406,13 +407,13 @@ class CheckTrace(Trace):
             return list(rule(self, args, params))
 
     def fail(self, category: ErrorCategory, code: Any, numbers: Sequence[Any], site: Site) -> None:
-        """Note an operation that may fail, if its category is asked for."""
+        """Record an operation that may fail, if its category is asked for."""
         if category in self.categories:
             self.found.append(Error(code, numbers, (site,)))
 
 
 def require_no_checks(primitive: Primitive, params: dict[str, Any]) -> None:
-    """Raise an error if programs of a primitive without a rule check: nobody would see it."""
+    """Raise an error if programs of a primitive without a rule check: the failure would be lost."""
     if not primitive.higher_order:
         return
     for value in params.values():
@@ -427,7 +428,7 @@ def require_no_checks(primitive: Primitive, params: dict[str, Any]) -> None:
 
 @cached_by_jaxpr
 def calls_check(jaxpr: Jaxpr) -> bool:
-    """Return True if a program, or one inside of it, has a `check`."""
+    """Return True if a program or one of its inner programs has a `check`."""
     _, sites = checked_program(jaxpr, user_checks)
     return bool(sites)
 
@@ -544,7 +545,7 @@ Params = dict[str, Any]
 
 
 def _fails(trace: CheckTrace, category: ErrorCategory, failed: Any, text: str) -> None:
-    """Note an operation whose elements fail where `failed` is True."""
+    """Record an operation whose elements fail where `failed` is True."""
     site = Site(category, text, tree_structure(((), {})), source=user_source())
     trace.fail(category, _code(failed), (), site)
 
@@ -569,7 +570,7 @@ def _has_nan(values: Sequence[Any]) -> Any:
 
 
 def _nan(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:
-    """Note NaN results, unless an operand already has a NaN."""
+    """Record NaN results, unless an operand already has a NaN."""
     outs = bind(primitive, *args, **params)
     if NaNError in trace.categories and outs:
         generated = _has_nan(outs) & ~_has_nan(args)
@@ -592,7 +593,7 @@ def _row(numbers: Sequence[int], dtype: Any) -> Any:
 def _out_of_bounds(
     trace: CheckTrace, sizes: tuple[int, ...], indices: Any, axes: Sequence[int], limits: Any
 ) -> None:
-    """Note indices into axes of an array, in columns, that may be below zero or above limits."""
+    """Record indices, a column for each axis of an array, that may be negative or above limits."""
     if not len(axes) or not typeof(indices).size:
         return
     indices = stop_gradient(indices)
@@ -683,7 +684,7 @@ def _call(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -
 
 
 def _kept(trace: CheckTrace, outs: list[Any], sites: tuple[Site, ...]) -> list[Any]:
-    """The results of a checked program, whose error is noted."""
+    """The results of a checked program; its error is recorded."""
     error, outs = error_from(outs, sites)
     if sites:
         trace.found.append(error)
@@ -691,7 +692,7 @@ def _kept(trace: CheckTrace, outs: list[Any], sites: tuple[Site, ...]) -> list[A
 
 
 def _custom_call(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
-    """A function with a custom derivative keeps it; the error has no derivative."""
+    """Call a function with a custom derivative, which it keeps; the error has no derivative."""
     jaxpr = params["jaxpr"]
     program, sites = checked_program(jaxpr, trace.categories)
     if sites:

@@ -17,7 +17,7 @@ from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type
 
-# How XLA calls them.
+# The places, by XLA's names.
 _TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 _STREAM = "gpu_stream:"
 
@@ -47,15 +47,16 @@ def compute_on(
     out_memory_spaces: Any,
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """`f`, told to XLA as a function that runs elsewhere than the rest of the program.
+    """`f`, marked for XLA as a function to run elsewhere than the rest of the program.
 
-    XLA for CPUs has one place to run, and computes it there.
+    XLA for CPUs has only one place to run.
 
     Arguments:
         f: function of arrays and pytrees of arrays; without it, this makes a decorator.
         compute_type: "device_host", the host of the device; "device"; "tpu_sparsecore"; or
             "gpu_stream:1", a stream by its number.
-        out_memory_spaces: `minijax.memory.Space.Device`, or a pytree prefix of the result of it.
+        out_memory_spaces: `minijax.memory.Space.Device`, or a pytree prefix of the result with this
+            leaf.
         compiler_options: options for the compilation of this part.
 
     Returns:

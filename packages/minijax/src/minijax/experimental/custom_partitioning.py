@@ -38,13 +38,13 @@ from minijax_stage3 import Jaxpr
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 from minijax_stage3.staging import abstractify
 
-# Sharding rules of operations, as Shardy has them: which axes correspond to each other.
+# Sharding rules of operations, as in Shardy: the correspondence of axes.
 #
 # A rule names the factors of each axis of the operands and results. The axes of a factor that is
-# in an operand and in a result are divided alike; other factors have a kind.
+# both in an operand and in a result are sharded alike; other factors have a kind.
 
 
-BATCHING = "…"  # the leading axes of an array; digits after it tell groups of them apart
+BATCHING = "…"  # the leading axes of an array; digits after it distinguish groups of them
 
 
 def _is_batching(factor: str) -> bool:
@@ -99,13 +99,13 @@ class SdyShardingRule:
     Arguments:
         operand_mappings: an `ArrayMapping` for each operand.
         result_mappings: one for each result.
-        reduction_factors: those that are summed: results are partial sums where they are sharded.
-        need_replication_factors: those that must not be sharded.
-        permutation_factors: those along which devices exchange data where they are sharded.
-        factor_sizes: the sizes of factors that are only in compound ones.
+        reduction_factors: the summed factors; where they are sharded, results are partial sums.
+        need_replication_factors: the factors that must not be sharded.
+        permutation_factors: the factors that need a collective permute where they are sharded.
+        factor_sizes: the sizes of factors that occur only in compound ones.
 
     Raises:
-        ValueError: a factor is not used, has two kinds, or its size is missing or known already.
+        ValueError: a factor is unused or has two kinds, or its size is missing or redundant.
 
     >>> from minijax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule
     >>> mapping = ArrayMapping("rows", "columns")
@@ -215,7 +215,7 @@ class SdyShardingRule:
 
     @staticmethod
     def _add(what: str, sizes: dict[str, int | None], factor: str, size: int) -> None:
-        """Add the size of a factor; of several the smallest counts."""
+        """Add the size of a factor; the smallest of several counts."""
         before = sizes.get(factor)
         if before is not None and before != size and factor.startswith(BATCHING):
             raise ValueError(f"{what}: {BATCHING} stands for axes of {before} and of {size}")
@@ -243,7 +243,7 @@ def _symbol(index: int) -> str:
 
 
 def rule_of_text(rule: str, **options: Any) -> SdyShardingRule:
-    """The rule of a text such as `"... i, i j -> ... j"`; the options are those of the rule.
+    """Parse a rule such as `"... i, i j -> ... j"`; the options are passed to the rule.
 
     Raises:
         ValueError: it is not of that form.
@@ -291,7 +291,7 @@ def _mappings(rule: str, side: str) -> tuple[ArrayMapping, ...]:
 
 
 def as_rule(rule: Any) -> SdyShardingRule:
-    """A rule, from one, from a text, or from a text and the options of the rule."""
+    """A rule, given as a rule, a text, or a pair of a text and the options of the rule."""
     if isinstance(rule, list | tuple) and len(rule) == 2:
         return rule_of_text(rule[0], **rule[1])
     if isinstance(rule, SdyShardingRule):
@@ -309,12 +309,12 @@ calls.add(custom_partitioning_p)
 
 
 class custom_partitioning:
-    """A function with a rule of its own for how it is sharded over devices.
+    """A function with its own rule for sharding over devices.
 
     In a program for several devices, XLA's partitioner takes the function as one operation. A
-    sharding rule says how operands and results are sharded, given how some of them are, and
-    `partition` what each device computes. On one device, and outside of jitted functions, it is
-    the function itself.
+    sharding rule derives the shardings of operands and results from those of some of them, and
+    `partition` gives the computation of each device. On one device, and outside of jitted
+    functions, it is the function itself.
 
     Arguments:
         fun: function of arrays and pytrees of arrays.
@@ -357,29 +357,30 @@ class custom_partitioning:
         permutation_factors: tuple[str, ...] = (),
         **factor_sizes: int,
     ) -> Callable[..., Any]:
-        """Say how the function is sharded.
+        """Define how the function is sharded.
 
         Arguments:
             partition: function of a mesh, and of trees with a `ShapeDtypeStruct` for each array of
                 the arguments and of the result, which have the shardings that the partitioner
                 suggests. It returns the mesh; a function of a device's parts of the arguments,
-                which may use collectives along the axes of the mesh; the sharding of each array of
-                the result, and those of the arguments.
+                which may use collectives along the axes of the mesh; and the shardings of the
+                result and of the arguments, array by array.
             infer_sharding_from_operands: ignored beside a `sharding_rule`.
             propagate_user_sharding: ignored beside a `sharding_rule`.
-            decode_shardings: must be True: shardings are those of a mesh.
+            decode_shardings: must be True: shardings refer to a mesh.
             sharding_rule: an `SdyShardingRule`; a text with the factors of each axis such as
                 `"i j, j k -> i k"`, in which `...` stands for leading axes and `(i j)` for an axis
                 of two factors; or a function of the mesh and of the MLIR types of operands and
                 results that returns one, or a text and a dict of the following arguments.
-            reduction_factors, need_replication_factors, permutation_factors, factor_sizes: those of
-                the `SdyShardingRule`, for a text.
+            reduction_factors, need_replication_factors, permutation_factors, factor_sizes: as in
+                `SdyShardingRule`, for a text.
 
         Returns:
             `partition`.
 
         Raises:
-            ValueError: the rule is malformed, or is no text and has such arguments.
+            ValueError: the rule is malformed, or such arguments are given and the rule is not a
+                text.
             NotImplementedError: `decode_shardings` is False.
         """
         if not decode_shardings:
@@ -462,7 +463,7 @@ class custom_partitioning:
 
 
 class _Division:
-    """The user's functions that divide a call, and the structures of what they see."""
+    """The user's partitioning functions for a call, and the structures of their arguments."""
 
     def __init__(
         self,
@@ -500,7 +501,7 @@ class _Division:
         ins: Sequence[Any],
         outs: Sequence[Any],
     ) -> tuple[str, list[Any], list[Any]]:
-        """The module of a device's part of the call; how operands and results are sharded."""
+        """The module of a device's part of the call, and the shardings of operands and results."""
         in_avals, out_avals = jaxpr.in_avals, jaxpr.out_avals
         mesh, lower_fn, result, arguments = self.partition(
             *self.static,

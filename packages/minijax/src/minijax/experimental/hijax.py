@@ -1,4 +1,4 @@
-"""Primitives written as classes, and types of one's own."""
+"""Primitives written as classes; JAX's user-defined types are unsupported."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from minijax_stage2.tree import broadcast_prefix, tree_flatten, tree_unflatten
 from minijax_stage2.vmap import BatchAxis, move_batch_dim
 from minijax_stage4 import UndefPrimal
 
-# Accumulators of cotangents, which a rule of reverse mode may add to instead of returning them.
+# Accumulators: a reverse-mode rule may add cotangents to them instead of returning them.
 
 
 class GradAccum:
-    """The base class of what sums the cotangents of one value.
+    """The base class of accumulators of the cotangents of one value.
 
     Arguments:
         aval: the type of the cotangents.
@@ -91,13 +91,13 @@ class ValAccum(GradAccum):
 
 
 class NullAccum(GradAccum):
-    """Ignores cotangents, for a value whose cotangent nothing needs."""
+    """Ignores cotangents, for a value whose cotangent is unused."""
 
     def accum(self, x: Any) -> None:
         """Do nothing."""
 
 
-# `HiPrim`: classes of primitives with all of their rules as methods.
+# `HiPrim`: classes of primitives with all their rules as methods.
 
 
 Values = Sequence[Any]
@@ -106,19 +106,19 @@ call_hi_primitive_p = Primitive("call_hi_primitive")
 
 
 class HiPrim:
-    """The base class of primitives that say by methods what interpreters do with them.
+    """The base class of primitives whose rules are methods.
 
-    Objects are primitives with parameters. `__init__` of a subclass sets these attributes and then
-    calls this one:
+    An instance is a primitive with parameters. `__init__` of a subclass sets these attributes and
+    then calls the base class's:
 
     Attributes:
         in_avals: the tuple of the types of the arguments, which may be pytrees.
         out_aval: the type of the result, which may be a pytree.
         params: the parameters, hashable, by name; they become attributes, too.
 
-    `expand` must be there, other methods where programs need them. Where both a rule for forward
-    mode and one for reverse mode are there, each mode uses its own; reverse mode follows from `jvp`
-    or `lin`, too.
+    `expand` is required, other methods only where programs need them. If there are rules for
+    forward and for reverse mode, each mode uses its own; reverse mode also follows from `jvp` or
+    `lin`.
 
     Raises:
         AttributeError: an attribute is not set.
@@ -185,7 +185,7 @@ class HiPrim:
         )
 
     def expand(self, *args: Any) -> Any:
-        """The result, by other operations."""
+        """The result, computed by other operations."""
         raise self._lacks("expand", "evaluation")
 
     def check(self, *in_avals: Any) -> None:
@@ -196,7 +196,7 @@ class HiPrim:
         raise self._lacks("jvp", "derivatives in forward mode")
 
     def lin(self, nzs_in: tuple[Any, ...], *primals: Any) -> tuple[Any, ...]:
-        """The result, and what `linearized` needs; `nzs_in` says which tangents are not zero."""
+        """The result, and the residuals of `linearized`; `nzs_in` flags nonzero tangents."""
         raise self._lacks("lin", "derivatives in forward mode")
 
     def linearized(self, residuals: Any, *tangents: Any) -> Any:
@@ -204,9 +204,9 @@ class HiPrim:
         raise self._lacks("linearized", "derivatives in forward mode")
 
     def vjp_fwd(self, nzs_in: tuple[Any, ...], /, *args: Any) -> tuple[Any, ...]:
-        """The result, and what reverse mode needs; `nzs_in` says which arguments need cotangents.
+        """The result and the residuals; `nzs_in` flags arguments that need cotangents.
 
-        Its pytree may have other objects than arrays.
+        The pytree of residuals may hold objects other than arrays.
         """
         raise self._lacks("vjp_fwd", "derivatives in reverse mode")
 
@@ -215,15 +215,15 @@ class HiPrim:
         raise self._lacks("vjp_bwd_retval", "derivatives in reverse mode")
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
-        """Add the cotangents of the arguments to accumulators, in place of `vjp_bwd_retval`."""
+        """Add the cotangents of the arguments to accumulators; replaces `vjp_bwd_retval`."""
         raise self._lacks("vjp_bwd", "derivatives in reverse mode")
 
     def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
-        """Add cotangents to the arguments that are accumulators, `ValAccum`."""
+        """Add cotangents to those arguments that are accumulators, `ValAccum`."""
         raise self._lacks("transpose", "transposition")
 
     def batch(self, axis_data: AxisData, args: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
-        """The result for a batch, and its batch axes, each None where there is none."""
+        """The result for a batch, and its batch axes, None for results without one."""
         raise self._lacks("batch", "vmap")
 
     def __repr__(self) -> str:
@@ -352,7 +352,7 @@ declare(
 evaluators[call_hi_primitive_p] = _results
 
 
-# Rules of a `HiPrim` that follow from others, to be assigned in the body of a class.
+# Rules of a `HiPrim` derived from others, to assign in the body of a class.
 
 
 class LinearizationRules(NamedTuple):
@@ -482,7 +482,7 @@ def vmap_rule(
         axis_data: the axis.
         f: function of arrays and pytrees of arrays.
         in_axes: the batch axes of the arguments, a pytree prefix of their tuple.
-        out_axes: where to put those of the results, a pytree prefix of the result.
+        out_axes: the batch axes of the results, a pytree prefix of the result.
 
     Raises:
         ValueError: when called, a result has a batch axis that must have none.
@@ -534,7 +534,7 @@ def vmap_rule(
 
 # Primitives as classes, under the names of `jax.experimental.hijax`.
 #
-# Types of one's own, `HiType`, are not here: a class can derive from it, and making an object
+# User-defined types, `HiType`, are unsupported: a class can derive from it, but instantiation
 # raises an error.
 
 
@@ -579,7 +579,7 @@ _REMEDY = "types of hijax are not in minijax. A pytree (tree_util.register_datac
 
 
 class _Absent:
-    """A class of JAX that is not here, from which classes can derive."""
+    """An unsupported class of JAX, from which classes can derive."""
 
     is_absent = True
 
@@ -588,11 +588,11 @@ class _Absent:
 
 
 class HiType(_Absent):
-    """A type of one's own, which is not here."""
+    """A user-defined type, which is unsupported."""
 
 
 def register_hitype(cls: type, typeof_fn: Callable[[Any], Any]) -> None:
-    """Accept a class of values of a `HiType`, of which functions of arrays say that they have none.
+    """Accept a class of values of a `HiType`; functions of arrays reject them.
 
     Raises:
         NotImplementedError: when a function of arrays is given such a value.

@@ -46,7 +46,7 @@ class JetTrace(Trace):
 
     def __init__(self, f: Any, order: int):
         super().__init__(f)
-        self.order = order  # how many derivatives there are
+        self.order = order  # the number of derivatives
 
     def box(self, parts: Parts) -> Any:
         is_constant = all(type(term) is Zero for term in parts[1:])
@@ -58,7 +58,7 @@ class JetTrace(Trace):
     def process_without_rule(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
-        """The derivatives of a result are those of its tangent along the first derivatives."""
+        """The derivatives of a result: its tangent along the first derivatives, differentiated."""
         if primitive in calls:
             return called_program(params)(*args)
 
@@ -94,7 +94,7 @@ class JetTrace(Trace):
 
 
 def _total(terms: Sequence[Any], like: Any) -> Any:
-    """The sum of terms; `Zero` if there are none."""
+    """The sum of terms; `Zero` for no terms."""
     if not terms:
         return Zero(tangent_type(typeof(like)))
     total, *rest = terms
@@ -203,7 +203,7 @@ def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
 
 
 def _checked(name: str, position: int, order: int, x: Any, term: Any) -> Any:
-    """A derivative of the curve, an array of the type that a tangent of `x` has."""
+    """A derivative of the curve, checked to have the type of a tangent of `x`."""
     what = f"jet of `{name}`: the derivative of order {order} of argument {position}"
     return to_array(check_tangent(what, term, tangent_type(typeof(x))))
 
@@ -235,7 +235,8 @@ def jet(
         place of each array.
 
     Raises:
-        ValueError: `series` has not one list for each argument, or they differ in length.
+        ValueError: `series` does not have one list for each argument, or the lists differ in
+            length.
         TreeMismatchError: the structure of a derivative differs from that of its argument.
         TangentTypeError: its shape or dtype differs.
 

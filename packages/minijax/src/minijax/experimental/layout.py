@@ -23,10 +23,10 @@ Tree = TypeVar("Tree")
 
 @evaluated_by_library
 def with_layout_constraint(x: Tree, layouts: Any) -> Tree:
-    """`x`, a pytree of arrays, that lie in memory as given.
+    """`x`, a pytree of arrays, laid out in memory as given.
 
-    In a program this fixes the layout there, between two operations. Arguments and results of
-    programs are row-major, and so are all arrays outside.
+    In a program, this fixes the layout between two operations. Arguments and results of programs
+    are row-major, and so are all arrays outside.
 
     Arguments:
         x: the arrays.
@@ -77,7 +77,7 @@ def _layout_constraint_lower(
 def _layout_constraint_vmap(
     batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, layout: Layout
 ) -> tuple[list[Any], Sequence[BatchDim]]:
-    """The batch axis is the major one."""
+    """Constrain a batch: its batch axis is the major one."""
     (dim,) = dims
     if dim is not None:
         order = [axis + (axis >= dim) for axis in layout.major_to_minor]

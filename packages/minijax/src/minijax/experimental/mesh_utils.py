@@ -13,8 +13,8 @@ from minijax_stage2.errors import shown
 
 Devices = np.ndarray[Any, Any]
 
-# By the kind of devices, `handler(mesh_shape, devices, contiguous_submeshes=)` that arranges them,
-# or returns None where the order in which they are given will do. There are none for CPUs and GPUs.
+# By device kind, `handler(mesh_shape, devices, contiguous_submeshes=)` that arranges the devices,
+# or returns None to keep the given order. CPUs and GPUs have none.
 device_kind_handler_dict: dict[str, Callable[..., Devices | None]] = {}
 
 
@@ -25,18 +25,18 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> Devices:
-    """The devices in an array, for a `Mesh`; devices near each other differ in the last axis.
+    """The devices in an array, for a `Mesh`; neighbors differ in the last axis.
 
     Arguments:
         mesh_shape: the shape of the array.
         devices: the devices; all of `minijax.devices()` if not given.
-        contiguous_submeshes: passed on to the handler of `device_kind_handler_dict` for the kind of
-            the devices; otherwise of no effect: it is about TPUs.
+        contiguous_submeshes: passed to the handler of `device_kind_handler_dict` for the kind of
+            the devices; otherwise ignored: it concerns TPUs.
         allow_split_physical_axes: ignored: it is about TPUs.
 
     Raises:
         ValueError: the number of devices is not the number of places in the array.
-        TypeError: `mesh_shape` holds something else than ints.
+        TypeError: `mesh_shape` holds something other than ints.
 
     >>> devices = create_device_mesh((1, 1), minijax.devices()[:1])
     >>> minijax.sharding.Mesh(devices, ("data", "model")).shape_tuple
@@ -73,18 +73,18 @@ def create_hybrid_device_mesh(
         mesh_shape: the shape of the array of devices of one granule.
         dcn_mesh_shape: the shape of the array of granules, of as many axes.
         devices: the devices; all of `minijax.devices()` if not given.
-        process_is_granule: whether the devices of a process are a granule; otherwise those of the
-            same `slice_index` are.
-        should_sort_granules_by_key: whether the granules are in the order of their numbers, or as
-            they come among `devices`.
+        process_is_granule: whether the devices of a process are a granule; otherwise devices with
+            the same `slice_index` are.
+        should_sort_granules_by_key: whether granules are ordered by number, or by first occurrence
+            in `devices`.
         allow_split_physical_axes: ignored: it is about TPUs.
 
     Returns:
         An array whose shape is the product of both, axis by axis.
 
     Raises:
-        ValueError: the number of granules, or that of the devices in one, is another than that of
-            the places; devices have no `slice_index`; the numbers of axes differ.
+        ValueError: the number of granules, or of the devices in one, does not fit its shape;
+            devices have no `slice_index`; the numbers of axes differ.
 
     >>> create_hybrid_device_mesh(
     ...     (1, 1), (1, 1), minijax.devices()[:1], process_is_granule=True
@@ -139,7 +139,7 @@ def _shape(caller: str, role: str, given: Any) -> tuple[int, ...]:
 
 
 def _array(devices: Sequence[Device]) -> Devices:
-    """A vector of devices, which numpy would otherwise try to look into."""
+    """A vector of devices, made so that numpy does not inspect them."""
     found = np.empty(len(devices), dtype=object)
     found[:] = devices
     return found

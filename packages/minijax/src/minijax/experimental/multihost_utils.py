@@ -33,7 +33,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
             that are sharded over the processes.
         tiled: whether the values of the processes are concatenated along their first axis; by
             default they are stacked along a new first axis, as numbers always are. An Array that is
-            sharded over processes is gathered as the whole that it is, and needs `tiled=True`.
+            sharded over processes is gathered as a whole, and needs `tiled=True`.
 
     Returns:
         A pytree of numpy arrays.
@@ -106,7 +106,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
     Arguments:
         in_tree: a pytree of arrays and numbers. NaN is equal to NaN. Arrays that are sharded over
-            the processes are the same by themselves.
+            the processes count as equal.
         fail_message: the beginning of the error's message.
 
     Raises:
@@ -153,10 +153,10 @@ def _require_equal(what: str, texts: list[str]) -> None:
 
 @evaluated_by_library
 def sync_global_devices(name: str) -> None:
-    """Wait until all processes have come here, and their devices are done with what came before.
+    """Wait until all processes call this, and their devices have finished their work.
 
     Arguments:
-        name: the name of the place, which must be the same in all processes.
+        name: the name of the barrier, the same in all processes.
 
     Raises:
         AssertionError: the names differ.
@@ -173,8 +173,8 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     """Return True at the step after which all processes should save a checkpoint.
 
     A scheduler that is about to stop a process sends it SIGTERM. From the first call of this
-    function on, that does not end the process: it is a notice, upon which all processes agree on a
-    step that none of them has done yet. Each has to call this function at every step.
+    function on, the signal does not end the process: instead all processes agree on a step that
+    none of them has reached yet. Each must call this function at every step.
 
     Arguments:
         step_id: the number of the step, the same in all processes.
@@ -213,11 +213,11 @@ class ProcessFailureError(Exception):
 
 @contextmanager
 def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
-    """The devices whose processes live, for the block of a `with`.
+    """The devices of the live processes, for the block of a `with`.
 
-    The processes that live enter the block together, with the same devices, and leave it together.
-    A process that fails ends the others after `heartbeat_timeout_seconds` of
-    `distributed.initialize`, so they have to be done with what remains by then.
+    The live processes enter the block together, with the same devices, and leave it together. A
+    failed process ends the others after `heartbeat_timeout_seconds` of `distributed.initialize`, so
+    they must finish by then.
 
     Arguments:
         devices: devices of these processes, this one among them.
@@ -262,12 +262,12 @@ def _lives(devices: Sequence[Device]) -> dict[Device, int]:
 
 @evaluated_by_library
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Join arrays that each process has for itself into arrays that are sharded over them.
+    """Join the local arrays of each process into arrays that are sharded over the processes.
 
     Arguments:
-        local_inputs: a pytree of arrays and numbers: along each axis that processes divide, the
-            parts of this one. Arrays that are sharded over processes already are returned as they
-            are.
+        local_inputs: a pytree of arrays and numbers: this process's part along each axis that is
+            sharded over processes. Arrays that are already sharded over processes are returned
+            unchanged.
         global_mesh: the mesh, in which the devices of each process are a block.
         pspecs: a `PartitionSpec` for each array, or a pytree prefix of these.
 
@@ -305,8 +305,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     """Take the parts of this process out of arrays that are sharded over processes.
 
     Arguments:
-        global_inputs: a pytree of Arrays. Those that this process has to itself are returned as
-            they are.
+        global_inputs: a pytree of Arrays. Arrays that are local to this process are returned
+            unchanged.
         global_mesh: the mesh, in which the devices of each process are a block.
         pspecs: a `PartitionSpec` for each Array, or a pytree prefix of these; an Array that is
             sharded otherwise is moved first.
@@ -336,7 +336,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 
 def _local_part(x: Array, sharding: NamedSharding) -> Array:
-    """The part of `x` on the devices of this process, when it is divided by a sharding."""
+    """The part of `x` on the devices of this process, by a sharding."""
     if x.is_fully_addressable:
         return x
     return local_part(put(x, x.aval, sharding))
@@ -380,7 +380,7 @@ def _of_processes(x: np.ndarray[Any, Any], mesh: Mesh) -> Array:
 
 
 def _everywhere(x: Array) -> Array:
-    """`x` with all of it on each of its devices."""
+    """`x`, replicated on each of its devices."""
     sharding = x.sharding
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     if not isinstance(mesh, Mesh):

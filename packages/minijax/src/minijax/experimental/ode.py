@@ -38,7 +38,7 @@ from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
 from minijax_stage2.tree import keystr
 
-# The stages of the method: their nodes, and the weights of the stages before.
+# The stages of the method: their nodes, and the weights of the earlier stages.
 _NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
 _STAGES = np.array(
     [
@@ -68,7 +68,7 @@ class _State(NamedTuple):
     dt: Any
     last_t: Any
     pieces: Any  # the solution between last_t and t, see `_between`
-    count: Any  # steps since the last time asked for
+    count: Any  # steps since the last requested time
 
 
 def _norm(x: Any) -> Any:
@@ -84,14 +84,15 @@ def optimal_step_size(
     dfactor: float = 0.2,
     order: float = 5.0,
 ) -> Array:
-    """The size of the next step, by the error of the last.
+    """The size of the next step, from the error of the last one.
 
     Arguments:
         last_step: its size.
         mean_error_ratio: its error, divided by the tolerance.
-        safety: what a step is made smaller by, so that its error will be small enough.
-        ifactor: how much larger it may become.
-        dfactor: how much smaller.
+        safety: the safety factor, which makes a step smaller than the estimate, so that its error
+            is small enough.
+        ifactor: the largest factor by which a step may grow.
+        dfactor: the smallest factor by which it may shrink.
         order: the order of the method.
 
     >>> from minijax.experimental import ode
@@ -157,30 +158,29 @@ def odeint(
 ) -> Any:
     """Solve `dy/dt = func(y, t, *args)` with the value `y0` at the time `t[0]`.
 
-    Gradients with respect to `y0`, `t`, `args` and what `func` closes over solve the adjoint
-    problem, so that they need no more memory for more steps; their error is within the
-    tolerances, too. Only reverse mode differentiates it.
+    Gradients with respect to `y0`, `t`, `args` and values that `func` closes over solve the adjoint
+    problem, so their memory does not grow with the number of steps; the tolerances bound their
+    error too. Only reverse mode is supported.
 
     Arguments:
         func: function of the value, the time, and `args`. It returns the derivative, of the
             structure, shapes and dtypes of the value.
         y0: the value at the first time, a pytree of floating-point arrays.
-        t: the times to solve for, of shape (n,), which grow.
+        t: the times to solve for, increasing, of shape (n,).
         *args: pytrees of arrays for `func`.
         rtol: the error allowed in a step, relative to the value.
-        atol: what is allowed besides.
-        mxstep: the greatest number of steps between two times.
-        hmax: the greatest size of a step.
+        atol: the absolute error allowed in addition.
+        mxstep: the largest number of steps between two times.
+        hmax: the largest size of a step.
 
     Returns:
-        The values at the times, like `y0`, with a first axis of `n`. They are NaN from a time on
-        that `mxstep` steps do not reach, or no step does whose error is small enough; and at times
-        that do not grow.
+        The values at the times, like `y0`, with a first axis of `n`. They are NaN from the first
+        time that `mxstep` steps, or steps of small enough error, do not reach; and at times that do
+        not increase.
 
     Raises:
-        TypeError: `func` is not a function, or returns something else than a derivative of the
-            value; `args` holds something else than arrays; or `y0` or `t` are not of a
-            floating-point dtype.
+        TypeError: `func` is not a function, or does not return a derivative of the value; `args`
+            holds something other than arrays; or `y0` or `t` are not of a floating-point dtype.
         ValueError: `t` is not of rank 1, or empty.
 
     >>> from minijax.experimental.ode import odeint
@@ -298,9 +298,9 @@ def _forward(
 def _backward(
     func: Any, options: _Options, residuals: tuple[Any, Any, Any], cts: Any
 ) -> Sequence[Any]:
-    """The adjoint problem, from each time back to the one before.
+    """The adjoint problem, from each time back to the previous one.
 
-    Its value is the solution, the cotangent of the solution, and those of `args` so far.
+    Its value is the solution, its cotangent, and the cotangents of `args` so far.
     """
     ys, ts, args = residuals
     varies = [issubdtype(x.dtype, np.inexact) for x in args]
@@ -330,7 +330,7 @@ def _backward(
     pairs = jnp.stack([ts[1:], ts[:-1]], axis=1)
     start = cts[-1], [jnp.zeros_like(x) for x in moving]
     (ct, of_moving), _ = lax.scan(back, start, (ys[1:], cts[:-1], pairs), reverse=True)
-    # The first time moves the whole solution.
+    # Moving the first time moves the whole solution.
     first = -jnp.real(jnp.sum(ct * fs[0])).astype(ts.dtype) + of_times[0]
     of_times = jnp.concatenate([first[None], of_times[1:]])
     given = iter(of_moving)

@@ -34,7 +34,7 @@ from minijax_stage3.lowering import FunctionBuilder, Value
 
 program_order_p = Primitive("program_order", higher_order=True)
 calls.add(program_order_p)
-not_ordered_p = Primitive("not_ordered")  # the identity, on arguments that nobody waits for
+not_ordered_p = Primitive("not_ordered")  # the identity, on arguments that need not be waited for
 
 
 def program_order(
@@ -46,16 +46,16 @@ def program_order(
 ) -> Any:
     """`f` with its operations in the order in which it calls them.
 
-    A barrier before each operation makes its operands wait for the results of the one before. XLA
+    A barrier before each operation makes its operands wait for the results of the previous one. XLA
     for CPUs drops barriers, and keeps its own order.
 
     Arguments:
         f: function of arrays and pytrees of arrays; without it, this makes a decorator.
-        enforce: whether its operations are in order; if not, it is one operation where a function
-            around it is in order, and its own operations are free.
+        enforce: whether its operations are kept in order; if not, it counts as one operation of an
+            ordered function around it, and its own operations are free.
         strict_in_out: whether its first operation waits for all arguments, and whether its results
             wait for each other.
-        exclude_argnames: names of arguments that do not wait, where it is one operation.
+        exclude_argnames: names of arguments that do not wait, if it counts as one operation.
 
     Returns:
         A function of the same arguments.

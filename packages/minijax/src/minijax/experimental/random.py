@@ -1,6 +1,6 @@
 """Random numbers from a generator with a state, under the names of `jax.experimental.random`.
 
-The generator folds the number of its uses, which a reference holds, into one key.
+The generator counts its uses in a reference, and folds the count into one key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Size = int | Sequence[int] | None
 
 
 def _sizes_of(size: Size, *parameters: ArrayLike) -> tuple[int, ...]:
-    """A size as a tuple; the shape that parameters have together, if it is None."""
+    """A size as a tuple; if it is None, the broadcast shape of the parameters."""
     if size is None:
         return np.broadcast_shapes(*map(np.shape, parameters))
     if isinstance(size, int | np.integer):
@@ -36,7 +36,7 @@ def _sizes_of(size: Size, *parameters: ArrayLike) -> tuple[int, ...]:
 @register_dataclass
 @dataclasses.dataclass(frozen=True, slots=True)
 class StatefulPRNG:
-    """A generator of random numbers, of which each use changes the state.
+    """A generator of random numbers; each use changes its state.
 
     `stateful_rng` makes one. It is a pytree of a key and a reference, so it is an argument of
     jitted and mapped functions, but not a result.

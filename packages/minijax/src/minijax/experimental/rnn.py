@@ -121,8 +121,8 @@ def unpack_lstm_weights(
         input_size, hidden_size, num_layers, bidirectional: as in `init_lstm_weight`.
 
     Returns:
-        Dicts `W_ih, W_hh, b_ih, b_hh` by the number of the layer. Those of a bidirectional LSTM
-        have the forward direction of layer `n` at `2 n`, and the other at `2 n + 1`.
+        Dicts `W_ih, W_hh, b_ih, b_hh` by the number of the layer. For a bidirectional LSTM, the
+        forward direction of layer `n` is at `2 n`, and the backward one at `2 n + 1`.
 
     Raises:
         ValueError: there are not as many weights.
@@ -246,7 +246,7 @@ def _layer(xs: Any, start: Any, weights: Any, lengths: Any, precision: Any) -> t
 
 
 def _reversed(sequences: Any, lengths: Any) -> Any:
-    """Each sequence in reverse order; what comes after its end stays behind."""
+    """Each sequence in reverse order; the padding stays at the end."""
     steps = jnp.arange(sequences.shape[0])
 
     def one(sequence: Any, length: Any) -> Any:

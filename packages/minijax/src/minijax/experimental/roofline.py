@@ -29,7 +29,7 @@ from minijax_stage3 import Jaxpr, JaxprEqn, Var
 from minijax_stage3.dce import dce_jaxpr
 from minijax_stage3.jaxpr import Atom
 
-# The interpreter that adds up what the equations of a program cost, by rules.
+# The interpreter that adds up the costs of a program's equations, by rules.
 
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class RooflineShape:
 
     @classmethod
     def from_aval(cls, aval: Any) -> RooflineShape:
-        """Those of a type.
+        """The shape and dtype of a type.
 
         Raises:
             TypeError: it is not the type of an array.
@@ -76,10 +76,10 @@ class RooflineResult:
     """The cost of a program, for one device.
 
     Attributes:
-        flops: the operations of matrix products, which nothing is fused with.
+        flops: the operations of matrix products, which are not fused.
         unfused_flops: all operations, if nothing is fused.
-        ici_bytes: the bytes that go between devices, by axis of the mesh.
-        ici_latency: the number of steps that they go, by axis of the mesh.
+        ici_bytes: the bytes sent between devices, by mesh axis.
+        ici_latency: the number of hops, by mesh axis.
         hbm_bytes: the bytes that matrix products read and write.
         peak_hbm_bytes: the largest number of bytes of arrays in use between two operations.
         unfused_hbm_bytes: the bytes that are read and written, if nothing is fused.
@@ -146,7 +146,7 @@ class RooflineRuleContext:
         mesh: the mesh of the devices, or None.
         pin_lhs_in_vmem: whether first operands of products and their results are not counted.
         pin_rhs_in_vmem: whether second operands of products are not counted.
-        axes: the axes of the mesh that a collective goes along.
+        axes: the mesh axes of a collective.
     """
 
     name_stack: str
@@ -270,8 +270,8 @@ def roofline(
     Arguments:
         f: function of arrays and pytrees of arrays.
         mesh: the mesh of the devices that `f` runs on, if it has collectives.
-        in_specs: with a mesh, how the arguments are sharded, as for `shard_map`. Otherwise `f` has
-            to be a function that `shard_map` made, if it has collectives.
+        in_specs: with a mesh, how the arguments are sharded, as for `shard_map`. Without one, an
+            `f` with collectives must be a function made by `shard_map`.
         out_specs: with a mesh, how the results are sharded.
         pin_lhs_in_vmem: whether first operands of products and their results are not counted.
         pin_rhs_in_vmem: whether second operands of products are not counted.
@@ -280,8 +280,8 @@ def roofline(
 
     Returns:
         A function of the arguments of `f`, or of `ShapeDtypeStruct`s. It returns a pair: the types
-        of the results, and a `RooflineResult`. The body of a loop by `scan` counts once; those of
-        `while_loop` and `cond` do not.
+        of the results, and a `RooflineResult`. The body of a `scan` counts once; bodies of
+        `while_loop` and branches of `cond` do not count.
 
     Raises:
         TypeError: `f` is not a function.
@@ -356,8 +356,8 @@ def roofline_and_grad(
         pin_lhs_in_vmem, pin_rhs_in_vmem, print_jaxpr: as in `roofline`.
 
     Returns:
-        A function of the arguments of `f` that returns the types of its results, the cost of `f`
-        and that of its derivative.
+        A function of the arguments of `f` that returns the types of its results, the cost of `f`,
+        and the cost of its derivative.
     """
     options: dict[str, Any] = {
         "pin_lhs_in_vmem": pin_lhs_in_vmem,
@@ -437,7 +437,7 @@ def _reduce_sum(
 
 @_rule("select_n")
 def _select_n(ctx: Context, which: RooflineShape, *cases: Any, **params: Any) -> RooflineResult:
-    """A choice; the operands that it is made from are read in part only, and not counted."""
+    """`select_n`: its cases are read only in part, and not counted."""
     out = RooflineShape.from_aval(ctx.avals_out[0])
     return RooflineResult(unfused_flops=out.size, unfused_hbm_bytes=which.bytes + out.bytes)
 
@@ -462,7 +462,7 @@ def _convolution(
     padding: Sequence[tuple[int, int]], lhs_dilation: Sequence[int], rhs_dilation: Sequence[int],
     dimension_numbers: Any, batch_group_count: int, **params: Any,
 ) -> RooflineResult:  # fmt: skip
-    """Products with what is padded, or between the elements of a dilated input, do not count."""
+    """Convolution: products with padding, or with the gaps of a dilated input, do not count."""
     of_lhs, of_rhs, of_out = dimension_numbers
     out = RooflineShape.from_aval(ctx.avals_out[0])
     count = rhs.shape[of_rhs[1]] * out.shape[of_out[1]]
@@ -484,7 +484,7 @@ def _convolution(
 def _gather(
     ctx: Context, operand: RooflineShape, indices: RooflineShape, *, mode: Any, **params: Any
 ) -> RooflineResult:
-    """Four operations for an index that is compared with the bounds, and one for each element."""
+    """Gather: four operations for each index checked against the bounds, one for each element."""
     out = RooflineShape.from_aval(ctx.avals_out[0])
     fills = mode is GatherScatterMode.FILL_OR_DROP
     return RooflineResult(
@@ -520,7 +520,7 @@ def _callback(ctx: Context, *operands: RooflineShape, **params: Any) -> Roofline
     return RooflineResult(unfused_hbm_bytes=_traffic(ctx))
 
 
-# Collectives, of devices in a torus.
+# Collectives between devices in a torus.
 
 
 def _between_devices(ctx: Context, count: float, steps: float) -> RooflineResult:

@@ -42,7 +42,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
 
     Raises:
         ValueError: the program calls Python functions, which are not part of it, or XLA cannot
-            write it down.
+            serialize it.
         TypeError: `compiled` is something else.
 
     >>> from minijax.experimental import serialize_executable
@@ -88,7 +88,7 @@ def deserialize_and_load(
     backend: Any = None,
     execution_devices: Sequence[Device] | None = None,
 ) -> Compiled:
-    """The compiled program of which `serialize` made bytes.
+    """Load a compiled program from the bytes of `serialize`.
 
     The bytes are machine code: their author can do whatever this process can.
 
@@ -102,7 +102,7 @@ def deserialize_and_load(
 
     Raises:
         ValueError: the program was compiled by another jaxlib, for devices of another kind, or for
-            devices that are not there; the devices are not those of `backend`.
+            missing devices; the devices are not devices of `backend`.
 
     >>> from minijax.experimental import serialize_executable as executables
     >>> compiled = minijax.jit(jnp.sin).lower(jnp.ones(3)).compile()
@@ -135,20 +135,20 @@ def deserialize_and_load(
 
 
 class _Program(NamedTuple):
-    """The form in which `serialize` writes a program down.
+    """The serialized form of a program.
 
     Attributes:
-        name: that of the function.
+        name: the name of the function.
         in_avals: the types of the arguments of the module: constants, and leaves that it uses.
         leaf_avals: the types of all leaves of the arguments.
         out_avals: the types of the results.
         kept: the positions of the leaves that it uses.
         consts: the arrays that are its first arguments, and how they are sharded.
-        options, where, out_shardings: those of the `Compilation`.
+        options, where, out_shardings: as in the `Compilation`.
         names: the names of the leaves.
         devices: the numbers of its devices.
         made_by: the versions and the kind of the devices.
-        routines: the names of those that it calls, as `xla.register_routines` finds them.
+        routines: the names of the routines that it calls, for `xla.register_routines`.
         code: the machine code.
     """
 
@@ -185,7 +185,7 @@ lowering_rules[loaded_p] = _portable_lower
 
 
 class _Loaded(Compilation):
-    """The compilation of a program that is compiled already."""
+    """The compilation of an already compiled program."""
 
     def __init__(self, program: _Program, in_tree: PyTreeDef, out_tree: PyTreeDef):
         count = len(program.consts)

@@ -23,7 +23,7 @@ def shard_map(
         in_specs: as in `minijax.shard_map`.
         out_specs: as in `minijax.shard_map`.
         check_rep: its `check_vma`.
-        auto: the axes of the mesh that the partitioner has: all but its `axis_names`.
+        auto: the mesh axes left to the partitioner: all but its `axis_names`.
 
     >>> from minijax.experimental.shard_map import shard_map
     >>> mesh = minijax.make_mesh((1,), ("data",))

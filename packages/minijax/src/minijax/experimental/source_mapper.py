@@ -1,7 +1,7 @@
 """Maps from the lines of compiled programs to those of their source, as editors read them.
 
-`generate_sourcemaps` makes them of the stages of a compilation, the passes, for any function. The
-names are those of `jax.experimental.source_mapper`.
+`generate_sourcemaps` makes them for a function at chosen stages of its compilation, the passes. The
+names follow `jax.experimental.source_mapper`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from minijax_stage3 import ClosedJaxpr, JaxprEqn
 #
 # A map has a list of segments for each generated line. A segment is a column, or a column with
 # the number of a source file, and a line and a column in it, and perhaps the number of a name.
-# All numbers begin at zero, and are differences to those of the segment before; columns to those
-# of the same line. In JSON a number is written in digits of base 32, the lowest first, each as a
-# character with a bit that tells whether more follow; the lowest bit of all is the sign.
-# (ECMA-426, "Source map format".)
+# All numbers start at zero, and are stored as differences from the previous segment; columns, from
+# the previous segment of the same line. In JSON a number is written in digits of base 32, the
+# lowest first, each as a character with a bit that tells whether more follow; the lowest bit of all
+# is the sign. (ECMA-426, "Source map format".)
 
 
 Segment = tuple[int, ...]
@@ -122,7 +122,7 @@ class SourceMap:
 
 
 class MappingsGenerator:
-    """Makes mappings from numbers that are not differences.
+    """Makes mappings from absolute numbers.
 
     >>> from minijax.experimental import source_mapper
     >>> mappings = source_mapper.MappingsGenerator()
@@ -163,7 +163,7 @@ class MappingsGenerator:
 
 
 class Lines:
-    """Makes the map of a text, of which each line comes from at most a few places."""
+    """Makes the map of a text, line by line."""
 
     def __init__(self) -> None:
         self._mappings = MappingsGenerator()
@@ -178,7 +178,7 @@ class Lines:
             self._mappings.new_segment(column, self._sources.index(source), line, source_column)
 
     def source_map(self, with_contents: bool = False) -> SourceMap:
-        """The map. `with_contents`: whether it has an empty text for each file."""
+        """The map; `with_contents` adds an empty text for each file."""
         self._mappings.new_group()
         contents = [""] * len(self._sources) if with_contents else []
         return SourceMap(3, self._sources, contents, [], self._mappings.mappings())
@@ -222,7 +222,7 @@ _passes: dict[str, Pass] = {}
 
 
 def register_pass(pass_: Pass) -> None:
-    """Add a pass to those of `all_passes`.
+    """Add a pass to `all_passes`.
 
     Raises:
         ValueError: there is one of its name.
@@ -274,7 +274,7 @@ def compile_with_env(
     env_flags: Mapping[str, Any],
     compiler_flags: Mapping[str, Any] | None,
 ) -> None:
-    """Compile a function anew, for what the compiler writes to files.
+    """Compile a function anew, so that the compiler writes its files.
 
     Arguments:
         f: the function.
@@ -358,9 +358,9 @@ class MarkingPrinter(JaxPrinter):
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """The name of a source file as maps have it.
+    """The name of a source file in maps.
 
-    That is the name without what the setting `hlo_source_file_canonicalization_regex` matches.
+    It is the name without the matches of the setting `hlo_source_file_canonicalization_regex`.
 
     >>> from minijax.experimental import source_mapper
     >>> with minijax.config.override(hlo_source_file_canonicalization_regex="^/home/[^/]*/"):
@@ -372,7 +372,7 @@ def canonicalize_filename(file_name: str) -> str:
 
 
 def _position(source: Source) -> tuple[int, int]:
-    """The line and the column of a place, which both begin at zero."""
+    """The line and the column of a place, both counted from zero."""
     positions = list(source.code.co_positions())
     number = source.offset // 2
     column = positions[number][2] if number < len(positions) else None
@@ -417,7 +417,7 @@ class Location(NamedTuple):
 
 
 class Redirect(NamedTuple):
-    """A location that is that of another number."""
+    """A location that refers to another by its number."""
 
     tgt_id: int
 
@@ -426,7 +426,7 @@ _PLACE = r'loc\("(?P<file>[^"]*)":(?P<line>\d+):(?P<col>\d+)(?: to \d*:\d+)?\)'
 _HERE = re.compile(_PLACE)  # in a line of the program
 _NUMBER = re.compile(r"loc\(#loc(\d+)\)")
 _DEFINITION = re.compile(rf"#loc(?P<id>\d+) = {_PLACE}")
-# With the name of a scope, or a call, of which the inner place counts.
+# A named scope, or a call, for which the inner place counts.
 _REDIRECTIONS = (
     re.compile(r'#loc(\d+) = loc\(".*"\(#loc(\d+)\)\)'),
     re.compile(r"#loc(\d+) = loc\(callsite\(#loc(\d+) at #loc\d+\)\)"),

@@ -60,7 +60,7 @@ class Metadata:
 
 
 class _WithMetadata:
-    """A function whose calls, and those of its methods, have metadata."""
+    """A function whose calls, and calls of its methods, have metadata."""
 
     def __init__(self, f: Callable[..., Any], metadata: Metadata):
         self._f, self._metadata = f, metadata
@@ -78,14 +78,14 @@ class _WithMetadata:
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """Metadata for operations, which the passes of XLA find as frontend attributes.
 
-    Without an array this is a context manager and decorator, for all operations within, those of
-    jitted functions included, which are traced for each metadata. Inner metadata are joined to
+    Without an array this is a context manager and decorator, for all operations within, including
+    those in jitted functions, which are traced again for each metadata. Inner metadata are added to
     outer ones.
 
     Arguments:
         x: an array or a pytree of arrays: the operations that return them have the metadata. None:
             those in the block or function.
-        kwargs: names and values, which are written as texts. In a block None takes a name away.
+        kwargs: names and values, which are converted to strings. In a block, None removes a name.
 
     Returns:
         `x`; without it, the context manager.
@@ -142,7 +142,7 @@ evaluators[xla_metadata_value_p] = lambda x, *, attributes: [x]
 
 
 def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: Any) -> Any:
-    """`f` as a function of the program, whose calls and those of its derivatives have metadata.
+    """`f` as a function of the program; calls of it and of its derivatives have metadata.
 
     It is `xla_metadata_call2(f, meta)`.
 
@@ -215,7 +215,7 @@ def fuse_limit() -> Metadata:
 def must_fuse_call(identifier: str) -> Any:
     """The decorator `xla_metadata_call(MUST_FUSE=identifier)`: one fusion for the whole function.
 
-    XLA for CPUs pays no attention to it.
+    XLA for CPUs ignores it.
 
     >>> from minijax.experimental.xla_metadata import must_fuse_call
     >>> must_fuse_call("1")(lambda x: (x * x).sum())(jnp.arange(3.0))

@@ -1,4 +1,4 @@
-"""Arrays written by TensorStore while the program goes on."""
+"""Arrays written by TensorStore in the background."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BarrierTimeoutError(Exception):
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """A writer of arrays that works while the program goes on, one set at a time.
+    """A writer of arrays in the background, one set at a time.
 
     >>> from minijax.experimental.array_serialization import serialization
     >>> manager = serialization.GlobalAsyncCheckpointManager()
@@ -55,7 +55,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raise the error of writing, if there was one."""
+        """Raise the error of the last write, if any."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
@@ -113,14 +113,15 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
     ) -> None:
-        """Begin to write arrays, once those before are written. All processes must call it.
+        """Begin to write arrays, once the previous ones are written. All processes must call it.
 
         The arrays may be donated or deleted after it.
 
         Arguments:
             arrays: the arrays.
             tensorstore_specs: TensorStore's description of each.
-            on_commit_callback: what process 0 calls once all processes have written their parts.
+            on_commit_callback: a function for process 0 to call once all processes have written
+                their parts.
             transaction: a `tensorstore.Transaction`.
         """
         self.wait_until_finished()
@@ -152,7 +153,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
             self._error = error
 
     def check_for_errors(self) -> None:
-        """Raise the error of writing, if there was one, once.
+        """Raise the error of the last write, if any, once.
 
         Raises:
             BarrierTimeoutError: some processes have not written their parts in time.
@@ -186,13 +187,13 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         dtypes: Sequence[Any] | None = None,
         concurrent_gb: int = 32,
     ) -> list[Array]:
-        """Read arrays, once those before are written.
+        """Read arrays, once the previous ones are written.
 
         Arguments:
             shardings: the sharding of each, or a `Format`.
             tensorstore_specs: TensorStore's description of each.
-            global_shapes: their shapes, those on disk by default.
-            dtypes: their dtypes, those on disk by default.
+            global_shapes: their shapes; by default those on disk.
+            dtypes: their dtypes; by default those on disk.
             concurrent_gb: the memory for reading, in GB; a larger part is read by itself.
         """
         self.wait_until_finished()
@@ -221,7 +222,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
 
 
 class _Memory:
-    """Bytes that readers take and give back; what is larger than all waits for all."""
+    """Bytes that readers acquire and release; a request above the total waits for all of it."""
 
     def __init__(self, limit: int):
         self._limit = self._free = limit

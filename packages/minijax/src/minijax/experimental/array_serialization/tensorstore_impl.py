@@ -74,9 +74,9 @@ def get_tensorstore_spec(
 
     Arguments:
         ckpt_path: its path, or `gs://BUCKET/PATH`, `s3://BUCKET/PATH`.
-        ocdbt: whether the directory of the path is one database, of which the array is an entry.
+        ocdbt: whether the directory of the path is one database, and the array an entry of it.
         process_idx: the number of a process that has a directory of its own there.
-        arr: an array, whose shape, dtype and division the description has.
+        arr: an array; the description gets its shape, dtype and sharding.
         driver: "zarr3" or "zarr".
 
     Raises:
@@ -136,7 +136,7 @@ def _metadata(arr: Any, driver: str) -> dict[str, Any]:
 
 
 def chunk_shape(local_shape: Sequence[int], dtype: Any, largest: int = _LARGEST_FILE) -> list[int]:
-    """The shape of chunks that divide an array, of about the largest size of a file or less.
+    """The shape of chunks that divide an array evenly, with at most about `largest` bytes each.
 
     Arguments:
         local_shape: the shape of the array.
@@ -160,7 +160,7 @@ def _least_factor(size: int) -> int:
 
 
 def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
-    """The description with what another one has besides, or instead, in `kvstore`, too.
+    """Merge two descriptions; the second takes precedence, also within `kvstore`.
 
     >>> from minijax.experimental.array_serialization import tensorstore_impl
     >>> one = {"driver": "zarr", "kvstore": {"driver": "file", "path": "a"}}
@@ -234,8 +234,8 @@ async def combine_kvstores(
     """Copy all entries of databases into one. One process may do so at a time.
 
     Arguments:
-        combined_kvstore: the description of that one.
-        kvstores: those of the others.
+        combined_kvstore: the description of the target.
+        kvstores: the descriptions of the sources.
         context: a `tensorstore.Context`; one with limits of memory by default.
     """
     ts = tensorstore()
@@ -329,8 +329,8 @@ async def async_deserialize(
     Arguments:
         in_type: its sharding, a `Format` of it, or a `ShapeDtypeStruct` that has one.
         tensorstore_spec: its description.
-        global_shape: its shape, that on disk by default; what is not there is zero.
-        dtype: its dtype, that on disk by default.
+        global_shape: its shape; by default the shape on disk. Missing elements are zero.
+        dtype: its dtype; by default the dtype on disk.
         byte_limiter: an object whose coroutines `wait_for_bytes(count)` and
             `release_bytes(count)` are awaited around the reading of each part.
         context: a `tensorstore.Context`; one with limits of memory by default.
