@@ -162,7 +162,9 @@ def uniform_numbers(
     numbers = lax.bitcast_convert_type(fraction | one, dtype) - 1
     minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
     width = stage2.sub(maxval, minval)
-    return lax.max(*stage2.promote(minval, numbers * width + minval))  # rounding may go below
+    return lax.max(
+        *stage2.promote(minval, numbers * width + minval)
+    )  # rounding may fall below minval
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -199,7 +201,7 @@ def randint(
     info = np.iinfo(dtype)
     if info.bits >= 32:
         return _randint(key, sizes, _integers(minval), _integers(maxval), dtype)
-    int32 = np.dtype(np.int32)  # the modulus of few bits is far from uniform
+    int32 = np.dtype(np.int32)  # few bits modulo the span would be far from uniform
     low = _clip(as_dtype(minval, int32), info.min, info.max)
     limit = _clip(as_dtype(maxval, int32), info.min, info.max + 1)
     return lax.convert_element_type(_randint(key, sizes, low, limit, int32), dtype)
@@ -222,7 +224,7 @@ def _randint(
     is_empty = maxval <= minval
     span = lax.convert_element_type(maxval - minval, words)
     span = jnp.where(is_empty, 1, span)
-    # If the largest integer is included, the span is one more; a span of 0 is all integers.
+    # If the largest integer is included, the span is one more; it wraps to 0 for all integers.
     span = jnp.where(is_beyond & ~is_empty, span + 1, span)
     multiplier = lax.rem(*stage2.promote(2 ** (info.bits // 2), span))
     multiplier = lax.rem(*stage2.promote(multiplier * multiplier, span))
@@ -436,7 +438,7 @@ def lognormal(
     return lax.exp(numbers * spread(sigma, sizes, typeof(numbers).dtype))
 
 
-# Continuous distributions, by formulas of uniform and normal numbers.
+# Continuous distributions, by transforming uniform and normal samples.
 
 
 @operation(static=("shape", "dtype", "out_sharding"))
@@ -687,7 +689,7 @@ def gumbel(
         lax.reshape(lax.slice(pair, (i, *[0] * len(sizes)), (i + 1, *sizes)), sizes)
         for i in range(2)
     )
-    # Near 0 the second number supplies the bits that the first lacks.
+    # Near 0 the second uniform number supplies the low bits that the first lacks.
     fine = high + float(finfo(dtype).eps) * low + _tiny(dtype)
     u = jnp.where(high >= 0.5, high, fine)
     return -lax.log(-lax.log1p(-u))
@@ -861,7 +863,7 @@ def geometric(
         raise TypeError(f"geometric: p must be real, found {typeof(p)}")
     real = typeof(p).dtype if is_inexact(typeof(p).dtype) else float_dtype("geometric", None)
     u = uniform_numbers(key, sizes, real)
-    log_u = lax.log(jnp.where(u == 0, 1, u))  # 0 counts as 1, as in JAX
+    log_u = lax.log(jnp.where(u == 0, 1, u))  # JAX, too, takes 0 for 1
     trials = log_u / lax.log1p(-as_dtype(p, real))
     return lax.convert_element_type(lax.floor(trials) + 1, dtype)
 
@@ -871,7 +873,7 @@ def _tiny(dtype: np.dtype[Any]) -> Any:
     return dtype.type(finfo(dtype).tiny)
 
 
-# Random vectors and matrices, by linear algebra on normal numbers.
+# Random vectors and matrices, by linear algebra on normal samples.
 
 
 METHODS = ("cholesky", "eigh", "svd")
@@ -970,7 +972,8 @@ def orthogonal(
     longer, shorter = max(n, columns), min(n, columns)
     numbers = normal(key, (*sizes_of("orthogonal", shape), longer, shorter), dtype)
     q, r = jnp.linalg.qr(numbers)
-    # The signs make the decomposition unique, whatever the algorithm.
+    # Signs that make the decomposition unique: Q is uniform only then (F. Mezzadri, "How to generate
+    # random matrices from the classical compact groups", 2007).
     signs = jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))
     q = q * jnp.expand_dims(signs, -2)
     return jnp.swapaxes(q, -1, -2) if n < columns else q

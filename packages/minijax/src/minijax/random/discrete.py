@@ -403,7 +403,7 @@ def multinomial(
     n, p = (to_inexact(cast(x, meeting)) for x in (n, p))
     sizes = continuous.result_shape("multinomial", typeof(p).shape if shape is None else shape, p)
     of_each = jnp.moveaxis(jnp.broadcast_to(p, sizes), -1, 0)
-    # Each outcome is binomial among the trials that the outcomes before it left over.
+    # The count of an outcome is binomial among the trials left over by the outcomes before it.
     left = lax.cumsum(of_each, 0, reverse=True)
     shares = of_each / jnp.where(left == 0, 1, left)
 

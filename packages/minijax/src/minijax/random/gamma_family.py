@@ -83,7 +83,7 @@ def _polynomial_at(x: Any, coefficients: Any) -> Any:
 
 
 ROOT_OF_HALF = math.sqrt(0.5)
-_SMALL_MEAN = 7.0  # below this mean, sums of few probabilities are accurate
+_SMALL_MEAN = 7.0  # below, the sum of the first terms is accurate
 _POISSON_TERMS = 20
 
 
@@ -224,7 +224,7 @@ def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
     shape, count = typeof(a).shape, typeof(keys).ndim
     keys = bind1(random_split_p, keys, shape=shape[count:])
     keys, alphas = (stage2.reshape(x, (-1,)) for x in (keys, a))
-    # One after the other, since the number of rejections differs.
+    # One sample at a time: under vmap, every sample would take as many steps as the slowest.
     out = lax.map(lambda pair: _one_gamma(pair[0], pair[1], log_space), (keys, alphas))
     return [lax.reshape(out, shape)]
 

@@ -33,7 +33,7 @@ from minijax_stage2.shaped_array import dialect
 from minijax_stage2.source import Source, user_source
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
 
-# The primitives of random keys, each of which applies a function of the keys' implementation.
+# The primitives of random keys: each applies a function of the keys' implementation.
 #
 # An array of keys is treated as if the function were mapped over it by `vmap`.
 
@@ -167,7 +167,7 @@ declare(
 # uses in programs.
 
 
-_step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", "running", or none
+_step: ContextVar[str] = ContextVar("key_reuse_step", default="")  # "staging", "running", or empty
 
 
 def looks_for_key_reuse() -> bool:
@@ -211,8 +211,8 @@ def used_twice(first: KeyUse, second: KeyUse) -> KeyReuseError:
 
 def used_in_each_round(loop: str, use: KeyUse) -> KeyReuseError:
     return KeyReuseError(
-        f"a random key is used in each round of a {loop}: {use}. {_REMEDY} A loop carries the key "
-        "from round to round, or takes one key a round from an array of them."
+        f"a random key is used in each iteration of a {loop}: {use}. {_REMEDY} Split the key in the "
+        "loop and carry it, or scan over an array of keys."
     )
 
 
@@ -234,7 +234,7 @@ def cloned(key: Any) -> Any:
 def _key_use_impl(key: Any, *, use: KeyUse | None) -> list[Any]:
     if use is not None:
         take(key, use)
-    return [alias(key)]  # another object counts as another key
+    return [alias(key)]  # a new object counts as a new key
 
 
 declare_program(
@@ -255,7 +255,7 @@ declare_program(
 )
 
 
-_uses: dict[int, tuple[Any, KeyUse]] = {}  # of live keys, by id
+_uses: dict[int, tuple[Any, KeyUse]] = {}  # uses of live keys, by id
 
 
 def use_of(key: Any) -> KeyUse | None:
@@ -422,7 +422,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
     Arguments:
         key: the key.
-        data: an integer, of which 32 bits are used.
+        data: an integer; its low 32 bits are used.
 
     Raises:
         TypeError: `key` is not a key, or `data` is not a number.

@@ -176,7 +176,7 @@ def seed_words(seed: Any) -> Any:
 
 
 def split_words(key: Any, shape: Sequence[int]) -> Any:
-    """New keys, the words of which are the last axis."""
+    """New keys, as an array whose last axis holds the words of a key."""
     if not partitionable.value:
         counts = lax.iota(UINT32, 2 * math.prod(shape))
         return lax.reshape(_computed_once(threefry_2x32(key, counts)), (*shape, 2))
@@ -247,7 +247,7 @@ threefry = Implementation(
 # Keys for XLA's own generator of random bits, which is faster than Threefry-2x32 on some devices.
 #
 # A key is four words, the state of `lax.rng_bit_generator`. "rbg" splits it as two keys of
-# Threefry-2x32; "unsafe_rbg" has the generator make new keys, too, which nothing shows to be
+# Threefry-2x32; "unsafe_rbg" has the generator make new keys, too, with no evidence that they are
 # independent. Under `vmap` over keys, the bits of all of them come from the first.
 
 

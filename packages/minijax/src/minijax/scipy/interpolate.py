@@ -78,7 +78,7 @@ class RegularGridInterpolator:
         Arguments:
             xi: the points, of shape `(..., n)` for a grid of `n` axes; or a tuple of `n` arrays of
                 coordinates, which broadcast.
-            method: in place of that of the interpolator.
+            method: overrides the method of the interpolator.
 
         Raises:
             ValueError: there is no such method, or points have not `n` coordinates.

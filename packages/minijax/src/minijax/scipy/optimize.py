@@ -237,10 +237,10 @@ def line_search(
 
 
 class LBFGSState(NamedTuple):
-    """A minimization that is going on.
+    """The state of a minimization.
 
     `moves` and `changes` are the last moves and the changes of the gradient, newest last,
-    `inverses` those of their products; `scale` is that of the Hessian's inverse before them.
+    `inverses` the inverses of their products; `scale` is the scale of the initial inverse Hessian.
     """
 
     x: Any
@@ -434,7 +434,7 @@ def _bfgs(
         )
         moved = found.step * direction
         change = found.gradient - state.gradient
-        # The secant equation: the new inverse maps the change of the gradient to the move.
+        # The BFGS update satisfies the secant equation: it maps the change of the gradient to the move.
         rho = 1 / jnp.dot(change, moved, precision=HIGHEST)
         turn = jnp.eye(n, dtype=typeof(x0).dtype) - rho * jnp.outer(moved, change)
         inverse = jnp.matmul(turn, state.inverse, precision=HIGHEST)
@@ -554,7 +554,7 @@ def minimize(
     if typeof(x0).dtype.kind == "b":
         raise TypeError(f"minimize: x0 must be numbers, found {typeof(x0)}")
     (x,) = inexact_arrays(x0)
-    with suppress(ValueError):  # some functions of C have no signature
+    with suppress(ValueError):  # some C functions have no signature
         try:
             inspect.signature(fun).bind(x, *args)
         except TypeError as error:

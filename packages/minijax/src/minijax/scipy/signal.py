@@ -238,17 +238,14 @@ def correlate2d(
     kernel = jnp.flip(jnp.conj(in2))
     if mode != "same":
         return _convolved("correlate2d", in1, kernel, mode, precision)
-    # If the size of `in2` is even, its middle is the later one of two numbers.
+    # If the size of `in2` is even, its middle is the later of the two central numbers.
     out = _convolved("correlate2d", in1, kernel, "full", precision)
     starts = [n // 2 for n in typeof(in2).shape]
     stops = [n + m for n, m in zip(starts, typeof(in1).shape, strict=True)]
     return lax.slice(out, starts, stops)
 
 
-# The windows of `minijax.scipy.signal` by name, periodic as in scipy.
-#
-# Such a window is periodic: its last sample would be the first of the next period, and is left
-# out.
+# Windows by name, periodic as in scipy: the sample after the last would begin the next period.
 
 
 Numbers = np.ndarray[Any, Any]
@@ -315,7 +312,7 @@ def window_of(caller: str, window: Any, size: int | None, longest: int) -> Any:
     Arguments:
         caller: the function that an error names.
         window: a name, a pair or longer tuple of a name and parameters, or an array.
-        size: its size; by default that of the array, or 256.
+        size: its size; by default the size of the array, or 256.
         longest: the maximum size of a window given by name.
 
     Raises:
@@ -362,7 +359,7 @@ def _by_name(caller: str, window: str | tuple[Any, ...], size: int) -> Numbers:
 
 # Segments: signals cut into overlapping pieces, for `stft` and `welch`.
 #
-# A segment has `nperseg` samples, `noverlap` of which it shares with the next one. Each is
+# A segment has `nperseg` samples and shares `noverlap` samples with the next one. Each is
 # multiplied by a window and Fourier transformed, padded with zeros if `nfft` is larger.
 
 
@@ -433,7 +430,7 @@ def cut(caller: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, longes
 
 
 def is_one_sided(caller: str, one_sided: bool, *signals: Any) -> bool:
-    """Return True if spectra leave out negative frequencies, which those of real signals may."""
+    """Return True if spectra leave out negative frequencies, as they may for real signals."""
     if one_sided and any(typeof(x).dtype.kind == "c" for x in signals):
         warn(
             f"{caller}: a signal is complex, so its spectrum has both sides: return_onesided=False"
@@ -549,7 +546,7 @@ def stft(
 
     Returns:
         The frequencies, the times of the centers of segments, and the transforms: the frequency
-        axis replaces that of samples, and the time axis is last.
+        axis replaces the sample axis, and the time axis is last.
 
     Raises:
         ValueError: there is no such window or boundary, or the sizes do not match.

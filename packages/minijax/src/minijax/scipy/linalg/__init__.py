@@ -1,7 +1,7 @@
 """Linear algebra, under the names of `scipy.linalg`.
 
-`overwrite_a` and the like, and `check_finite`, make no difference: Arrays are immutable, and input
-that is not finite gives NaN.
+`overwrite_a` and the like, and `check_finite`, are ignored: Arrays are immutable, and input that is
+not finite gives NaN.
 """
 
 from minijax.settings.facades import lazy_facade as _lazy_facade

@@ -214,7 +214,7 @@ def eigh_tridiagonal(
                 f"eigenvalues from 0 to {size - 1}, in order; found {select_range}"
             )
         chosen = (int(first), int(last) + 1)
-    # Only the lower triangle is read, but the derivative is that of the whole matrix.
+    # Only the lower triangle is read, but the derivative is with respect to the whole matrix.
     matrix = jnp.diag(d) + jnp.diag(jnp.conj(e), -1) + jnp.diag(e, 1)
     vectors, values = linalg.eigh(matrix, symmetrize_input=False, subset_by_index=chosen)
     return values if eigvals_only else (values, vectors)
@@ -379,8 +379,8 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 
     Arguments:
         a: the matrices.
-        output: "complex" for a complex triangle even for real matrices; with "real" that of real
-            matrices has 2 by 2 blocks for pairs of eigenvalues.
+        output: "complex" for a complex triangle even for real matrices; with "real", the result for
+            real matrices has 2 by 2 blocks for pairs of eigenvalues.
 
     Returns:
         `t` and `z`.
@@ -429,8 +429,8 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 
 # Linear systems, inverses and determinants.
 #
-# `overwrite_a` and the like, and `check_finite`, make no difference: Arrays are immutable, and
-# input that is not finite gives NaN.
+# `overwrite_a` and the like, and `check_finite`, are ignored: Arrays are immutable, and input that
+# is not finite gives NaN.
 
 
 @hiding_frames

@@ -29,8 +29,8 @@ from minijax_stage2.shaped_array import dialect, typeof_named
 # Matrix functions: the exponential, the square root, and others by the Schur form.
 
 
-# How large matrices may be for the Pade approximant of each order, and for none of them
-# (N. Higham, The scaling and squaring method for the matrix exponential revisited, 2005).
+# The largest 1-norm for which the Pade approximant of each order is accurate; beyond, matrices are
+# scaled (N. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
 LIMITS = {
     8: {
         3: 1.495585217958292e-2,
@@ -48,7 +48,7 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _coefficients(order: int) -> list[float]:
-    """The coefficients of Pade's numerator for the exponential, the last of which is 1."""
+    """The coefficients of the numerator of the exponential's Pade approximant; the last is 1."""
     n = order
     return [
         float(math.factorial(2 * n - k) // (math.factorial(n - k) * math.factorial(k)))
@@ -188,7 +188,7 @@ def _root_of_triangle(t: Any) -> Any:
         is_above = index < j
         known = jnp.where(is_above[:, None] & is_above, u, 0)
         pivots = jnp.where(is_above, roots + roots[j], 1)
-        pivots = jnp.where(pivots == 0, 1, pivots)  # one of many roots of a singular matrix
+        pivots = jnp.where(pivots == 0, 1, pivots)  # any root will do: a singular matrix has many
         known = jnp.where(index[:, None] == index, jnp.diag(pivots), known)
         target = jnp.where(is_above, t[:, j], 0)
         solved = linalg.triangular_solve(known, target[:, None], left_side=True)[:, 0]
@@ -357,7 +357,7 @@ def circulant(c: ArrayLike) -> Array:
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The Hankel matrix with `c` as its first column, and `r` as its last row.
 
-    Each antidiagonal holds one number, the corner that of `c`. Axes before the last are batch axes.
+    Each antidiagonal holds one number; the corner is the last of `c`. Leading axes are batch axes.
 
     Arguments:
         c: the first column.
@@ -456,7 +456,7 @@ def fiedler(a: ArrayLike) -> Array:
 
 @operation
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """The Leslie matrix, which maps a population by age to that of the next year.
+    """The Leslie matrix, which maps a population by age to the population one year later.
 
     Arguments:
         f: the fecundity at each age, the first row.
@@ -612,7 +612,10 @@ def pascal(n: int, kind: str | None = None) -> Array:
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"pascal: kind must be 'symmetric', 'lower' or 'upper', found {kind!r}")
     with np.errstate(over="ignore"):  # numbers beyond float32 become infinite
-        if kind in ("lower", "upper"):  # each number is the sum of two in the row before
+        if kind in (
+            "lower",
+            "upper",
+        ):  # Pascal's rule: each number is the sum of two in the row before
             rows = [np.eye(1, size)[0]]
             for _ in range(size - 1):
                 rows.append(rows[-1] + np.append(0, rows[-1][:-1]))

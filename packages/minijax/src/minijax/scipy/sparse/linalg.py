@@ -180,7 +180,7 @@ def _bicgstab(matvec: Matvec, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any
         x, residual = tree_map(
             lambda early, late: jnp.where(is_done, early, late), (x, half), (full, residual)
         )
-        # A method that breaks down ends there.
+        # A breakdown ends the iteration.
         is_stuck = (omega == 0) | (alpha == 0) | (new_rho == 0)
         k = jnp.where(is_stuck, -10, k + 1)
         return x, residual, shadow, alpha, omega, new_rho, direction, image, k

@@ -562,7 +562,7 @@ def _clipped_to_finite(x: Any) -> Any:
     return jnp.clip(x, -most, most)
 
 
-# Beyond this `h` the probability underflows; steeper lines are the axis.
+# Beyond this `h` the probability underflows; steeper lines coincide with the axis.
 _FARTHEST, _STEEPEST = 1e3, 1e18
 
 _owens_t_of = binary(

@@ -248,7 +248,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """
     n, k = strong_floats("comb", N, k)
     is_none = (n < 0) | (k < 0)
-    if repetition:  # there is one way to choose none of no things
+    if repetition:  # choosing 0 of 0 has one way
         n = where(k == 0, n, n + k - 1)
     is_none = is_none | (n < k)
     ways = _comb_of(where(is_none, 1, n), where(is_none, 1, k))
@@ -389,7 +389,7 @@ def _betaln(a: Any, b: Any) -> Any:
 
 # B(2k) / (2k) for the Bernoulli numbers B, from k = 1 on.
 _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
-_DIGAMMA_SHIFT = 10  # from here on these terms suffice
+_DIGAMMA_SHIFT = 10  # from here on these terms are accurate in float64
 
 
 def _digamma_growth(a: Any, b: Any) -> Any:
@@ -401,7 +401,7 @@ def _digamma_growth(a: Any, b: Any) -> Any:
     is_positive = (a > 0.0) & (b > 0.0)
     is_inside = is_positive & (a + b < math.inf)
     x, step = where(is_inside, a, 1.0), where(is_inside, b, 1.0)
-    # The growth by a tiny step is its share of the growth by a larger one: no part underflows.
+    # The growth by a tiny step is linear: scale the growth by a larger one, so nothing underflows.
     share = step / (x * 2.0**-60)
     is_linear = share < 2.0**-40
     share, step = where(is_linear, share, 1.0), where(is_linear, x * 2.0**-60, step)

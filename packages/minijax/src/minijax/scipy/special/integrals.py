@@ -22,9 +22,9 @@ from minijax_stage2.functions import full_like
 # Exponential integrals.
 #
 # Near 0 they are power series (https://dlmf.nist.gov/6.6). Elsewhere they are continued fractions,
-# like the incomplete gamma function (https://dlmf.nist.gov/8.19); that of first order is a factor
-# times its Chebyshev series (Clenshaw, Chebyshev series for mathematical functions, 1962), written
-# in powers.
+# like the incomplete gamma function (https://dlmf.nist.gov/8.19); the integral of first order is a
+# factor times its Chebyshev series (Clenshaw, Chebyshev series for mathematical functions, 1962),
+# written in powers.
 
 
 MOST_TERMS = 500
@@ -313,7 +313,7 @@ _ci_of = unary(
 
 @operation
 def sici(x: ArrayLike) -> tuple[Array, Array]:
-    """The integrals of `sin(t) / t` over t up to `x`, and minus that of `cos(t) / t` from there.
+    """The integral of `sin(t) / t` from 0 to `x`; minus the integral of `cos(t) / t` from `x` on.
 
     >>> [f"{x:.3f}" for x in minijax.scipy.special.sici(1.0)]
     ['0.946', '0.337']
@@ -340,7 +340,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The integrals of `sin(pi t**2 / 2)` and of `cos(pi t**2 / 2)` from 0 to `x`.
 
     Returns:
-        Both, first that of the sine.
+        The integral of the sine, then the integral of the cosine.
 
     Raises:
         ValueError: `x` is complex.

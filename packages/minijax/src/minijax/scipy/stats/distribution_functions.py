@@ -146,14 +146,14 @@ def _after(outer: Function, inner: Function, name: str) -> Function:
 
 @custom_jvp
 def _exp(x: Any) -> Any:
-    # XLA's exponential of a vector that it knows to be NaN in one case is any number in that case.
+    # XLA may return any number for the exponential of an element it has proved to be NaN.
     return jnp.where(jnp.isnan(x), x, jnp.exp(x))
 
 
 @_exp.defjvp
 def _exp_jvp(primals: Any, tangents: Any) -> Any:
     out = _exp(*primals)
-    return out, tangents[0] * out  # and so NaN where that is
+    return out, tangents[0] * out  # NaN where `out` is
 
 
 def _documentation(

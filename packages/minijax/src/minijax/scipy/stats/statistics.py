@@ -120,7 +120,7 @@ class gaussian_kde:
         return bw_method
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
-        """The arrays that it consists of."""
+        """The arrays of the estimate."""
         return (self.neff, self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
@@ -163,7 +163,7 @@ class gaussian_kde:
 
     @made_of_operations
     def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
-        """The integral of the density times that of a normal distribution."""
+        """The integral of the density times a normal density."""
         mean, cov = jnp.atleast_1d(jnp.squeeze(mean)), jnp.atleast_2d(cov)
         if typeof(mean).shape != (self.d,) or typeof(cov).shape != (self.d, self.d):
             raise ValueError(
@@ -202,7 +202,7 @@ class gaussian_kde:
         return self.dataset[:, index] + jnp.moveaxis(noise, -1, 0)
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
-        """Not there: `integrate_box_1d` is."""
+        """Not supported; use `integrate_box_1d`."""
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 
     def set_bandwidth(self, bw_method: Any = None) -> Any:
@@ -281,7 +281,7 @@ def mode(
         begins = lax.cummax(jnp.where(_is_new(ordered), index, 0), len(lead))
         so_far = index - begins + 1
         where = jnp.argmax(so_far, axis=-1)[..., None]
-        first = jnp.take_along_axis(begins, where, axis=-1)  # of those that are equal
+        first = jnp.take_along_axis(begins, where, axis=-1)  # the start of the longest run
         values = jnp.take_along_axis(ordered, first, axis=-1)[..., 0]
         counts = jnp.max(so_far, axis=-1)
     kept = [1 if i in axes else size for i, size in enumerate(jnp.shape(jnp.atleast_1d(a)))]
