@@ -201,7 +201,7 @@ def randint(
     info = np.iinfo(dtype)
     if info.bits >= 32:
         return _randint(key, sizes, _integers(minval), _integers(maxval), dtype)
-    int32 = np.dtype(np.int32)  # few bits modulo the span would be far from uniform
+    int32 = np.dtype(np.int32)  # few bits modulo the span are far from uniform
     low = _clip(as_dtype(minval, int32), info.min, info.max)
     limit = _clip(as_dtype(maxval, int32), info.min, info.max + 1)
     return lax.convert_element_type(_randint(key, sizes, low, limit, int32), dtype)
@@ -972,8 +972,8 @@ def orthogonal(
     longer, shorter = max(n, columns), min(n, columns)
     numbers = normal(key, (*sizes_of("orthogonal", shape), longer, shorter), dtype)
     q, r = jnp.linalg.qr(numbers)
-    # Signs that make the decomposition unique: Q is uniform only then (F. Mezzadri, "How to generate
-    # random matrices from the classical compact groups", 2007).
+    # Signs that make the decomposition unique: only then is Q uniform (F. Mezzadri, "How to
+    # generate random matrices from the classical compact groups", 2007).
     signs = jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))
     q = q * jnp.expand_dims(signs, -2)
     return jnp.swapaxes(q, -1, -2) if n < columns else q

@@ -434,7 +434,7 @@ def _bfgs(
         )
         moved = found.step * direction
         change = found.gradient - state.gradient
-        # The BFGS update satisfies the secant equation: it maps the change of the gradient to the move.
+        # The secant equation: the new inverse maps the change of the gradient to the move.
         rho = 1 / jnp.dot(change, moved, precision=HIGHEST)
         turn = jnp.eye(n, dtype=typeof(x0).dtype) - rho * jnp.outer(moved, change)
         inverse = jnp.matmul(turn, state.inverse, precision=HIGHEST)

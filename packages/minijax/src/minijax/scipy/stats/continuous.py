@@ -66,7 +66,7 @@ def cauchy():
 
     def standard_quantile(q):
         """The quantile of the standard distribution, infinite at 0 and 1 despite rounding."""
-        q = jnp.where(q == 0, q + lax.stop_gradient(q * q), q)  # which makes 0 of -0
+        q = jnp.where(q == 0, q + lax.stop_gradient(q * q), q)  # -0 becomes 0
         tail = 1 / jnp.tan(jnp.pi * jnp.where(q <= 0.5, q, 1 - q))
         middle = jnp.tan(jnp.pi * (q - 0.5))
         return jnp.where(jnp.abs(q - 0.5) < 0.25, middle, jnp.where(q <= 0.5, -tail, tail))
@@ -349,7 +349,7 @@ def truncnorm():
         z, a, b = jnp.broadcast_arrays((x - loc) / scale, a, b)
         whole = log_mass(a, b)
         below, above = log_mass(a, z) - whole, log_mass(z, b) - whole
-        # Near 1 the probability of what lies above is the more exact one.
+        # Near 1, the complement of the upper probability is more accurate.
         conditions = [z >= b, z <= a, below > -0.1, z > a]
         out = jnp.select(conditions, [0, -jnp.inf, jnp.log1p(-jnp.exp(above)), below])
         return jnp.where(a >= b, jnp.nan, out)
