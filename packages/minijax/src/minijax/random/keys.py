@@ -211,8 +211,8 @@ def used_twice(first: KeyUse, second: KeyUse) -> KeyReuseError:
 
 def used_in_each_round(loop: str, use: KeyUse) -> KeyReuseError:
     return KeyReuseError(
-        f"a random key is used in each iteration of a {loop}: {use}. {_REMEDY} Carry the key through "
-        "the loop, or scan over an array of keys."
+        f"a random key is used in each iteration of a {loop}: {use}. {_REMEDY} Carry the key "
+        "through the loop, or scan over an array of keys."
     )
 
 
