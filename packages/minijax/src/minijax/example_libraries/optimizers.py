@@ -32,7 +32,7 @@ def _of_step(size: Schedule) -> Schedule:
 
 @checking_arguments
 def constant(step_size: float) -> Schedule:
-    """The same step size always.
+    """A constant step size.
 
     >>> constant(0.1)(1000)
     0.1
@@ -170,7 +170,7 @@ register_pytree_node(
 
 
 class Optimizer(NamedTuple):
-    """The three functions that are an optimizer."""
+    """The three functions of an optimizer."""
 
     init_fn: Callable[..., Any]
     update_fn: Callable[..., Any]
@@ -353,7 +353,7 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
 
     Arguments:
         step_size: positive number, or a schedule.
-        gamma: the part of the mean that is kept.
+        gamma: the decay rate of the mean.
         eps: a number added to the mean, to avoid division by zero.
 
     >>> init, update, get_params = rmsprop(0.1)
@@ -376,7 +376,7 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
 
     Arguments:
         step_size, gamma, eps: as in `rmsprop`.
-        momentum: the part of the last step that is added.
+        momentum: the fraction of the last step to add.
 
     >>> init, update, get_params = rmsprop_momentum(0.1)
     >>> print(*[f"{get_params(update(0, g, init(1.0))):.3f}" for g in (3.0, -0.3)])
@@ -395,7 +395,7 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
 
 @optimizer
 def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
-    """Steps along a running mean of gradients, divided by the root of that of their squares.
+    """Steps along a running mean of gradients, divided by the root of a running mean of squares.
 
     Arguments:
         step_size: positive number, or a schedule.
@@ -449,8 +449,8 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
 def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
     """As `adagrad`, with one accumulated number per row, column, ..., not one per element.
 
-    The state of an array of shape `(m, n)` has `m + n` accumulators. An element's own sum of
-    squared gradients is bounded by the smallest of those that it belongs to.
+    The state of an array of shape `(m, n)` has `m + n` accumulators. The sum of an element's
+    squared gradients is bounded by the smallest of its accumulators.
 
     Arguments:
         step_size: positive number, or a schedule.
@@ -547,7 +547,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
 @hiding_frames
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state from which `unpack_optimizer_state` made the pytree.
+    """The state, from the pytree that `unpack_optimizer_state` made.
 
     Raises:
         TypeError: a leaf of the pytree is not a `JoinPoint`.

@@ -90,8 +90,8 @@ def serial(*layers: Layer) -> Layer:
         layers: at least one.
 
     Returns:
-        A layer whose parameters are the list of those of each layer. A key passed to `apply_fun` as
-        `rng=` is split among them.
+        A layer whose parameters are the list of the layers' parameters. A key passed to `apply_fun`
+        as `rng=` is split among them.
 
     Raises:
         ValueError: there is no layer.
@@ -131,7 +131,7 @@ def parallel(*layers: Layer) -> Layer:
         layers: at least one, as many as there are inputs.
 
     Returns:
-        A layer of a sequence of inputs, whose shapes and parameters are tuples of those of each
+        A layer of a sequence of inputs; its shapes and parameters are tuples with an entry for each
         layer. A key passed to `apply_fun` as `rng=` is split among them.
 
     Raises:
@@ -202,7 +202,7 @@ FanInSum = (
 
 @hiding_frames
 def FanInConcat(axis: int = -1) -> Layer:
-    """Join its inputs, those of `parallel`, along an axis.
+    """Concatenate its inputs, such as the outputs of `parallel`, along an axis.
 
     >>> print(FanInConcat()[1]((), [jnp.zeros(2), jnp.ones(1)]))
     [0. 0. 1.]
@@ -229,7 +229,7 @@ def _functions(name: str, layers: Sequence[Layer]) -> tuple[list[Any], list[Any]
 
 
 def _each(name: str, apply_funs: Sequence[Any], params: Any, kwargs: dict[str, Any]) -> Any:
-    """For each layer its function, its parameters, and its part of the key taken from `kwargs`."""
+    """The function, the parameters, and the part of the key in `kwargs` of each layer."""
     if len(params) != len(apply_funs):
         raise ValueError(
             f"{name}: params must hold the parameters of each of the {len(apply_funs)} layers, as "
@@ -545,7 +545,7 @@ def BatchNorm(
 
 
 def keep_shape(rng: Any, input_shape: Any) -> tuple[Any, Any]:
-    """`init_fun` of a layer without parameters that keeps the shape."""
+    """`init_fun` of a layer that has no parameters and keeps the shape."""
     return input_shape, ()
 
 

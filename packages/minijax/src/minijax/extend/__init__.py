@@ -1,7 +1,7 @@
 """Modules for libraries that extend JAX, under the names of `jax.extend`.
 
-They show the mechanisms of `minijax.core` by JAX's conventions. What a library defines by them
-works in every interpreter here; `minijax.core` has the shorter way.
+They wrap the mechanisms of `minijax.core` in JAX's conventions. Primitives and rules that a library
+defines with them work in every interpreter; `minijax.core` is the shorter way.
 """
 
 from typing import Any

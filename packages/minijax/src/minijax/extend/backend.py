@@ -28,7 +28,7 @@ def backends() -> dict[str, Any]:
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """XLA's version, as a number, if the platform says it."""
+    """XLA's version as a number, if the platform reports it."""
     version = getattr(get_backend(platform), "xla_version", None)
     return None if version is None else int(version)
 
@@ -84,9 +84,9 @@ def create_compile_options(
     Arguments:
         computation, backend: ignored.
         tuple_args: whether the program takes its arguments as one tuple.
-        allow_prop_to_inputs: for each argument whether XLA may choose how it is sharded.
-        allow_prop_to_outputs: the same of results.
-        np_dev: the devices, an array of numpy.
+        allow_prop_to_inputs: whether XLA may choose the sharding, for each argument.
+        allow_prop_to_outputs: the same for each result.
+        np_dev: the devices, in a numpy array.
         compiler_options: options of XLA by name.
 
     >>> from minijax.interpreters import pxla
@@ -108,7 +108,7 @@ def create_compile_options(
 
 
 class PipelineStage(enum.Enum):
-    """When XLA calls a function: before or after it puts operations in order."""
+    """The stage at which XLA calls a function: before or after it schedules operations."""
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
@@ -121,10 +121,10 @@ def register_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> None:
-    """Let XLA call a function of each program that it compiles from now on.
+    """Let XLA call a function on each program that it compiles from now on.
 
     Functions of one stage are called in the order in which they were registered. Programs that are
-    compiled already stay as they are; the compile cache keeps the others apart.
+    already compiled do not change; the compile cache distinguishes the others.
 
     Arguments:
         callback: a function from the bytes of an `HloModuleProto` to the bytes of another, or to

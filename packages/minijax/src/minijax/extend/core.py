@@ -63,7 +63,7 @@ from minijax_stage4.partial_eval import PartialEqns, merge, partition, split_cal
 
 
 class OpaqueTraceState:
-    """The interpreters that are active at some moment; states of the same ones are equal."""
+    """The interpreters active at some moment; states of the same interpreters are equal."""
 
     def __init__(self) -> None:
         self._trace = None if is_evaluating() else current_trace()
@@ -76,14 +76,14 @@ class OpaqueTraceState:
 
 
 class TraceTag:
-    """A name for an interpreter that is about to begin, equal to itself only."""
+    """A name for an interpreter about to start, equal only to itself."""
 
 
 def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
     """The interpreters that are active.
 
-    A library compares the state of the moment in which it made a value with the present one, to
-    know whether both are within the same transformation.
+    A library saves the state when it makes a value, and later compares it with the current state,
+    to know whether it is still within the same transformation.
 
     Arguments:
         convention: ignored.
@@ -155,8 +155,7 @@ def trace_state_clean() -> bool:
 
 
 # Jaxprs, primitives and types, under the names of `jax.extend.core`.
-#
-# The classes are those of `minijax.core`; primitives have the methods that JAX's have.
+# The classes come from `minijax.core`; primitives have JAX's methods.
 
 
 array_types = {np.ndarray, np.generic}
@@ -171,7 +170,7 @@ no_effects: Effects = frozenset()
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Verify that a jaxpr is well formed, and its types right.
+    """Verify that a jaxpr is well formed and its types are consistent.
 
     Raises:
         JaxprTypeError: it is not.
@@ -260,14 +259,14 @@ def new_jaxpr_eqn(
         outvars: the variables of the results.
         primitive: the primitive.
         params: its parameters.
-        effects, ctx: ignored: the primitive says which effects it has.
-        source_info: where the user's code calls it; None: the line that runs now.
+        effects, ctx: ignored: the primitive declares its effects.
+        source_info: the place of the call in the user's code; None: the line that runs now.
     """
     return JaxprEqn(primitive, invars, outvars, params, source_info or user_source())
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype[Any]:
-    """The dtype of tangents: that of the primal, or `float0` for integers and booleans."""
+    """The dtype of tangents: the primal's, or `float0` for integers and booleans."""
     return tangent_type(ShapedArray((), primal_dtype)).dtype
 
 
@@ -291,7 +290,7 @@ Values = Sequence[Any]
 def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
     """A new primitive with a parameter `call_jaxpr`, a program, that it applies to its operands.
 
-    Transformations apply it to the transformed program; other parameters stay as they are.
+    Transformations apply it to the transformed program; other parameters are unchanged.
 
     Arguments:
         name: the name of the primitive, and of the function in compiled programs.
@@ -314,7 +313,7 @@ def register_call_primitive_rules(
     transpose_rule: None = None,
     inline_jax_late: bool = True,
 ) -> None:
-    """Give a primitive the rules of those that `create_call_primitive` makes.
+    """Give a primitive the rules of primitives made by `create_call_primitive`.
 
     Arguments:
         prim: the primitive.
@@ -431,7 +430,7 @@ def _order(
     return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
 
 
-# Primitives that exist for programs that compare or bind them by name.
+# Primitives for programs that compare or bind them by name.
 
 
 def _whole(name: str, transforms: tuple[Any, ...]) -> None:
@@ -453,7 +452,7 @@ def _swap(ref: Any, value: Any, *transforms: Any, tree: Any) -> Any:
 
 
 def _bind_params_with_function(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters, with the function that has the derivative as the first of `subfuns`."""
+    """The parameters; the function with the derivative is the first of `subfuns`."""
     function = wrap_init(jaxpr_as_fun(ClosedJaxpr(params["jaxpr"], [])))
     return {**params, "subfuns": (function,)}
 
@@ -467,7 +466,7 @@ _custom_call.get_bind_params = _bind_params_with_function
 _custom_call.bind = _bind_without_function
 
 
-# References are resolved as a function is traced: programs have no equations of these.
+# References are resolved while tracing: programs have no equations of these primitives.
 get_p = inlined("get", _get)
 swap_p = inlined("swap", _swap)
 

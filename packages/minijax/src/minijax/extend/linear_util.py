@@ -1,7 +1,7 @@
 """Functions that transformations wrap layer by layer, under the names of `jax.extend.linear_util`.
 
-A layer is a generator: what it yields are the arguments for the function inside, what it receives
-are the results of that function, and what it yields then are its own results.
+A layer is a generator: it yields the arguments for the inner function, receives that function's
+results, and then yields its own results.
 """
 
 import functools
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 
 class DebugInfo(NamedTuple):
-    """A description of a function that is traced, for messages.
+    """A description of a traced function, for messages.
 
     Attributes:
         traced_for: the transformation.
-        func_src_info: the name of the function, which what is known of its source may follow.
+        func_src_info: the name of the function, possibly followed by its place in the source.
         arg_names: the names of its arguments, if they are known.
         result_paths: the names of its results, if they are known.
     """
@@ -31,11 +31,11 @@ class DebugInfo(NamedTuple):
 
 
 class StoreException(Exception):
-    """The error of reading what a layer computes beside its results before it ran."""
+    """A store was read before its layer ran."""
 
 
 class Store:
-    """A place for what a layer computes beside its results; it is called to be read."""
+    """A place for the auxiliary output of a layer; call it to read it."""
 
     def __init__(self, name: str):
         self._name = name
@@ -83,7 +83,7 @@ class WrappedFun:
         return self._call(*args, **kwargs)
 
     def wrap(self, layer: Callable[..., Any]) -> "WrappedFun":
-        """The function with one more layer around it, a function of what it calls."""
+        """The function with one more layer around it, a function that takes the function below."""
         return WrappedFun(
             self.f, functools.partial(layer, self._call), self.params, self.debug_info
         )
@@ -95,12 +95,12 @@ class WrappedFun:
 def wrap_init(
     f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None
 ) -> WrappedFun:
-    """A function without layers yet.
+    """Wrap a function, without layers yet.
 
     Arguments:
         f: the function.
         params: arguments by keyword for it.
-        debug_info: what messages may say of it; it is kept as it is.
+        debug_info: a description for messages, kept unchanged.
     """
     params = dict(params or {})
     return WrappedFun(f, functools.partial(f, **params), params, debug_info)
@@ -109,7 +109,7 @@ def wrap_init(
 def transformation(
     gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any
 ) -> Any:
-    """Put a layer around `fun`; as a decorator it waits for `fun` and the layer's arguments.
+    """Put a layer around `fun`; without `fun`, return a decorator of it.
 
     Arguments:
         gen: generator function of static arguments and the arguments of a call: it yields the
@@ -131,7 +131,7 @@ def transformation(
 def transformation_with_aux(
     gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any, **options: Any
 ) -> Any:
-    """As `transformation`, for a layer whose results are a pair: its result, and what it stores.
+    """As `transformation`, for a layer that returns a pair: its result, and a value to store.
 
     Arguments:
         gen, fun, static_args: as in `transformation`.
@@ -157,7 +157,7 @@ def transformation_with_aux(
 def transformation2(
     gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any
 ) -> Any:
-    """As `transformation`, for a layer that is a function: of what to call, then the arguments.
+    """As `transformation`, for a layer that is a function of the function below and its arguments.
 
     Arguments:
         gen: function of the function below, static arguments, and the arguments of a call.
@@ -171,7 +171,7 @@ def transformation2(
 def transformation_with_aux2(
     gen: Callable[..., Any], fun: WrappedFun | None = None, *static_args: Any, **options: Any
 ) -> Any:
-    """As `transformation2`, for a layer that takes a store after what to call.
+    """As `transformation2`, for a layer that takes a store after the function below.
 
     Arguments:
         gen: function of the function below, the store, static arguments, and the arguments of a

@@ -1,4 +1,4 @@
-"""Rules of differentiation by JAX's conventions, and views of our tables."""
+"""Differentiation rules in JAX's conventions, as views of our tables."""
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
@@ -23,19 +23,19 @@ from minijax_stage4 import transpose_rules
 from minijax_stage4.transpose import UndefPrimal as UndefinedPrimal
 from minijax_stage4.transpose import backward_pass as _backward_pass
 
-# Tables of rules as JAX's conventions have them: views of ours.
+# Tables of rules in JAX's conventions: views of ours.
 
 
 Rule = Callable[..., Any]
 
 
 class RulesByJAX(MutableMapping[Primitive, Rule]):
-    """A table of rules by JAX's convention, which are entered in one of ours and read from it.
+    """A table of rules in JAX's convention, stored in and read from one of ours.
 
     Arguments:
         table: our table.
-        to_ours: function from a primitive and a rule by JAX's convention to a rule of `table`.
-        to_jax: function from a primitive and a rule of `table` to one by JAX's convention.
+        to_ours: function from a primitive and a rule in JAX's convention to a rule of `table`.
+        to_jax: function from a primitive and a rule of `table` to a rule in JAX's convention.
     """
 
     def __init__(
@@ -138,8 +138,8 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
 
     Arguments:
         primitive: the primitive.
-        jvprules: for each operand None, or a function `(t, *primals, **params)` of its tangent that
-            returns what it adds to the tangent of the result.
+        jvprules: for each operand None, or a function `(t, *primals, **params)` from its tangent to
+            its contribution to the tangent of the result.
     """
 
     def without_result(formula: Callable[..., Any] | None) -> Callable[..., Any] | None:
@@ -183,7 +183,7 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents, either of which may be `Zero`."""
+    """The sum of two tangents; either may be `Zero`."""
     if type(x) is Zero:
         return y
     return x if type(y) is Zero else add_jaxvals(x, y)
@@ -203,7 +203,7 @@ def backward_pass(
     *,
     return_logs: bool = False,
 ) -> list[Any]:
-    """Transpose a program: from cotangents of its results to those of its linear arguments.
+    """Transpose a program: cotangents of its linear arguments, given cotangents of its results.
 
     Arguments:
         jaxpr: the program, linear in the arguments that are `UndefinedPrimal`.
@@ -214,7 +214,7 @@ def backward_pass(
         return_logs: ignored.
 
     Returns:
-        For each argument its cotangent, or `Zero`; None for those that are not linear.
+        The cotangent of each argument, or `Zero`; None for nonlinear arguments.
     """
     from minijax_stage3.jaxpr import consts_as_invars
 
@@ -230,12 +230,13 @@ def jvp_jaxpr(
 
     Arguments:
         jaxpr: the program.
-        nonzeros: for each argument whether it has a tangent; the others' are zero.
-        instantiate: for each result, or for all, whether to return its tangent even if it is zero.
+        nonzeros: whether each argument has a nonzero tangent.
+        instantiate: whether to return a tangent even if it is zero: a bool for each result, or one
+            for all.
 
     Returns:
-        A program of the arguments and then the tangents that `nonzeros` says, which returns the
-        results and then their tangents; and for each result whether its tangent is among these.
+        A program from the arguments and the nonzero tangents to the results and their tangents; and
+        for each result, whether its tangent is among these.
     """
     count = len(jaxpr.out_avals)
     forced = [instantiate] * count if isinstance(instantiate, bool) else list(instantiate)

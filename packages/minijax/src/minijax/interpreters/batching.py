@@ -1,7 +1,7 @@
 """Rules of vmap, under the names of `jax.interpreters.batching`.
 
-A rule takes the operands, the batch axis of each, None where it has none, and the parameters by
-keyword; it returns results and their batch axes, in lists if `primitive.multiple_results`.
+A rule takes the operands, the batch axis of each or None, and the parameters by keyword; it returns
+results and their batch axes, in lists if `primitive.multiple_results`.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ def _dims(primitive: Any, out_dims: Any, outs: Any) -> list[Any]:
 
 
 def _rules_given(arguments: Callable[[BatchAxis], tuple[Any, ...]]) -> RulesByJAX:
-    """Our rules by a convention in which a rule gets further arguments first.
+    """A table in a convention whose rules take further arguments first.
 
     Arguments:
         arguments: returns these for the axis of the examples.
@@ -65,12 +65,12 @@ def _axis_from(args: Sequence[Any]) -> BatchAxis:
 
 primitive_batchers = _rules_given(lambda axis: ())
 fancy_primitive_batchers = _rules_given(lambda axis: (axis_data(axis),))
-# The older convention: the size of the axis, its name, and what no rule needs.
+# The older convention: the size and name of the axis, and values that no rule needs.
 axis_primitive_batchers = _rules_given(lambda axis: (axis.size, None, None))
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Give a primitive of one operand, which treats its elements alike, its rule."""
+    """Give an elementwise primitive of one operand its rule."""
     vmap_rules[prim] = elementwise(prim)
 
 
@@ -130,10 +130,9 @@ def batch_subtrace(
 
     Arguments:
         f: the function.
-        tag: ignored: the values of the mapped axis know their interpreter.
+        tag: ignored: tracers know their interpreter.
         axis_data: the axis.
-        in_dims: the batch axis of each argument, None where it has none; or a function that
-            returns these.
+        in_dims: the batch axis of each argument, or None; or a function that returns these.
 
     Returns:
         The mapped function, and a function that gives the batch axes of the results once it ran.
@@ -157,11 +156,11 @@ def batch_jaxpr_axes(
         closed_jaxpr: the program of one example.
         axis_data: the axis of the examples.
         in_axes: the batch axis of each argument; None where all examples share it.
-        out_axes_dest: for each result, or in a list of one for all, where to put its batch axis;
-            `zero_if_mapped`; or None if it must have none.
+        out_axes_dest: the position of each result's batch axis, or a list of one for all;
+            `zero_if_mapped`; or None for results that must not have one.
 
     Returns:
-        The program, and for each result whether it has a batch axis.
+        The program, and a flag for each result, True if it has a batch axis.
 
     Raises:
         ValueError: a result has a batch axis that must have none.

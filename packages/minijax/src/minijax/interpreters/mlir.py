@@ -1,9 +1,9 @@
 """Lowering rules, under the names of `jax.interpreters.mlir`.
 
-A rule takes a context and the operands as values of MLIR, and builds operations by jaxlib's
-bindings, `jaxlib.mlir.dialects.stablehlo` among them; it returns the results. `lower_fun` makes
-such a rule of a function of arrays. Rules of this library write text, see
-`minijax.core.FunctionBuilder`, and what such a rule builds becomes a function in that text.
+A rule takes a context and the operands as MLIR values, builds operations with jaxlib's bindings,
+such as `jaxlib.mlir.dialects.stablehlo`, and returns the results. `lower_fun` makes such a rule
+from a function of arrays. The rules of this library write text, see `minijax.core.FunctionBuilder`;
+the operations that a rule builds become a function in that text.
 """
 
 import io
@@ -63,7 +63,7 @@ class ModuleContext:
     platforms: tuple[str, ...]
 
     def add_keepalive(self, keepalive: Any) -> None:
-        """Keep an object, such as a Python function that a program calls, from now on.
+        """Keep an object alive, such as a Python function that a program calls.
 
         It is kept until the process ends, as no event marks the end of the last program that needs
         it.
@@ -73,7 +73,7 @@ class ModuleContext:
 
 @dataclass(frozen=True)
 class LoweringRuleContext:
-    """Knowledge of a lowering rule besides the operands.
+    """The context of a lowering rule: everything but the operands.
 
     Attributes:
         module_context: the module.
@@ -105,7 +105,7 @@ _constant_handlers: dict[type, ConstantHandler] = {}
 
 
 def make_ir_context() -> Any:
-    """A new context of MLIR that knows XLA's dialects."""
+    """A new MLIR context with XLA's dialects."""
     return mlir_context()
 
 
@@ -125,12 +125,12 @@ def aval_to_ir_types(ctx: Any, aval: ShapedArray | None = None) -> tuple[Any, ..
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
-    """A constant in the current function: a number, an array, or what has a handler.
+    """A constant in the current function: a number, an array, or a value of a class with a handler.
 
     Arguments:
         val: the value.
         const_lowering: ignored; no constant is an argument of a program here.
-        aval: its type, which a handler is given.
+        aval: its type, passed to a handler.
     """
     for each in type(val).__mro__:
         if each in _constant_handlers:
@@ -145,7 +145,7 @@ def ir_constants(val: Any, **options: Any) -> tuple[Any, ...]:
 
 
 def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
-    """Say how `ir_constant` writes values of a class: `handler_fun(val, aval)` does."""
+    """Let `handler_fun(val, aval)` write values of a class for `ir_constant`."""
     _constant_handlers[type_] = handler_fun
 
 
@@ -178,8 +178,8 @@ def ir_attribute(val: Any) -> Any:
     """A Python value as an attribute, in the current context.
 
     Arguments:
-        val: a number, a truth value, text, an array of numpy, a dtype, a dict or a sequence of
-            these; attributes and types of MLIR stay what they are.
+        val: a number, bool, string, numpy array, dtype, or a dict or sequence of these; MLIR
+            attributes and types are unchanged.
 
     Raises:
         TypeError: it is something else.
@@ -236,12 +236,12 @@ def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """The text of a module, by default without places in the source."""
+    """The text of a module, by default without source locations."""
     return str(module.operation.get_asm(enable_debug_info=bool(enable_debug_info)))
 
 
 def module_to_bytecode(module: Any) -> bytes:
-    """The bytes of a module, as MLIR writes them."""
+    """The bytecode of a module."""
     file = io.BytesIO()
     module.operation.write_bytecode(file=file)
     return file.getvalue()
@@ -253,10 +253,10 @@ def merge_mlir_modules(
     """Add the functions of a module to another, as private ones.
 
     Arguments:
-        dst_module: the module that gets them.
-        sym_name: the name that `main` gets there; names that are taken get a number.
-        src_module: the module of the functions, which stays as it is.
-        dst_symtab: the table of symbols of `dst_module`, which gets them, too.
+        dst_module: the module to add them to.
+        sym_name: the new name of `main`; names in use get a number.
+        src_module: the module with the functions, which does not change.
+        dst_symtab: the symbol table of `dst_module`, to which they are added too.
 
     Returns:
         The name of `main` there.
@@ -294,17 +294,17 @@ def jaxpr_subcomp(
     """Write a call of a jaxpr into the current function.
 
     Arguments:
-        ctx: the module, which gets a function for the jaxpr.
+        ctx: the module, to which a function for the jaxpr is added.
         jaxpr: the jaxpr.
         name_stack: ignored.
         tokens: returned as they are: effects come in the order of the whole program.
-        consts_for_constvars: values of MLIR for the constants.
+        consts_for_constvars: MLIR values for the constants.
         args: values of MLIR for the arguments.
-        dim_var_values, const_lowering, outer_traceback: ignored; shapes are known, and
-            constants stand where they are used.
+        dim_var_values, const_lowering, outer_traceback: ignored; shapes are known, and constants
+            are written where they are used.
 
     Returns:
-        The results as values of MLIR, and `tokens`.
+        The results as MLIR values, and `tokens`.
     """
     return _call(ctx, jaxpr.jaxpr, [*consts_for_constvars, *args]), tokens
 
@@ -348,7 +348,7 @@ class lower_fun:
 
     Arguments:
         fun: function of the operands, with the parameters by keyword.
-        multiple_results: whether it returns a list of results, and not one.
+        multiple_results: whether it returns a list of results instead of a single one.
     """
 
     def __init__(self, fun: Callable[..., Any], multiple_results: bool = True):
@@ -379,16 +379,16 @@ def emit_python_callback(
 
     Arguments:
         ctx: the context of the rule.
-        callback: function of arrays of numpy that returns a sequence of arrays.
+        callback: function of numpy arrays that returns a sequence of arrays.
         token: returned as it is: effects come in the order of the whole program.
-        operands: the arguments, values of MLIR.
+        operands: the arguments, as MLIR values.
         operand_avals: their types.
         result_avals: the types of the results.
         has_side_effect: whether to call it even if its results are not used.
         returns_token, partitioned, sharding: ignored.
 
     Returns:
-        The results, the token, and an object that has to live as long as the program, for
+        The results, the token, and an object that must live as long as the program: pass it to
         `ctx.module_context.add_keepalive`.
     """
 
@@ -404,7 +404,7 @@ def emit_python_callback(
 
 
 def _renamed(functions: Sequence[str], prefix: str) -> list[str]:
-    """The texts of functions, with a prefix to the names of all of them."""
+    """The texts of functions, with all their names prefixed."""
     names = [re.search(r"@(\w+)", text)[1] for text in functions]  # type: ignore[index]
     pattern = re.compile(rf"@({'|'.join(names)})\b")
     return [pattern.sub(rf"@{prefix}\1", text) for text in functions]
@@ -417,12 +417,13 @@ def register_lowering(
     inline: bool = True,
     cacheable: bool = True,
 ) -> LoweringRule:
-    """Enter the lowering rule of a primitive.
+    """Register the lowering rule of a primitive.
 
     Arguments:
         prim: the primitive.
         rule: the rule.
-        platform: the platform that it is for, "cpu" or "cuda"; by default all others.
+        platform: the platform of the rule, "cpu" or "cuda"; by default all platforms without their
+            own rule.
         inline: ignored.
         cacheable: ignored.
     """
@@ -457,7 +458,7 @@ def _by_platform(
 
 
 def _through_bindings(prim: Primitive, rule: LoweringRule) -> LoweringRule:
-    """Our rule, which writes text, from one that builds operations."""
+    """Our rule, which writes text, from a rule that builds operations."""
 
     def ours(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Operand, **params: Any
@@ -497,7 +498,7 @@ Value: type
 
 
 def __getattr__(name: str) -> Any:
-    """Names of jaxlib's bindings of MLIR, which take a while to import."""
+    """Names of jaxlib's MLIR bindings, imported on demand because they take a while to load."""
     match name:
         case "ir":
             return _ir()
@@ -512,11 +513,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-# Evaluation of a primitive by its lowering rule, as `jax.interpreters.xla` has it.
+# Evaluation of a primitive by its lowering rule (`jax.interpreters.xla`).
 
 
-# Functions that convert values of a class on their way into a program. Entries are ignored: a class
-# counts as an array once `core.pytype_aval_mappings` knows its type.
+# Functions that convert arguments of a class for programs. Entries are ignored: a class counts as
+# an array once `core.pytype_aval_mappings` has its type.
 canonicalize_dtype_handlers = dict.fromkeys(
     [np.ndarray, np.generic, bool, int, float, complex], to_array
 )

@@ -33,9 +33,9 @@ def _dce_to_jax(primitive: Primitive, rule: Rule | None) -> Rule:
     return lambda used_outs, live_ins, eqn: rule(used_outs, eqn)
 
 
-# Rules of dead-code elimination, for primitives that hold programs: a rule takes flags of the used
-# results, flags of operands, and an equation; it returns flags of the operands that are needed, and
-# the equation without the others.
+# Rules of dead-code elimination for higher-order primitives: a rule takes flags of the used
+# results, flags of operands, and an equation; it returns flags of the needed operands, and the
+# smaller equation.
 dce_rules = RulesByJAX(_dce_rules, _dce_to_ours, _dce_to_jax)
 
 
@@ -45,12 +45,12 @@ def dce_jaxpr_closed_call_rule(
     """The rule of `dce_rules` for primitives that call a program, their parameter `call_jaxpr`.
 
     Arguments:
-        used_outputs: for each result of the equation whether it is used.
+        used_outputs: flags of the used results of the equation.
         live_ins: ignored.
         eqn: the equation.
 
     Returns:
-        For each operand whether it is needed; and the smaller equation, or None if none is.
+        Flags of the needed operands; and the smaller equation, or None if no result is used.
     """
     if not any(used_outputs) and not has_effects(eqn):
         return [False] * len(eqn.invars), None
@@ -87,7 +87,7 @@ def trace_to_jaxpr_nounits(
     Arguments:
         fun: the function.
         pvals: its arguments.
-        instantiate: ignored: what is known is never staged.
+        instantiate: ignored: known values are never staged.
 
     Returns:
         The jaxpr from the unknown arguments to the unknown results, all results, and the values of
@@ -121,12 +121,12 @@ def dce_jaxpr(
 
     Arguments:
         jaxpr: the program.
-        used_outputs: for each result whether to keep it.
-        instantiate: for each argument, or for all, whether to keep it in any case.
+        used_outputs: flags of the results to keep.
+        instantiate: flags of arguments to keep in any case, or one flag for all.
         live_inputs: ignored.
 
     Returns:
-        The smaller jaxpr, and for each argument whether it is kept.
+        The smaller jaxpr, and flags of the kept arguments.
     """
     smaller, used = dce.dce_jaxpr(jaxpr, used_outputs)
     count = len(jaxpr.invars)
@@ -146,11 +146,11 @@ def dce_jaxpr_consts(
     Arguments:
         jaxpr: the program, closed or not.
         used_outputs: as in `dce_jaxpr`.
-        instantiate: for each constant and argument, or for all, whether to keep it in any case.
+        instantiate: flags of constants and arguments to keep in any case, or one flag for all.
 
     Returns:
-        The smaller jaxpr, closed if the given one is; for each constant whether it is kept; and the
-        same for each argument.
+        The smaller jaxpr, closed if the given one is; flags of the kept constants; and flags of the
+        kept arguments.
     """
     inner = jaxpr if isinstance(jaxpr, Jaxpr) else jaxpr.jaxpr
     count, whole = len(inner.constvars), consts_as_invars(inner)
@@ -181,7 +181,7 @@ def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def move_binders_to_back(closed_jaxpr: ClosedJaxpr, to_move: Sequence[bool]) -> ClosedJaxpr:
-    """The same program with the chosen arguments behind the others."""
+    """The same program with the chosen arguments after the others."""
     jaxpr = closed_jaxpr.jaxpr
     marked = list(zip(to_move, jaxpr.invars, strict=True))
     invars = [var for moves, var in marked if not moves] + [var for moves, var in marked if moves]
@@ -192,16 +192,16 @@ def move_binders_to_back(closed_jaxpr: ClosedJaxpr, to_move: Sequence[bool]) -> 
 def partial_eval_jaxpr_nounits(
     jaxpr: ClosedJaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[ShapedArray]]:
-    """Split a program into what can run at once and what has to wait.
+    """Split a program into its known part, which can run at once, and its unknown part.
 
     Arguments:
         jaxpr: the program.
-        unknowns: for each argument whether it is unknown.
-        instantiate: for each result, or for all, whether to make it unknown in any case.
+        unknowns: flags of the unknown arguments.
+        instantiate: flags of results to make unknown in any case, or one flag for all.
 
     Returns:
         The program of the known arguments, which returns the known results and then the residuals;
-        that of the residuals and the unknown arguments; for each result whether it is unknown; and
+        the program of the residuals and the unknown arguments; flags of the unknown results; and
         the types of the residuals.
     """
     count = len(jaxpr.jaxpr.outvars)

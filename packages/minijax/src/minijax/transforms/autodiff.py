@@ -442,7 +442,7 @@ class VJP:
             paths, _ = tree_flatten_with_path(self.args_res, is_leaf=_is_no_residual)
             lacking = [keystr(path) for path, x in paths if isinstance(x, NotSaveable)]
             raise ValueError(
-                "vjp: arguments that saveable_args let nobody keep are needed now: put them into "
+                "vjp: arguments excluded by saveable_args are needed now: put them into "
                 f"args_res of the function that vjp returned, at {', '.join(lacking)}"
             )
         return self.function(found, *cotangents)
@@ -501,8 +501,8 @@ def _cotangent_after(target: Any, aval: ShapedArray) -> Any:
         return instantiate(Zero(tangent_type(aval)))
     if not isinstance(target, Ref):
         raise ValueError(
-            "with_refs: the cotangent of an argument that is a reference is no value: give a "
-            f"reference that gets it, or minijax.ad.DontWant(); found {shown(target)}"
+            "with_refs: the cotangent of a reference argument needs a target: give a reference, "
+            f"or minijax.ad.DontWant(); found {shown(target)}"
         )
     return target.read()
 

@@ -49,7 +49,7 @@ _lazy_facade(
     },
 )
 
-# The modules of JAX that have no file here.
+# Modules of JAX without a file here.
 
 _make_module(
     "minijax.experimental.sparse.ad",

@@ -1,4 +1,4 @@
-"""Functions of any sparse array: making, solving, derivatives."""
+"""Functions of any sparse array: creation, linear systems, derivatives."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def todense(arr: JAXSparse | ArrayLike) -> Array:
     if isinstance(arr, JAXSparse):
         dense: Array = arr.todense()
         return dense
-    # A tracer may stand for a sparse array, as it does in functions that `sparsify` transforms.
+    # In functions that `sparsify` transforms, a tracer may stand for a sparse array.
     return bind1(todense_p, arr) if isinstance(arr, Tracer) else jnp.asarray(arr)
 
 
@@ -119,7 +119,7 @@ def eye(
     return cls._eye(N, columns, k, dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
-# Derivatives in sparse arrays, which are sparse arrays of the same coordinates.
+# Derivatives with respect to sparse arrays: sparse arrays with the same coordinates.
 
 
 def _is_sparse(x: Any) -> bool:
@@ -213,12 +213,13 @@ def grad(
 
     Arguments:
         fun: a function whose result is a number; arguments may be sparse arrays.
-        argnums: which arguments it is differentiated by.
-        has_aux: whether it returns a pair, of which the second is returned as it is.
+        argnums: the arguments to differentiate with respect to.
+        has_aux: whether it returns a pair, whose second part is returned unchanged.
         kwargs: other arguments of `minijax.grad`.
 
     Returns:
-        A function that returns gradients: by a sparse array a sparse one, with the same places.
+        A function that returns gradients. The gradient with respect to a sparse array is a sparse
+            array with the same coordinates.
 
     >>> from minijax.experimental import sparse
     >>> sparse.grad(lambda m: jnp.sum((m @ jnp.ones(2)) ** 2))(sparse.eye(2)).data
@@ -245,7 +246,7 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The Jacobian of a function of sparse arrays with one dense result, by forward mode.
 
-    By a sparse array it is a sparse one, with the axes of the result as batch axes.
+    With respect to a sparse array it is sparse, with the axes of the result as batch axes.
 
     Arguments:
         fun: function of sparse and dense arrays, with one dense result.
@@ -278,7 +279,7 @@ def spsolve(
     data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike, tol: float = 1e-6,
     reorder: int = 1,
 ) -> Array:  # fmt: skip
-    """The solution of `A @ x = b`, by way of a dense matrix.
+    """The solution of `A @ x = b`, computed with a dense matrix.
 
     Arguments:
         data: the elements of the square matrix `A`, in the form of `CSR`.
@@ -289,7 +290,7 @@ def spsolve(
         reorder: ignored.
 
     Raises:
-        ValueError: `b` is not a vector of as many numbers as there are rows.
+        ValueError: `b` is not a vector with one number for each row.
 
     >>> from minijax.experimental import sparse
     >>> from minijax.experimental.sparse import api as linalg
@@ -314,8 +315,8 @@ def lobpcg_standard(
         A: a matrix, dense or sparse, or the function of its product with `(n, k)` arrays.
         X: the first guess of `k` eigenvectors, of shape `(n, k)`, with `5 * k < n`.
         m: the maximum number of steps.
-        tol: the size of residuals, relative to the eigenvalues, at which it stops; the precision of
-            the dtype by default.
+        tol: the residual, relative to the eigenvalues, at which to stop; by default the precision
+            of the dtype.
 
     Returns:
         The eigenvalues, largest first, the eigenvectors in columns, and the number of steps.
@@ -342,7 +343,7 @@ def lobpcg_standard(
     limit = jnp.finfo(start.dtype).eps if tol is None else tol
 
     def largest(basis: Any) -> tuple[Any, Any]:
-        """Rayleigh and Ritz: the best vectors of an orthonormal basis."""
+        """The Rayleigh-Ritz method: the best approximations within an orthonormal basis."""
         values, vectors = jnp.linalg.eigh(basis.T @ times(basis))
         return values[::-1][:k], basis @ vectors[:, ::-1][:, :k]
 
@@ -386,14 +387,14 @@ def random_bcoo(
     generator: Callable[..., Any] = uniform,
     **kwds: Any,
 ) -> BCOO:
-    """A sparse array of random elements at random places.
+    """A sparse array with random elements at random coordinates.
 
     Arguments:
         key: the key.
         shape: the shape of the array.
         dtype: the dtype of the elements.
         indices_dtype: the dtype of the coordinates; None: int32.
-        nse: the number of elements, or their share of all if it is less than 1.
+        nse: the number of elements; less than 1, it is a fraction of the array's size.
         n_batch: the number of batch axes.
         n_dense: the number of axes of the elements.
         unique_indices: whether no two elements have the same place.

@@ -19,15 +19,15 @@ from minijax_stage2 import Tracer
 
 
 class SparseEfficiencyError(ValueError):
-    """A layout was requested that stores much more than the array has."""
+    """The requested layout stores many more elements than the array has."""
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """An operation stores or computes much more than the array has."""
+    """An operation stores or computes many more elements than the array has."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """An operation does not run on cuSPARSE; here none does."""
+    """An operation does not run on cuSPARSE, as is always the case here."""
 
 
 def sparse_primitive(
@@ -36,12 +36,12 @@ def sparse_primitive(
     linear: Sequence[bool] | None = (),
     several: bool = False,
 ) -> Any:
-    """The primitive of a function of the arrays that sparse arrays consist of.
+    """The primitive of a function of the component arrays of sparse arrays.
 
     Arguments:
         name: its name.
         function: takes the arrays, and the parameters by keyword.
-        linear: for each operand whether the result is linear in it, or None: see `composite`.
+        linear: whether the result is linear in each operand, or None: see `composite`.
         several: whether there are several results.
     """
     primitive: Any = composite(name, function, linear)
@@ -50,9 +50,9 @@ def sparse_primitive(
 
 
 class JAXSparse:
-    """The base class of sparse arrays, which are pytrees of the arrays that they consist of.
+    """The base class of sparse arrays, pytrees of their component arrays.
 
-    Operations that a class lacks raise `NotImplementedError`.
+    Operations that a class does not support raise `NotImplementedError`.
     """
 
     buffers: ClassVar[tuple[str, ...]] = ()  # the names of the arrays
@@ -73,12 +73,12 @@ class JAXSparse:
 
     @property
     def nse(self) -> int:
-        """The number of elements that are stored."""
+        """The number of stored elements."""
         return int(self.data.shape[0])
 
     @property
     def size(self) -> int:
-        """The number of elements, with those that are not stored."""
+        """The number of elements, stored or not."""
         return math.prod(self.shape)
 
     @property
@@ -105,7 +105,7 @@ class JAXSparse:
         for name, child in zip(cls.buffers, children, strict=True):
             setattr(new, name, child)
         try:
-            # Inside of vmap the arrays lack batch axes; results have more of them.
+            # Inside vmap the arrays lack batch axes; results have more of them.
             missing = new._axes_of_arrays() - len(new.shape)
             lead = tuple(new.data.shape[: max(missing, 0)])
         except (AttributeError, TypeError, IndexError):  # the children are not arrays
@@ -114,7 +114,7 @@ class JAXSparse:
         return new
 
     def _axes_of_arrays(self) -> int:
-        """The number of axes of a sparse array that consists of these arrays."""
+        """The number of axes of a sparse array with these component arrays."""
         return len(self.shape)
 
     def block_until_ready(self) -> Any:
@@ -189,11 +189,11 @@ class JAXSparse:
         return self.shape[0]
 
 
-# BCOO: sparse arrays as a list of elements with their coordinates, for each of a batch.
+# BCOO: batched sparse arrays, each a list of elements with their coordinates.
 
 
 class BCOOProperties(NamedTuple):
-    """The numbers of axes of a sparse array, and of the elements that are stored."""
+    """The numbers of batch, sparse and dense axes, and of stored elements."""
 
     n_batch: int
     n_sparse: int
@@ -212,13 +212,13 @@ class SparseInfo(NamedTuple):
 class BCOO(JAXSparse):
     """A sparse array: its elements, and the coordinates of each.
 
-    The first `n_batch` axes are batch axes, with a list of `nse` elements each; the last `n_dense`
-    are those of the elements, which are arrays then; those between are sparse. Coordinates that
-    are outside of the shape belong to no element. Elements of the same place add up.
+    The first `n_batch` axes are batch axes; each batch entry is a list of `nse` elements. The last
+    `n_dense` axes are dense: axes of the elements themselves. Those in between are sparse.
+    Coordinates out of bounds mark padding. Elements with equal coordinates add up.
 
     Arguments:
         args: the elements `data`, of shape `(*batch, nse, *dense)`, and their `indices`, of shape
-            `(*batch, nse, n_sparse)`. Batch axes of size 1 are the same for all.
+            `(*batch, nse, n_sparse)`. Batch axes of size 1 broadcast.
         shape: the shape of the array.
         indices_sorted: whether the coordinates are in lexicographic order.
         unique_indices: whether no two elements have the same place.
@@ -257,7 +257,7 @@ class BCOO(JAXSparse):
 
     @property
     def nse(self) -> int:
-        """The number of elements that are stored, for each of the batch."""
+        """The number of stored elements, for each batch entry."""
         return int(self.indices.shape[-2])
 
     @property
@@ -325,7 +325,7 @@ class BCOO(JAXSparse):
 def _check_shapes(
     data: tuple[int, ...], indices: tuple[int, ...], shape: tuple[int, ...]
 ) -> BCOOProperties:
-    """The properties of an array whose elements and coordinates have these shapes."""
+    """The properties of an array with elements and coordinates of these shapes."""
     n_batch = len(indices) - 2
     n_sparse = indices[-1] if len(indices) > 1 else -1
     n_dense = len(shape) - n_batch - n_sparse
@@ -372,7 +372,7 @@ def place(indices: Any) -> tuple[Any, ...]:
 
 
 def is_inside(indices: Any, sizes: tuple[int, ...]) -> Any:
-    """True for the coordinates that are within an array of this shape."""
+    """True for coordinates within the bounds of this shape."""
     return jnp.all(indices < jnp.asarray(sizes, indices.dtype), -1)
 
 
@@ -382,7 +382,7 @@ def masked(mask: Any, data: Any) -> Any:
 
 
 def concrete(caller: str, count: Any) -> int:
-    """A number of elements, which is a shape, and so must not depend on traced arrays."""
+    """A number of elements as an int: part of a shape, so it must not depend on traced arrays."""
     if isinstance(count, Tracer):
         raise ValueError(
             f"{caller}: nse must be given within jit, vmap and other transformations, because the "
@@ -420,7 +420,7 @@ def bcoo_todense(mat: BCOO) -> Array:
 
 
 def _stored(array: Any, n_batch: int, n_dense: int) -> Any:
-    """True for the elements of an array that are stored."""
+    """True for the elements of an array to store."""
     mask = array != 0
     return jnp.any(mask, tuple(range(array.ndim - n_dense, array.ndim))) if n_dense else mask
 
@@ -455,8 +455,8 @@ def bcoo_fromdense(
 
     Arguments:
         mat: the array.
-        nse: how many are stored, for each of the batch; as many as there are by default. If there
-            are fewer, the others lie outside; if there are more, the last are lost.
+        nse: the number of elements to store for each batch entry; by default the largest number of
+            nonzeros. Surplus places are padding; surplus elements are dropped.
         n_batch: the number of batch axes.
         n_dense: the number of axes of the elements.
         index_dtype: the dtype of the coordinates.
@@ -506,7 +506,7 @@ bcoo_extract_p = sparse_primitive("bcoo_extract", _extract, [False, True])
 
 
 def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of a dense array at the places of those of a sparse one.
+    """The elements of a dense array at the coordinates of a sparse array.
 
     Arguments:
         sparr: the sparse array.

@@ -1,4 +1,4 @@
-"""The methods and operators of BCOO, by the functions of such arrays."""
+"""The methods and operators of BCOO, in terms of functions of such arrays."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _update_layout(
 
 
 def _sum_duplicates(self: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-    """Sum elements of equal coordinates and remove zeros; see `bcoo_sum_duplicates`."""
+    """Sum elements with equal coordinates and remove zeros; see `bcoo_sum_duplicates`."""
     return (bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates)(self, nse=nse)
 
 

@@ -37,7 +37,7 @@ from minijax_stage2.primitives import DotDimensionNumbers
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum along axes, sparse. Elements that come to have the same place are not added up.
+    """The sum along axes, sparse. Elements whose coordinates become equal are not added up.
 
     Raises:
         ValueError: there are no such axes.
@@ -65,7 +65,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     return BCOO((data, indices), shape=shape)
 
 
-# Products of elements.
+# Elementwise products.
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
@@ -93,7 +93,7 @@ def _times(mat: BCOO, v: Any, function: Callable[[Any, Any], Any]) -> Any:
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The product of two sparse arrays of one shape, of as many elements as there are pairs.
+    """The product of two sparse arrays of one shape, with an element for each pair of elements.
 
     Raises:
         ValueError: the shapes differ.
@@ -173,7 +173,7 @@ def add(mat: BCOO, other: Any) -> Any:
 
 
 def matmul(lhs: Any, rhs: Any) -> Any:
-    """`lhs @ rhs`, of which at least one is sparse."""
+    """`lhs @ rhs`; at least one operand is sparse."""
     for x in (lhs, rhs):
         if isinstance(x, JAXSparse) and not isinstance(x, BCOO):
             return NotImplemented
@@ -219,7 +219,7 @@ def bcoo_dot_general(
     preferred_element_type: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """`lax.dot_general` of arrays of which one or both are sparse.
+    """`lax.dot_general` of two arrays, one or both sparse.
 
     Arguments:
         lhs: an array.
@@ -315,7 +315,7 @@ bcoo_spdot_general_p = sparse_primitive("bcoo_spdot_general", _spdot_general, se
 
 
 def _plain(mat: BCOO) -> BCOO:
-    """`mat` with sparse axes only."""
+    """`mat`, with sparse axes only."""
     return bcoo_update_layout(mat, n_batch=0, n_dense=0)
 
 
@@ -323,7 +323,7 @@ def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     n = lhs.n_batch
     if n and tuple(lhs_batch) == tuple(range(n)) and not lhs.n_dense:
-        # Each batch element by itself.
+        # Batch entries are independent.
         data, indices = full_batches(lhs)
         rhs = jnp.moveaxis(rhs, tuple(rhs_batch), tuple(range(n)))
         others = [axis for axis in range(rhs.ndim) if axis not in rhs_batch]
@@ -416,12 +416,12 @@ bcoo_dot_general_sampled_p = sparse_primitive(
 def bcoo_dot_general_sampled(
     A: ArrayLike, B: ArrayLike, indices: Any, *, dimension_numbers: DotDimensionNumbers
 ) -> Array:
-    """The elements of a dense product at some places.
+    """The elements of a dense product at given coordinates.
 
     Arguments:
         A: an array.
         B: an array.
-        indices: the coordinates of the places, of shape `(*batch, nse, n_sparse)`.
+        indices: the coordinates, of shape `(*batch, nse, n_sparse)`.
         dimension_numbers: as in `lax.dot_general`.
     """
     elements: Array = bcoo_dot_general_sampled_p.bind(
@@ -460,10 +460,10 @@ def bcoo_conv_general_dilated(
         precision: ignored.
 
     Returns:
-        An array of shape `(1, 1, size)` with as many elements as pairs of those of the operands.
+        An array of shape `(1, 1, size)` with an element for each pair of elements of the operands.
 
     Raises:
-        NotImplementedError: the shapes or arguments are others.
+        NotImplementedError: other shapes or arguments.
         TypeError: the dtypes differ.
 
     >>> from minijax.experimental import sparse
@@ -513,7 +513,7 @@ def bcoo_conv_general_dilated(
 
 
 def _elements(mat: Any) -> tuple[Any, Any]:
-    """The elements along the last axis, and where they are."""
+    """The elements along the last axis, and their positions."""
     if not isinstance(mat, BCOO):
         return mat[0, 0], jnp.arange(mat.shape[2])
     mat = bcoo_update_layout(mat, n_batch=0, n_dense=0)

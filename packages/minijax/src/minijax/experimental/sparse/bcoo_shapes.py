@@ -26,7 +26,7 @@ from minijax.lax.gathering import GatherDimensionNumbers, GatherScatterMode
 from minijax.runtime.array import ArrayLike
 from minijax.transforms.vmap import vmap
 
-# The same sparse array, stored in another way.
+# Changes of storage, which keep the array's value.
 
 
 def _sort_indices(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
@@ -51,11 +51,11 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """Sum elements of equal coordinates, and sort them.
+    """Sum elements with equal coordinates, and sort them.
 
     Arguments:
         mat: the array.
-        nse: how many elements are stored; by default as many as there are places.
+        nse: the number of elements to store; by default the number of distinct coordinates.
 
     Raises:
         ValueError: `nse` is not given within a transformation.
@@ -73,12 +73,12 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int | None) -> Any:
-    """The function of `bcoo_sum_duplicates_p`, of which parts of other primitives consist."""
+    """The function of `bcoo_sum_duplicates_p`, also used by other primitives."""
     mat = BCOO(_sort_indices(data, indices, spinfo=spinfo), shape=spinfo.shape)
     sizes = mat.sparse_shape
 
     def number(indices: Any) -> tuple[Any, Any]:
-        """The number of the place of each element; and how many there are."""
+        """The index of each element's coordinates among the distinct ones; and their number."""
         inside = is_inside(indices, sizes)
         if not indices.shape[0]:
             return jnp.zeros(0, np.int32), jnp.zeros((), np.int32)
@@ -109,11 +109,12 @@ bcoo_sum_duplicates_p = sparse_primitive("bcoo_sum_duplicates", sum_duplicates, 
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
-    """Remove zero elements, and sum those of equal coordinates.
+    """Remove zero elements, and sum elements with equal coordinates.
 
     Arguments:
         mat: the array.
-        nse: how many elements are stored; by default as many as there are places of others.
+        nse: the number of elements to store; by default the number of distinct coordinates of
+            nonzeros.
 
     Raises:
         ValueError: `nse` is not given within a transformation.
@@ -139,10 +140,11 @@ def bcoo_update_layout(
         mat: the array.
         n_batch: the number of batch axes; as before by default.
         n_dense: the number of axes of elements; as before by default.
-        on_inefficient: what happens if more would be stored than before: "error", "warn" or None.
+        on_inefficient: the reaction if more elements would be stored than before: "error", "warn"
+            or None.
 
     Raises:
-        ValueError: there are not as many axes, or `on_inefficient` is something else.
+        ValueError: there are too few axes, or `on_inefficient` is something else.
         SparseEfficiencyError: more would be stored, and `on_inefficient` is "error".
     """
     new_batch = mat.n_batch if n_batch is None else n_batch
@@ -191,7 +193,7 @@ def bcoo_eye(
 
 
 def _batch_to_sparse(mat: BCOO) -> BCOO:
-    """The last batch axis becomes the first sparse one."""
+    """Turn the last batch axis into the first sparse one."""
     data, indices = full_batches(mat)
     at = mat.n_batch - 1
     count, nse = indices.shape[at : at + 2]
@@ -206,7 +208,7 @@ def _batch_to_sparse(mat: BCOO) -> BCOO:
 
 
 def _dense_to_sparse(mat: BCOO) -> BCOO:
-    """The first axis of elements becomes the last sparse one."""
+    """Turn the first dense axis into the last sparse one."""
     data, indices = full_batches(mat)
     at = mat.n_batch
     nse, count = data.shape[at : at + 2]
@@ -228,7 +230,7 @@ def _dense_to_sparse(mat: BCOO) -> BCOO:
 
 
 def _sparse_to_batch(mat: BCOO) -> BCOO:
-    """The first sparse axis becomes the last batch one: each of the batch has room for all."""
+    """Turn the first sparse axis into the last batch axis; each entry has room for all elements."""
     data, indices = full_batches(mat)
     count, rest = mat.sparse_shape[0], mat.sparse_shape[1:]
 
@@ -248,7 +250,7 @@ def _sparse_to_batch(mat: BCOO) -> BCOO:
 
 
 def _sparse_to_dense(mat: BCOO) -> BCOO:
-    """The last sparse axis becomes the first of the elements."""
+    """Turn the last sparse axis into the first dense one."""
     data, indices = full_batches(mat)
     count = mat.sparse_shape[-1]
 
@@ -277,7 +279,7 @@ bcoo_transpose_p = sparse_primitive("bcoo_transpose", _transpose, several=True)
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """The array with its axes permuted, batch axes, sparse axes and dense axes each among them.
+    """The array with its axes permuted, within the batch, the sparse and the dense axes.
 
     Raises:
         ValueError: `permutation` is not one of the axes.
@@ -308,12 +310,12 @@ def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
     sharding: None = None,
 ) -> BCOO:  # fmt: skip
-    """The array with another shape of the same size. Batch axes stay if their sizes do.
+    """The array with another shape of the same size. Batch axes of unchanged sizes remain.
 
     Arguments:
         mat: the array.
         new_sizes: the shape.
-        dimensions: the order of its axes before.
+        dimensions: the order of its axes before the reshape.
         sharding: must be None.
 
     Raises:
@@ -343,7 +345,7 @@ def bcoo_reshape(
     inside = is_inside(indices, old)[..., None]
     places = jnp.where(inside, places, jnp.asarray(new, indices.dtype))
     data = mat.data
-    if not new:  # without sparse axes no coordinate is outside
+    if not new:  # without sparse axes no coordinate is out of bounds
         data = masked(jnp.broadcast_to(inside[..., 0], data.shape), data)
     return BCOO(
         (data, places),
@@ -356,7 +358,7 @@ def bcoo_reshape(
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> BCOO:
-    """The array repeated along new axes, and along those of size 1.
+    """The array repeated along new axes and along axes of size 1.
 
     Arguments:
         mat: the array.
@@ -387,7 +389,7 @@ def bcoo_broadcast_in_dim(
     b = mat.n_batch
     lead = len(sizes) - (mat.ndim - b)
     if axes[b:] == tuple(range(lead, len(sizes))) and mat.shape[b:] == sizes[lead:]:
-        # Only batch axes are new: they share one list of elements.
+        # All new axes are batch axes: they share one list of elements.
         data, indices = (
             array.reshape(
                 *(array.shape[axes.index(n)] if n in axes else 1 for n in range(lead)),
@@ -428,7 +430,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 
     Raises:
         ValueError: there are none, or they differ in other axes or in batch and dense axes.
-        NotImplementedError: the axis is of the elements.
+        NotImplementedError: the axis is a dense one.
     """
     mats = list(operands)
     layouts = {(mat.ndim, mat.n_batch, mat.n_dense) for mat in mats}
@@ -491,7 +493,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """The array without some axes, which must have size 1.
 
     Raises:
-        ValueError: one has another size.
+        ValueError: one of them has another size.
     """
     gone = {axis % arr.ndim for axis in dimensions}
     if any(arr.shape[axis] != 1 for axis in gone):
@@ -577,9 +579,9 @@ def bcoo_slice(
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """The slice of a sparse array that begins at indices that may be traced.
+    """A slice of a sparse array, from start indices that may be traced.
 
-    A slice that would reach beyond the array begins earlier.
+    A slice that would extend beyond the array starts earlier.
 
     Arguments:
         mat: the array.
@@ -686,7 +688,7 @@ def bcoo_gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """`lax.gather` of a sparse array: slices of it that begin at `start_indices`.
+    """`lax.gather` of a sparse array: slices that start at `start_indices`.
 
     Arguments:
         operand: the array.
@@ -737,7 +739,7 @@ def bcoo_gather(
     window = out.shape[1:]
     if lead != (count,):
         out = bcoo_reshape(out, new_sizes=(*lead, *window))
-    # Move the axes of windows to their positions.
+    # Move the window axes to their positions.
     offsets = numbers.offset_dims
     others = [axis for axis in range(out.ndim) if axis not in offsets]
     order = [0] * out.ndim

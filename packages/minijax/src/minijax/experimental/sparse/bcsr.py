@@ -1,4 +1,4 @@
-"""BCSR: sparse matrices row by row, for each of a batch."""
+"""BCSR: batched sparse matrices, row by row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from minijax_stage2.primitives import DotDimensionNumbers
 
 
 class BCSRProperties(NamedTuple):
-    """The numbers of axes of a sparse array of rows, and of the elements that are stored."""
+    """The numbers of batch and dense axes, and of stored elements."""
 
     n_batch: int
     n_dense: int
@@ -39,7 +39,7 @@ class BCSRProperties(NamedTuple):
 
 
 class BCSR(JAXSparse):
-    """A sparse array of two sparse axes: the elements of each row, one row after another.
+    """A sparse array with two sparse axes: the elements of each row, one row after another.
 
     Arguments:
         args: the elements `data`, of shape `(*batch, nse, *dense)`, their columns `indices`, of
@@ -80,7 +80,7 @@ class BCSR(JAXSparse):
 
     @property
     def nse(self) -> int:
-        """The number of elements that are stored, for each of the batch."""
+        """The number of stored elements, for each batch entry."""
         return int(self.indices.shape[-1])
 
     @property
@@ -117,10 +117,10 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """The array that has two sparse axes.
+        """Convert a BCOO with two sparse axes.
 
         Raises:
-            NotImplementedError: it has not.
+            NotImplementedError: the number of sparse axes is not 2.
         """
         if arr.n_sparse != 2:
             raise NotImplementedError(
@@ -189,7 +189,7 @@ class BCSR(JAXSparse):
         return bcsr_todense(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
-        """Sum elements of equal coordinates and remove zeros."""
+        """Sum elements with equal coordinates and remove zeros."""
         change = bcoo_eliminate_zeros if remove_zeros else bcoo_sum_duplicates
         return BCSR.from_bcoo(change(self.to_bcoo(), nse))
 
@@ -279,12 +279,12 @@ def bcsr_todense(mat: BCSR) -> Array:
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Sum elements of equal coordinates, and sort them."""
+    """Sum elements with equal coordinates, and sort them."""
     return mat.sum_duplicates(nse, False)
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Remove zero elements, and sum those of equal coordinates, in order."""
+    """Remove zero elements; sum elements with equal coordinates, and sort them."""
     return mat.sum_duplicates(nse)
 
 
@@ -361,7 +361,7 @@ bcsr_extract_p = sparse_primitive("bcsr_extract", _extract, [False, False, True]
 
 
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
-    """The elements of a dense array at the places of a BCSR.
+    """The elements of a dense array at the coordinates of a BCSR.
 
     Arguments:
         indices: the columns of the elements.
@@ -373,7 +373,7 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
 
 
 def places_of(places: BCOO, array: Any) -> Any:
-    """The elements of `array` at these places."""
+    """The elements of `array` at these coordinates."""
     from_dense = nfold_vmap(
         lambda indices, array: array.at[(indices[:, 0], indices[:, 1])].get(
             mode="fill", fill_value=0

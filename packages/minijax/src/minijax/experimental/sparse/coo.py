@@ -14,7 +14,7 @@ from minijax.experimental.sparse.bcoo_shapes import bcoo_eye
 from minijax.experimental.sparse.bcsr import BCSR, bcsr_fromdense
 from minijax.runtime.array import Array, ArrayLike
 
-# COO: sparse matrices as a list of elements with their row and column.
+# COO: sparse matrices as lists of elements with row and column.
 
 
 class COOInfo(NamedTuple):
@@ -271,7 +271,7 @@ class CSC(JAXSparse):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
-        """The nonzero elements of a matrix, `nse` of them: all by default."""
+        """The nonzero elements of a matrix; `nse` of them, by default all."""
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
     @classmethod

@@ -1,4 +1,4 @@
-"""`sparsify`: a program run on sparse arrays."""
+"""`sparsify`: programs of dense arrays, run on sparse arrays."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ from minijax_stage3.staging import trace_to_jaxpr
 bcoo_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
 bcsr_rules: dict[Primitive, Callable[..., Sequence[Any]]] = {}
 
-# Primitives whose results are not zero where an operand is zero.
+# Primitives with f(0) != 0, whose results would be dense.
 _DENSE = {
     *("acos", "acosh", "bessel_i0e", "cos", "cosh", "exp", "exp2", "log", "log2", "logistic"),
     *("eq", "ge", "gt", "le", "lt", "ne", "xor"),
@@ -81,12 +81,12 @@ _DENSE = {
 
 
 def is_sparse(x: Any) -> bool:
-    """Return True for the sparse arrays that functions can be transformed for."""
+    """Return True for the classes of sparse arrays that `sparsify` supports."""
     return isinstance(x, BCOO | BCSR)
 
 
 def type_of_sparse(x: Any) -> ShapedArray:
-    """The type of the dense array that is equal to `x`."""
+    """The type of the dense array that equals `x`."""
     if not is_sparse(x):
         return typeof(x)
     aval = typeof(x.data)
@@ -115,11 +115,11 @@ class SparseTrace(Trace):
     transformation = "sparsify"
 
     def to_tracer(self, x: Any) -> Any:
-        """The tracer of a sparse array; a dense one as it is."""
+        """The tracer of a sparse array; a dense array unchanged."""
         return SparseTracer(self, x) if is_sparse(x) else x
 
     def to_array(self, x: Any) -> Any:
-        """The array that a tracer of this trace stands for; anything else as it is."""
+        """The array behind a tracer of this trace; anything else unchanged."""
         own = isinstance(x, SparseTracer) and x.interpreter is self
         return x.value if own else x
 
@@ -150,7 +150,7 @@ def _no_rule(primitive: Primitive, for_rows: bool) -> NotImplementedError:
 
 
 def evaluate(program: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list[Any]:
-    """The results of a function of arrays, for arrays of which some are sparse."""
+    """The results of a function of arrays, some of them sparse."""
     trace = SparseTrace(program)
     with trace.run():
         outs = program(*map(trace.to_tracer, args))
@@ -158,23 +158,23 @@ def evaluate(program: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list
 
 
 def evaluate_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """The results of a program, for arrays of which some are sparse."""
+    """The results of a program of arrays, some of them sparse."""
     return evaluate(partial(eval_jaxpr, jaxpr, []), args)
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """Return the function of sparse arrays that `f`, a function of dense ones, stands for.
+    """Return the version of `f`, a function of dense arrays, for sparse arrays.
 
     Arguments:
-        f: function of arrays and pytrees of arrays. Its operations must have rules: those that
-            leave zeros zero, sums, products, changes of shape, loops and branches have.
+        f: function of arrays and pytrees of arrays. Its operations must have rules: operations that
+            preserve zeros, sums, products, changes of shape, loops and branches do.
         use_tracer: whether `f` itself is applied to tracers of the sparse arrays. Otherwise it is
             staged, and its program interpreted.
 
     Returns:
-        A function whose arguments may have BCOO and BCSR arrays in the place of dense ones; its
-        results are sparse if they follow from them by operations of sparse arrays. Keyword
-        arguments are given to `f` as they are.
+        A function whose arguments may be BCOO and BCSR arrays as well as dense ones. Results
+        computed from sparse arrays by sparse operations are sparse. Keyword arguments are passed to
+        `f` unchanged.
 
     Raises:
         TypeError: `f` is not a function.
@@ -214,8 +214,8 @@ class SparsifyValue(NamedTuple):
     Attributes:
         shape: its shape.
         data_ref: the number of the buffer of elements.
-        indices_ref: the number of that of their coordinates; None if it is dense.
-        indptr_ref: the number of that of its rows; None if it is not a BCSR.
+        indices_ref: the number of the buffer of coordinates; None if it is dense.
+        indptr_ref: the number of the buffer of row starts; None if it is not a BCSR.
         indices_sorted: whether the coordinates are in order.
         unique_indices: whether no two elements have the same place.
     """
@@ -253,7 +253,7 @@ class SparsifyEnv:
     """Buffers that several `SparsifyValue`s share.
 
     Arguments:
-        bufs: the first of them.
+        bufs: the initial buffers.
 
     >>> from minijax.experimental.sparse import transform
     >>> env = transform.SparsifyEnv()
@@ -287,7 +287,7 @@ class SparsifyEnv:
         return self._buffer("indptr", spvalue.indptr_ref)
 
     def dense(self, data: Any) -> SparsifyValue:
-        """A new value that is dense."""
+        """A new dense value."""
         return SparsifyValue(np.shape(data), self._push(data))
 
     def sparse(
@@ -295,10 +295,10 @@ class SparsifyEnv:
         *, data_ref: int | None = None, indices_ref: int | None = None,
         indptr_ref: int | None = None, indices_sorted: bool = False, unique_indices: bool = False,
     ) -> SparsifyValue:  # fmt: skip
-        """A new value that is sparse, each of whose buffers is new or, by its number, shared.
+        """A new sparse value, with buffers that are new or shared by number.
 
         Raises:
-            ValueError: of the elements or the coordinates there is neither, or both.
+            ValueError: for elements or coordinates, neither or both of buffer and number are given.
         """
         refs = []
         for name, array, ref in (
@@ -319,7 +319,7 @@ class SparsifyEnv:
 
 
 def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
-    """The tree with the value in `spenv` of each array, sparse or dense.
+    """The tree with each array, sparse or dense, replaced by its value in `spenv`.
 
     >>> from minijax.experimental.sparse import transform
     >>> transform.arrays_to_spvalues(transform.SparsifyEnv(), [jnp.ones(2)])
@@ -341,7 +341,7 @@ def _is_value(x: Any) -> bool:
 
 
 def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The tree with the array, sparse or dense, of each value in `spenv`."""
+    """The tree with each value in `spenv` replaced by its array, sparse or dense."""
 
     def to_array(value: SparsifyValue) -> Any:
         if value.is_dense():
@@ -360,7 +360,7 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The tree with the type of the dense array of each value in `spenv`."""
+    """The tree with each value in `spenv` replaced by the type of its dense array."""
 
     def to_aval(value: SparsifyValue) -> ShapedArray:
         aval = typeof(spenv.data(value))
@@ -374,7 +374,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
 
 BOTH = (bcoo_rules, bcsr_rules)
 
-# Functions f of one number with f(0) = 0.
+# Functions f of one number with f(0) = 0: the result is as sparse as the operand.
 _LINEAR = "imag neg real stop_gradient"
 _OTHERS = """
     abs asin asinh atan atanh bessel_i1e cbrt ceil convert_element_type erf erf_inv expm1 floor
@@ -387,7 +387,7 @@ def _named(name: str) -> Primitive:
 
 
 def _of_elements(primitive: Primitive, is_linear: bool) -> Callable[..., list[Any]]:
-    """The rule of a function of each element that leaves zeros zero."""
+    """The rule of an elementwise function that preserves zeros."""
 
     def rule(mat: Any, **params: Any) -> list[Any]:
         if not (is_linear or mat.unique_indices):
@@ -467,7 +467,7 @@ def _without_defaults(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by(function: Callable[..., Any]) -> Callable[..., list[Any]]:
-    """The rule of a primitive with the operands and parameters of `function`."""
+    """The rule of a primitive whose operands and parameters are those `function` takes."""
 
     def rule(*operands: Any, **params: Any) -> list[Any]:
         return [function(*operands, **_without_defaults(params))]
@@ -480,7 +480,7 @@ def _of_list(function: Callable[..., Any]) -> Callable[..., list[Any]]:
 
 
 def _reshape(mat: BCOO, *, new_sizes: tuple[int, ...], **params: Any) -> list[Any]:
-    """Axes of size 1 are added or removed without changing the kinds of the other axes."""
+    """Reshape; adding or removing axes of size 1 keeps the kinds of the other axes."""
     if len(new_sizes) < mat.ndim:
         gone = _ones_between(mat.shape, new_sizes)
         if gone is not None:
