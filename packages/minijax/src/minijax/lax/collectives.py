@@ -533,7 +533,7 @@ for _primitive, _function in ((psum_p, psum), (pmax_p, pmax), (pmin_p, pmin)):
 
 @evaluated_by_library
 def pbroadcast(x: Any, axis_name: Axis, source: int) -> Any:
-    """The values of one example, or device, for all of them.
+    """The values of one example, or device, copied to all.
 
     Arguments:
         x: a pytree of arrays.

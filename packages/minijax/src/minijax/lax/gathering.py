@@ -447,7 +447,7 @@ def i64_array(sizes: Sequence[int]) -> str:
 
 
 def default_fill_value(dtype: np.dtype[Any]) -> Any:
-    """Return the value of elements out of bounds; for keys, the one whose bits are all ones."""
+    """Return the value of elements out of bounds; for keys, all bits are ones."""
     if is_inexact(dtype):
         return np.nan
     if dtype.kind == "b":

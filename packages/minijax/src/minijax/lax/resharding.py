@@ -43,7 +43,7 @@ def _lower_resharded(
 def _vmap_resharded(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: NamedSharding
 ) -> tuple[list[Any], list[BatchDim]]:
-    """The axis of the examples stays sharded as it is."""
+    """Batching rule: the sharding of the batch axis does not change."""
     (x,), (dim,) = values, dims
     if dim is not None:
         entry = division_of(typeof(x))[dim]

@@ -1,4 +1,4 @@
-"""The shapes of results, by JAX's names for what computes them."""
+"""The shapes of results, under JAX's names."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

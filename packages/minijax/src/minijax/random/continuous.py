@@ -162,9 +162,8 @@ def uniform_numbers(
     numbers = lax.bitcast_convert_type(fraction | one, dtype) - 1
     minval, maxval = as_dtype(minval, dtype), as_dtype(maxval, dtype)
     width = stage2.sub(maxval, minval)
-    return lax.max(
-        *stage2.promote(minval, numbers * width + minval)
-    )  # rounding may fall below minval
+    # Rounding may fall below `minval`.
+    return lax.max(*stage2.promote(minval, numbers * width + minval))
 
 
 @operation(static=("shape", "dtype", "out_sharding"))

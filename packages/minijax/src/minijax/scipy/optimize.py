@@ -520,8 +520,8 @@ def minimize(
         options: `maxiter`, the maximum number of iterations; `gtol`, the tolerance of the gradient,
             measured by the `norm`; `line_search_maxiter`. Of L-BFGS `maxiter`, `norm`, `gtol`;
             `ftol`, the least progress of an iteration; `maxcor`, the number of moves; `maxfun` and
-            `maxgrad`, the maximum numbers of evaluations and gradients; `maxls`, that of steps of a
-            line search.
+            `maxgrad`, the maximum numbers of evaluations and gradients; `maxls`, the maximum number
+            of steps of a line search.
 
     Raises:
         ValueError: there is no such method.

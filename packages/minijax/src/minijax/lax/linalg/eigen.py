@@ -554,7 +554,7 @@ def _lower_on_cuda(
     full_matrices: bool,
     compute_uv: bool,
 ) -> list[Value]:
-    """By Jacobi's rotations, which are faster for matrices that are not large; else by QR's.
+    """Lower to Jacobi rotations, faster for small matrices, or to the QR algorithm.
 
     The former have full matrices only, and return `v` in place of its adjoint. The latter takes
     matrices of at least as many rows as columns: others it reads transposed, and swaps `u` and
