@@ -13,7 +13,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import require_whole
 from minijax.runtime.array import Array, ArrayLike, to_array
-from minijax.runtime.operation import is_in_library, operation
+from minijax.runtime.operation import operation
 from minijax.settings.number_types import bits_of, parse_dtype, warn_of_lost_part
 from minijax.shardings.types import Division, division_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -54,8 +54,7 @@ def _convert_complex(operand: Any, new_dtype: Any) -> Any:
             )
         warn_of_lost_part("convert_element_type", operand, dtype, np.exceptions.ComplexWarning)
         operand = operand.real
-    out = convert_silently(operand, new_dtype)
-    return out if is_in_library() else to_array(out)
+    return to_array(convert_silently(operand, new_dtype))
 
 
 @operation(static="new_dtype")

@@ -13,7 +13,14 @@ from minijax.lax.elementwise import add, bitwise_or, mul, select
 from minijax.lax.elementwise import max as maximum
 from minijax.lax.elementwise import min as minimum
 from minijax.lax.reductions import largest, smallest
-from minijax.lax.shapes import broadcast_to, broadcasted_iota, full_like, reshape, transpose
+from minijax.lax.shapes import (
+    broadcast_to,
+    broadcasted_iota,
+    filled_like,
+    full_like,
+    reshape,
+    transpose,
+)
 from minijax.lax.slicing import concatenate, pad, slice
 from minijax.lax.transcendental import exp, log1p
 from minijax.lax.windowed_reductions import lower_window
@@ -307,7 +314,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
     larger, smaller = maximum(x, y), minimum(x, y)
     gap = larger - smaller
     is_number = gap == gap  # inf - inf is NaN
-    smooth = larger + log1p(exp(-select(is_number, gap, full_like(gap, 0))))
+    smooth = larger + log1p(exp(-select(is_number, gap, filled_like(gap, 0))))
     return select(is_number, smooth, x + y)
 
 
@@ -315,7 +322,7 @@ def _shares(before: Any, out: Any, x: Any) -> tuple[Any, Any]:
     """The parts of the sum of exponentials: of the elements before, and of this one."""
 
     def share(y: Any) -> Any:  # infinite terms take all of an infinite sum
-        return exp(select(y == out, full_like(out, 0), y - out))
+        return exp(select(y == out, filled_like(out, 0), y - out))
 
     return share(before), share(x)
 

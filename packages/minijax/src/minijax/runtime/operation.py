@@ -90,12 +90,6 @@ class Operation(PjitFunction):
             return super()._find(settings, args, kwargs)
 
 
-def is_in_library() -> bool:
-    """Return True in a function of the library, False in one of a user."""
-    here = dialect()
-    return getattr(here, "in_function", None) is here
-
-
 class Uncompiled(NamedTuple):
     """Takes the place of a program, for a call without arguments that a program could take."""
 
@@ -115,8 +109,7 @@ class Creation(Operation):
     """
 
     def _call_inside(self, copies: Any, args: Any, kwargs: Any) -> Any:
-        out = super()._call_inside(copies, args, kwargs)
-        return out if is_in_library() else to_array(out)  # staging keeps a number as a literal
+        return to_array(super()._call_inside(copies, args, kwargs))
 
     def _find(self, settings: Any, args: Any, kwargs: Any) -> tuple[Any, Sequence[Any]]:
         rest = dict(kwargs)
