@@ -21,12 +21,6 @@ W = RNG.standard_normal((3, 3)) * 0.5
 XS = RNG.standard_normal((4, 3))
 
 
-@pytest.fixture(autouse=True)
-def _64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 def part(lib, x, i):
     """`x[i]`."""
     whole = lib.lax.slice(x, (i, *[0] * (x.ndim - 1)), (i + 1, *x.shape[1:]))

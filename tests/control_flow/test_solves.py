@@ -19,12 +19,6 @@ W = RNG.standard_normal((3, 3))
 XS = RNG.standard_normal((4, 3))
 
 
-@pytest.fixture(autouse=True)
-def _64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 def iterate(lib, jnp, matvec, b):
     """Solves by steps against the residual: for maps near the identity. It has no reverse mode."""
 

@@ -622,11 +622,10 @@ def test_derivatives_of_qr_of_any_shape():
             for x, t in pairs
         ]
 
-    with jax.enable_x64(True), minijax.enable_x64(True):
-        ours, theirs = (
-            jax.tree.leaves(lib.jit(functools.partial(derivatives, lib))(pairs))
-            for lib in (minijax, jax)
-        )
+    ours, theirs = (
+        jax.tree.leaves(lib.jit(functools.partial(derivatives, lib))(pairs))
+        for lib in (minijax, jax)
+    )
     for found, expected in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=1e-10)
 

@@ -4,10 +4,13 @@ import warnings
 
 import jax
 import numpy as np
+import pytest
 from tables import for_each
 
 import minijax
 from fuzzing.result_differences import KEPT
+
+pytestmark = pytest.mark.bits(32)
 
 
 def with_cotangent(lib, dtype):
@@ -45,5 +48,4 @@ def outcome(lib, program):
 
 @for_each(("program", "of_jax", "here", "reason"), KEPT)
 def test_it_differs(program, of_jax, here, reason):
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        assert (outcome(jax, program), outcome(minijax, program)) == (of_jax, here)
+    assert (outcome(jax, program), outcome(minijax, program)) == (of_jax, here)

@@ -64,19 +64,19 @@ def test_scale_and_translate(method):
     assert_same_program(function, IMAGE, np.array([1.3, 0.6]), np.array([0.2, -0.4]))
 
 
+@pytest.mark.bits(32)
 def test_numbers_of_32_bits():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        assert_same_program(
-            lambda lib: (
-                lambda x: [
-                    lib.image.resize(x, (3, 7), "cubic"),
-                    lib.image.resize(x, (3, 7), "nearest"),
-                    lib.scipy.ndimage.map_coordinates(x, [x[0] / 4, x[1] / 4], 1),
-                ]
-            ),
-            IMAGE,
-            tolerance=2e-4,
-        )
+    assert_same_program(
+        lambda lib: (
+            lambda x: [
+                lib.image.resize(x, (3, 7), "cubic"),
+                lib.image.resize(x, (3, 7), "nearest"),
+                lib.scipy.ndimage.map_coordinates(x, [x[0] / 4, x[1] / 4], 1),
+            ]
+        ),
+        IMAGE,
+        tolerance=2e-4,
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)

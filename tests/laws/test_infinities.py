@@ -3,21 +3,14 @@
 import itertools
 import math
 
-import jax
 import numpy as np
 import pytest
 from libraries import assert_all_same_results
 
-import minijax
+pytestmark = pytest.mark.bits(32)
 
 PARTS = (0.0, -0.0, 1.0, math.inf, -math.inf, math.nan)
 COMPLEX = np.array([complex(a, b) for a, b in itertools.product(PARTS, PARTS)], np.complex64)
-
-
-@pytest.fixture(autouse=True)
-def _in_32_bits():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        yield
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

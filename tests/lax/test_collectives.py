@@ -14,12 +14,6 @@ LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 XS = np.random.default_rng(2).standard_normal((4, 4, 8))
 
 
-@pytest.fixture(autouse=True)
-def _64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 # Each is a function of a library, its numpy, and one example: an array of shape (4, 8).
 FUNCTIONS = {
     "psum": lambda lib, jnp, x: lib.lax.psum(x, "i"),

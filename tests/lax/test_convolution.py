@@ -77,12 +77,6 @@ def both(arguments):
     )
 
 
-@pytest.fixture(autouse=True)
-def _in_64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 @every_case
 def test_values_and_derivatives(case):
     lhs, rhs, arguments = case

@@ -13,12 +13,6 @@ RNG = np.random.default_rng(0)
 X = RNG.standard_normal((6, 3))
 
 
-@pytest.fixture(autouse=True)
-def _64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 def leaves(lib, outs):
     return [np.asarray(x) for x in lib.tree.leaves(outs)]
 

@@ -13,6 +13,8 @@ from libraries import assert_alike, assert_all_same_results, refused
 import minijax
 import minijax.numpy as mnp
 
+pytestmark = pytest.mark.bits(32)
+
 x = np.arange(12.0, dtype=np.float32).reshape(3, 4) + 1
 v = np.arange(6.0, dtype=np.float32)
 k = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
@@ -75,12 +77,6 @@ def updates_for(layout):
     shape = jax.eval_shape(lambda: gathered(jax, operand, indices, numbers, sizes)).shape
     count = int(np.prod(shape))
     return (np.arange(count).reshape(shape) % 7 - 2).astype(operand.dtype)
-
-
-@pytest.fixture(autouse=True)
-def _in_32_bits():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        yield
 
 
 def modes_for(layout):

@@ -31,18 +31,16 @@ def of_one_size(a, b, x):
 
 def test_values():
     a, b, x = operands()
-    with minijax.enable_x64(True):
-        np.testing.assert_allclose(betainc(a, b, x), scipy.special.betainc(a, b, x), rtol=5e-8)
+    np.testing.assert_allclose(betainc(a, b, x), scipy.special.betainc(a, b, x), rtol=5e-8)
 
 
 def test_a_normal_distribution_is_left_of_large_operands():
     """One half was 0.98, and JAX's is -67."""
     a, z = 1e12, np.array([-1.5, 0.0, 1.5, 3.0])
     x = 0.5 + z / np.sqrt(8 * a)
-    with minijax.enable_x64(True):
-        found = of_one_size(a, a, x)
-        z = (2 * x - 1) * np.sqrt(2 * a)
-        np.testing.assert_allclose(found, scipy.special.ndtr(z), rtol=1e-9)
+    found = of_one_size(a, a, x)
+    z = (2 * x - 1) * np.sqrt(2 * a)
+    np.testing.assert_allclose(found, scipy.special.ndtr(z), rtol=1e-9)
 
 
 def test_values_of_32_bits():
@@ -73,13 +71,12 @@ def test_slopes(x64):
 
 
 def test_both_ways_meet():
-    with minijax.enable_x64(True):
-        large = incomplete_beta.LARGE
-        a, b = np.array([large, 4 * large]), np.array([4 * large, large])
-        x = (a + np.sqrt(a) * np.linspace(-3, 3, 7)[:, None]) / (a + b)
-        below = np.nextafter(large, 0)
-        near = of_one_size(np.minimum(a, 4 * below), np.minimum(b, 4 * below), x)
-        less = of_one_size(np.where(a == large, below, a), np.where(b == large, below, b), x)
-        here = of_one_size(a, b, x)
-        np.testing.assert_allclose(less, here, rtol=1e-9)
-        np.testing.assert_allclose(near, here, rtol=1e-6)
+    large = incomplete_beta.LARGE
+    a, b = np.array([large, 4 * large]), np.array([4 * large, large])
+    x = (a + np.sqrt(a) * np.linspace(-3, 3, 7)[:, None]) / (a + b)
+    below = np.nextafter(large, 0)
+    near = of_one_size(np.minimum(a, 4 * below), np.minimum(b, 4 * below), x)
+    less = of_one_size(np.where(a == large, below, a), np.where(b == large, below, b), x)
+    here = of_one_size(a, b, x)
+    np.testing.assert_allclose(less, here, rtol=1e-9)
+    np.testing.assert_allclose(near, here, rtol=1e-6)

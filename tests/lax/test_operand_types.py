@@ -21,12 +21,6 @@ NUMBERS = (True, 1, 1.0, 1j)
 OPERANDS = {**{name: name for name in DTYPES}, **{repr(x): x for x in NUMBERS}}
 
 
-@pytest.fixture(autouse=True)
-def _in_32_bits():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        yield
-
-
 def outcomes(lib, calls):
     """Of each call the types of the results, or that it is refused, which counts as one error."""
     found = []

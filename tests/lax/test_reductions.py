@@ -3,13 +3,12 @@
 import functools
 import itertools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, refused
 
-import minijax
+pytestmark = pytest.mark.bits(32)
 
 F32 = np.float32
 x = np.array([[3.0, -1.0, 2.0, -1.0], [0.5, 4.0, -2.5, 0.0], [1.0, 2.0, 2.0, 7.0]], F32)
@@ -19,12 +18,6 @@ u = np.array([0, 1, 7, 128, 200, 255], np.uint8)
 b = np.array([[True, False, True], [True, True, True]])
 z = np.array([1 + 2j, 1 - 2j, -3j, 0.5, 1 + 1j], np.complex64)
 h = x.astype(jnp.bfloat16)
-
-
-@pytest.fixture(autouse=True)
-def _in_32_bits():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        yield
 
 
 def with_lax(programs):

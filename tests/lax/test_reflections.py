@@ -14,12 +14,6 @@ import minijax.numpy
 LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 
 
-@pytest.fixture(autouse=True)
-def _64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 def draw(*shape, is_complex=False):
     rng = np.random.default_rng([*shape])
     x = rng.standard_normal(shape)

@@ -29,9 +29,8 @@ def test_mulhi():
         x[:4], y[:4] = [info.min, info.max, info.min, 0], [info.min, info.max, info.max, info.min]
         operands.append((x, y))
         exact.append([int(a) * int(b) >> info.bits for a, b in zip(x, y, strict=True)])
-    with minijax.enable_x64(), jax.enable_x64(True):
-        found = minijax.jit(lambda: [lax.mulhi(x, y) for x, y in operands])()
-        types = jax.eval_shape(lambda: [jlax.mulhi(x, y) for x, y in operands])
+    found = minijax.jit(lambda: [lax.mulhi(x, y) for x, y in operands])()
+    types = jax.eval_shape(lambda: [jlax.mulhi(x, y) for x, y in operands])
     for out, of_jax, expected in zip(found, types, exact, strict=True):
         assert (out.dtype, out.shape, out.weak_type) == (of_jax.dtype, of_jax.shape, False)
         assert out.tolist() == expected

@@ -18,12 +18,6 @@ ROWS = np.array([[0.5, -1.0, 3.0, 2.0], [1.0, 1.0, -np.inf, 0.0]])
 WHERE = np.array([[True, False, True, True], [True, True, True, False]])
 
 
-@pytest.fixture(autouse=True)
-def _of_64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 ACTIVATIONS = [
     "celu",
     "elu",

@@ -79,8 +79,7 @@ def test_einsum():
     for (subscripts, *shapes), dtype in itertools.product(SUMMATIONS, (F64, C64, I32)):
         xs = [draw(shape, dtype, i) for i, shape in enumerate(shapes)]
         programs[subscripts, dtype] = lambda n, lib, by=subscripts, xs=xs: n.einsum(by, *xs)
-    with minijax.enable_x64(True):
-        assert_all_same(programs)
+    assert_all_same(programs)
 
 
 def test_derivatives_and_batches_of_einsum():
@@ -96,11 +95,10 @@ def test_derivatives_and_batches_of_einsum():
         batched = lib.vmap(lambda *xs: n.einsum(subscripts, *xs))
         return [*slopes, *lib.jvp(f, xs, tangents), batched(*batch)]
 
-    with minijax.enable_x64(True):
-        programs = {
-            case[0]: lambda n, lib, case=case: program(n, lib, *case) for case in DIFFERENTIATED
-        }
-        assert_all_same(programs, {F64: 1e-9})
+    programs = {
+        case[0]: lambda n, lib, case=case: program(n, lib, *case) for case in DIFFERENTIATED
+    }
+    assert_all_same(programs, {F64: 1e-9})
 
 
 def test_options_of_einsum():
@@ -204,10 +202,7 @@ def test_products():
         batch = lib.vmap(f)(np.stack([x, -x]), np.stack([y, 3 * y]))
         return [*(f(*args) for args in typed), f(x, y), batch, *lib.jacrev(f, (0, 1))(x, y)]
 
-    with minijax.enable_x64(True):
-        assert_all_same(
-            {case: lambda n, lib, case=case: program(n, lib, *case) for case in PRODUCTS}
-        )
+    assert_all_same({case: lambda n, lib, case=case: program(n, lib, *case) for case in PRODUCTS})
 
 
 def test_types_of_products():

@@ -13,13 +13,6 @@ from libraries import results_at_once
 import minijax
 import minijax.numpy as jnp
 
-
-@pytest.fixture(autouse=True)
-def _of_64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 SPECIAL = np.array([-np.inf, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 3.0, np.inf, np.nan])
 OTHER = np.array([2.0, -0.5, 1.5, np.inf, 0.0, -0.0, 3.0, 0.5, -1.0, 1.5, 2.0, np.inf, 1.0])
 WHOLE = np.array([-7, -3, -1, 0, 1, 2, 5, 7, 100, -100])

@@ -61,11 +61,10 @@ def test_special_functions_of_two_at_the_edges(name):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_beta_is_infinite_at_its_poles(dtype):
     """However large the other argument is; it was NaN where its gamma function overflows."""
-    with minijax.enable_x64(True):
-        large = np.finfo(dtype).max
-        x, y = np.array([3, 2.5, large], dtype), np.array([-2, -1, -large * 0.6], dtype)
-        for pair in ((x, y), (y, x)):
-            assert minijax.scipy.special.betaln(*pair).tolist() == [INF] * 3
+    large = np.finfo(dtype).max
+    x, y = np.array([3, 2.5, large], dtype), np.array([-2, -1, -large * 0.6], dtype)
+    for pair in ((x, y), (y, x)):
+        assert minijax.scipy.special.betaln(*pair).tolist() == [INF] * 3
 
 
 @for_each("dtype", ["int32", "uint8", "bool", "float16", "bfloat16", "float32"])
@@ -209,16 +208,15 @@ LARGE = [1.7e4, 1e7, 1e17, 1e300]
 def test_incomplete_gamma_functions_of_large_numbers(dtype):
     """Their sums took a step for each of sqrt(a) terms, or never ended."""
     special, lax = minijax.scipy.special, minijax.lax
-    with minijax.enable_x64(True):
-        a = np.array(LARGE if dtype == "float64" else [1.7e4, 1e7, 1e17, 1e30], dtype)
-        at_a = 1 / (3 * np.sqrt(2 * np.pi * a.astype(np.float64)))
-        rtol = max(8 * float(np.finfo(dtype).eps), 1e-8)
-        np.testing.assert_allclose(special.gammaincc(a, a), 0.5 - at_a, rtol=rtol)
-        np.testing.assert_allclose(special.gammainc(a, a), 0.5 + at_a, rtol=rtol)
-        np.testing.assert_array_equal(special.gammainc(a, a * 2), 1)
-        np.testing.assert_array_equal(special.gammaincc(a, a * 2), 0)
-        np.testing.assert_array_equal(special.gammainc(a, a / 2), 0)
-        np.testing.assert_allclose(lax.random_gamma_grad(a, a), 1, rtol=1e-4)
+    a = np.array(LARGE if dtype == "float64" else [1.7e4, 1e7, 1e17, 1e30], dtype)
+    at_a = 1 / (3 * np.sqrt(2 * np.pi * a.astype(np.float64)))
+    rtol = max(8 * float(np.finfo(dtype).eps), 1e-8)
+    np.testing.assert_allclose(special.gammaincc(a, a), 0.5 - at_a, rtol=rtol)
+    np.testing.assert_allclose(special.gammainc(a, a), 0.5 + at_a, rtol=rtol)
+    np.testing.assert_array_equal(special.gammainc(a, a * 2), 1)
+    np.testing.assert_array_equal(special.gammaincc(a, a * 2), 0)
+    np.testing.assert_array_equal(special.gammainc(a, a / 2), 0)
+    np.testing.assert_allclose(lax.random_gamma_grad(a, a), 1, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "igamma_grad_a", "random_gamma_grad"])
@@ -226,8 +224,7 @@ def test_both_ways_to_the_incomplete_gamma_functions_meet(name):
     """Below `LARGE` they are sums and fractions, from there on an expansion."""
     module = minijax.lax if "grad" in name else minijax.scipy.special
     function = getattr(module, name)
-    with minijax.enable_x64(True):
-        a = np.array([asymptotics.LARGE])
-        x = a + np.sqrt(a) * np.linspace(-8, 8, 21)
-        below, here = np.nextafter(a, 0), a
-        np.testing.assert_allclose(function(below, x), function(here, x), rtol=2e-10)
+    a = np.array([asymptotics.LARGE])
+    x = a + np.sqrt(a) * np.linspace(-8, 8, 21)
+    below, here = np.nextafter(a, 0), a
+    np.testing.assert_allclose(function(below, x), function(here, x), rtol=2e-10)

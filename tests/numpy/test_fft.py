@@ -14,12 +14,6 @@ import minijax.numpy as mnp
 from minijax import lax
 
 
-@pytest.fixture(autouse=True)
-def _in_64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 def draw(name, shape, dtype=None, seed=0):
     rng = np.random.default_rng([seed, *shape])
     x = rng.normal(size=shape)
@@ -60,8 +54,7 @@ def results():
         )
 
     xs = [[draw(name, shape, seed=seed) for seed in (0, 1)] for name, shape, _ in CASES]
-    with minijax.enable_x64(True):
-        found = program(minijax, mnp)(xs), program(jax, jnp)(xs)
+    found = program(minijax, mnp)(xs), program(jax, jnp)(xs)
     return dict(zip(map(str, CASES), zip(*found, strict=True), strict=True))
 
 

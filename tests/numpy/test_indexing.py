@@ -14,13 +14,6 @@ from libraries import assert_all_same_results, assert_close
 import minijax
 import minijax.numpy as mnp
 
-
-@pytest.fixture(autouse=True)
-def _with_64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 SHAPE = (4, 3, 5)
 X = np.arange(60.0).reshape(SHAPE)
 

@@ -5,8 +5,6 @@ Values, dtypes, weak types, the containers, and the classes of errors.
 
 import itertools
 
-import jax
-import jax.ops
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, of_size, refused
@@ -415,10 +413,10 @@ FAMILIES = {
 }
 
 
+@pytest.mark.bits(32)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_functions_give_what_jaxs_give(family):
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        assert_all_same_results(FAMILIES[family])
+    assert_all_same_results(FAMILIES[family])
 
 
 def test_what_jax_refuses_is_given_as_numpy_gives_it():

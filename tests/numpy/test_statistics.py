@@ -197,10 +197,10 @@ FAMILIES = {
 }
 
 
+@pytest.mark.bits(32)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_functions_give_what_jaxs_give(family):
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        assert_all_same_results(FAMILIES[family])
+    assert_all_same_results(FAMILIES[family])
 
 
 # Of arrays of two axes.

@@ -99,8 +99,7 @@ def test_derivatives_are_jaxs(name):
 
         return lib.grad(total, tuple(range(len(operands))))
 
-    with minijax.enable_x64(), jax.enable_x64(True):
-        assert_same_program(function, *operands, tolerance=1e-4)
+    assert_same_program(function, *operands, tolerance=1e-4)
 
 
 EDGES = [

@@ -62,21 +62,21 @@ def test_cosine_transforms(norm):
     assert_same_program(function, X, np.arange(6))
 
 
+@pytest.mark.bits(32)
 def test_numbers_of_32_bits_and_integrals():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        assert_same_program(
-            lambda lib: (
-                lambda x, y: [
-                    lib.scipy.signal.convolve(x, y),
-                    lib.scipy.fft.dct(x),
-                    lib.scipy.fft.idct(x),
-                    lib.scipy.integrate.trapezoid(x, dx=0.5, axis=0),
-                ]
-            ),
-            X,
-            Y,
-            tolerance=1e-4,
-        )
+    assert_same_program(
+        lambda lib: (
+            lambda x, y: [
+                lib.scipy.signal.convolve(x, y),
+                lib.scipy.fft.dct(x),
+                lib.scipy.fft.idct(x),
+                lib.scipy.integrate.trapezoid(x, dx=0.5, axis=0),
+            ]
+        ),
+        X,
+        Y,
+        tolerance=1e-4,
+    )
 
 
 @for_each(
@@ -248,22 +248,22 @@ def test_correlations_of_matrices(mode):
     assert_same_program(function, X, Y)
 
 
+@pytest.mark.bits(32)
 def test_spectra_of_32_bits():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        assert_same_program(
-            lambda lib: (
-                lambda x, i: [
-                    lib.scipy.signal.stft(x, nperseg=8),
-                    lib.scipy.signal.welch(i, nperseg=8),
-                    lib.scipy.signal.csd(x, i[None], nperseg=8),
-                    lib.scipy.signal.detrend(x),
-                    lib.scipy.signal.istft(lib.scipy.signal.stft(i, nperseg=8)[2]),
-                ]
-            ),
-            SIGNALS,
-            np.arange(40),
-            tolerance=1e-4,
-        )
+    assert_same_program(
+        lambda lib: (
+            lambda x, i: [
+                lib.scipy.signal.stft(x, nperseg=8),
+                lib.scipy.signal.welch(i, nperseg=8),
+                lib.scipy.signal.csd(x, i[None], nperseg=8),
+                lib.scipy.signal.detrend(x),
+                lib.scipy.signal.istft(lib.scipy.signal.stft(i, nperseg=8)[2]),
+            ]
+        ),
+        SIGNALS,
+        np.arange(40),
+        tolerance=1e-4,
+    )
 
 
 WINDOWS = ["boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris", "flattop"]

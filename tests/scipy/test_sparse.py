@@ -110,11 +110,11 @@ def test_small_steps_of_gmres_are_jaxs():
     assert_same_program(by_small_steps, A, B + 1j * X0)
 
 
+@pytest.mark.bits(32)
 def test_numbers_of_32_bits():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        assert_same_program(
-            lambda lib: lambda A, b: lib.scipy.sparse.linalg.cg(A, b), POSITIVE, B, tolerance=1e-4
-        )
+    assert_same_program(
+        lambda lib: lambda A, b: lib.scipy.sparse.linalg.cg(A, b), POSITIVE, B, tolerance=1e-4
+    )
 
 
 @for_each("name", MATRICES)

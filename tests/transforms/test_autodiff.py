@@ -8,13 +8,9 @@ from libraries import assert_alike, refused, results_at_once
 import minijax
 import minijax.numpy
 
+pytestmark = pytest.mark.bits(32)
+
 FLOAT0 = jax.dtypes.float0
-
-
-@pytest.fixture(autouse=True)
-def _32_bits():
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        yield
 
 
 def matrix(n):

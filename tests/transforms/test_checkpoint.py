@@ -61,12 +61,11 @@ def test_derivatives_are_the_same():
         outs = lib.jit(partial(everything, lib, jnp, wrap))(W, X)
         return [np.asarray(x) for x in lib.tree.leaves(outs)]
 
-    with minijax.enable_x64(True):
-        plain = run(minijax, minijax.numpy, lambda f: f)
-        for name in ("none given", "both") if IS_NIGHT else ("both",):
-            policy = POLICIES[name](minijax.checkpoint_policies)
-            ours = run(minijax, minijax.numpy, partial(minijax.checkpoint, policy=policy))
-            assert_same(ours, plain, 1e-10)
+    plain = run(minijax, minijax.numpy, lambda f: f)
+    for name in ("none given", "both") if IS_NIGHT else ("both",):
+        policy = POLICIES[name](minijax.checkpoint_policies)
+        ours = run(minijax, minijax.numpy, partial(minijax.checkpoint, policy=policy))
+        assert_same(ours, plain, 1e-10)
     policy = POLICIES["both"](jax.checkpoint_policies)
     theirs = run(jax, jax.numpy, partial(jax.checkpoint, policy=policy))
     assert_same(plain[: len(theirs)], theirs, 1e-10)

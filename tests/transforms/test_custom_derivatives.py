@@ -19,12 +19,6 @@ X = RNG.standard_normal(3)
 XS = RNG.standard_normal((4, 3))
 
 
-@pytest.fixture(autouse=True)
-def _64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 # Each makes a function of two arrays of shape (3,), whose derivative is not its own.
 def by_jvp(lib, jnp):
     @lib.custom_jvp
