@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from libraries import assert_same_program
 from shares import IS_NIGHT
 
 import minijax
@@ -11,22 +12,6 @@ import minijax.numpy
 LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((6, 3))
-
-
-def leaves(lib, outs):
-    return [np.asarray(x) for x in lib.tree.leaves(outs)]
-
-
-def compare(everything, tolerance=1e-10):
-    """What a function of a library and its numpy returns, compiled, is the same for both."""
-    ours, theirs = (
-        leaves(lib, lib.jit(lambda lib=lib, jnp=jnp: everything(lib, jnp))())
-        for lib, jnp in LIBRARIES
-    )
-    assert len(ours) == len(theirs)
-    for x, y in zip(ours, theirs, strict=True):
-        assert (x.shape, x.dtype) == (y.shape, y.dtype)
-        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
 def test_associative_scans_of_pytrees():
@@ -47,7 +32,7 @@ def test_associative_scans_of_pytrees():
     def everything(lib, jnp):
         return [of(lib, jnp, size, r) for size in (0, 1, 2, 5) for r in (False, True)]
 
-    compare(everything)
+    assert_same_program(lambda lib: lambda: everything(lib, lib.numpy))
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -84,7 +69,7 @@ def test_cumulative_functions(name):
             outs.append(scan(jnp.array([100, 200, 3], jnp.uint8)))
         return outs
 
-    compare(everything)
+    assert_same_program(lambda lib: lambda: everything(lib, lib.numpy))
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -122,7 +107,7 @@ def test_arguments_of_the_largest_at_limits_of_dtypes():
         found = [f(y, 1, t) for f in (lib.lax.argmax, lib.lax.argmin) for t in (np.int32, np.int16)]
         return [*found, lib.vmap(jnp.argmax)(y), jnp.argmax(y, 0), jnp.argmin(y)]
 
-    compare(everything)
+    assert_same_program(lambda lib: lambda: everything(lib, lib.numpy))
 
 
 def test_selections_by_number():
@@ -144,7 +129,7 @@ def test_selections_by_number():
             lib.grad(lambda *cases: jnp.sum(jnp.sin(select(which, *cases))), (0, 1, 2))(*on_device),
         ]
 
-    compare(everything)
+    assert_same_program(lambda lib: lambda: everything(lib, lib.numpy))
     for which, count in ((np.ones(3), 3), (np.array([True] * 3), 3)):
         for lib, _ in LIBRARIES:
             with pytest.raises(TypeError):
@@ -167,7 +152,7 @@ def test_maps_in_batches():
         x = jnp.asarray(X[:size])
         return mapped(x), lib.grad(lambda x: jnp.sum(mapped(x)[0]))(x)
 
-    compare(lambda lib, jnp: [of(lib, jnp, *sizes) for sizes in BATCHES])
+    assert_same_program(lambda lib: lambda: [of(lib, lib.numpy, *sizes) for sizes in BATCHES])
 
 
 # Functions of a library, its numpy, and a scalar, whose branches are not finite everywhere.
@@ -211,4 +196,4 @@ def test_derivatives_of_vmapped_choices(name):
             *([lib.vmap(lib.hessian(f))(xs)] if IS_NIGHT else []),
         ]
 
-    compare(everything)
+    assert_same_program(lambda lib: lambda: everything(lib, lib.numpy))

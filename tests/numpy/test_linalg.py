@@ -9,33 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from libraries import assert_all_same_results, assert_same, refused
+from matrices import (
+    C64,
+    C128,
+    F32,
+    F64,
+    TOLERANCE,
+    assert_same_of_each,
+    draw,
+    leaves,
+    positive,
+)
 from shares import IS_NIGHT
 
 import minijax
 import minijax.numpy as mnp
 from minijax import lax
-
-F32, F64, C64, C128, I32 = map(
-    np.dtype, (np.float32, np.float64, np.complex64, np.complex128, np.int32)
-)
-TOLERANCE = {F32: 2e-4, C64: 2e-4, F64: 1e-10, C128: 1e-10}
-
-
-def draw(shape, dtype=F64, seed=0):
-    rng = np.random.default_rng([seed, *shape])
-    x = rng.normal(size=shape)
-    if dtype.kind == "c":
-        x = x + 1j * rng.normal(size=shape)
-    return np.asarray(x).astype(dtype)
-
-
-def positive(shape, dtype=F64):
-    x = draw(shape, dtype)
-    return x @ np.conj(np.swapaxes(x, -1, -2)) + np.eye(shape[-1], dtype=dtype)
-
-
-def leaves(tree):
-    return jax.tree.leaves(tree)
 
 
 # What depends on the matrices alone: not on the signs or phases that LAPACK happens to choose.
@@ -85,17 +74,6 @@ FUNCTIONS = {
 
 def tuple_of(x):
     return tuple(x) if isinstance(x, tuple) else (x,)
-
-
-def assert_same_of_each(ours, theirs, tolerance):
-    """`assert_same` of what stands in each place of two dicts; all that differ are listed."""
-    wrong = []
-    for name, expected in theirs.items():
-        try:
-            assert_same(leaves(ours[name]), leaves(expected), tolerance)
-        except AssertionError as error:
-            wrong.append(f"{name}: {error}")
-    assert not wrong, "\n".join(wrong)
 
 
 # Where other programs are beside it, XLA may compute absolute values a second time, rounded

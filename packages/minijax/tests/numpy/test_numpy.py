@@ -8,6 +8,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from beside_numpy import are_same, is_same, numbers, of_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import for_each
@@ -19,18 +20,6 @@ from minijax.errors import TracerIntegerConversionError
 few = settings(max_examples=15, deadline=None)  # each new shape is compiled
 shapes = st.lists(st.integers(1, 3), min_size=0, max_size=3).map(tuple)
 dtypes = st.sampled_from(["float64", "float32", "int32", "uint8", "bool"])
-
-
-def numbers(shape, dtype, seed=0):
-    return np.asarray(np.random.default_rng(seed).integers(0, 5, shape), dtype)
-
-
-def is_same(found, expected, tolerance=1e-6):
-    expected = np.asarray(expected)
-    assert isinstance(found, Array)
-    assert found.shape == expected.shape
-    assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found, expected, rtol=tolerance)
 
 
 @st.composite
@@ -45,19 +34,6 @@ def arrays_and_axes(draw):
 
 
 REDUCTIONS = ["sum", "mean", "var", "std", "max", "min", "all", "any"]
-
-
-def of_each(names, library, *args, **options):
-    """What each function gives; jitted, one program computes all."""
-    return {name: getattr(library, name)(*args, **options) for name in names}
-
-
-def are_same(found, expected, tolerance=1e-6):
-    for name in expected:
-        try:
-            is_same(found[name], expected[name], tolerance)
-        except AssertionError as error:
-            raise AssertionError(f"{name}: {error}") from error
 
 
 @given(case=arrays_and_axes(), keepdims=st.booleans())

@@ -22,7 +22,6 @@ from minijax import (
     core,
     device_put,
     dlpack,
-    enable_x64,
     grad,
     hessian,
     jit,
@@ -43,13 +42,6 @@ DTYPES = [
 ]
 VALUES = np.array([[0, 1, 2], [3, 0, 5]])
 X = np.arange(3.0)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _numbers_of_64_bits():
-    """So that every dtype can be made."""
-    with enable_x64(True):
-        yield
 
 
 array = jnp.array

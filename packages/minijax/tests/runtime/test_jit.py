@@ -1,6 +1,5 @@
 """The options of `jit`, its caches, and what threads and the garbage collector make of them."""
 
-import functools
 import gc
 import math
 import threading
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rows import for_each
+from static_argument_laws import counted
 
 import minijax
 import minijax.numpy as jnp
@@ -23,16 +23,6 @@ from minijax.runtime.pipeline import Compilation
 from minijax_stage3 import backend
 
 X = np.arange(3.0)
-
-
-def counted(f):
-    @functools.wraps(f)
-    def counting(*args, **kwargs):
-        counting.traces += 1
-        return f(*args, **kwargs)
-
-    counting.traces = 0
-    return counting
 
 
 @pytest.fixture

@@ -23,12 +23,6 @@ X = np.arange(3.0)
 f32 = np.float32
 
 
-@pytest.fixture(autouse=True)
-def numbers_of_64_bits():
-    with minijax.enable_x64(True):
-        yield
-
-
 def deriv(f):
     return minijax.grad(f)
 
