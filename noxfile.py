@@ -293,9 +293,8 @@ def has_c_compiler() -> bool:
 def tests_calls(session: nox.Session) -> None:
     """Tests calls by Python alone, and compiled ones on eight devices."""
     names = (
-        "runtime/test_calls", "runtime/test_array", "runtime/test_jit", "runtime/test_jitted",
-        "runtime/test_notices", "settings/test_config", "explaining/test_recorder",
-        "errors/test_tracebacks",
+        "runtime/test_calls", "runtime/test_array", "runtime/test_jit", "runtime/test_notices",
+        "settings/test_config", "explaining/test_recorder", "errors/test_tracebacks",
     )  # fmt: skip
     tests = [f"packages/minijax/tests/{name}.py" for name in names]
     arguments = arguments_for(session, tests)

@@ -45,6 +45,16 @@ def pytest_pyfunc_call(pyfuncitem):
         raise
 
 
+@pytest.fixture(autouse=True)
+def _bits(request):
+    """Numbers of 64 bits, or of 32 where a mark says so."""
+    if request.node.get_closest_marker("bits") is None:
+        yield
+        return
+    with jax.enable_x64(False), minijax.enable_x64(False):
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _programs_compile_fast(request):
     """By day: results are those of the same operations, compiled in less time."""

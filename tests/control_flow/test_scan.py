@@ -1,4 +1,4 @@
-"""Loops and branches, under every transformation, compute what JAX's compute."""
+"""Loops under every transformation compute what JAX's compute."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libraries import assert_same
+from libraries import assert_same, assert_same_program
 from shares import IS_NIGHT
 from tables import for_each
 
@@ -15,9 +15,17 @@ import minijax
 import minijax.numpy
 
 LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+
+
 RNG = np.random.default_rng(0)
+
+
 X = RNG.standard_normal(3)
+
+
 W = RNG.standard_normal((3, 3)) * 0.5
+
+
 XS = RNG.standard_normal((4, 3))
 
 
@@ -171,7 +179,11 @@ def passing_on(lib, jnp, x, w):
 
 
 FORWARD = [until_large, traced_bounds, known_condition, passing_on]
+
+
 THOROUGHLY = [constant_carry, until_large]  # which take long to compile
+
+
 every_program = pytest.mark.parametrize("program", REVERSIBLE + FORWARD, ids=lambda f: f.__name__)
 
 
@@ -413,68 +425,23 @@ def test_nested_at_random(names, x):
     assert_same(ours, theirs, 1e-9)
 
 
-LOOPS = {
-    "cond": lambda lib, x: lib.lax.cond(
-        x[1] % 2 == 0, lambda x: (x[0], x[1], x[2] + 1), lambda x: x, x
-    ),
-    "switch": lambda lib, x: lib.lax.switch(
-        x[1] % 3,
-        [lambda x: (x[0], x[1], x[2] + 1), lambda x: x, lambda x: (x[0], x[1] * 2, x[2])],
-        x,
-    ),
-    "while": lambda lib, x: lib.lax.while_loop(
-        lambda x: x[2] < x[1], lambda x: (x[0], x[1], x[2] + 1), x
-    ),
-    "scan": lambda lib, x: lib.lax.scan(
-        lambda x, _: ((x[0], x[1], x[2] * x[1]), x[0]), x, None, length=3
-    )[0],
-}
+ROWS = RNG.standard_normal((6, 3))
 
 
-def test_what_is_passed_on_is_the_same_for_all_examples():
-    """So `out_axes` may be None for it, whatever the others do."""
-
-    def outs(lib, jnp, wrap):
-        x = jnp.asarray(5.0), jnp.arange(8), jnp.zeros(8)
-        functions = [
-            lib.vmap(lambda x, loop=loop: loop(lib, x), ((None, 0, 0),), (None, 0, 0))
-            for loop in LOOPS.values()
-        ]
-        return leaves(lib, wrap(lambda x: [f(x) for f in functions])(x))
-
-    theirs = outs(*LIBRARIES[1], jax.jit)
-    assert_same(outs(*LIBRARIES[0], minijax.jit), theirs, 0)
-    assert_same(outs(*LIBRARIES[0], lambda f: f), theirs, 0)
+# Of batches, and of rows: none, fewer than a batch, whole batches, and some that are left.
+BATCHES = [(None, 0), (None, 5), (1, 4), (2, 0), (2, 1), (2, 4), (2, 5), (7, 5)]
 
 
-def test_what_is_passed_on_is_in_no_stack_of_residuals():
-    w = np.ones((50, 50))
+def test_maps_in_batches():
+    def of(lib, jnp, batch_size, size):
+        def f(row):
+            return jnp.sin(row["x"]) * row["n"], {"n": row["n"] + 1, "one": 1}
 
-    def loss(w, x):
-        jnp = minijax.numpy
+        def mapped(x):
+            rows = {"x": x, "n": jnp.arange(x.shape[0])}
+            return lib.lax.map(f, rows, batch_size=batch_size)
 
-        def step(carry, _):
-            w, h = carry
-            return (w, jnp.sin(w) @ h), None
+        x = jnp.asarray(ROWS[:size])
+        return mapped(x), lib.grad(lambda x: jnp.sum(mapped(x)[0]))(x)
 
-        return jnp.sum(minijax.lax.scan(step, (w, x), None, 100)[0][1])
-
-    step = minijax.jit(minijax.grad(loss)).lower(w, np.ones(50)).compile()
-    assert step.memory_analysis().temp_size_in_bytes < 100 * w.nbytes / 4
-
-
-@pytest.mark.parametrize(("lib", "jnp"), LIBRARIES)
-def test_a_branch_that_is_there_twice_is_one_program(lib, jnp):
-    calls = []
-
-    def f(x):
-        calls.append(None)
-        return x * 2
-
-    def chosen(i, x):
-        return lib.lax.switch(i, [f, jnp.sin, f, f], x)
-
-    assert [float(lib.jit(chosen)(i, 3.0)) for i in (0, 2, 3)] == [6.0] * 3
-    assert len(calls) == 1
-    (eqn,) = [e for e in lib.make_jaxpr(chosen)(0, 3.0).eqns if e.primitive.name == "cond"]
-    assert len({id(branch) for branch in eqn.params["branches"]}) == 2
+    assert_same_program(lambda lib: lambda: [of(lib, lib.numpy, *sizes) for sizes in BATCHES])

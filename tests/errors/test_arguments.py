@@ -6,7 +6,6 @@ that it found, and a share of it.
 """
 
 import functools
-import random as random_of_python
 import warnings
 
 import jax
@@ -16,9 +15,6 @@ from libraries import assert_alike
 from tables import for_each
 
 import minijax
-from fuzzing.accepted_calls import is_meant
-from fuzzing.bad_input import LEFT_OUT, tried
-from fuzzing.docstring_calls import calls_of, public_functions
 from minijax import core, lax, random
 from minijax import numpy as jnp
 from minijax.errors.arguments import contains_itself, fits
@@ -26,8 +22,14 @@ from minijax.example_libraries import stax
 from minijax_stage2 import tree as stage2_tree
 
 itself = [1.0]
+
+
 itself.append(itself)
+
+
 keys = random.split(random.key(0))
+
+
 ones3 = np.ones(3, np.float32)
 
 
@@ -172,6 +174,8 @@ TABLE = [
     (lambda: lax.scan(lambda c, x: c, 0.0, ones3), TypeError, r"found PyTreeDef\(\*\)"),
     (lambda: minijax.jit("word" * 30), TypeError, r"found 'wordwordword\w*\.\.\."),
 ]
+
+
 # fmt: on
 
 
@@ -217,6 +221,8 @@ def test_imaginary_parts_are_dropped_with_a_warning():
 
 
 z = np.array([1 + 2j, 3], np.complex64)
+
+
 LOSSES = {
     "einsum": lambda n: n.einsum("i->i", z, preferred_element_type="float32"),
     "insert": lambda n: n.insert(n.zeros(3), 1, z),
@@ -227,6 +233,8 @@ LOSSES = {
     "get": lambda n: n.zeros(3).at[7].get(mode="fill", fill_value=z[0]),
     "take": lambda n: n.take(n.zeros(3), 7, mode="fill", fill_value=z[0]),
 }
+
+
 UPDATES = {
     "put": lambda n, v: n.put(n.zeros(3, int), np.array([0, 1]), v, inplace=False),
     "put_along_axis": lambda n, v: n.put_along_axis(
@@ -287,38 +295,3 @@ def test_a_value_fits_an_annotation():
     assert not fits("abc", int | tuple[int, ...])
     assert contains_itself(itself)
     assert not contains_itself([[ones3], [ones3]])
-
-
-@for_each(
-    "name", ["numpy.sum", "lax.cos", "random.normal", "grad", "jit", "Array.sum", "Array.at.set"]
-)
-def test_calls_are_taken_from_examples_in_both_libraries(name):
-    ours, theirs = calls_of("minijax", name), calls_of("jax", name)
-    assert ours
-    assert len(ours) == len(theirs)
-    assert name in public_functions()
-    jax.block_until_ready([call.args for call in theirs if name == "numpy.sum"])
-
-
-@for_each(
-    ("call", "error"),
-    [
-        ("lax.sort(is_stable=None)", "TypeError: get(): incompatible function arguments."),
-        ("numpy.fft.fftn(axes=-1)", "TypeError: object of type 'int' has no len()"),
-        ("numpy.median(axis=a set)", "ValueError: Non-hashable static arguments are not supported"),
-    ],
-)
-def test_what_is_accepted_on_purpose_is_known_by_call_and_error(call, error):
-    assert is_meant(call, error)
-    assert not is_meant(call, "TypeError: something else")
-    assert not is_meant(call.replace("=", "=no "), error)
-
-
-def test_a_share_of_the_net_of_bad_input():
-    """No error of the insides, nothing that hangs or dies, no result that JAX lacks unexplained."""
-    drawn = random_of_python.Random(0).sample(
-        [n for n in public_functions() if n not in LEFT_OUT], 4
-    )
-    found = tried(drawn, seconds=60, seed=0, share=0.1, with_jax=True)
-    assert len(found) > 20
-    assert {str(case): outcome for case, outcome in found.items() if outcome.is_finding} == {}

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import pathlib
+import re
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ import pytest
 from jax.experimental import source_mapper as theirs
 
 import minijax
+from minijax.experimental import source_mapper
 from minijax.experimental import source_mapper as common
 from minijax.experimental import source_mapper as ours
 
@@ -119,3 +122,14 @@ def test_passes(monkeypatch):
     monkeypatch.delitem(sys.modules, "absl.flags")
     with pytest.raises(ValueError, match="absl"), common.flag_env(verbosity=2):
         pass
+
+
+@pytest.mark.compiled_anew
+def test_names_of_files_in_source_maps():
+    folder = re.escape(str(pathlib.Path(__file__).parent))
+    with minijax.config.override(hlo_source_file_canonicalization_regex=f"^{folder}"):
+        assert source_mapper.canonicalize_filename(__file__) == "/test_source_mapper.py"
+        passes = source_mapper.filter_passes("^jaxpr$")
+        (dump,) = source_mapper.generate_sourcemaps(lambda x: x + 1, passes)(1.0)
+        assert list(dump.source_map.sources) == ["/test_source_mapper.py"]
+    assert source_mapper.canonicalize_filename(__file__) == __file__

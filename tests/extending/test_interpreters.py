@@ -3,8 +3,28 @@
 from functools import partial
 from importlib import import_module
 
+import jax
+import jax.debug
+import jax.errors
+import jax.export
+import jax.extend
+import jax.ffi
+import jax.interpreters.batching
+import jax.interpreters.mlir
 import numpy as np
 import pytest
+from jax.experimental import io_callback as jax_io_callback
+from tables import for_each
+
+import minijax
+import minijax.ad_checkpoint
+import minijax.debug
+import minijax.export
+import minijax.extend
+import minijax.extend.core
+import minijax.interpreters.batching
+import minijax.interpreters.mlir
+from minijax.experimental import io_callback
 
 LIBRARIES = ["jax", "minijax"]
 
@@ -422,3 +442,30 @@ def test_the_class_of_clients():
         return [float(isinstance(w.jax.devices()[0].client, backend))]
 
     both(program)
+
+
+X = np.float32(3)
+
+
+BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
+
+
+# Effects.
+@BOTH
+@for_each("ordered", [False, True])
+def test_programs_have_effects(j, ordered):
+    def printing(x):
+        j.debug.print("{}", x, ordered=ordered)
+        return x
+
+    call = io_callback if j is minijax else jax_io_callback
+    expected = j.debug.OrderedDebugEffect if ordered else j.debug.DebugEffect
+    nested = lambda x: j.lax.scan(lambda c, _: (j.jit(printing)(c), None), x, length=2)[0]  # noqa: E731
+    for function in (printing, j.jit(printing), nested):
+        jaxpr = j.make_jaxpr(function)(X)
+        assert list(map(type, jaxpr.effects)) == [expected]
+        assert {e for eqn in jaxpr.eqns for e in eqn.effects} == set(jaxpr.effects)
+    assert j.make_jaxpr(lambda x: x * 2)(X).effects == set()
+    (io_effect,) = j.make_jaxpr(lambda x: call(abs, x, x, ordered=ordered))(X).effects
+    assert str(type(io_effect).__name__) == ("OrderedIOEffect" if ordered else "IOEffect")
+    assert str(expected()) == ("OrderedDebug" if ordered else "Debug")

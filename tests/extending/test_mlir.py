@@ -3,12 +3,28 @@
 from importlib import import_module
 
 import jax
+import jax.debug
+import jax.errors
+import jax.export
+import jax.extend
+import jax.ffi
+import jax.interpreters.batching
+import jax.interpreters.mlir
 import numpy as np
 import pytest
+from tables import for_each
 
 import minijax
+import minijax.ad_checkpoint
+import minijax.debug
+import minijax.export
+import minijax.extend
+import minijax.extend.core
+import minijax.interpreters.batching
+import minijax.interpreters.mlir
 
 pytestmark = pytest.mark.compiled_anew
+
 
 X = np.arange(3, dtype=np.float32)
 
@@ -213,3 +229,27 @@ def test_transformations_of_programs(stage):
         return kinds, cleared, len(seen) == count, np.asarray(out), when.value
 
     both(program)
+
+
+THREE = np.float32(3)
+
+
+BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
+
+
+@BOTH
+@for_each("has_side_effect", [False, True])
+def test_lowering_rules_call_python(j, has_side_effect):
+    def rule(ctx, x):
+        double = lambda x: (np.asarray(x) * 2,)  # noqa: E731
+        (out,), token, keepalive = j.interpreters.mlir.emit_python_callback(
+            ctx, double, None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=has_side_effect
+        )
+        assert token is None
+        ctx.module_context.add_keepalive(keepalive)
+        return [out]
+
+    double_p = j.extend.core.Primitive(f"double_{has_side_effect}")
+    double_p.def_abstract_eval(lambda x: x)
+    j.interpreters.mlir.register_lowering(double_p, rule)
+    assert j.jit(lambda x: double_p.bind(x) + 1)(THREE) == 7

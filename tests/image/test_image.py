@@ -14,14 +14,21 @@ import minijax.image
 import minijax.scipy.ndimage
 
 METHODS = ["nearest", "linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area"]
-MODES = ["constant", "nearest", "wrap", "mirror", "reflect"]
+
+
 RNG = np.random.default_rng(0)
+
+
 IMAGE = RNG.normal(size=(5, 4)) * 10
+
+
 SHAPES = [(3, 7), (5, 9), (10, 2), (0, 4)]
 
 
 # By day the others without are those of `scale_and_translate`.
 WAYS = [(method, True) for method in METHODS] + [("linear", False)]
+
+
 WAYS += [
     pytest.param(method, False, marks=pytest.mark.nightly)
     for method in METHODS
@@ -77,32 +84,6 @@ def test_numbers_of_32_bits():
         IMAGE,
         tolerance=2e-4,
     )
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_map_coordinates(mode):
-    def function(lib):
-        def sampled(x, places, order, cval=0.0):
-            return lib.scipy.ndimage.map_coordinates(x, places, order, mode=mode, cval=cval)
-
-        def loss(x, places):
-            return (sampled(x, places, 1, 1.5) ** 2).sum()
-
-        return lambda x, i, places: [
-            sampled(x, places, 0, 1.5),
-            sampled(x, places, 1),
-            lib.grad(loss, argnums=(0, 1))(x, places),
-            [
-                sampled(i, places, 1, 3),
-                sampled(i[0], [places[0].astype(int)], 1),
-                lib.vmap(lambda p: sampled(x, [p, p], 1))(places[0]),
-            ]
-            if mode in ("constant", "reflect")
-            else (),
-        ]
-
-    places = [RNG.uniform(-6, 9, size=7) for _ in range(2)]
-    assert_same_program(function, IMAGE, IMAGE.astype(np.int32), places)
 
 
 @for_each(

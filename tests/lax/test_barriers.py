@@ -7,10 +7,14 @@ import jax.extend
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax as jlax
+from libraries import assert_close, assert_same
 
 import minijax
 import minijax.extend
 import minijax.extend.core
+import minijax.numpy
+from minijax import lax
 
 BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
 
@@ -168,3 +172,60 @@ def test_tokens_of_programs_on_another_device():
     assert isinstance(token, minijax.extend.core.Token)
     assert minijax.jit(lambda t: t)(token).block_until_ready() is None
     np.testing.assert_array_equal(doubled, [0, 2, 4])
+
+
+@pytest.mark.newest_jax
+def test_a_composite_takes_arrays_without_jit():
+    with minijax.disable_jit():
+        doubled = minijax.lax.composite(lambda x: x + x, "test.double")(np.float32(1))
+    assert isinstance(doubled, minijax.Array)
+    assert doubled == 2
+
+
+def test_staging():
+    assert_close(lax.stage(2.0), jlax.stage(2.0))
+    for tree in (None, {}, [1.0]):
+        with pytest.raises(TypeError):
+            jlax.stage(tree)
+        with pytest.raises(TypeError, match="stage"):
+            lax.stage(tree)
+    assert lax.dce_sink(1.0) is None
+    assert minijax.jit(lambda x: (lax.dce_sink(x * 2), lax.stage(x))[1])(1.0) == 1
+
+
+LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+
+
+RNG = np.random.default_rng(0)
+
+
+X = RNG.standard_normal((2, 3, 4))
+
+
+def leaves(lib, outs):
+    return [np.asarray(x) for x in lib.tree.leaves(outs)]
+
+
+def test_a_barrier_stands_in_the_program():
+    text = minijax.jit(lambda x: minijax.lax.optimization_barrier((x, x + 1))).lower(1.0).as_text()
+    assert len(re.findall(r"stablehlo\.optimization_barrier %\w+, %\w+ : tensor", text)) == 1
+
+
+def test_functions_with_a_name():
+    def everything(lib, jnp):
+        def scaled(x, y=2.0, *, by):
+            return {"a": x * y * by, "b": [x]}
+
+        f = lib.lax.composite(scaled, name="my.scaled", version=1)
+        return f(X, by=2), f(X, 3.0, by=4), lib.jit(lambda x: f(x, x, by=1))(X)
+
+    ours, theirs = (leaves(lib, everything(lib, jnp)) for lib, jnp in LIBRARIES)
+    assert_same(ours, theirs, 1e-12)
+    tangent = minijax.lax.composite(lambda x: minijax.lax.sin(x), name="my.sine")
+    np.testing.assert_allclose(minijax.grad(tangent)(0.0), 1.0)
+    assert "my.sine" in minijax.jit(tangent).lower(1.0).compile().as_text()
+    for wrong in ({"name": 3}, {"name": "a", "version": "1"}):
+        with pytest.raises(TypeError, match="composite: "):
+            minijax.lax.composite(lambda x: x, **wrong)
+    with pytest.raises(TypeError, match="composite"):
+        minijax.lax.composite(3, name="three")

@@ -6,14 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, assert_same
+from libraries import assert_all_same_results, assert_same, refused
 from tables import for_each
 
 import minijax
+import minijax.numpy
 import minijax.numpy as mnp
 from minijax import lax
 
 NHWC = ("NHWC", "HWIO", "NHWC")
+
 
 # The shapes of input and kernel, and the arguments.
 CASES = {
@@ -63,6 +65,8 @@ CASES = {
     ),
     "no spatial axes": ((3, 4), (5, 4), {"window_strides": (), "padding": "VALID"}),
 }
+
+
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
@@ -264,20 +268,55 @@ def test_wrong_arguments(wrong, error, match):
         theirs(draw(lhs), draw(rhs))
 
 
-@pytest.mark.parametrize("name", ["convolve", "correlate"])
-def test_convolve_and_correlate(name):
-    ours, theirs = getattr(mnp, name), getattr(jnp, name)
-    x, y, whole = draw((6,)), draw((3,)), np.arange(4)
+def with_lax(programs):
+    """Functions of a library's `lax` as programs."""
+    return [lambda n, lib, program=program: program(lib.lax) for program in programs]
 
-    def everything(lib, f):
-        sizes = zip([(5, 3), (3, 5), (4, 4)], ["full", "same", "valid"], strict=True)
-        return [
-            *[f(draw((m,)), draw((n,)), mode=mode) for (m, n), mode in sizes],
-            f(x, y),
-            f(x + 1j, y * 2j),
-            f(whole, whole),
-            *lib.jacrev(f, (0, 1))(x, y),
-        ]
 
-    found = minijax.jit(lambda: everything(minijax, ours))()
-    assert_same(found, jax.jit(lambda: everything(jax, theirs))(), 1e-12)
+def refusing(programs):
+    return map(refused, with_lax(programs))
+
+
+PLAIN = [
+    lambda lax: lax.padtype_to_pads((5, 6), (2, 3), (2, 1), "SAME"),
+    lambda lax: lax.padtype_to_pads((5, 6), (2, 3), (2, 1), "SAME_LOWER"),
+    lambda lax: lax.padtype_to_pads([5, 6], [2, 3], [3, 4], "valid"),
+    lambda lax: lax.padtype_to_pads((5,), (9,), (4,), "SAME"),
+    lambda lax: lax.padtype_to_pads((0,), (2,), (1,), "SAME"),
+    lambda lax: lax.conv_general_permutations(("NHWC", "HWIO", "NHWC")),
+    lambda lax: lax.conv_general_permutations(("NCHW", "OIHW", "NHCW")),
+    lambda lax: tuple(lax.conv_dimension_numbers((1, 2, 3), (4, 2, 1), None)),
+    lambda lax: tuple(lax.conv_dimension_numbers((1,) * 4, (1,) * 4, ("NHWC", "HWIO", "NHWC"))),
+    lambda lax: tuple(lax.conv_dimension_numbers((1,) * 3, (1,) * 3, ("NCH", "OIH", "NHC"))),
+]
+
+
+NOT_PLAIN = [
+    lambda lax: lax.padtype_to_pads((5,), (2,), (1,), "HALF"),
+    lambda lax: lax.conv_general_permutations(("NCHH", "OIHH", "NCHH")),
+    lambda lax: lax.conv_general_permutations(("NCHW", "OIHD", "NCHW")),
+    lambda lax: lax.conv_general_permutations(("NCHW", "OIHW", "CHW")),
+    lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 3, (None, "OIW", None)),
+    lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 4, None),
+    lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 3, ("NCHW", "OIHW", "NCHW")),
+    lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 3, ("NCH", "OIH")),
+    lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 3, 7),
+    lambda lax: lax.conv_dimension_numbers((1,) * 3, (1,) * 3, ("NCH", "OIW", "NCH")),
+]
+
+
+@pytest.mark.bits(32)
+def test_plain_dimension_numbers():
+    assert_all_same_results([*with_lax(PLAIN), *refusing(NOT_PLAIN)])
+
+
+def test_the_shape_of_a_transposed_convolution():
+    """JAX's function of that name counts one element too many in each direction."""
+    x, kernel = np.ones((1, 8, 3), np.float32), np.ones((3, 3, 5), np.float32)
+    for padding in ("SAME", "VALID"):
+        numbers = ("NHC", "HIO", "NHC")
+        shape = minijax.lax.conv_transpose_shape_tuple(
+            x.shape, kernel.shape, (2,), padding, numbers
+        )
+        result = jax.lax.conv_transpose(x, kernel, (2,), padding, dimension_numbers=numbers)
+        assert shape == result.shape

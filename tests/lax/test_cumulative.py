@@ -1,16 +1,18 @@
-"""Scans, maps in batches, selections and vmapped branches, at their edges, are JAX's."""
+"""Cumulative reductions and associative scans: JAX's values and derivatives."""
 
-import jax
+import itertools
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from libraries import assert_same_program
-from shares import IS_NIGHT
+from libraries import assert_all_same_results, assert_same_program, refused
 
 import minijax
 import minijax.numpy
 
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 RNG = np.random.default_rng(0)
+
+
 X = RNG.standard_normal((6, 3))
 
 
@@ -97,103 +99,101 @@ def test_derivatives_of_long_scans_are_loops(name, reverse):
     assert lengths[0].count("\n") == lengths[1].count("\n")
 
 
-def test_arguments_of_the_largest_at_limits_of_dtypes():
-    # Indices are floats on the way, for as long as those hold them.
-    x = np.zeros((3, 300), np.float32)
-    x[0, 299], x[1, 7], x[1, 9], x[2, 5] = 1.0, np.nan, 2.0, -1.0
-
-    def everything(lib, jnp):
-        y = jnp.asarray(x)
-        found = [f(y, 1, t) for f in (lib.lax.argmax, lib.lax.argmin) for t in (np.int32, np.int16)]
-        return [*found, lib.vmap(jnp.argmax)(y), jnp.argmax(y, 0), jnp.argmin(y)]
-
-    assert_same_program(lambda lib: lambda: everything(lib, lib.numpy))
+F32 = np.float32
 
 
-def test_selections_by_number():
-    cases = [X[0], X[1], X[2]]
-
-    def everything(lib, jnp):
-        def select(which, *cases):
-            return lib.lax.select_n(which, *cases)
-
-        on_device = list(map(jnp.asarray, cases))
-        which = jnp.array([2, 0, 1])
-        outs = [select(which.astype(t), *on_device) for t in (np.int8, np.uint32, np.int64)]
-        return [
-            *outs,
-            select(jnp.int32(1), *on_device),
-            select(which > 0, *on_device[:2]),
-            select(jnp.array([-1, 5, 1]), *on_device),
-            lib.vmap(select, (0, None, None, 0))(jnp.arange(3), *on_device[:2], jnp.asarray(X[:3])),
-            lib.grad(lambda *cases: jnp.sum(jnp.sin(select(which, *cases))), (0, 1, 2))(*on_device),
-        ]
-
-    assert_same_program(lambda lib: lambda: everything(lib, lib.numpy))
-    for which, count in ((np.ones(3), 3), (np.array([True] * 3), 3)):
-        for lib, _ in LIBRARIES:
-            with pytest.raises(TypeError):
-                lib.lax.select_n(which, *cases[:count])
+x = np.array([[3.0, -1.0, 2.0, -1.0], [0.5, 4.0, -2.5, 0.0], [1.0, 2.0, 2.0, 7.0]], F32)
 
 
-# Of batches, and of rows: none, fewer than a batch, whole batches, and some that are left.
-BATCHES = [(None, 0), (None, 5), (1, 4), (2, 0), (2, 1), (2, 4), (2, 5), (7, 5)]
+v = np.array([2.5, -np.inf, np.nan, -0.0, 0.0, 1.0, np.inf, -3.0], F32)
 
 
-def test_maps_in_batches():
-    def of(lib, jnp, batch_size, size):
-        def f(row):
-            return jnp.sin(row["x"]) * row["n"], {"n": row["n"] + 1, "one": 1}
-
-        def mapped(x):
-            rows = {"x": x, "n": jnp.arange(x.shape[0])}
-            return lib.lax.map(f, rows, batch_size=batch_size)
-
-        x = jnp.asarray(X[:size])
-        return mapped(x), lib.grad(lambda x: jnp.sum(mapped(x)[0]))(x)
-
-    assert_same_program(lambda lib: lambda: [of(lib, lib.numpy, *sizes) for sizes in BATCHES])
+i = np.array([[3, -1, 2, 7], [0, 4, -5, 0]], np.int32)
 
 
-# Functions of a library, its numpy, and a scalar, whose branches are not finite everywhere.
-CHOICES = {
-    "log": lambda lib, jnp, x: lib.lax.cond(x > 0, jnp.log, lambda x: x, x),
-    "sqrt": lambda lib, jnp, x: lib.lax.cond(x > 0, jnp.sqrt, lambda x: 0 * x, x),
-    "quotient": lambda lib, jnp, x: lib.lax.cond(
-        x == 0, lambda x: 1.0, lambda x: jnp.sin(x) / x, x
-    ),
-    "of three": lambda lib, jnp, x: lib.lax.switch(
-        (x > 0).astype(int) + (x >= 0), [lambda x: -x, lambda x: 3 * x, jnp.log], x
-    ),
-    "in a loop": lambda lib, jnp, x: lib.lax.scan(
-        lambda c, _: (lib.lax.cond(c > 0, jnp.log, lambda y: 2 * y, c), c), x, None, length=3
-    )[0],
-    "of what is shared": lambda lib, jnp, x: lib.lax.cond(
-        x > 0, lambda: jnp.log(x), lambda: jnp.cos(x)
-    ),
+u = np.array([0, 1, 7, 128, 200, 255], np.uint8)
+
+
+b = np.array([[True, False, True], [True, True, True]])
+
+
+z = np.array([1 + 2j, 1 - 2j, -3j, 0.5, 1 + 1j], np.complex64)
+
+
+h = x.astype(jnp.bfloat16)
+
+
+def with_lax(programs):
+    """Functions of a library's `lax` as programs."""
+    return [lambda n, lib, program=program: program(lib.lax) for program in programs]
+
+
+def refusing(programs):
+    return map(refused, with_lax(programs))
+
+
+SCANS = {
+    "cumsum": (x, i, z, u, h),
+    "cumprod": (x, i, z, u),
+    "cummax": (x, i, u, v, h),
+    "cummin": (x, i, u, v),
+    "cumlogsumexp": (x, v),
 }
 
 
-@pytest.mark.parametrize("name", CHOICES)
-def test_derivatives_of_vmapped_choices(name):
-    """What a branch that is not taken gives is no number, and must not spoil the others."""
+@pytest.mark.bits(32)
+@pytest.mark.parametrize("name", SCANS)
+def test_cumulative_functions_of_32_bits(name):
+    def of(axis, reverse, array):
+        return lambda n, lib: getattr(lib.lax, name)(array, axis=axis, reverse=reverse)
 
-    def everything(lib, jnp):
+    def derivatives(n, lib):
         def f(x):
-            return CHOICES[name](lib, jnp, x)
+            scan = getattr(lib.lax, name)
+            return scan(x, 0), scan(x, 1, reverse=True)
 
-        def scaled(x, w):
-            return CHOICES[name](lib, jnp, x * w)
+        out, tangent = lib.jvp(f, (x,), (x * 0.5 + 1,))
+        pull = lambda x: lib.vjp(f, x)[1](tuple(map(n.cos, out)))  # noqa: E731
+        moved = lib.vmap(f, 1)(np.stack([x, 2 * x], 1))
+        return lib.tree.leaves([out, tangent, lib.jvp(pull, (x,), (x + 1,)), moved])
 
-        xs = jnp.array([-1.0, 0.0, 2.0])
-        return [
-            lib.vmap(f)(xs),
-            lib.grad(lambda xs: jnp.sum(lib.vmap(f)(xs)))(xs),
-            lib.grad(lambda w: jnp.sum(lib.vmap(scaled, (0, None))(xs, w)))(3.0),
-            lib.vmap(lib.grad(f))(xs),
-            lib.jacrev(lib.vmap(f))(xs),
-            lib.jvp(lib.vmap(f), (xs,), (xs + 2,)),
-            *([lib.vmap(lib.hessian(f))(xs)] if IS_NIGHT else []),
+    programs = [
+        of(axis, reverse, array)
+        for array, reverse in itertools.product(SCANS[name], (False, True))
+        for axis in range(array.ndim)
+    ]
+    programs += [refused(of(axis, False, x)) for axis in (2, -3)]
+    if name in ("cumsum", "cumprod"):
+        programs.append(refused(of(0, False, b)))
+    assert_all_same_results(programs)
+    assert_all_same_results([derivatives], rtol=2e-5)
+
+
+@pytest.mark.bits(32)
+def test_associative_scans():
+    def pairs(n):
+        def combine(a, b):
+            return a[0] * b[0], a[1] * b[0] + b[1]
+
+        return combine
+
+    def program(n, lib):
+        scan = lib.lax.associative_scan
+        affine = (x, x - 1)
+        out = [
+            scan(n.add, x),
+            scan(n.maximum, i, reverse=True, axis=1),
+            scan(n.add, n.asarray(x[:1])),
         ]
+        out += [scan(pairs(n), affine, reverse=r, axis=1) for r in (False, True)]
+        strings = scan(lambda a, b: n.matmul(a, b), np.stack([x[:2, :2]] * 5))
+        slopes = lib.grad(lambda y: (scan(pairs(n), (y, y - 1))[1] ** 2).sum())(x)
+        return lib.tree.leaves([out, strings, slopes])
 
-    assert_same_program(lambda lib: lambda: everything(lib, lib.numpy))
+    wrong = [
+        lambda lax: lax.associative_scan(3, x),
+        lambda lax: lax.associative_scan(lax.add, {"a": x, "b": x[:2]}),
+        lambda lax: lax.associative_scan(lax.add, x, axis=2),
+        lambda lax: lax.associative_scan(lax.add, F32(1)),
+    ]
+    assert_all_same_results([program, *refusing(wrong)])

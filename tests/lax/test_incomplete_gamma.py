@@ -9,6 +9,8 @@ import scipy.special
 from mpmath import mp
 
 import minijax
+import minijax.scipy.special
+from minijax.lax import incomplete_gamma as asymptotics
 
 A, X = np.meshgrid(
     [0, 1e-3, 0.1, 0.99, 1, 1.5, 3, 50, 1e3, -1, np.nan],
@@ -17,10 +19,18 @@ A, X = np.meshgrid(
 
 
 NAMES = ["igamma", "igammac", "igamma_grad_a", "random_gamma_grad"]
+
+
 # Each name by day in one dtype, each dtype for two of them.
 CASES = [("igamma", "float64"), ("igammac", "float32")]
+
+
 CASES += [("igamma_grad_a", "float64"), ("random_gamma_grad", "float32"), ("igamma", "float16")]
+
+
 AT_NIGHT = [case for case in itertools.product(NAMES, ["float32", "float64"]) if case not in CASES]
+
+
 CASES += [pytest.param(*case, marks=pytest.mark.nightly) for case in AT_NIGHT]
 
 
@@ -56,3 +66,34 @@ def test_gradients_are_exact():
     by_a, by_x = np.array(by_a), x ** (a - 1) * np.exp(-x) / scipy.special.gamma(a)
     for sign, found in zip((1, -1), gradients(a, x), strict=True):
         np.testing.assert_allclose(found, (sign * by_a, sign * by_x), rtol=1e-10)
+
+
+LARGE = [1.7e4, 1e7, 1e17, 1e300]
+
+
+@pytest.mark.newest_jax
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_incomplete_gamma_functions_of_large_numbers(dtype):
+    """Their sums took a step for each of sqrt(a) terms, or never ended."""
+    special, lax = minijax.scipy.special, minijax.lax
+    a = np.array(LARGE if dtype == "float64" else [1.7e4, 1e7, 1e17, 1e30], dtype)
+    at_a = 1 / (3 * np.sqrt(2 * np.pi * a.astype(np.float64)))
+    rtol = max(8 * float(np.finfo(dtype).eps), 1e-8)
+    np.testing.assert_allclose(special.gammaincc(a, a), 0.5 - at_a, rtol=rtol)
+    np.testing.assert_allclose(special.gammainc(a, a), 0.5 + at_a, rtol=rtol)
+    np.testing.assert_array_equal(special.gammainc(a, a * 2), 1)
+    np.testing.assert_array_equal(special.gammaincc(a, a * 2), 0)
+    np.testing.assert_array_equal(special.gammainc(a, a / 2), 0)
+    np.testing.assert_allclose(lax.random_gamma_grad(a, a), 1, rtol=1e-4)
+
+
+@pytest.mark.newest_jax
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "igamma_grad_a", "random_gamma_grad"])
+def test_both_ways_to_the_incomplete_gamma_functions_meet(name):
+    """Below `LARGE` they are sums and fractions, from there on an expansion."""
+    module = minijax.lax if "grad" in name else minijax.scipy.special
+    function = getattr(module, name)
+    a = np.array([asymptotics.LARGE])
+    x = a + np.sqrt(a) * np.linspace(-8, 8, 21)
+    below, here = np.nextafter(a, 0), a
+    np.testing.assert_allclose(function(below, x), function(here, x), rtol=2e-10)

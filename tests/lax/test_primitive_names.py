@@ -2,15 +2,26 @@
 
 from functools import partial
 
+import jax
+import jax.extend
 import numpy as np
+import pytest
 from jaxlib._jax import ArrayCopySemantics
 from libraries import assert_all_same_results, assert_same_results
 
 import minijax
+import minijax.extend.core
+import minijax.numpy
 
 ROW = np.array([-2.5, -0.0, 0.0, 1.5, 3.0, np.inf], np.float32)
+
+
 NANS = np.array([np.nan, 1.0, -np.nan, np.nan, -np.inf, np.inf], np.float32)
+
+
 SQUARE = np.arange(9.0, dtype=np.float32).reshape(3, 3) / 4
+
+
 UPPER = np.triu(SQUARE) + np.eye(3, dtype=np.float32)
 
 
@@ -26,8 +37,12 @@ def scatter_sub(w, x):
 
 TOP = {"recall_target": 0.9, "reduction_input_size_override": -1, "aggregate_to_topk": True}
 
+
 REUSE = ArrayCopySemantics.REUSE_INPUT
+
+
 NOWHERE = {"devices": (None,) * 2, "srcs": (None,) * 2, "copy_semantics": (REUSE,) * 2}
+
 
 PROGRAMS = {
     "approx_top_k, largest": (
@@ -54,6 +69,7 @@ PROGRAMS = {
         SQUARE,
     ),
 }
+
 
 OURS_ALONE = {"cholesky_update", "symmetric_product"}  # JAX's have no such rules
 
@@ -94,3 +110,98 @@ def test_bound_primitives_are_evaluated():
         for x, y in zip(called(name, None, minijax), expected, strict=True):
             assert x.dtype == y.dtype
             np.testing.assert_allclose(x, y, rtol=1e-6, err_msg=name)
+
+
+BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
+
+
+def ragged(j, bind):
+    """Two examples exchange slices, by the function or by the primitive."""
+
+    def send(x, to):
+        i = j.lax.axis_index("i")
+        received = j.numpy.where(i == 0, 1, j.numpy.array([2, 2], "int32"))
+        operands = (
+            x, j.numpy.zeros(4, x.dtype), j.numpy.array([0, 1], "int32"),
+            j.numpy.array([1, 2], "int32"), to, received,
+        )  # fmt: skip
+        if bind:
+            return j.lax.ragged_all_to_all_p.bind(*operands, axis_name="i", axis_index_groups=None)
+        return j.lax.ragged_all_to_all(*operands, axis_name="i")
+
+    return send
+
+
+def test_ragged_exchanges_are_bound():
+    x = np.array([[1.0, 2, 3], [4, 5, 6]], np.float32)
+    to = np.array([[0, 0], [1, 2]], np.int32)
+    mapped = [minijax.vmap(ragged(minijax, bind), axis_name="i") for bind in (False, True)]
+
+    @minijax.jit
+    def results(x, to):
+        slopes = [minijax.grad(lambda x, f=f: (f(x, to) ** 2).sum())(x) for f in mapped]
+        return [f(x, to) for f in mapped], slopes
+
+    (function, bound), slopes = results(x, to)
+    np.testing.assert_array_equal(bound, function)
+    np.testing.assert_array_equal(mapped[1](x, to), function)
+    np.testing.assert_array_equal(*slopes)
+    with pytest.raises(NameError):
+        ragged(minijax, True)(x[0], to[0])
+    primitives = minijax.extend.core.primitives
+    assert primitives.ragged_all_to_all_p is minijax.lax.ragged_all_to_all_p
+    assert primitives.ragged_all_to_all_p.name == jax.lax.ragged_all_to_all_p.name
+
+
+@BOTH
+def test_references_are_read_and_written_by_their_primitives(j):
+    get_p, swap_p = (getattr(j.extend.core.primitives, name) for name in ("get_p", "swap_p"))
+    assert (get_p.name, swap_p.name) == ("get", "swap")
+    whole = j.tree.structure(())
+    ref = j.new_ref(j.numpy.arange(3.0))
+    np.testing.assert_array_equal(get_p.bind(ref, tree=whole), [0, 1, 2])
+    np.testing.assert_array_equal(
+        swap_p.bind(ref, j.numpy.ones_like(ref[...]), tree=whole), [0, 1, 2]
+    )
+    np.testing.assert_array_equal(ref[...], [1, 1, 1])
+
+    @j.jit
+    def double(ref):
+        x = get_p.bind(ref, tree=whole)
+        swap_p.bind(ref, x * 2, tree=whole)
+        return x
+
+    np.testing.assert_array_equal(double(ref), [1, 1, 1])
+    np.testing.assert_array_equal(ref[...], [2, 2, 2])
+
+
+def test_parts_of_references_are_not_bound():
+    get_p = minijax.extend.core.primitives.get_p
+    with pytest.raises(NotImplementedError, match=r"get_p.*ref\[index\]"):
+        get_p.bind(minijax.new_ref(minijax.numpy.arange(3.0)), 1, tree=minijax.tree.structure((0,)))
+
+
+OURS = {
+    (module, name)
+    for module in ("lax", "lax.linalg")
+    for name in dir(jax.lax if module == "lax" else jax.lax.linalg)
+    if name.endswith("_p") and hasattr(minijax.lax if module == "lax" else minijax.lax.linalg, name)
+}
+
+
+def test_primitives_by_name():
+    lax = minijax.lax
+    assert {("lax", "add_p"), ("lax", "scan_p"), ("lax.linalg", "cholesky_p")} <= OURS
+    assert len(OURS) > 120
+    programs = {
+        "add_p": lambda x: x + x,
+        "dot_general_p": lambda x: minijax.numpy.dot(x, x),
+        "cumsum_p": lambda x: lax.cumsum(x),
+        "while_p": lambda x: lax.while_loop(lambda x: x[0] < 1, lambda x: x, x),
+    }
+    for name, program in programs.items():
+        eqns = minijax.make_jaxpr(program)(np.ones(2)).jaxpr.eqns
+        assert [eqn.primitive for eqn in eqns] == [getattr(lax, name)]
+    for module, name in ((lax, "no_such_p"), (lax, "add_q"), (lax.linalg, "add_p")):
+        with pytest.raises(AttributeError, match=f"{module.__name__}.*{name}"):
+            getattr(module, name)

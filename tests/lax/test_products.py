@@ -1,11 +1,20 @@
-"""Products and exchanges of groups of unequal sizes; products of quantized blocks."""
+"""Products of `lax`: dot_general, ragged, scaled, and their precision, beside JAX's."""
+
+import functools
+import itertools
+import re
 
 import jax
+import jax.numpy as jnp
+import jax.scipy.fft
+import jax.scipy.special
+import jax.scipy.stats
 import numpy as np
 import pytest
-from libraries import assert_all_same_results
+from libraries import assert_all_same_results, assert_close
 
 import minijax
+import minijax.numpy
 from minijax import lax, nn
 
 RNG = np.random.default_rng(0)
@@ -76,65 +85,114 @@ def test_products_that_do_not_fit(change):
         lax.ragged_dot_general(lhs, rhs, np.array(how["sizes"]), axes)
 
 
-def exchange(*args):
-    return lax.ragged_all_to_all(*args, axis_name="i")
+# What sums of each dtype may be taken in: the libraries accept the same.
+ELEMENT_TYPES = ["bool", "int8", "int32", "uint8", "bfloat16", "float32", "complex64"]
 
 
-def test_an_exchange_of_slices():
-    """Two examples, each with two slices. XLA has no such exchange for CPUs."""
-    sent = np.array([[1, 2, 2], [3, 4, 0]], np.float32)
-    output = np.full((2, 4), -1, np.float32)
-    offsets, sizes = np.array([[0, 1], [0, 1]]), np.array([[1, 2], [1, 1]])
-    places, received = np.array([[0, 0], [1, 2]]), np.array([[1, 1], [2, 1]])
-    run = minijax.jit(minijax.vmap(exchange, axis_name="i"))
-    out = run(sent, output, offsets, sizes, places, received)
-    assert out.tolist() == [[1, 3, -1, -1], [2, 2, 4, -1]]
-    weights = np.arange(8.0, dtype=np.float32).reshape(2, 4)
-    grad = minijax.grad(
-        lambda x: (run(x, output, offsets, sizes, places, received) * weights).sum()
-    )
-    assert grad(sent).tolist() == [[0, 4, 5], [1, 6, 0]]
-    with pytest.raises(TypeError, match="rows of one shape"):
-        run(sent, output.astype(int), offsets, sizes, places, received)
-    with pytest.raises(TypeError, match="vectors of integers"):
-        run(sent, output, offsets, sizes * 1.0, places, received)
+SUMS_OF_PRODUCTS = {
+    "matmul": lambda lib, dtype, **how: lib.numpy.matmul(
+        lib.numpy.ones((2, 2), dtype), lib.numpy.ones((2, 2), dtype), **how
+    ),
+    "conv": lambda lib, dtype, **how: lib.lax.conv_general_dilated(
+        lib.numpy.ones((1, 2, 2), dtype), lib.numpy.ones((2, 2, 1), dtype), (1,), "VALID", **how
+    ),
+}
 
 
 @pytest.mark.newest_jax
-@pytest.mark.parametrize("mode", ["mxfp8", "mxfp4", "nvfp4"])
-def test_products_of_quantized_blocks(mode):
-    lhs, rhs, weights = 3 * array(32, 64), 3 * array(64, 32), array(32, 32)
-    dtypes = "float32", "bfloat16"
-
-    def run(lib):
-        scales = (lib.numpy.array([0.5], "float32"),) if mode == "nvfp4" else ()
-        formats = [lib.nn.get_scaled_dot_general_config(mode, *scales)] * 3
-
-        def f(x, y, dtype):
-            out = lib.nn.scaled_dot_general(
-                *(x, y, (((1,), (0,)), ((), ()))), preferred_element_type=dtype, configs=formats
-            )
-            return (out.astype("float32") * weights).sum(), out
-
-        graded = lib.value_and_grad(f, (0, 1), has_aux=True)
-        return lib.jit(lambda x, y: [graded(x, y, dtype) for dtype in dtypes])(lhs, rhs)
-
-    for dtype, *both in zip(dtypes, run(minijax), run(jax), strict=True):
-        ((_, ours), our_grads), ((_, theirs), their_grads) = both
-        assert ours.dtype == theirs.dtype
-        rtol, atol = (1e-2, 0.5) if dtype == "bfloat16" else (1e-4, 1e-3)
-        for a, b in zip((ours, *our_grads), (theirs, *their_grads), strict=True):
-            a, b = np.asarray(a, "float32"), np.asarray(b, "float32")
-            np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
-
-
-def test_blocks_that_do_not_fit():
-    formats = [nn.get_scaled_dot_general_config("mxfp8")] * 3
-    with pytest.raises(ValueError, match="multiple of 32"):
-        nn.scaled_dot_general(
-            np.ones((2, 16)), np.ones((16, 2)), (((1,), (0,)), ((), ())), configs=formats
+def test_preferred_element_types_are_refused_where_jax_refuses_them():
+    wrong = []
+    for name, dtype, preferred in itertools.product(SUMS_OF_PRODUCTS, ELEMENT_TYPES, ELEMENT_TYPES):
+        program = functools.partial(
+            SUMS_OF_PRODUCTS[name], dtype=dtype, preferred_element_type=preferred
         )
-    with pytest.raises(ValueError, match="one of nvfp4, mxfp8, mxfp4"):
-        nn.get_scaled_dot_general_config("int4")
-    with pytest.raises(ValueError, match="None for mxfp4"):
-        nn.get_scaled_dot_general_config("mxfp4", 2.0)
+        theirs, ours = (dtype_or_error(lib, program) for lib in (jax, minijax))
+        if isinstance(theirs, TypeError):
+            said = f"preferred_element_type must .*found {preferred}"
+            is_right = isinstance(ours, TypeError) and re.search(said, str(ours))
+        else:
+            is_right = ours == theirs
+        if not is_right:
+            wrong.append(f"{name} of {dtype} in {preferred}: {ours!r}, JAX {theirs!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def dtype_or_error(lib, program):
+    try:
+        return lib.eval_shape(lambda: program(lib)).dtype
+    except TypeError as error:
+        return error
+
+
+def assert_same_of_jit(function, rtol, atol=None):
+    """What a function of a library gives, in one program, is the same for both."""
+    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (minijax, jax)), rtol, atol)
+
+
+def test_a_product_of_another_dtype():
+    dtypes = [("int8", "int32"), ("float16", "float32"), ("int8", "float16")]
+
+    def products(lib):
+        of = [(np.array([100, 3], dtype), out_dtype) for dtype, out_dtype in dtypes]
+        return [lib.lax.mul(x, x, out_dtype=out_dtype) for x, out_dtype in of]
+
+    assert_same_of_jit(products, 1e-3)
+
+
+def test_scaled_products():
+    rng = np.random.default_rng(0)
+    lhs, rhs = (rng.normal(size=(2, n, 8)).astype("float32") for n in (3, 5))
+    scales = [
+        np.exp2(rng.integers(-2, 3, shape)).astype("float32") for shape in ((2, 3, 4), (2, 5, 2))
+    ]
+    exact = np.einsum(
+        "bmk,bnk->bmn", lhs * np.repeat(scales[0], 2, -1), rhs * np.repeat(scales[1], 4, -1)
+    )
+    assert_close(nn.scaled_matmul(lhs, rhs, *scales), jnp.asarray(exact), 1e-5, 1e-5)
+    numbers = (((2,), (2,)), ((0,), (0,)))
+    dot = lax.scaled_dot(
+        lhs, rhs, lhs_scale=scales[0], rhs_scale=scales[1], dimension_numbers=numbers,
+        preferred_element_type="float32",
+    )  # fmt: skip
+    assert_close(dot, jnp.asarray(exact), 1e-5, 1e-5)
+    with pytest.raises(ValueError, match="multiple"):
+        lax.scaled_dot(lhs, rhs, lhs_scale=np.ones((2, 3, 3)), dimension_numbers=numbers)
+    with pytest.raises(ValueError, match="expected shapes"):
+        nn.scaled_matmul(lhs, rhs, scales[1], scales[1])
+
+
+SIZES = [[2, 4, 0], [1, 2, 1], [0, 3, 9], [6, 0, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
+def test_products_of_groups_of_rows(dtype):
+    rows = (4 * RNG.standard_normal((6, 2))).astype(dtype)
+    matrices = (4 * RNG.standard_normal((3, 2, 4))).astype(dtype)
+
+    def program(jnp, lib, sizes):
+        def f(x, y=matrices):
+            return lib.lax.ragged_dot(x, y, np.array(sizes))
+
+        outs = [f(rows), lib.lax.ragged_dot(rows, matrices, np.array(sizes, np.uint8))]
+        if dtype.startswith("float"):
+            outs += lib.grad(lambda x, y: jnp.sum(f(x, y) ** 2), (0, 1))(rows, matrices)
+            outs.append(lib.lax.ragged_dot(rows, matrices, np.array(sizes), "highest", "float32"))
+        both = np.stack([rows, rows + 1])  # which JAX does not map over
+        return [*outs, lib.vmap(f)(both) if lib is minijax else jnp.stack([*map(f, both)])]
+
+    programs = {str(sizes): functools.partial(program, sizes=sizes) for sizes in SIZES}
+    assert_all_same_results(programs, 1e-5, 1e-5)
+
+
+def test_groups_that_do_not_fit():
+    x, y = np.ones((6, 2)), np.ones((2, 2, 4))
+    for args in [
+        (x, y, np.array([2.0, 4.0])),
+        (x, y, np.array([2, 4, 1])),
+        (x[0], y, np.array([2, 4])),
+        (x, y[0], np.array([2, 4])),
+        (x, y[:, :1], np.array([2, 4])),
+    ]:
+        for lib in (minijax, jax):
+            with pytest.raises(TypeError):
+                pytest.fail(f"{args}: {lib.__name__} gives {lib.lax.ragged_dot(*args)}")

@@ -1,23 +1,22 @@
-"""The smaller functions of `lax` are JAX's: pieces of arrays, shapes, barriers, primitives."""
+"""Slicing, joining and splitting by `lax`: JAX's values, dtypes and errors."""
 
 import functools
-import re
 
 import jax
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, assert_same
+from libraries import assert_all_same_results
 
 import minijax
 import minijax.numpy
 
 LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+
+
 RNG = np.random.default_rng(0)
+
+
 X = RNG.standard_normal((2, 3, 4))
-
-
-def leaves(lib, outs):
-    return [np.asarray(x) for x in lib.tree.leaves(outs)]
 
 
 # Functions of a library and an array, linear in it.
@@ -88,18 +87,6 @@ def test_types_and_shapes(x64):
     assert ours == theirs
 
 
-def test_the_shape_of_a_transposed_convolution():
-    """JAX's function of that name counts one element too many in each direction."""
-    x, kernel = np.ones((1, 8, 3), np.float32), np.ones((3, 3, 5), np.float32)
-    for padding in ("SAME", "VALID"):
-        numbers = ("NHC", "HIO", "NHC")
-        shape = minijax.lax.conv_transpose_shape_tuple(
-            x.shape, kernel.shape, (2,), padding, numbers
-        )
-        result = jax.lax.conv_transpose(x, kernel, (2,), padding, dimension_numbers=numbers)
-        assert shape == result.shape
-
-
 # Each is a call that JAX refuses, too.
 FAULTS = {
     "sizes of another sum": lambda lib, x: lib.lax.split(x, (1, 1), 1),
@@ -127,100 +114,3 @@ def test_what_jax_refuses_is_refused():
                 pytest.fail(f"{name}: {lib.__name__} gives {call(lib, jnp.asarray(X))}")
             kinds.append(info.type)
         assert issubclass(kinds[0], kinds[1]), name
-
-
-def test_a_barrier_stands_in_the_program():
-    text = minijax.jit(lambda x: minijax.lax.optimization_barrier((x, x + 1))).lower(1.0).as_text()
-    assert len(re.findall(r"stablehlo\.optimization_barrier %\w+, %\w+ : tensor", text)) == 1
-
-
-def test_what_lies_on_the_one_device_stays():
-    x = {"a": minijax.numpy.ones(2)}
-    found = minijax.lax.with_sharding_constraint(x, minijax.devices()[0])
-    np.testing.assert_array_equal(found["a"], x["a"])
-    assert minijax.vmap(lambda x: minijax.lax.pcast(x, "i", to="varying"), axis_name="i")(x) == x
-    with pytest.raises(NameError, match="unbound axis name: j"):
-        minijax.lax.pcast(x, "j", to="varying")
-
-
-OURS = {
-    (module, name)
-    for module in ("lax", "lax.linalg")
-    for name in dir(jax.lax if module == "lax" else jax.lax.linalg)
-    if name.endswith("_p") and hasattr(minijax.lax if module == "lax" else minijax.lax.linalg, name)
-}
-
-
-def test_primitives_by_name():
-    lax = minijax.lax
-    assert {("lax", "add_p"), ("lax", "scan_p"), ("lax.linalg", "cholesky_p")} <= OURS
-    assert len(OURS) > 120
-    programs = {
-        "add_p": lambda x: x + x,
-        "dot_general_p": lambda x: minijax.numpy.dot(x, x),
-        "cumsum_p": lambda x: lax.cumsum(x),
-        "while_p": lambda x: lax.while_loop(lambda x: x[0] < 1, lambda x: x, x),
-    }
-    for name, program in programs.items():
-        eqns = minijax.make_jaxpr(program)(np.ones(2)).jaxpr.eqns
-        assert [eqn.primitive for eqn in eqns] == [getattr(lax, name)]
-    for module, name in ((lax, "no_such_p"), (lax, "add_q"), (lax.linalg, "add_p")):
-        with pytest.raises(AttributeError, match=f"{module.__name__}.*{name}"):
-            getattr(module, name)
-
-
-SIZES = [[2, 4, 0], [1, 2, 1], [0, 3, 9], [6, 0, 0]]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
-def test_products_of_groups_of_rows(dtype):
-    rows = (4 * RNG.standard_normal((6, 2))).astype(dtype)
-    matrices = (4 * RNG.standard_normal((3, 2, 4))).astype(dtype)
-
-    def program(jnp, lib, sizes):
-        def f(x, y=matrices):
-            return lib.lax.ragged_dot(x, y, np.array(sizes))
-
-        outs = [f(rows), lib.lax.ragged_dot(rows, matrices, np.array(sizes, np.uint8))]
-        if dtype.startswith("float"):
-            outs += lib.grad(lambda x, y: jnp.sum(f(x, y) ** 2), (0, 1))(rows, matrices)
-            outs.append(lib.lax.ragged_dot(rows, matrices, np.array(sizes), "highest", "float32"))
-        both = np.stack([rows, rows + 1])  # which JAX does not map over
-        return [*outs, lib.vmap(f)(both) if lib is minijax else jnp.stack([*map(f, both)])]
-
-    programs = {str(sizes): functools.partial(program, sizes=sizes) for sizes in SIZES}
-    assert_all_same_results(programs, 1e-5, 1e-5)
-
-
-def test_groups_that_do_not_fit():
-    x, y = np.ones((6, 2)), np.ones((2, 2, 4))
-    for args in [
-        (x, y, np.array([2.0, 4.0])),
-        (x, y, np.array([2, 4, 1])),
-        (x[0], y, np.array([2, 4])),
-        (x, y[0], np.array([2, 4])),
-        (x, y[:, :1], np.array([2, 4])),
-    ]:
-        for lib in (minijax, jax):
-            with pytest.raises(TypeError):
-                pytest.fail(f"{args}: {lib.__name__} gives {lib.lax.ragged_dot(*args)}")
-
-
-def test_functions_with_a_name():
-    def everything(lib, jnp):
-        def scaled(x, y=2.0, *, by):
-            return {"a": x * y * by, "b": [x]}
-
-        f = lib.lax.composite(scaled, name="my.scaled", version=1)
-        return f(X, by=2), f(X, 3.0, by=4), lib.jit(lambda x: f(x, x, by=1))(X)
-
-    ours, theirs = (leaves(lib, everything(lib, jnp)) for lib, jnp in LIBRARIES)
-    assert_same(ours, theirs, 1e-12)
-    tangent = minijax.lax.composite(lambda x: minijax.lax.sin(x), name="my.sine")
-    np.testing.assert_allclose(minijax.grad(tangent)(0.0), 1.0)
-    assert "my.sine" in minijax.jit(tangent).lower(1.0).compile().as_text()
-    for wrong in ({"name": 3}, {"name": "a", "version": "1"}):
-        with pytest.raises(TypeError, match="composite: "):
-            minijax.lax.composite(lambda x: x, **wrong)
-    with pytest.raises(TypeError, match="composite"):
-        minijax.lax.composite(3, name="three")

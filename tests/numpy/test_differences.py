@@ -1,7 +1,4 @@
-"""Differences, slopes, areas, and polynomials: they give what JAX's give.
-
-Values, dtypes, weak types and errors, over shapes and dtypes, under the transformations too.
-"""
+"""Differences, gradients, areas and interpolation: JAX's values, dtypes and errors."""
 
 import jax
 import jax.numpy as jnp
@@ -20,14 +17,40 @@ import minijax
 import minijax.numpy as mnp
 
 x = np.array([[0.5, -2.0, 3.0, 0.25], [1.5, 0.0, 3.0, -1.0], [2.0, 0.5, -0.75, 4.0]], np.float32)
+
+
 i = np.array([[3, -1, 7], [0, 7, 2]])
+
+
 u = np.array([3, 200, 7, 7], np.uint8)
+
+
 b = np.array([True, False, False, True])
+
+
 z = x[:2] + 1j * x[1:]
+
+
 row = x[0]
+
+
 nothing = np.zeros((2, 0), np.float32)
+
+
 places = np.array([0.0, 0.5, 2.0, 3.0], np.float32)
-long = np.cos(np.arange(40.0, dtype=np.float32))
+
+
+between = np.array([0.5, 1.0, 2.5, -3.0, 9.0], np.float32)
+
+
+xp = np.array([0.0, 1.0, 1.0, 4.0], np.float32)
+
+
+fp = np.array([2.0, -1.0, 3.0, 5.0], np.float32)
+
+
+c = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+
 
 # Programs of `n`, which is either library's numpy, and of `lib`, which is the library itself.
 FAMILIES = {
@@ -93,77 +116,22 @@ FAMILIES = {
         refused(lambda n, lib: n.trapezoid(x, axis=2)),
         refused(lambda n, lib: n.trapezoid([1, 2])),
     ],
-    "values of polynomials": [
-        lambda n, lib: n.polyval(row, x),
-        lambda n, lib: n.polyval(row, 2),
-        lambda n, lib: n.polyval(i[0], 2.5),
-        lambda n, lib: n.polyval(i[0], 2),
-        lambda n, lib: n.polyval(i[0], u),
-        lambda n, lib: n.polyval(row, z),
-        lambda n, lib: n.polyval(z[0], row, unroll=2),
-        lambda n, lib: n.polyval(nothing[0], row),
-        lambda n, lib: n.polyval(long, row / 4),
-        lambda n, lib: n.polyval(long, 0.5, unroll=1),
-        lambda n, lib: n.polyval(b, row),
-        lambda n, lib: n.polyval(x, row),
-        refused(lambda n, lib: n.polyval([1, 2], 3)),
-        lambda n, lib: n.poly(row),
-        lambda n, lib: n.poly(i[0]),
-        lambda n, lib: n.poly(z[0]),
-        lambda n, lib: n.poly(nothing[0]),
-        lambda n, lib: n.poly(2.0),
-        lambda n, lib: n.poly(long[:24]),
-        lambda n, lib: n.poly(row.astype(np.float16)),
-        refused(lambda n, lib: n.poly(np.zeros((2, 2, 2)))),
-        refused(lambda n, lib: n.poly([1, 2])),
-    ],
-    "sums and products of polynomials": [
-        lambda n, lib: n.polyadd(row, i[0]),
-        lambda n, lib: n.polyadd(u, b),
-        lambda n, lib: n.polyadd(z[0], row[:1]),
-        refused(lambda n, lib: n.polyadd(x, row)),
-        refused(lambda n, lib: n.polyadd([1], [2])),
-        lambda n, lib: n.polysub(row, i[0]),
-        lambda n, lib: n.polysub(u, u[:2]),
-        lambda n, lib: n.polysub(i[0], z[0]),
-        refused(lambda n, lib: n.polysub([1], [2])),
-        lambda n, lib: n.polymul(row, i[0]),
-        lambda n, lib: n.polymul(i[0], i[1]),
-        lambda n, lib: n.polymul(z[0], row),
-        refused(lambda n, lib: n.polymul([1], [2])),
-        lambda n, lib: n.polydiv(row, row[:2]),
-        lambda n, lib: n.polydiv(i[0], i[1, 1:]),
-        lambda n, lib: n.polydiv(row[:2], row),
-        lambda n, lib: n.polydiv(z[0], z[1, :2]),
-        lambda n, lib: n.polydiv(long, long[:3]),
-        lambda n, lib: n.polydiv(long, long[:38]),
-        lambda n, lib: n.polydiv(row, row[:1]),
-        refused(lambda n, lib: n.polydiv([1], [2])),
-    ],
-    "derivatives of polynomials": [
-        lambda n, lib: n.polyder(row),
-        lambda n, lib: n.polyder(row, 2),
-        lambda n, lib: n.polyder(row, 0),
-        lambda n, lib: n.polyder(row, m=7),
-        lambda n, lib: n.polyder(i[0]),
-        lambda n, lib: n.polyder(z[0], 1),
-        lambda n, lib: n.polyder(row.astype(np.float16)),
-        lambda n, lib: n.polyder(nothing[0]),
-        refused(lambda n, lib: n.polyder(row, -1)),
-        refused(lambda n, lib: n.polyder([1, 2])),
-        lambda n, lib: n.polyint(row),
-        lambda n, lib: n.polyint(row, 2),
-        lambda n, lib: n.polyint(row, 0),
-        lambda n, lib: n.polyint(row, 3, k=np.array([1.0, 2.0, 3.0])),
-        lambda n, lib: n.polyint(row, 2, k=5),
-        lambda n, lib: n.polyint(row, 2, k=np.array([5.0])),
-        lambda n, lib: n.polyint(i[0], k=1),
-        lambda n, lib: n.polyint(i[0], k=1.5),
-        lambda n, lib: n.polyint(z[0], 2),
-        lambda n, lib: n.polyint(nothing[0]),
-        refused(lambda n, lib: n.polyint(row, -1)),
-        refused(lambda n, lib: n.polyint(row, 3, k=np.ones(2))),
-        refused(lambda n, lib: n.polyint([1, 2])),
+    "interp": [
+        lambda n, lib: n.interp(between, xp, fp),
+        lambda n, lib: n.interp(between.reshape(5, 1), xp, fp, left=-7, right=n.asarray(7.0)),
+        lambda n, lib: n.interp(between, xp, fp, "extrapolate", "extrapolate"),
+        lambda n, lib: n.interp(2, np.arange(4), np.arange(4) ** 2),
+        lambda n, lib: n.interp(between, xp, fp + 1j),
+        lambda n, lib: n.interp(between, xp[::-1] * 2, fp, period=5),
+        lambda n, lib: n.interp(between, xp, fp, period=2.5, left=3),
+        lambda n, lib: n.interp(between, xp[:1], fp[:1]),
+        lambda n, lib: n.interp(np.array([np.nan, np.inf]), xp, fp),
+        refused(lambda n, lib: n.interp(between, xp, fp, left="go on")),
+        refused(lambda n, lib: n.interp(between, xp, fp[:2])),
+        refused(lambda n, lib: n.interp(between + 1j, xp, fp)),
+        lambda n, lib: lib.jacfwd(n.interp, (0, 1, 2))(between, xp, fp),
+        lambda n, lib: lib.jacrev(n.interp, 2)(between, xp, fp),
+        lambda n, lib: lib.vmap(lambda between: n.interp(between, xp, fp, period=3))(c),
     ],
 }
 
@@ -197,6 +165,8 @@ FUNCTIONS = [
     lambda n, x: n.polyder(x, 2),
     lambda n, x: n.polyint(x, 2, x[:2]),
 ]
+
+
 DTYPES = "int8 uint8 uint64 bfloat16 float16 float32 complex64"
 
 
@@ -221,13 +191,3 @@ def test_derivatives(turn):
     values = np.array([0.5, 1.0, -0.25, 0.75]) * turn
     ours = derivatives(FUNCTIONS, mnp, minijax_of_constants, values)
     assert_alike_all(ours, derivatives(FUNCTIONS, jnp, jax_of_constants, values))
-
-
-def test_programs_of_long_polynomials_are_short():
-    p = np.ones(100)
-    for function in (
-        lambda p: mnp.polyval(p, 0.5),
-        lambda p: mnp.poly(p),
-        lambda p: mnp.polydiv(p, p[:3]),
-    ):
-        assert len(minijax.make_jaxpr(function)(p).eqns) < 30

@@ -3,21 +3,31 @@
 import contextlib
 import functools
 import itertools
+import math
 
 import jax
 import jax.numpy as jax_numpy
 import numpy as np
 import pytest
-from libraries import results_at_once
+from libraries import assert_all_same_results, refused, results_at_once
 
 import minijax
 import minijax.numpy as jnp
 
 SPECIAL = np.array([-np.inf, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 3.0, np.inf, np.nan])
+
+
 OTHER = np.array([2.0, -0.5, 1.5, np.inf, 0.0, -0.0, 3.0, 0.5, -1.0, 1.5, 2.0, np.inf, 1.0])
+
+
 WHOLE = np.array([-7, -3, -1, 0, 1, 2, 5, 7, 100, -100])
+
+
 DIVISORS = np.array([2, -2, 3, 5, -4, 0, 2, -7, 7, 13])
+
+
 COMPLEX = np.array([0.5 + 1j, -1.5 + 0.25j, 2 - 0.75j, -0.5 - 2j, 0.3 + 0j])
+
 
 ARRAYS = {
     "float32": SPECIAL.astype(np.float32),
@@ -27,6 +37,8 @@ ARRAYS = {
     "bool": np.array([True, False]),
     "complex64": COMPLEX.astype(np.complex64),
 }
+
+
 SECOND = {
     "float32": OTHER.astype(np.float32),
     "bfloat16": OTHER.astype(jnp.bfloat16.dtype),
@@ -36,6 +48,7 @@ SECOND = {
     "complex64": COMPLEX[::-1].astype(np.complex64),
 }
 
+
 UNARY = """
     abs angle arccos arccosh arcsin arcsinh arctan arctanh bitwise_count cbrt ceil conjugate
     cos cosh deg2rad exp exp2 expm1 fabs floor frexp i0 imag invert iscomplex isfinite isinf
@@ -43,14 +56,20 @@ UNARY = """
     positive rad2deg real reciprocal rint round sign signbit sin sinc sinh spacing sqrt
     square tan tanh trunc
 """
+
+
 BINARY = """
     add arctan2 bitwise_and bitwise_or bitwise_xor copysign divide divmod equal float_power
     floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot lcm ldexp
     left_shift less less_equal logaddexp logaddexp2 logical_and logical_or logical_xor
     maximum minimum multiply nextafter not_equal power remainder right_shift subtract
 """
+
+
 if jax.__version_info__ < (0, 11):  # which has other numbers at the edges of these
     UNARY, BINARY = UNARY.replace(" sinc", ""), BINARY.replace("floor_divide", "")
+
+
 # Where constants of JAX's make what would be weak strong.
 STRONG = (
     "angle",
@@ -127,6 +146,8 @@ def test_functions_of_two_names():
 
 # Values of these take the roads of another dtype; their types are asked for at every change.
 NIGHTLY = "bfloat16", "uint8"
+
+
 every_dtype = [
     pytest.param(dtype, marks=[pytest.mark.nightly] if dtype in NIGHTLY else []) for dtype in ARRAYS
 ]
@@ -196,11 +217,15 @@ POINTS = {
     "sinc": np.array([0.0, 0.3, 1.0, -2.2]),
     "i0": np.array([0.3, -2.2]),
 }
+
+
 SMOOTH = """
     abs arccos arccosh arcsin arcsinh arctan arctanh cbrt cos cosh deg2rad exp exp2 expm1
     fabs i0 log log10 log1p log2 modf frexp reciprocal sin sinc sinh sqrt square tan tanh
     floor sign round nan_to_num
 """
+
+
 SMOOTH_OF_TWO = """
     add arctan2 copysign divide float_power floor_divide fmax fmin fmod heaviside hypot
     logaddexp logaddexp2 maximum minimum mod multiply power remainder subtract
@@ -346,3 +371,71 @@ def test_questions_about_values():
     for value in (1, 1j, COMPLEX, OTHER, [1, 2j], None):
         assert jnp.iscomplexobj(value) == jax_numpy.iscomplexobj(value), value
         assert jnp.isrealobj(value) == jax_numpy.isrealobj(value), value
+
+
+PARTS = (0.0, -0.0, 1.0, math.inf, -math.inf, math.nan)
+
+
+COMPLEX_EDGES = np.array([complex(a, b) for a, b in itertools.product(PARTS, PARTS)], np.complex64)
+
+
+@pytest.mark.bits(32)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_logarithms_and_sizes_of_complex_numbers(dtype):
+    functions = ["log2", "log10", "abs", "log", "log1p", "sqrt", "square"]
+    z = COMPLEX_EDGES.astype(dtype)
+    assert_all_same_results([lambda n, lib, f=f: getattr(n, f)(z) for f in functions])
+
+
+@pytest.mark.bits(32)
+def test_waves_on_the_axes():
+    """In the quadrants XLA's own values stay, which are NaN where the limit has no direction."""
+    imaginary = np.array([complex(0, b) for b in PARTS], np.complex64)
+    assert_all_same_results([lambda n, lib: n.sin(imaginary), lambda n, lib: n.cos(imaginary)])
+    real = np.array([complex(a, b) for a in (math.inf, -math.inf) for b in (0, 1)], np.complex64)
+    assert_all_same_results([lambda n, lib: n.sinc(real)])
+
+
+c = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+
+
+bits = np.array([[1, 0, 3, 0, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0, 1, 1]])
+
+
+octets = np.array([[1, 200, 3], [0, 255, 16]], np.uint8)
+
+
+# Programs of `n`, which is either library's numpy, and of `lib`, which is the library itself.
+FAMILIES = {
+    "window functions": [
+        *(
+            lambda n, lib, name=name, size=size: getattr(n, name)(size)
+            for name in ("bartlett", "blackman", "hamming", "hanning")
+            for size in (0, 1, 2, 7)
+        ),
+        lambda n, lib: n.kaiser(8, 3.5),
+        lambda n, lib: n.kaiser(1, 3.5),
+        lambda n, lib: n.kaiser(5, np.float32(2)),
+        lambda n, lib: lib.grad(lambda beta: n.kaiser(5, beta).sum())(np.float32(2)),
+        refused(lambda n, lib: lib.jit(n.hamming)(4)),
+    ],
+    "bits": [
+        lambda n, lib: n.packbits(bits),
+        lambda n, lib: n.packbits(bits, axis=-1),
+        lambda n, lib: n.packbits(bits > 0, axis=0, bitorder="little"),
+        refused(lambda n, lib: n.packbits(c)),
+        refused(lambda n, lib: n.packbits(bits, bitorder="middle")),
+        lambda n, lib: n.unpackbits(octets),
+        lambda n, lib: n.unpackbits(octets, axis=1, count=10),
+        lambda n, lib: n.unpackbits(octets, 0, 20, "little"),
+        lambda n, lib: n.unpackbits(octets, 1, -3),
+        refused(lambda n, lib: n.unpackbits(bits)),
+        lambda n, lib: lib.vmap(n.packbits)(bits),
+    ],
+}
+
+
+@pytest.mark.bits(32)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_functions_give_what_jaxs_give(family):
+    assert_all_same_results(FAMILIES[family])

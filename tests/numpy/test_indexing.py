@@ -4,7 +4,11 @@ import functools
 import itertools
 
 import jax
+import jax.numpy
 import jax.numpy as jnp
+import jax.scipy.fft
+import jax.scipy.special
+import jax.scipy.stats
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +19,8 @@ import minijax
 import minijax.numpy as mnp
 
 SHAPE = (4, 3, 5)
+
+
 X = np.arange(60.0).reshape(SHAPE)
 
 
@@ -341,3 +347,82 @@ def test_an_array_that_is_changed_everywhere_keeps_its_type():
         assert_all_same_results(
             {weak: functools.partial(program, is_weak=weak) for weak in (True, False)}
         )
+
+
+@pytest.mark.newest_jax
+def test_fill_value_must_be_a_scalar():
+    x, i = minijax.numpy.ones(3), minijax.numpy.array([0, 7])
+    for take in (
+        lambda: x.at[i].get(mode="fill", fill_value=(1,)),
+        lambda: minijax.numpy.take(x, i, mode="fill", fill_value=(1, 2)),
+    ):
+        with pytest.raises(TypeError, match="fill_value must be a scalar"):
+            take()
+
+
+@pytest.mark.newest_jax
+@pytest.mark.parametrize("library", [minijax, jax], ids=lambda library: library.__name__)
+def test_an_index_of_an_empty_axis_is_an_index_error(library):
+    at = library.numpy.zeros((0, 4)).at[0]
+    for access in (lambda: at.get(mode="fill"), lambda: at.apply(library.numpy.square)):
+        with pytest.raises(IndexError, match=r"out of bounds for (an )?axis .*size 0"):
+            access()
+
+
+USES = {
+    "one axis": lambda ds, x: x[ds],
+    "beside an int": lambda ds, x: x[ds, 1],
+    "second axis": lambda ds, x: x[:, ds],
+    "after an ellipsis": lambda ds, x: x[..., ds],
+    "new axis": lambda ds, x: x[None, ds],
+    "two": lambda ds, x: x[ds, ds],
+    "get": lambda ds, x: x.at[ds].get(),
+    "set": lambda ds, x: x.at[ds].set(-1.0),
+    "set beside an int": lambda ds, x: x.at[ds, 0].set(-1.0),
+    "add": lambda ds, x: x.at[:, ds].add(1.0),
+}
+
+
+M = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def test_traced_starts_give_what_jax_gives():
+    cases = list(itertools.product(USES, (0, 1, 2, 3)))
+
+    def results(library):
+        of_start = library.jit(lambda x, i: [USES[use](library.ds(i, n), x) for use, n in cases])
+        return [of_start(M, i) for i in (-4, -1, 0, 1, 2, 5)]
+
+    for ours, theirs in zip(results(minijax), results(jax), strict=True):
+        for case, found, expected in zip(cases, ours, theirs, strict=True):
+            np.testing.assert_array_equal(found, expected, err_msg=str(case), strict=True)
+
+
+@pytest.mark.newest_jax
+def test_known_starts_give_what_jax_gives():
+    assert_all_same_results(
+        {
+            (use, args): lambda n, lib, use=use, args=args: USES[use](lib.ds(*args), n.asarray(M))
+            for use, args in itertools.product(USES, [(None,), (2,), (1, 2), (0, 3, 2)])
+        },
+        rtol=0,
+        atol=0,
+    )
+
+
+def test_gradients_and_references():
+    total = minijax.grad(lambda x, i: mnp.sum(x[minijax.ds(i, 2)] ** 2))
+    np.testing.assert_array_equal(total(mnp.arange(5.0), 1), [0, 2, 4, 0, 0])
+    ref = minijax.new_ref(mnp.arange(5.0))
+    ref[minijax.ds(mnp.int32(1), 2)] = mnp.zeros(2)
+    np.testing.assert_array_equal(ref[...], [0, 0, 0, 3, 4])
+    assert minijax.tree.leaves(minijax.ds(mnp.int32(3), 2)) == [3]
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [((1.5, 2), TypeError), (("a", 2), TypeError), ((0, -1), ValueError), ((0, 2, 0), ValueError)],
+)
+def test_wrong_slices(args, error):
+    with pytest.raises(error, match="ds"):
+        minijax.ds(*args)

@@ -4,6 +4,9 @@ import itertools
 
 import jax
 import jax.numpy as jax_numpy
+import jax.scipy.fft
+import jax.scipy.special
+import jax.scipy.stats
 import ml_dtypes
 import numpy as np
 import pytest
@@ -12,10 +15,14 @@ import minijax
 import minijax.numpy as jnp
 
 NARROW = ["int4", "uint4", "float8_e4m3fn", "float8_e5m2", "bfloat16"]
+
+
 NAMES = [
     *["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"],
     *["float16", "float32", "float64", "complex64", "complex128"],
 ]
+
+
 VALUES = {
     **{name: np.ones((), name) for name in NAMES},
     **{name: np.ones((), getattr(ml_dtypes, name)) for name in NARROW},
@@ -24,8 +31,13 @@ VALUES = {
     "1.0": 1.0,
     "1j": 1j,
 }
+
+
 PAIRS = list(itertools.product(VALUES, repeat=2))
+
+
 ON_THE_DEVICE = [name for name in VALUES if name not in ("int4", "uint4")]
+
 
 both_widths = pytest.mark.parametrize("x64", [False, True], ids=["32 bits", "64 bits"])
 
@@ -140,3 +152,23 @@ def test_limits():
     for name in ("int4", "int8", "uint32"):
         ours, theirs = jnp.iinfo(getattr(jnp, name)), jax_numpy.iinfo(getattr(jax_numpy, name))
         assert (ours.min, ours.max, ours.bits) == (theirs.min, theirs.max, theirs.bits)
+
+
+@pytest.mark.newest_jax
+def test_operands_of_one_dtype_keep_it_where_it_is_not_in_use():
+    for dtype in (float, complex, int):
+        with minijax.enable_x64(True), jax.enable_x64(True):
+            operands = [lib.numpy.ones((2, 2), dtype) for lib in (minijax, jax)]
+        with minijax.enable_x64(False), jax.enable_x64(False):
+            for program in (
+                lambda lib, x: x * x,
+                lambda lib, x: lib.jit(lambda x: x + x)(x),
+                lambda lib, x: lib.vmap(lambda x: x - x)(x),
+                lambda lib, x: lib.numpy.concatenate([x, x]),
+                lambda lib, x: lib.lax.scan(lambda c, z: (c + z, c), x[0], x),
+            ):
+                ours, theirs = (
+                    program(*each) for each in zip((minijax, jax), operands, strict=True)
+                )
+                for x, y in zip(minijax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+                    assert x.dtype == y.dtype

@@ -3,12 +3,15 @@
 Values, dtypes, weak types and errors, over shapes and dtypes, under the transformations too.
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from libraries import (
     assert_all_same_results,
+    assert_close,
     jax_of_constants,
     minijax_of_constants,
     refused,
@@ -20,21 +23,50 @@ import minijax
 import minijax.numpy as mnp
 
 x = np.array([[0.5, -2.0, 3.0, 0.25], [1.5, 0.0, 3.0, -1.0], [2.0, 0.5, -0.75, 4.0]], np.float32)
+
+
 i = np.array([[3, -1, 7], [0, 7, 2]])
+
+
 z = x[:2] + 1j * x[1:]
+
+
 w = np.array([[True, False, True, True], [False, False, False, True], [True, True, True, False]])
+
+
 holes = np.where(w, x, np.float32(np.nan))
+
+
 row = w[0]
+
+
 nothing = np.zeros((2, 0, 3), np.float32)
+
+
 kept = x.mean(1, keepdims=True)
+
+
 nan_row = np.array([[np.nan, np.nan], [1.0, np.nan]], np.float32)
 
+
 TOTALS = "sum prod nansum nanprod"
+
+
 EXTREMES = "max min amax amin nanmax nanmin"
+
+
 MOMENTS = "mean var std nanmean nanvar nanstd"
+
+
 TRUTHS = "all any count_nonzero ptp"
+
+
 PLACES = "argmax argmin nanargmax nanargmin"
+
+
 CUMULATIVE = "cumsum cumprod nancumsum nancumprod"
+
+
 FROM_THE_FIRST = "cumulative_sum cumulative_prod"
 
 
@@ -286,7 +318,11 @@ def of_one_array(names, *options):
 
 
 ALONG = {"axis": -1}
+
+
 SMOOTH = " ".join([TOTALS, EXTREMES, MOMENTS, CUMULATIVE, "ptp"])
+
+
 WITH_DERIVATIVES = [
     *of_one_array(SMOOTH, {}, ALONG),
     *of_one_array(FROM_THE_FIRST, ALONG),
@@ -298,9 +334,17 @@ WITH_DERIVATIVES = [
     lambda n, x: n.min(x, -1, initial=1, where=x == x),
     lambda n, x: n.sum(x, -1, initial=1, where=x == x),
 ]
+
+
 OF_COMPLEX = WITH_DERIVATIVES + of_one_array("all any count_nonzero", {}, ALONG)
+
+
 OF_NUMBERS = of_one_array(SMOOTH + " all any count_nonzero", {}, {"keepdims": True})
+
+
 FUNCTIONS = OF_COMPLEX + of_one_array(PLACES, {}, ALONG)
+
+
 DTYPES = "bool int8 uint8 uint64 bfloat16 float16 complex64"
 
 
@@ -337,6 +381,8 @@ def test_along_an_axis():
 
 # Those that one element, or none that counts, makes special.
 OF_ONE_COLUMN = of_one_array(f"{EXTREMES} {MOMENTS}", ALONG, ALONG | {"keepdims": True})
+
+
 ties = np.array([[2.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0], [-1.0, 3.0, 3.0, -1.0]])
 
 
@@ -357,3 +403,45 @@ def test_derivatives_of_complex_numbers():
     functions = of_one_array(SMOOTH, ALONG)
     ours = derivatives(functions, mnp, minijax_of_constants, z.astype(complex))
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, z.astype(complex)))
+
+
+@pytest.mark.newest_jax
+def test_counts_beyond_32_bits_are_floats():
+    huge = minijax.ShapeDtypeStruct((2**16, 2**16), np.float32)
+    with minijax.enable_x64(False):
+        for function in (mnp.mean, mnp.var, mnp.std, mnp.nanmean, mnp.nanvar, mnp.average):
+            assert minijax.eval_shape(function, huge).dtype == np.float32
+
+
+def assert_same(function, rtol, atol=None):
+    """What a function of a library gives, in one program, is the same for both."""
+    assert_close(*(lib.jit(lambda lib=lib: function(lib))() for lib in (minijax, jax)), rtol, atol)
+
+
+def test_minmax():
+    x = np.array([[3, 1], [-2, 7]])
+    options = [
+        {},
+        {"axis": 1, "keepdims": True},
+        {"initial": 2},
+        {"initial": (5, 0), "where": np.array([True, False])},
+    ]
+    assert_same(lambda lib: [lib.numpy.minmax(x, **kwargs) for kwargs in options], 0)
+
+
+LEFT_OUT = [math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.bits(32)
+@pytest.mark.parametrize("other", LEFT_OUT)
+def test_what_is_left_out_has_no_slope(other):
+    x = np.array([1.0, 2.0, other], np.float32)
+    mask = np.array([True, True, False])
+    programs = [
+        lambda n, lib: lib.value_and_grad(lambda x: lib.nn.logsumexp(x, where=mask))(x),
+        lambda n, lib: lib.value_and_grad(lambda x: lib.nn.softmax(x, where=mask)[0])(x),
+        lambda n, lib: lib.value_and_grad(lambda x: n.sum(x, where=mask))(x),
+        lambda n, lib: lib.value_and_grad(lambda x: n.mean(x, where=mask))(x),
+        lambda n, lib: lib.value_and_grad(lambda x: n.max(x, where=mask, initial=0))(x),
+    ]
+    assert_all_same_results(programs)

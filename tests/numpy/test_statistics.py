@@ -3,6 +3,8 @@
 Values, dtypes, weak types and errors, over shapes and dtypes, under the transformations too.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,25 +16,50 @@ from libraries import (
     refused,
 )
 from shares import a_few, one_in
+from tables import for_each
 from transformations import along_an_axis, assert_alike_all, derivatives, in_one_program, types
 
 import minijax
 import minijax.numpy as mnp
 
 x = np.array([[0.5, -2.0, 3.0, 0.25], [1.5, 0.0, 3.0, -1.0], [2.0, 0.5, -0.75, 4.0]], np.float32)
+
+
 i = np.array([[3, -1, 7], [0, 7, 2]])
+
+
 z = x[:2] + 1j * x[1:]
+
+
 b = x > 0.5
+
+
 holes = np.where(b, x, np.float32(np.nan))
+
+
 row = x[0]
+
+
 counts = np.array([1, 2, 0, 3])
+
+
 weights = np.array([0.5, 1.0, 2.0, 0.25], np.float32)
+
+
 nothing = np.zeros((2, 0), np.float32)
+
+
 shares = np.array([0.0, 0.3, 0.5, 1.0], np.float32)
+
+
 ends = np.array([-2.0, 0.0, 0.5, 3.0], np.float32)
+
+
 points = np.stack([x.ravel(), x.T.ravel(), np.arange(12) % 5], 1).astype(np.float32)
 
+
 METHODS = ["linear", "lower", "higher", "midpoint", "nearest"]
+
 
 # Programs of `n`, which is either library's numpy, and of `lib`, which is the library itself.
 FAMILIES = {
@@ -211,6 +238,8 @@ WITH_DERIVATIVES = [
     lambda n, x: n.cov(x, rowvar=False, bias=True),
     lambda n, x: n.cov(x, fweights=n.arange(x.shape[-1]), aweights=n.arange(x.shape[-1]) + 1),
 ]
+
+
 OF_REALS = [
     *(lambda n, x, m=m: n.quantile(x, n.asarray([0.3, 0.9]), axis=0, method=m) for m in METHODS),
     lambda n, x: n.percentile(x, 35, axis=-1, keepdims=True),
@@ -219,12 +248,16 @@ OF_REALS = [
     lambda n, x: n.median(x, axis=0),
     lambda n, x: n.nanmedian(x, axis=-1),
 ]
+
+
 WITHOUT = [
     lambda n, x: n.histogram(x, 4),
     lambda n, x: n.histogram(x, n.asarray([0.0, 1.0, 3.0]), density=True),
     lambda n, x: n.histogramdd(x, 2),
     lambda n, x: n.corrcoef(x),
 ]
+
+
 DTYPES = "bool int8 uint8 bfloat16 float16 float64 complex64"
 
 
@@ -270,3 +303,78 @@ def test_derivatives_by_weights_and_shares():
     ]
     ours = derivatives(functions, mnp, minijax_of_constants, weights.astype(float))
     assert_alike_all(ours, derivatives(functions, jnp, jax_of_constants, weights.astype(float)))
+
+
+@pytest.mark.newest_jax
+def test_of_no_variables_there_are_no_covariances_of_the_default_dtype():
+    assert_all_same_results(
+        lambda n, lib, name=name, dtype=dtype: getattr(n, name)(n.zeros((0, 2), dtype))
+        for name in ("cov", "corrcoef")
+        for dtype in ("complex64", "bfloat16", "int8")
+    )
+
+
+RNG = np.random.default_rng(0)
+
+
+X = RNG.normal(size=(3, 4, 5)).astype(np.float32)
+
+
+WEIGHTS = RNG.uniform(size=(3, 4, 5)).astype(np.float32)
+
+
+WITH_NAN = np.where(X > 1, np.nan, X).astype(np.float32)
+
+
+BAD = np.where(WEIGHTS > 0.95, -1, WEIGHTS).astype(np.float32)
+
+
+Q = np.array([0.0, 0.25, 0.9, 1.0], np.float32)
+
+
+CASES = {
+    "all": (X, Q, {"weights": WEIGHTS}),
+    "one axis": (X, Q, {"weights": WEIGHTS, "axis": 1}),
+    "one axis, its own weights": (X, Q, {"weights": WEIGHTS[0, :, 0], "axis": 1}),
+    "two axes": (X, np.float32(0.3), {"weights": WEIGHTS, "axis": (0, 2)}),
+    "two axes, their own weights": (X, np.float32(0.3), {"weights": WEIGHTS[:, 0], "axis": (0, 2)}),
+    "axes kept": (X, Q, {"weights": WEIGHTS, "axis": -1, "keepdims": True}),
+    "weights that count": (
+        X,
+        np.float32(0.5),
+        {"weights": np.arange(5, dtype="float32"), "axis": 2},
+    ),
+    "NaN": (WITH_NAN, np.float32(0.5), {"weights": WEIGHTS, "axis": 1}),
+    "negative weights": (X, np.float32(0.5), {"weights": BAD, "axis": 1}),
+    "integers": (np.arange(6), 0.5, {"weights": np.array([1, 0, 0, 5, 1, 1])}),
+}
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_weighted_quantiles(name):
+    def quantiles(n, _, case):
+        x, q, how = CASES[case]
+        given = {**how, "method": "inverted_cdf"}
+        percent = getattr(n, name.replace("quantile", "percentile"))
+        return getattr(n, name)(x, q, **given), percent(x, 100 * np.asarray(q), **given)
+
+    assert_all_same_results({case: partial(quantiles, case=case) for case in CASES}, 1e-7, 0)
+
+
+@for_each(
+    "how",
+    [
+        {"weights": WEIGHTS},
+        {"weights": WEIGHTS + 0j, "method": "inverted_cdf"},
+        {"weights": WEIGHTS[0], "axis": 1, "method": "inverted_cdf"},
+        {"weights": WEIGHTS[0], "method": "inverted_cdf"},
+    ],
+    ids=["another method", "complex", "another shape", "of no axis"],
+)
+def test_weights_that_do_not_fit(how):
+    errors = []
+    for lib in (minijax, jax):
+        with pytest.raises((ValueError, NotImplementedError)) as found:
+            lib.numpy.quantile(X, np.float32(0.5), **how)
+        errors.append(found.type)
+    assert errors[0] is errors[1]

@@ -11,14 +11,32 @@ import minijax
 import minijax.numpy as mnp
 
 x = np.array([[3, 0, 5, 6], [1, 2, -4, 0]], np.int8)
+
+
 f = np.array([[0.5, -1.0, 2.0], [3.0, 0.0, -2.5]], np.float32)
+
+
 b = np.array([[True, False, True], [True, True, True]])
+
+
 z = f + 1j * f[::-1]
+
+
 UFUNCS = [name for name in dir(jnp) if isinstance(getattr(jnp, name), jnp.ufunc)]
+
+
 OF_TWO = [name for name in UFUNCS if name != "negative"]
+
+
 OF_BITS = [name for name in OF_TWO if "bitwise" in name]
+
+
 WITHOUT_IDENTITY = ["maximum", "minimum", "subtract"]
+
+
 WITH_IDENTITY = [name for name in OF_TWO if name not in WITHOUT_IDENTITY]
+
+
 OF_FLOATS = [name for name in OF_TWO if name not in OF_BITS]
 
 
@@ -200,3 +218,10 @@ def test_logarithms_of_sums_keep_axes_and_have_a_dtype(name):
     found = getattr(mnp, name).reduce(f, axis=None, keepdims=True)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert getattr(mnp, name).reduce(f, dtype=np.float16).dtype == np.float16
+
+
+@pytest.mark.newest_jax
+def test_ufuncs_of_one_function_are_equal():
+    made = [mnp.frompyfunc(np.hypot, 2, 1, identity=identity) for identity in (0, 0, None)]
+    assert made[0] == made[1] != made[2]
+    assert hash(made[0]) == hash(made[1])

@@ -6,13 +6,17 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, refused
+from libraries import assert_all_same_results
 from shares import IS_NIGHT, a_few, one_in
 
 import minijax
 
 WIDTHS = [False, True]
+
+
 every_width = pytest.mark.parametrize("x64", WIDTHS, ids=["32", "64"])
+
+
 SEEDS = [0, 1, -1, 2**31, 2**32 + 5, 2**63 - 1, -(2**63), np.uint64(2**63 + 3), np.int8(-3), True]
 
 
@@ -72,7 +76,10 @@ def test_keys_of_seeds(x64):
 
 
 TRIALS = np.float32([5, 30, 100, 1e5, -1, np.nan, np.inf, 7.5, 1000, 0, 40])
+
+
 SHARES = np.float32([0.3, 0.9, 0.4, 0.51, 0.2, 0.3, 0.4, 0.5, 0.001, 0.5, np.nan])
+
 
 CASES = [
     ("bits", [((7,),), ((2, 3), "uint8"), ((5,), "uint16"), ((2, 3), "uint32")]),
@@ -160,8 +167,13 @@ CASES = [
 
 
 MEAN = np.float32(np.random.default_rng(0).normal(size=(3, 4)))
+
+
 ROOTS = np.float32(np.random.default_rng(1).normal(size=(3, 4, 4)))
+
+
 COV = ROOTS @ ROOTS.swapaxes(-1, -2)
+
 
 # Sums of squares and powers: which products XLA adds up before it rounds them depends on what else
 # is in the program.
@@ -263,6 +275,8 @@ def test_the_same_bits(x64):
 
 # At every change none of those that are made of others' numbers.
 MADE_OF_GAMMA = ["loggamma", "beta", "dirichlet", "chisquare", "t", "f"]
+
+
 MADE_OF_OTHERS = {*MADE_OF_GAMMA, "multinomial"}
 
 
@@ -312,6 +326,8 @@ def test_bits_of_xla(x64):
 
 # With random keys, and parameters that the gradients are by.
 WEIGHTS = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+
+
 GRADIENTS = {
     "gamma": lambda draw, key, a: draw(key, a, (2, 3)),
     "loggamma": lambda draw, key, a: draw(key, a, (2, 3)),
@@ -355,122 +371,3 @@ def test_gradients_by_parameters(names):
         assert ours[name].dtype == theirs[name].dtype == np.float32
         # Those of `beta` and the like are small differences of large numbers.
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-5, err_msg=name)
-
-
-INITIALIZERS = [
-    ("normal", (0.3,), {}),
-    ("uniform", (), {}),
-    ("truncated_normal", (), {"lower": -1.0}),
-    ("constant", (3.0,), {}),
-    ("variance_scaling", (2.0, "fan_geo_avg", "normal"), {}),
-    (
-        "variance_scaling",
-        (2.0, "fan_avg", "uniform"),
-        {"in_axis": (0, 1), "out_axis": 2, "batch_axis": 3},
-    ),
-    ("orthogonal", (2.0,), {"column_axis": 1}),
-    *[
-        (f"{name}_{kind}", (), {})
-        for name in ("lecun", "glorot", "he")
-        for kind in ("normal", "uniform")
-    ],
-]
-
-
-@every_width
-def test_initializers(x64):
-    shape, kernel = (3, 4, 5, 2), (4, 3, 2, 5)
-    table = INITIALIZERS[:4] if x64 else [*INITIALIZERS[:7], *a_few(INITIALIZERS[7:], 3)]
-
-    def everything(lib, key):
-        made, out = lib.nn.initializers, []
-        for name, args, kwargs in table:
-            init = getattr(made, name)(*args, **kwargs)
-            dtypes = ("float16", "complex64") if name.startswith("lecun") else ()
-            out.append([init(key, shape), *(init(key, shape, dtype) for dtype in dtypes)])
-        fixed = made.delta_orthogonal(2.0, 0)(key, kernel), made.zeros(None, shape)
-        return [*out, [*fixed, made.ones(None, shape)]]
-
-    with jax.enable_x64(x64), minijax.enable_x64(x64):
-        ours, theirs = (
-            lib.jit(functools.partial(everything, lib))(lib.random.key(3)) for lib in (minijax, jax)
-        )
-    for (name, args, _), mine, jaxs in zip([*table, ("", (), {})], ours, theirs, strict=True):
-        for i, pair in enumerate(zip(mine, jaxs, strict=True)):
-            is_scaled = i == 0 and "normal" in (name, *args)
-            if is_scaled and jax.__version_info__ < (0, 12):  # scaled after drawing
-                np.testing.assert_allclose(*pair, rtol=2 * np.finfo(pair[0].dtype).eps)
-            else:
-                same(*pair)
-
-
-AXES = [
-    ({}, (3, 4)),
-    ({}, (5, 1)),
-    ({"in_axis": 0, "out_axis": 1}, (3, 4, 2)),
-    ({"in_axis": -1, "out_axis": -2}, (2, 3, 4)),
-    ({"in_axis": (0, 1), "out_axis": (2,)}, (2, 3, 4)),
-    ({"in_axis": 1, "out_axis": 2, "batch_axis": 0}, (2, 3, 4)),
-    ({"in_axis": 1, "out_axis": 2, "batch_axis": (0, -1)}, (2, 3, 4, 2)),
-]
-SCALED = ["lecun", "glorot", "he", "xavier", "kaiming"]
-
-
-@pytest.mark.parametrize("kind", one_in(2, ["normal", "uniform"]))
-def test_initializers_of_axes_and_dtypes(kind):
-    def everything(lib, keys, mapped):
-        made = lib.nn.initializers
-        out = []
-        for i, (name, (axes, shape)) in enumerate((n, a) for n in SCALED for a in AXES):
-            if IS_NIGHT or i % 5 == 0:  # by day each of the axes once
-                out.append(getattr(made, f"{name}_{kind}")(**axes)(keys[i], shape))
-        for dtype in ("float16", "bfloat16", "complex64"):
-            init = getattr(made, f"he_{kind}")(in_axis=0, out_axis=1, dtype=dtype)
-            out += [init(lib.random.PRNGKey(5), (4, 3)), init(keys[0], (4, 3), dtype)]
-        he = lib.vmap(lambda key: getattr(made, f"he_{kind}")()(key, (3, 2)))
-        return out, he(mapped)
-
-    with jax.enable_x64(False), minijax.enable_x64(False):
-        (ours, ours_mapped), (theirs, theirs_mapped) = (
-            lib.jit(functools.partial(everything, lib))(
-                [lib.random.key(i) for i in range(len(SCALED) * len(AXES))],
-                lib.random.split(lib.random.key(1), 3),
-            )
-            for lib in (minijax, jax)
-        )
-    for mine, jaxs in zip(ours, theirs, strict=True):
-        same(mine, jaxs)
-    # Of many keys it is another program, whose products are rounded as XLA pleases.
-    np.testing.assert_allclose(ours_mapped, theirs_mapped, rtol=2e-6)
-
-
-NO_INITIALIZERS = {
-    "one axis": lambda i, key: i.lecun_normal()(key, (3,)),
-    "no axis": lambda i, key: i.he_uniform()(key, ()),
-    "no such mode": lambda i, key: i.variance_scaling(1.0, "fan", "normal")(key, (2, 2)),
-    "no such distribution": lambda i, key: i.variance_scaling(1.0, "fan_in", "n")(key, (2, 2)),
-    "integers": lambda i, key: i.normal()(key, (2, 2), np.int32),
-    "scaled integers": lambda i, key: i.he_normal()(key, (2, 2), np.int32),
-    "a size below 0": lambda i, key: i.he_normal()(key, (2, -2)),
-}
-
-
-def test_what_initializers_refuse():
-    assert_all_same_results(
-        {
-            name: refused(lambda n, lib, f=f: f(lib.nn.initializers, lib.random.key(0)))
-            for name, f in NO_INITIALIZERS.items()
-        }
-    )
-
-
-def test_initializers_of_numbers():
-    for program in [
-        lambda i: i.constant(3)(None, (2,), np.int32),
-        lambda i: i.constant(3)(None, (2,)),
-        lambda i: i.constant(np.arange(3))(None, (2, 3)),
-        lambda i: i.constant(True, bool)(None, (2,)),
-        lambda i: i.zeros(None, (2, 0), np.int8),
-        lambda i: i.ones(None, (), complex),
-    ]:
-        same(program(minijax.nn.initializers), program(jax.nn.initializers))

@@ -208,3 +208,19 @@ def test_keys_are_compared_exactly():
         a, b = lib.random.split(lib.random.key(0))
         assert not lib.numpy.allclose(a, b)
         assert lib.numpy.isclose(a, a)
+
+
+@pytest.mark.bits(32)
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_keys_out_of_bounds_have_the_fill_value_in_each_word(impl):
+    def filled(lib, **value):
+        keys = lib.random.split(lib.random.key(0, impl=impl), 3)
+        return lib.random.key_data(keys.at[np.array([5, 1])].get(mode="fill", **value))
+
+    assert_all_same_results(
+        [
+            lambda n, lib: filled(lib),
+            lambda n, lib: filled(lib, fill_value=7),
+            lambda n, lib: filled(lib, fill_value=np.uint32(2**32 - 2)),
+        ]
+    )

@@ -6,6 +6,7 @@ import pytest
 from tables import for_each
 
 import minijax
+import minijax.numpy
 
 LIBRARIES = pytest.mark.parametrize("lib", [jax, minijax], ids=["jax", "minijax"])
 
@@ -43,14 +44,10 @@ def test_copies_start_not_in_programs(lib):
     np.testing.assert_array_equal(lib.jit(lib.copy_to_host_async)(lib.numpy.ones(2)), np.ones(2))
 
 
-@LIBRARIES
-def test_the_mesh_in_context_is_read_and_set(lib):
-    assert lib.get_mesh().empty
-    mesh = lib.make_mesh((1,), ("x",))
-    with lib.set_mesh(mesh):
-        assert lib.get_mesh() == mesh
-        assert lib.sharding.reshard(lib.numpy.ones(2), lib.P("x")).sharding.spec == lib.P("x")
-    assert lib.get_abstract_mesh().empty
-    with lib.use_abstract_mesh(mesh.abstract_mesh):
-        assert lib.get_abstract_mesh().axis_names == ("x",)
-    assert lib.get_abstract_mesh().empty
+def test_what_lies_on_the_one_device_stays():
+    x = {"a": minijax.numpy.ones(2)}
+    found = minijax.lax.with_sharding_constraint(x, minijax.devices()[0])
+    np.testing.assert_array_equal(found["a"], x["a"])
+    assert minijax.vmap(lambda x: minijax.lax.pcast(x, "i", to="varying"), axis_name="i")(x) == x
+    with pytest.raises(NameError, match="unbound axis name: j"):
+        minijax.lax.pcast(x, "j", to="varying")

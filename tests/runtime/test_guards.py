@@ -13,8 +13,14 @@ import minijax
 import minijax.numpy as jnp
 
 BOTH = pytest.mark.parametrize("library", [minijax, jax], ids=["minijax", "jax"])
+
+
 ARRAY = np.arange(3, dtype=np.float32)
+
+
 LEVELS = ["allow", "log", "disallow", "log_explicit", "disallow_explicit"]
+
+
 MOVES = {
     "operand": lambda library, x: x + ARRAY,
     "argument": lambda library, x: library.jit(lambda x: x + 1)(ARRAY),
@@ -124,42 +130,3 @@ def test_no_execution(library):
         library.make_jaxpr(lambda x: library.numpy.sin(x) + double(x))(x)
         library.jit(lambda x: x + 1).lower(x).compile()
     double(x)
-
-
-@BOTH
-def test_user_contexts(library):
-    seen = []
-    context = library.make_user_context(default_value=1)
-
-    @library.jit
-    def scaled(x):
-        seen.append(context.value)
-        return x * context.value
-
-    for _ in range(2):
-        assert scaled(2.0) == 2.0
-        with context(5):
-            assert scaled(2.0) == 10.0
-            with context(7):
-                assert scaled(2.0) == 14.0
-        with context(5):
-            assert scaled(2.0) == 10.0
-    assert seen == [1, 5, 7]
-
-
-def test_user_contexts_are_independent():
-    a, b = minijax.make_user_context("a"), minijax.make_user_context()
-    with a("x"), b("y"):
-        assert (a.value, b.value) == ("x", "y")
-    assert (a.value, b.value) == ("a", None)
-    with pytest.raises(TypeError, match="hashable"), a([]):
-        pass
-
-
-@for_each("name", ["allow_f16_reductions", "auto_pcast", "enable_checks"])
-def test_contexts_of_settings(name):
-    default = minijax.config.read(name)
-    with getattr(minijax, name)(default):
-        assert minijax.config.read(name) == default
-    with pytest.raises((NotImplementedError, TypeError), match=name), getattr(minijax, name)("yes"):
-        pass

@@ -14,6 +14,8 @@ import minijax
 import minijax.numpy
 
 LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+
+
 X = np.arange(3, dtype=np.float32)
 
 
@@ -198,25 +200,6 @@ def test_a_donated_array_is_a_runtime_error():
         y, add = jnp.asarray(X), lib.jit(lambda x, y: x + y, donate_argnums=0)
         with pytest.raises((RuntimeError, ValueError)):
             add(y, y)
-
-    same(program)
-
-
-def test_exported_functions_compute_the_same():
-    def program(lib, jnp):
-        def f(params, x):
-            return {"y": jnp.tanh(x @ params["w"])}
-
-        args = {"w": np.ones((3, 2), np.float32)}, lib.ShapeDtypeStruct((3,), jnp.float32)
-        exported = lib.export.export(lib.jit(f))(*args)
-        if lib is minijax:  # JAX would need a package that nothing else here needs
-            exported = lib.export.deserialize(exported.serialize())
-        return (
-            exported.fun_name,
-            exported.platforms,
-            [str(aval.shape) for aval in (*exported.in_avals, *exported.out_avals)],
-            np.asarray(lib.jit(lambda x: exported.call(args[0], x))(X)["y"]).tolist(),
-        )
 
     same(program)
 

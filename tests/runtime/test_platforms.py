@@ -1,10 +1,6 @@
 """Programs lowered for a GPU, of which there need not be one, call the routines that JAX's call."""
 
-import importlib.util
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +12,13 @@ import minijax
 import minijax.numpy as mnp
 from minijax import lax
 from minijax.xla import clients
-from minijax.xla.clients import has_nvidia_device
 
 ON_CUDA = {"lowering_platforms": ("cuda",)}
+
+
 CALL = re.compile(r"custom_call @(\w+)\(.*?\) \{(.*)\} : (\(.*)$", re.MULTILINE)
+
+
 FIELDS = ("operand_layouts", "output_operand_aliases", "result_layouts")
 
 
@@ -58,6 +57,7 @@ def assert_same_calls(program, *shapes, dtype="float32"):
 
 
 LARGE = 1100  # more than the matrices for which Jacobi's rotations are chosen
+
 
 DECOMPOSITIONS = {
     "cholesky": (lambda la, np_, x: la.cholesky(x, symmetrize_input=False), [(2, 3, 3)]),
@@ -305,80 +305,3 @@ def of_platforms(lib, x):
         cuda=lambda x: lib.lax.linalg.cholesky(x) * 0 + 3 * x,
         default=lambda x: x,
     )
-
-
-@for_each("transformed", ["plain", "grad", "vmap", "scan"])
-@for_each("platform", ["cpu", "cuda"])
-def test_functions_are_chosen_for_the_platform_that_is_lowered_for(transformed, platform):
-    def program(lib, x):
-        match transformed:
-            case "grad":
-                return lib.grad(
-                    lambda x: lib.lax.platform_dependent(x, cpu=lib.lax.sin, cuda=lib.lax.cos)
-                )(x[0, 0])
-            case "vmap":
-                return lib.vmap(lambda x: of_platforms(lib, x))(x[None])
-            case "scan":
-                return lib.lax.scan(lambda c, _: (of_platforms(lib, c), None), x, None, length=2)[0]
-            case _:
-                return of_platforms(lib, x)
-
-    texts = []
-    for lib in (minijax, jax):
-        traced = lib.jit(lambda x, lib=lib: program(lib, x)).trace(np.eye(2, dtype="float32"))
-        texts.append(traced.lower(lowering_platforms=(platform,)).as_text())
-    names = r"lapack_\w+|cusolver_\w+|stablehlo.(?:sine|cosine)"
-    ours, theirs = (set(re.findall(names, text)) for text in texts)
-    assert ours == theirs != set()
-    assert "stablehlo.case" not in texts[0]
-
-
-def test_functions_by_platform_on_this_one():
-    x = np.eye(2)
-    expected = np.asarray(jax.jit(lambda x: of_platforms(jax, x))(x))
-    for function in (
-        lambda x: of_platforms(minijax, x),
-        minijax.jit(lambda x: of_platforms(minijax, x)),
-    ):
-        np.testing.assert_allclose(function(x), expected)
-
-
-def test_no_function_for_the_platform_that_is_lowered_for():
-    traced = minijax.jit(lambda x: lax.platform_dependent(x, cpu=lambda x: x + 1)).trace(1.0)
-    with pytest.raises(NotImplementedError, match="no function for 'cuda' among 'cpu'"):
-        traced.lower(**ON_CUDA)
-
-
-# The tests themselves, on a GPU
-
-
-@pytest.fixture
-def on_gpu(monkeypatch):
-    """The comparison of arrays with the tolerances of a GPU."""
-    file = Path(__file__).parents[2] / "conftest.py"
-    spec = importlib.util.spec_from_file_location("conftest_of_all", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(np.testing, "assert_allclose", np.testing.assert_allclose)
-    module._widen_tolerances()
-    return np.testing.assert_allclose
-
-
-def test_tolerances_on_a_gpu_are_those_of_the_dtype(on_gpu):
-    x = np.array([1.0, 1000.0], "float32")
-    on_gpu(x, x + np.float32(0.05), rtol=1e-7)
-    on_gpu(x.astype("float16"), x.astype("float16") * np.float16(1.01))
-    for far in (x * np.float32(1.01), x.astype("float64") * (1 + 1e-6), [1, 2]):
-        with pytest.raises(AssertionError):
-            on_gpu(np.asarray(x, np.asarray(far).dtype), far)
-    on_gpu(x.astype("float64"), x.astype("float64") * 2, rtol=1)  # what a test allows
-
-
-def test_without_a_gpu_no_test_is_run():
-    if has_nvidia_device():
-        pytest.skip("there is a GPU")
-    command = [sys.executable, "-m", "pytest", "--device", "gpu", "tests/laws/test_seeds.py"]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
-    assert done.returncode == 4
-    assert "--device gpu: no test was run. Unknown backend" in done.stderr

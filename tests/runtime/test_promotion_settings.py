@@ -170,12 +170,18 @@ def test_arguments_that_may_meet_and_that_may_not(part):
 
 
 # The tables of programs of the families.
-FAMILIES = "differences grids reductions sets shapes sorting statistics ufuncs"
+FAMILIES = (
+    "lax/test_dynamic_slicing lax/test_shapes numpy/test_array_methods numpy/test_creation "
+    "numpy/test_differences numpy/test_elementwise numpy/test_grids numpy/test_padding "
+    "numpy/test_polynomials numpy/test_rearranging numpy/test_reductions numpy/test_sets "
+    "numpy/test_shapes numpy/test_sorting numpy/test_statistics numpy/test_taking "
+    "numpy/test_ufuncs numpy/test_vectorize runtime/test_ops"
+)
 
 
 @functools.cache
 def families_of(file):
-    return importlib.import_module(f"tests.numpy.test_{file}").FAMILIES
+    return importlib.import_module(f"tests.{file.replace('/', '.')}").FAMILIES
 
 
 @pytest.mark.parametrize(

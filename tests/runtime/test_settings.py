@@ -1,18 +1,23 @@
-"""Settings that JAX has and this library has not: named without an error, or with a good one."""
+"""Settings of JAX: each can be named, and those that exist here do the same."""
 
 import contextlib
 import json
+import logging
 import os
+import re
 import subprocess
 import sys
 
 import jax
+import jax.numpy
 import numpy as np
 import pytest
 from shares import IS_NIGHT
 from tables import for_each
 
 import minijax
+from minijax import lax
+from minijax import numpy as jnp
 from minijax.settings.options import WITH_ONE_VALUE, WITHOUT_EFFECT, options_of_jax
 
 pytestmark = pytest.mark.as_for_users
@@ -73,6 +78,8 @@ OWN_DEFAULTS = {
     "jax_cpu_enable_async_dispatch": "calls wait for their results on a CPU",
     "jax_persistent_cache_min_compile_time_secs": "all programs are kept",
 }
+
+
 DEFAULTS = """
 import enum, json, jax
 plain = lambda x: x.name.lower() if isinstance(x, enum.Enum) else x
@@ -169,6 +176,8 @@ def test_sums_of_16_bits_can_be_errors(dtype, f):
 
 # Dtypes of 64 bits where numbers have 32.
 X = "j.numpy.asarray([1.0, 2.0], dtype='float64')"
+
+
 WIDE = [
     "x", "x * x", "x + 1", "x * 0.1", "x + j.numpy.float32(1)", "j.jit(j.numpy.sin)(x)",
     "j.grad(lambda x: (x**2).sum())(x)", "x.sum()", "x.astype('int64')", "x.astype(int)", "x @ x",
@@ -208,3 +217,108 @@ def test_dtypes_of_64_bits_are_errors_or_truncated(j):
         with j.enable_x64(True):
             x = j.numpy.ones(3)
         assert (x * x).dtype == np.float64  # arrays keep what they have
+
+
+BOTH = pytest.mark.parametrize("library", [minijax, jax], ids=["minijax", "jax"])
+
+
+@BOTH
+def test_user_contexts(library):
+    seen = []
+    context = library.make_user_context(default_value=1)
+
+    @library.jit
+    def scaled(x):
+        seen.append(context.value)
+        return x * context.value
+
+    for _ in range(2):
+        assert scaled(2.0) == 2.0
+        with context(5):
+            assert scaled(2.0) == 10.0
+            with context(7):
+                assert scaled(2.0) == 14.0
+        with context(5):
+            assert scaled(2.0) == 10.0
+    assert seen == [1, 5, 7]
+
+
+def test_user_contexts_are_independent():
+    a, b = minijax.make_user_context("a"), minijax.make_user_context()
+    with a("x"), b("y"):
+        assert (a.value, b.value) == ("x", "y")
+    assert (a.value, b.value) == ("a", None)
+    with pytest.raises(TypeError, match="hashable"), a([]):
+        pass
+
+
+@for_each("name", ["allow_f16_reductions", "auto_pcast", "enable_checks"])
+def test_contexts_of_settings(name):
+    default = minijax.config.read(name)
+    with getattr(minijax, name)(default):
+        assert minijax.config.read(name) == default
+    with pytest.raises((NotImplementedError, TypeError), match=name), getattr(minijax, name)("yes"):
+        pass
+
+
+POINTS = np.linspace(-1.0, 1.0, 3)
+
+
+def test_what_is_compiled_is_logged(caplog):
+    def f(x):
+        return x + 1
+
+    with minijax.log_compiles(), caplog.at_level(logging.WARNING):
+        g = minijax.jit(f)
+        g(POINTS)
+        g(POINTS)
+    messages = [record.getMessage() for record in caplog.records]
+    with jax.log_compiles(), caplog.at_level(logging.WARNING):
+        caplog.clear()
+        jax.jit(f)(POINTS)
+    ours, theirs = (
+        [
+            re.sub(r"[\d.]+ sec", "_ sec", message)
+            for message in found
+            if message.startswith("Finished")
+        ]
+        for found in (messages, [record.getMessage() for record in caplog.records])
+    )
+    assert ours == theirs
+    assert len(ours) == 3
+    caplog.clear()
+    minijax.jit(lambda x: x + 2)(POINTS)
+    assert not caplog.records
+
+
+def test_caches_can_be_cleared():
+    traced = []
+
+    def f(x):
+        traced.append(1)
+        return lax.fori_loop(0, 3, lambda i, c: c * 2, x)
+
+    jitted, donating = minijax.jit(f), minijax.jit(f, donate_argnums=0)
+    for _ in range(2):
+        for _ in range(2):
+            np.testing.assert_array_equal(jitted(POINTS), POINTS * 8)
+            np.testing.assert_array_equal(donating(POINTS), POINTS * 8)
+            np.testing.assert_array_equal(f(jnp.asarray(POINTS)), POINTS * 8)
+        minijax.clear_caches()
+        assert jitted._cache_size() == 0
+        np.testing.assert_array_equal(jnp.sin(POINTS), np.sin(POINTS))
+    assert len(traced) == 2 * (1 + 2)  # both jitted functions share what is traced
+
+
+def test_the_environment_can_be_printed(capsys):
+    assert minijax.print_environment_info() is None
+    printed = capsys.readouterr().out
+    assert printed == minijax.print_environment_info(return_string=True) + "\n"
+    for version in (np.__version__, sys.version, "cpu:0"):
+        assert version in printed
+
+
+def test_precision_of_products_is_a_setting():
+    with minijax.default_matmul_precision("highest"):
+        assert "HIGHEST" in minijax.jit(jnp.dot).lower(POINTS, POINTS).as_text()
+    assert "HIGHEST" not in minijax.jit(jnp.dot).lower(POINTS, POINTS).as_text()

@@ -1,16 +1,21 @@
 """Functions of whole matrices are JAX's: values, dtypes and derivatives."""
 
+from functools import partial
+
 import jax
 import jax.scipy.linalg
 import numpy as np
 import pytest
-from libraries import assert_same_program
+from libraries import assert_all_same_results, assert_same, assert_same_program, refused
+from matrices import C128, F32, TOLERANCE, assert_same_of_each, draw, leaves, positive
 from shares import IS_NIGHT, a_few, one_in
 from tables import for_each
 
 import minijax
 
 RNG = np.random.default_rng(0)
+
+
 MATRIX = RNG.normal(size=(4, 4))
 
 
@@ -369,3 +374,198 @@ def test_permutations_of_complex_matrices_are_real():
         return lambda z: [lib.scipy.linalg.lu(z), lib.scipy.linalg.lu(z, permute_l=True)]
 
     assert_same_program(function, MATRIX + 1j, tolerance=1e-11)
+
+
+@pytest.mark.newest_jax
+def test_derivative_of_the_eigenvalues_of_a_tridiagonal_matrix_counts_both_triangles():
+    d, e = np.float32([1.0, 2.0, 4.0]), np.float32([0.5, 0.25])
+    _, vectors = np.linalg.eigh(np.diag(d) + np.diag(e, 1) + np.diag(e, -1))
+    f = minijax.scipy.linalg.eigh_tridiagonal
+    by_d, by_e = minijax.jacfwd(lambda d, e: f(d, e, eigvals_only=True), (0, 1))(d, e)
+    np.testing.assert_allclose(by_d, vectors.T**2, atol=1e-5)
+    np.testing.assert_allclose(by_e, 2 * (vectors[:-1] * vectors[1:]).T, atol=1e-5)
+
+
+def of_scipy(lib, name, *args, **kwargs):
+    return getattr(lib.scipy.linalg, name)(*args, **kwargs)
+
+
+@pytest.mark.parametrize("dtype", [F32, C128], ids=str)
+def test_factors_and_what_is_solved_by_them(dtype):
+    a, s = draw((3, 3), dtype) + 3 * np.eye(3, dtype=dtype), positive((3, 3), dtype)
+    batch, b, rows = positive((2, 3, 3), dtype), draw((3, 2), dtype), draw((3,), dtype)
+
+    def program(lib):
+        scipy = lib.scipy.linalg
+        out = []
+        for lower in (False, True):
+            factor, is_lower = scipy.cho_factor(s, lower)
+            assert is_lower is lower
+            triangle = lib.numpy.tril if lower else lib.numpy.triu
+            out += [triangle(factor), scipy.cholesky(s, lower=lower)]
+            out.append(scipy.cholesky(triangle(s), lower=lower))
+            out += [scipy.cho_solve((factor, lower), right) for right in (b, rows)]
+            for trans in (0, "T", 2):
+                for unit_diagonal in (False, True):
+                    options = {"trans": trans, "lower": lower, "unit_diagonal": unit_diagonal}
+                    out.append(scipy.solve_triangular(a, b, **options))
+        out += [scipy.cho_factor(batch)[0], scipy.solve_triangular(a, rows, lower=True)]
+        lu_and_piv = scipy.lu_factor(a)
+        out += lu_and_piv
+        out += [scipy.lu_solve(lu_and_piv, x, trans) for x in (b, rows) for trans in (0, 1, 2)]
+        out += [scipy.solve(s, b, assume_a="pos"), scipy.solve(a, rows)]
+        out += scipy.lu_factor(batch)
+        return out
+
+    ours, theirs = (lib.jit(partial(program, lib))() for lib in (minijax, jax))
+    assert_same(ours, theirs, 10 * TOLERANCE[dtype])
+
+
+@pytest.mark.filterwarnings("ignore:.*batched 1D solves:FutureWarning")
+def test_batches_are_solved():
+    shapes = [
+        ((2, 3, 3), (3,)),
+        ((2, 3, 3), (2, 3)),
+        ((2, 3, 3), (3, 4)),
+        ((2, 3, 3), (1, 3, 1)),
+        ((3, 3), (2, 3, 4)),
+        ((4, 1, 3, 3), (2, 3, 2)),
+    ]
+
+    def program(lib):
+        scipy, found = lib.scipy.linalg, {}
+        for matrices, rows in shapes:
+            a, b = positive(matrices), draw(rows)
+            out = [
+                scipy.cho_solve((scipy.cholesky(a, lower=True), True), b),
+                scipy.solve_triangular(a, b, trans="T", lower=True),
+            ]
+            if len(matrices) - len(rows) < 2 and len(rows) != 3:  # JAX's takes no others
+                out += [scipy.lu_solve(scipy.lu_factor(a), b, trans) for trans in (0, 1)]
+            found[f"{matrices} {rows}"] = out
+        return found
+
+    ours, theirs = (lib.jit(partial(program, lib))() for lib in (minijax, jax))
+    assert_same_of_each(ours, theirs, 1e-9)
+
+
+@pytest.mark.newest_jax
+def test_what_is_solved_by_factors_has_derivatives():
+    a, s, b = draw((3, 3)) + 3 * np.eye(3), positive((3, 3)), draw((3, 2))
+
+    def program(lib):
+        def f(a, s, b):
+            scipy = lib.scipy.linalg
+            return (
+                scipy.cho_solve(scipy.cho_factor(s, True), b),
+                scipy.lu_solve(scipy.lu_factor(a), b, 1),
+                scipy.solve_triangular(a, b, "T", True),
+                scipy.block_diag(a, b),
+                scipy.toeplitz(b[:, 0], a[0]),
+            )
+
+        def everything(a, s, b):
+            primals, tangents = (a, s, b), (a * 0.5 + 1, s, b + 1)
+            out, tangent = lib.jvp(f, primals, tangents)
+            pulled = lib.vjp(f, *primals)[1](out)
+            if IS_NIGHT:
+                pulled = lib.jvp(lambda *xs: lib.vjp(f, *xs)[1](out), primals, tangents)
+            moved = lib.vmap(f, (None, None, 0))(a, s, lib.numpy.stack([b, 2 * b]))
+            return [out, tangent, pulled, moved]
+
+        return leaves(lib.jit(everything)(a, s, b))
+
+    assert_same(program(minijax), program(jax), 1e-9)
+
+
+SHAPED = {
+    "block_diag": [
+        (),
+        (np.ones((2, 3)), 2, np.arange(2)),
+        (np.ones((2, 0)), np.eye(2, dtype=np.float32)),
+        (1j, np.ones((1, 1), np.int32)),
+    ],
+    "toeplitz": [
+        (np.arange(3),),
+        (np.arange(3), np.arange(4.0)),
+        (np.array([1j, 2, 3 + 1j]),),
+        (2.0, np.arange(3)),
+        (np.zeros(0), np.arange(2)),
+        (np.arange(6.0).reshape(2, 3),),
+        (np.arange(6.0).reshape(2, 3), np.arange(4.0)),
+    ],
+    "cho_factor": [(np.eye(2, dtype=np.int32),)],
+    "cho_solve": [((np.eye(2), True), np.arange(2))],
+    "lu_factor": [(np.array([[1, 2], [3, 4]]),), (np.arange(6.0).reshape(2, 3),)],
+    "lu_solve": [((np.eye(2, dtype=np.float32), np.array([1, 1], np.int32)), np.arange(2))],
+    "solve_triangular": [(np.eye(2, dtype=np.int32), np.arange(2))],
+}
+
+
+WRONGLY_SHAPED = {
+    "block_diag": [(np.ones((2, 2, 2)),)],
+    "cho_factor": [(np.ones((2, 3)),), (np.ones(3),)],
+    "cho_solve": [((np.eye(2), False), np.ones(3)), ((np.ones((2, 3)), False), np.ones(2))],
+    "lu_solve": [
+        ((np.eye(2), np.array([0, 1], np.int32)), np.ones(3)),
+        ((np.eye(2), np.array([0, 1], np.int32)), np.ones(2), 3),
+    ],
+    "solve_triangular": [
+        (np.eye(2), np.ones(3)),
+        (np.ones((2, 3)), np.ones(2)),
+        (np.eye(2), np.ones(2), 3),
+        (np.eye(2), np.ones(2), "X"),
+    ],
+}
+
+
+@pytest.mark.parametrize("x64", [False, True], ids=["32", "64"])
+def test_types_and_errors_of_scipys_functions(x64):
+    def calls(table):
+        return [
+            lambda n, lib, name=name, args=args: of_scipy(lib, name, *args)
+            for name in table
+            for args in table[name]
+        ]
+
+    with jax.enable_x64(x64), minijax.enable_x64(x64):
+        assert_all_same_results([*calls(SHAPED), *map(refused, calls(WRONGLY_SHAPED))])
+
+
+# Matrices.
+
+MATRICES = [
+    ("fiedler_companion", (np.array([1.0, -16, 86, -176, 105, 3]),)),
+    ("fiedler_companion", (np.array([1, 2, 3]),)),
+    ("fiedler_companion", (np.ones((2, 4), np.float32),)),
+    ("fiedler_companion", (np.array([2.0]),)),
+    *(("invhilbert", (n,)) for n in (0, 1, 5)),
+    *(("invpascal", (n, kind)) for n in (0, 1, 4) for kind in (None, "lower", "upper")),
+    *(
+        ("convolution_matrix", (a, n, mode))
+        for a in (np.array([1, 2]), np.ones((2, 5), np.float32), np.array([1, 2, 3, 4]))
+        for n in (1, 4)
+        for mode in ("full", "same", "valid")
+    ),
+]
+
+
+def test_matrices_are_jaxs():
+    programs = {
+        f"{name}{args}": lambda n, lib, name=name, args=args: getattr(lib.scipy.linalg, name)(*args)
+        for name, args in MATRICES
+    }
+    assert_all_same_results(programs, 1e-5, 1e-5)
+
+
+def test_bad_arguments_of_matrices():
+    linalg = minijax.scipy.linalg
+    for call, message in (
+        (lambda: linalg.fiedler_companion(np.zeros(0)), "must hold a coefficient"),
+        (lambda: linalg.invpascal(3, "x"), "kind must be"),
+        (lambda: linalg.convolution_matrix(np.ones(2), 3, "x"), "mode must be"),
+        (lambda: linalg.convolution_matrix(np.ones(2), 0), "n must be at least 1"),
+        (lambda: linalg.convolution_matrix(np.ones(0), 2), "at least one number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

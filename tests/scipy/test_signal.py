@@ -1,4 +1,4 @@
-"""Convolutions, cosine transforms and spectra are JAX's: values, dtypes and derivatives."""
+"""Convolutions and spectra are JAX's: values, dtypes and derivatives."""
 
 import jax
 import jax.scipy.fft
@@ -7,13 +7,14 @@ import jax.scipy.signal
 import numpy as np
 import pytest
 from libraries import assert_close, assert_same_program, of_constants
-from shares import one_in
 from tables import for_each
 
 import minijax
 from minijax.scipy.signal import window_of
 
 RNG = np.random.default_rng(0)
+
+
 X, Y = RNG.normal(size=(5, 6)), RNG.normal(size=(3, 2))
 
 
@@ -38,28 +39,6 @@ def test_convolutions(mode):
         ]
 
     assert_same_program(function, X, Y, np.arange(6))
-
-
-@pytest.mark.parametrize("norm", one_in(2, ["ortho", None]))
-def test_cosine_transforms(norm):
-    def function(lib):
-        of = lib.scipy.fft
-
-        def loss(x):
-            return (of.dct(x, norm=norm) ** 3).sum() + (of.idct(x, axis=0, norm=norm) ** 3).sum()
-
-        return lambda x, i: [
-            [of.dct(x, axis=axis, norm=norm) for axis in (0, 1)],
-            [of.idct(x, axis=axis, norm=norm) for axis in (0, 1)],
-            of.dct(i, n=9, norm=norm),
-            of.idct(x + 1j, n=4, norm=norm),
-            of.dctn(x, norm=norm),
-            of.idctn(x, s=(4,), norm=norm),
-            of.dctn(x, axes=(1,), norm=norm),
-            lib.grad(loss)(x),
-        ]
-
-    assert_same_program(function, X, np.arange(6))
 
 
 @pytest.mark.bits(32)
@@ -267,7 +246,11 @@ def test_spectra_of_32_bits():
 
 
 WINDOWS = ["boxcar", "hann", "hamming", "blackman", "nuttall", "blackmanharris", "flattop"]
+
+
 WINDOWS += ["bartlett", "triang", "cosine", ("gaussian", 2.0), ("kaiser", 3.0), "tukey"]
+
+
 WINDOWS += [("tukey", 0.0), ("tukey", 1.0)]
 
 

@@ -13,10 +13,20 @@ from tables import for_each
 import minijax
 
 RNG = np.random.default_rng(0)
+
+
 ROOT = RNG.normal(size=(5, 5))
+
+
 POSITIVE = ROOT @ ROOT.T + np.eye(5)
+
+
 GENERAL = ROOT + 4 * np.eye(5)
+
+
 B, X0 = RNG.normal(size=(2, 5))
+
+
 MATRICES = {"cg": POSITIVE, "bicgstab": GENERAL, "gmres": GENERAL}
 
 
@@ -136,3 +146,13 @@ def test_an_unknown_method_of_gmres():
     for lib in (jax, minijax):
         with pytest.raises(ValueError, match="solve_method"):
             lib.scipy.sparse.linalg.gmres(GENERAL, B, solve_method="fast")
+
+
+@pytest.mark.newest_jax
+def test_an_operator_need_only_multiply():
+    class Twice:
+        def __matmul__(self, x):
+            return 2 * x
+
+    x, _ = minijax.scipy.sparse.linalg.cg(Twice(), np.ones(3))
+    np.testing.assert_allclose(x, np.full(3, 0.5), rtol=1e-5)

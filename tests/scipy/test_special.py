@@ -1,34 +1,58 @@
-"""Special functions that are series and continued fractions: values and derivatives are JAX's."""
+"""Special functions: JAX's or exact values, derivatives, and edges."""
 
 import functools
+import itertools
+import math
 
 import jax
 import jax.scipy.special
 import numpy as np
 import pytest
+import scipy.special
 from libraries import assert_all_same_results, assert_same_program
 from shares import IS_NIGHT, a_few
 from tables import for_each
 
 import minijax
 import minijax.scipy.special
+from minijax.scipy import special
 
 RNG = np.random.default_rng(0)
+
+
 A, X = 10 ** RNG.uniform(-3, 3, size=(2, 40))
+
+
 X[:20] = A[:20] * RNG.uniform(0.8, 1.2, 20)
+
+
 B = A[::-1]
+
+
 UNIT = RNG.uniform(0, 1, 40)
+
+
 UNIT[:20] = np.clip((A / (A + B))[:20] + RNG.normal(size=20) * 0.01, 0, 1)
+
+
 SIGNED = np.concatenate([RNG.uniform(-9, 9, 20), [0.0, 0.5, 1.0, 1.5, 2.0, 4.0, 8.0, 39.0, 41.0]])
+
+
 SIGNED = np.resize(SIGNED, 40)  # all are of one shape, so that operations compile once
+
+
 POSITIVE = np.abs(SIGNED) + 0.01
 
+
 EDGES = [0.0, 1.0, 2.5, np.inf, np.nan, -1.0]
+
+
 EDGE_A, EDGE_X = (np.resize(edges, 40) for edges in np.meshgrid(EDGES, EDGES))
 
 
 # Small numbers count, too.
 assert_same = functools.partial(assert_same_program, atol=1e-300)
+
 
 # The functions, their arguments, and by which of them they have a derivative.
 CASES = {
@@ -255,3 +279,122 @@ def test_bad_arguments(call, error):
     for lib in (jax, minijax):
         with pytest.raises(error):
             call(lib.scipy.special)
+
+
+INF, NAN = np.inf, np.nan
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def spread(count=60):
+    return np.concatenate([rng().normal(size=count) * size for size in (1e-6, 0.1, 1, 5, 20, 1e4)])
+
+
+def close(ours, exact, rtol):
+    np.testing.assert_allclose(np.asarray(ours), exact, rtol=rtol)
+
+
+# Special functions, exact to nearly all digits.
+
+
+def complex_numbers():
+    z = spread() + 1j * np.abs(spread()[::-1])
+    return np.concatenate([z, np.conj(z[np.abs(z) < 15])])
+
+
+OPERANDS = {
+    "dawsn": lambda: [spread()],
+    "wofz": lambda: [complex_numbers()],
+    "erfcinv": lambda: [np.concatenate([rng().uniform(0, 2, 50), 10.0 ** -np.arange(1, 200, 9)])],
+    "boxcox": lambda: [rng().exponential(size=100), np.repeat([1e-9, 0, 0.1, -2], 25)],
+    "boxcox1p": lambda: [rng().exponential(size=100) * 1e-3, np.repeat([1e-9, 0, 0.1, -2], 25)],
+    "comb": lambda: list(rng().integers(0, 40, (2, 100)).astype(float)),
+    "hyp1f1": lambda: [*rng().uniform(0.1, 5, (2, 200)), rng().normal(size=200) * 30],
+    "hyp2f1": lambda: [*rng().uniform(0.1, 5, (3, 200)), rng().uniform(-4, 1, 200)],
+}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_a_function_has_nearly_all_digits(name):
+    operands = OPERANDS[name]()
+    exact = getattr(scipy.special, name)(*operands)
+    with minijax.enable_x64():
+        close(getattr(special, name)(*operands), exact, 2e-11)
+    single = [x.astype("complex64" if x.dtype.kind == "c" else "float32") for x in operands]
+    found = getattr(special, name)(*single)
+    assert found.dtype == ("complex64" if name == "wofz" else "float32")
+    widened = [x.astype(y.dtype) for x, y in zip(single, operands, strict=True)]
+    with np.errstate(over="ignore"):
+        exact = np.asarray(getattr(scipy.special, name)(*widened)).astype(found.dtype)
+    is_normal = np.abs(exact) > 1e-36
+    close(np.asarray(found)[is_normal], exact[is_normal], 2e-6)
+
+
+AT = {
+    "dawsn": [0.7, 9.0],
+    "wofz": [0.7],
+    "erfcinv": [0.3],
+    "boxcox": [(2.0, 0.7), (2.0, 0.3)],
+    "boxcox1p": [(0.4, 0.7)],
+    "comb": [(7.0, 3.0)],
+    "hyp1f1": [(1.0, 2.0, 3.0), (1.5, 2.5, -0.5)],
+    "hyp2f1": [(1.0, 2.0, 3.5, 0.4)],
+}
+
+
+@pytest.mark.parametrize("name", AT)
+def test_derivatives_are_jaxs(name):
+    points = np.array([np.atleast_1d(point) for point in AT[name]])
+    operands = np.resize(points, (2, points.shape[1])).T
+
+    def function(lib):
+        def total(*operands):
+            return lib.numpy.real(getattr(lib.scipy.special, name)(*operands)).sum()
+
+        return lib.grad(total, tuple(range(len(operands))))
+
+    assert_same_program(function, *operands, tolerance=1e-4)
+
+
+AT_EDGES = [
+    ("boxcox", ([-1.0, 0, 0, 0, 1, 2, INF, NAN], [1.0, 0, 1, -1, 0, 0, 1, 1])),
+    ("boxcox1p", ([-2.0, -1, -1, -1, 1, INF], [1.0, 0, 1, -1, 0, 1])),
+    ("comb", ([5.0, 5, 5, -3, 0], [-1.0, 0, 6, 2, 0])),
+    ("dawsn", ([0.0, -0.0, INF, -INF, NAN],)),
+    ("erfcinv", ([0.0, 1, 2, 2.1, -1, NAN],)),
+    ("hyp1f1", ([1.0, 0, 0, 1, -1], [0.0, 0, 2, -2, -2], [1.0, 1, 0, 3, 0.5])),
+    ("hyp2f1", ([1.0, 1, 0, 1], [2.0, 1, 2, 2], [3.0, 3, 3, 0], [1.0, 1, 0.4, 0.4])),
+]
+
+
+@pytest.mark.parametrize(("name", "operands"), AT_EDGES, ids=[name for name, _ in AT_EDGES])
+def test_edges_are_jaxs(name, operands):
+    operands = [np.resize(np.array(x, np.float32), 8) for x in operands]
+    assert_same_program(lambda lib: getattr(lib.scipy.special, name), *operands, tolerance=1e-6)
+
+
+def test_combinations_with_repetition():
+    n, k = np.array([5, 0, 3, 0]), np.array([2, 0, -1, 3])
+    assert_same_program(
+        lambda lib: lambda n, k: lib.scipy.special.comb(n, k, repetition=True), n, k, tolerance=1e-5
+    )
+
+
+def test_complex_operands_of_real_functions_are_refused():
+    for name in ("dawsn", "erfcinv"):
+        with pytest.raises(ValueError, match="expected real operands"):
+            getattr(special, name)(1j)
+
+
+@pytest.mark.bits(32)
+def test_entropies_of_nan_are_nan():
+    special = [
+        lambda n, lib, f=f, p=p, q=q: getattr(lib.scipy.special, f)(p, q)
+        for f in ("rel_entr", "kl_div")
+        for p, q in itertools.product((math.nan, 0.0, 1.0, -1.0, 114.0), repeat=2)
+    ]
+    assert_all_same_results(special)
+    rates = np.array([-1.0, 0.0, math.nan, 3.0], np.float32)
+    assert_all_same_results([lambda n, lib: lib.scipy.stats.poisson.entropy(rates)], rtol=1e-5)

@@ -1,5 +1,6 @@
 """Distributions and statistics are JAX's: values, dtypes and derivatives."""
 
+import functools
 import importlib
 import pickle
 import subprocess
@@ -7,6 +8,8 @@ import sys
 import textwrap
 
 import jax
+import jax.scipy.fft
+import jax.scipy.special
 import jax.scipy.stats
 import numpy as np
 import pytest
@@ -18,8 +21,14 @@ from tables import for_each
 import minijax
 
 X = np.array([-2.5, -0.4, 0.0, 0.3, 0.8, 1.0, 1.7, 4.0])
+
+
 UNIT = np.array([-0.1, 0.0, 0.05, 0.3, 0.5, 0.77, 0.95, 1.0])
+
+
 COUNTS = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 9.0])
+
+
 LOC, SCALE = 0.1, 1.3
 
 
@@ -45,7 +54,11 @@ CONTINUOUS = {
     "truncnorm": (-1.0, 1.5),
     "uniform": (),
 }
+
+
 WITHOUT_LOC = {"gennorm": (1.6,), "vonmises": (0.9,), "wrapcauchy": (0.4,)}
+
+
 DISCRETE = {
     "betabinom": (5.0, 0.8, 2.2),
     "binom": (5.0, 0.3),
@@ -54,6 +67,8 @@ DISCRETE = {
     "poisson": (2.4,),
     "bernoulli": (0.3,),
 }
+
+
 NAMES = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "logpmf", "pmf", "entropy")
 
 
@@ -319,3 +334,19 @@ def test_distributions_are_modules():
     assert pickle.loads(pickle.dumps(function)) is function
     with pytest.raises(AttributeError, match="has no attribute 'cdf'"):
         minijax.scipy.stats.t.cdf  # noqa: B018
+
+
+@pytest.mark.newest_jax
+def test_the_slope_of_a_density_is_not_a_number_where_it_is_none():
+    """It was that of its logarithm, which for some is a number."""
+    x = np.array([np.nan, 1.0], np.float32)
+
+    def slopes(lib):
+        densities = [getattr(lib.scipy.stats, name).pdf for name in names]
+        return [lib.numpy.diag(lib.jacfwd(f)(lib.numpy.asarray(x))) for f in densities]
+
+    names = ["laplace", "norm", "logistic", "cauchy"]
+    theirs, ours = (lib.jit(functools.partial(slopes, lib))() for lib in (jax, minijax))
+    for name, found, expected in zip(names, ours, theirs, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=name)
+        assert np.isnan(found[0]), name

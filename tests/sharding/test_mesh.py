@@ -4,6 +4,26 @@ import json
 import subprocess
 import sys
 
+import jax
+import jax.debug
+import jax.errors
+import jax.export
+import jax.extend
+import jax.ffi
+import jax.interpreters.batching
+import jax.interpreters.mlir
+import pytest
+
+import minijax
+import minijax.ad_checkpoint
+import minijax.debug
+import minijax.export
+import minijax.extend
+import minijax.extend.core
+import minijax.interpreters.batching
+import minijax.interpreters.mlir
+import minijax.numpy
+
 PROGRAM = """
 import json, sys
 import numpy as np
@@ -81,3 +101,48 @@ def test_what_has_no_devices_is_refused_or_changes_nothing():
         assert results.pop("set_mesh") == [1.0, 2.0]
         assert results.pop("leaving a mesh") == [2.0, 2.0]
         assert {*map(type, results.values())} == {str}, results  # errors
+
+
+LIBRARIES = pytest.mark.parametrize("lib", [jax, minijax], ids=["jax", "minijax"])
+
+
+@LIBRARIES
+def test_the_mesh_in_context_is_read_and_set(lib):
+    assert lib.get_mesh().empty
+    mesh = lib.make_mesh((1,), ("x",))
+    with lib.set_mesh(mesh):
+        assert lib.get_mesh() == mesh
+        assert lib.sharding.reshard(lib.numpy.ones(2), lib.P("x")).sharding.spec == lib.P("x")
+    assert lib.get_abstract_mesh().empty
+    with lib.use_abstract_mesh(mesh.abstract_mesh):
+        assert lib.get_abstract_mesh().axis_names == ("x",)
+    assert lib.get_abstract_mesh().empty
+
+
+BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
+
+
+# Kinds of devices.
+@pytest.mark.newest_jax
+@BOTH
+def test_abstract_devices(j):
+    device = j.sharding.AbstractDevice("cpu", None, "cpu")
+    assert repr(device) == "AbstractDevice(device_kind=cpu, num_cores=None, platform=cpu)"
+    assert device == j.sharding.AbstractDevice("cpu", num_cores=None, platform="cpu")
+    types = (j.sharding.AxisType.Explicit,)
+    mesh = j.sharding.AbstractMesh((2,), ("x",), types, abstract_device=device)
+    assert mesh.abstract_device is device
+    assert mesh != j.sharding.AbstractMesh((2,), ("x",), types)
+    assert j.sharding.AbstractMesh((2,), ("x",)).axis_types == types
+    assert str(mesh) == (
+        "AbstractMesh('x': 2, axis_types=(Explicit,), device_kind=cpu, num_cores=None, "
+        "platform=cpu)"
+    )
+
+
+# What JAX says is deprecated.
+@BOTH
+def test_meshes_as_contexts_are_deprecated(j):
+    mesh = j.make_mesh((1,), ("x",))
+    with pytest.warns(DeprecationWarning, match="with mesh:"), mesh:
+        pass

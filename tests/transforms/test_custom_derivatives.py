@@ -4,6 +4,13 @@ from functools import partial
 
 import jax
 import jax.custom_derivatives
+import jax.debug
+import jax.errors
+import jax.export
+import jax.extend
+import jax.ffi
+import jax.interpreters.batching
+import jax.interpreters.mlir
 import numpy as np
 import pytest
 from libraries import assert_same
@@ -11,11 +18,24 @@ from shares import IS_NIGHT
 from tables import for_each
 
 import minijax
+import minijax.ad_checkpoint
+import minijax.debug
+import minijax.export
+import minijax.extend
+import minijax.extend.core
+import minijax.interpreters.batching
+import minijax.interpreters.mlir
 import minijax.numpy
 
 LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+
+
 RNG = np.random.default_rng(1)
+
+
 X = RNG.standard_normal(3)
+
+
 XS = RNG.standard_normal((4, 3))
 
 
@@ -165,9 +185,15 @@ def by_symbolic_zeros(lib, jnp):
 
 
 FORWARD = [by_jvp, by_jvps, by_jvp_of_trees]
+
+
 REVERSE = [by_vjp, by_vjp_of_trees, by_gradient, by_converted_closure, by_symbolic_zeros]
+
+
 # One of each primitive, and what the others do besides, in loops and branches.
 IN_LOOPS = [by_jvp, by_vjp_of_trees, by_symbolic_zeros]
+
+
 every_function = pytest.mark.parametrize("make", FORWARD + REVERSE, ids=lambda f: f.__name__)
 
 
@@ -452,6 +478,8 @@ IN_FORWARD_MODE = {
     "checkpoint": lambda f: minijax.jacfwd(minijax.checkpoint(f)),
     "cond": lambda f: minijax.jacfwd(lambda x, y: minijax.lax.cond(x < 9, f, f, x, y)),
 }
+
+
 IN_REVERSE_MODE = {
     "grad": minijax.grad,
     "grad of jit": lambda f: minijax.grad(minijax.jit(f)),
@@ -535,3 +563,29 @@ def test_one_cotangent_stands_for_a_whole_tree(lib):
     total.defvjp(lambda *args: (total(*args), args[1]), lambda scale, ct: (ct * scale, None))
     found = lib.grad(total)({"x": 1.0, "y": [2.0]}, 3.0)
     assert lib.tree.map(float, found) == {"x": 3.0, "y": [3.0]}
+
+
+THREE = np.float32(3)
+
+
+BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
+
+
+# Linear functions with a transpose.
+def divided(j):
+    return lambda x, r=2.0: j.custom_derivatives.linear_call(
+        lambda r, x: x / r, lambda r, ct: 7 * ct / r, r, x
+    )
+
+
+@BOTH
+def test_named_values_of_forward_rules(j):
+    named = j.ad_checkpoint.checkpoint_name_fwd
+    jaxpr = j.make_jaxpr(lambda x: named({"a": x}, "kept"))(THREE)
+    assert [eqn.params["name"] for eqn in jaxpr.eqns] == ["kept"]
+    assert j.grad(lambda x: named(x, "kept") ** 2)(THREE) == 6
+
+
+def test_the_linear_part_of_custom_derivatives_is_a_primitive():
+    (eqn,) = minijax.make_jaxpr(divided(minijax))(THREE).eqns
+    assert eqn.primitive is minijax.extend.core.primitives.custom_lin_p

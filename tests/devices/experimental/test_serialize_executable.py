@@ -6,11 +6,11 @@ from eight_devices import CAN_READ
 
 import minijax
 from minijax.experimental import serialize_executable
-from minijax.experimental.array_serialization import serialization
 from minijax.sharding import Mesh, NamedSharding
 from minijax.sharding import PartitionSpec as P
 
 pytestmark = pytest.mark.skipif(not CAN_READ, reason="jaxlib cannot read divided arrays")
+
 
 X = np.arange(16.0, dtype=np.float32).reshape(8, 2)
 
@@ -43,18 +43,3 @@ def test_serialized_executables_run_on_the_device_that_they_were_compiled_for():
     serialized = serialize_executable.serialize(compiled)
     with pytest.raises(ValueError, match=r"on the devices \[3\], found \[0, 1\]"):
         serialize_executable.deserialize_and_load(*serialized, execution_devices=devices[:2])
-
-
-def test_divided_arrays_are_written_in_parts(tmp_path):
-    pytest.importorskip("tensorstore")
-    mesh = Mesh(np.array(minijax.devices()).reshape(4, 2), ("a", "b"))
-    manager = serialization.GlobalAsyncCheckpointManager()
-    specs = [P("a", "b"), P(("a", "b")), P(None, "b"), P()]
-    shardings = [NamedSharding(mesh, spec) for spec in specs]
-    arrays = [minijax.device_put(X, each) for each in shardings]
-    paths = [str(tmp_path / str(number)) for number in range(len(specs))]
-    manager.serialize_with_paths(arrays, paths)
-    for read in (shardings, shardings[::-1]):
-        for x, sharding in zip(manager.deserialize_with_paths(read, paths), read, strict=True):
-            np.testing.assert_array_equal(x, X)
-            assert x.sharding == sharding

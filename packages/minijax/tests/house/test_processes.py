@@ -131,6 +131,8 @@ def test_after_an_error_the_error_is_all_that_is_said():
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+
+
 FORK = """
     import os, warnings
     warnings.simplefilter("ignore")  # Python and JAX warn of every fork beside threads
@@ -246,41 +248,6 @@ def test_the_asynchronous_client_is_chosen_by_a_setting():
     assert run(by_environment + USE + ASYNCHRONOUS) == ("", "")
 
 
-def test_a_breakpoint_asks_on_the_terminal():
-    pty = pytest.importorskip("pty", reason="terminals are files here")
-    program = """
-        import minijax
-
-        def f(x):
-            y = x * 2
-            minijax.debug.breakpoint()
-            return y
-
-        print("result", minijax.jit(f)(3.0))
-    """
-    ours, theirs = pty.openpty()
-    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
-    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], **streams)
-    os.close(theirs)
-    os.write(ours, b"p y + 1\nc\n")
-    shown = b""
-    while part := _read(ours):
-        shown += part
-    os.close(ours)
-    assert process.wait(timeout=300) == 0, shown
-    assert b"(minijax) " in shown
-    assert b"Array(7." in shown
-    assert b"result 6.0" in shown
-
-
-def _read(terminal):
-    """What was written; nothing once the other end is closed, which some systems call an error."""
-    try:
-        return os.read(terminal, 1024)
-    except OSError:
-        return b""
-
-
 # Programs that ended the process, or would not end.
 LOOPS_THAT_CARRY_NO_ELEMENTS = """
     # Loops whose condition called a function ended the process: "builder_ != nullptr".
@@ -321,6 +288,8 @@ LOOPS_THAT_CARRY_NO_ELEMENTS = """
         assert minijax.jvp(f, (empty,), (empty,))[1].shape == (2, 0)
     print("loops")
 """
+
+
 CONDITIONS_THAT_CALL_PYTHON = """
     # They end a loop over nothing, too.
     import numpy as np
@@ -333,6 +302,8 @@ CONDITIONS_THAT_CALL_PYTHON = """
         jit(lambda c: lax.while_loop(ask, lambda c: c, c))(carry)
         print(answers)
 """
+
+
 THE_FIRST_TO_CALL_LAPACK = """
     # The way to compile a program with callbacks did not make LAPACK known to XLA.
     from minijax import debug

@@ -38,15 +38,15 @@ EXCUSED = {
         for name, count in (("hyp1f1", 2), ("hyp2f1", 3))
         for number in range(count)
     },
-    "inspect_sharding": "has no results; tests/devices/runtime/test_make_array.py",
-    "select_and_scatter": "holds programs, has no derivative; tests/lax/test_bound_primitives.py",
+    "inspect_sharding": "has no results; tests/devices/runtime/test_debug.py",
+    "select_and_scatter": "holds programs; tests/lax/test_windowed_reductions.py",
     "geqrf": "has no derivative and two results; tests/numpy/test_linalg.py",
     "geqp3": "has no derivative and three results; tests/numpy/test_linalg.py, by qr with pivoting",
     "householder_product": "has no derivative; tests/numpy/test_linalg.py",
     "schur": "has no derivative and two results; tests/numpy/test_linalg.py",
-    "hessenberg": "has no derivative and two results; tests/lax/test_reflections.py",
-    "tridiagonal": "has no derivative and four results; tests/lax/test_reflections.py",
-    "ormqr": "has no derivative; tests/lax/test_reflections.py",
+    "hessenberg": "has no derivative and two results; tests/lax/test_linalg.py",
+    "tridiagonal": "has no derivative and four results; tests/lax/test_linalg.py",
+    "ormqr": "has no derivative; tests/lax/test_linalg.py",
 }
 # The places of the operands in which those primitives that have a transpose are linear, if not all.
 LINEAR_IN = {

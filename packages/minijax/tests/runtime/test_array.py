@@ -40,7 +40,11 @@ DTYPES = [
     *("float16", "float32", "float64", "complex64", "complex128"),
     *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn),
 ]
+
+
 VALUES = np.array([[0, 1, 2], [3, 0, 5]])
+
+
 X = np.arange(3.0)
 
 
@@ -278,16 +282,6 @@ def test_a_users_own_tracers_have_the_methods_of_arrays():
         out = Noted(trace, X)[1:].sum() // 2
         assert isinstance(out, Noted)
     assert out.value == X[1:].sum() // 2
-
-
-def test_absolute_values_under_transformations():
-    """Also of what the stages have no absolute value of."""
-    z = jnp.array([3 + 4j, -1j])
-    for function in (abs, jit(abs), vmap(abs)):
-        np.testing.assert_allclose(function(z), [5, 1])
-        np.testing.assert_array_equal(function(jnp.array([True, False])), [True, False])
-    slope = grad(lambda t: jnp.sum(abs(t * z)))(2.0)
-    np.testing.assert_allclose(slope, 6.0)
 
 
 USES = {

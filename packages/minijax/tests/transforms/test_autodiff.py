@@ -12,7 +12,6 @@ from minijax import (
     checkpoint,
     checkpoint_policies,
     core,
-    custom_gradient,
     grad,
     hessian,
     jacfwd,
@@ -43,6 +42,8 @@ def cube(x):
 
 # Each gives numbers or numpy's arrays to a transformation, whose results must be Arrays.
 X = np.array([1.0, 2.0])
+
+
 CALLS = {
     "jit": lambda: jit(cube)(X),
     "grad": lambda: grad(cube)(2.0),
@@ -330,34 +331,6 @@ def test_a_trace_of_the_users_inside_of_a_transformation(transformation):
     x = jnp.ones(3) if transformation is vmap else 1.0
     plain = transformation(lambda x: jnp.sin(x) * 2)(x)
     assert np.all(transformation(counted)(x) == plain)
-
-
-@for_each("static_argnames", ["scale", ("scale", "other")])
-def test_arguments_of_a_checkpoint_are_static_by_name(static_argnames):
-    def scaled(x, scale=None):
-        return x * len(scale) if isinstance(scale, list) else 2 * x
-
-    kept = checkpoint(scaled, static_argnames=static_argnames)
-    assert grad(kept)(5.0, scale=[1, 2, 3]) == 3
-    assert grad(kept)(5.0) == 2
-    assert jit(lambda x: kept(x, scale=[]))(5.0) == 0
-
-
-def test_a_checkpoint_keeps_xla_from_merging_if_any_argument_asks_for_it():
-    def program(prevent_cse):
-        f = checkpoint(lambda x, y: jnp.sin(jnp.sin(x)) * y, prevent_cse=prevent_cse)
-        return jit(grad(f)).lower(1.0, 2.0).as_text()
-
-    assert program((True, False)) == program(True)
-    assert program((False, False)) == program(False) != program(True)
-
-
-def test_custom_gradient_without_a_function_is_the_decorator():
-    @custom_gradient()
-    def square(x):
-        return x * x, lambda ct: 10 * ct
-
-    assert (square(3.0), grad(square)(3.0)) == (9, 10)
 
 
 def test_a_cond_of_stage_4_in_a_function_of_the_library():

@@ -1,4 +1,4 @@
-"""Primitives that programs bind by JAX's names: windows, exchanges of slices, references."""
+"""Windows that choose elements and scatter to them: JAX's values."""
 
 from functools import partial
 
@@ -88,69 +88,3 @@ def test_select_and_scatter_has_no_derivative_and_checks_its_operands(j):
         j.grad(lambda s: f(s).sum())(source)
     with pytest.raises(TypeError):
         select_and_scatter(j, x, source, np.float32(0), **{**window, "window_strides": (2, 2)})
-
-
-def ragged(j, bind):
-    """Two examples exchange slices, by the function or by the primitive."""
-
-    def send(x, to):
-        i = j.lax.axis_index("i")
-        received = j.numpy.where(i == 0, 1, j.numpy.array([2, 2], "int32"))
-        operands = (
-            x, j.numpy.zeros(4, x.dtype), j.numpy.array([0, 1], "int32"),
-            j.numpy.array([1, 2], "int32"), to, received,
-        )  # fmt: skip
-        if bind:
-            return j.lax.ragged_all_to_all_p.bind(*operands, axis_name="i", axis_index_groups=None)
-        return j.lax.ragged_all_to_all(*operands, axis_name="i")
-
-    return send
-
-
-def test_ragged_exchanges_are_bound():
-    x = np.array([[1.0, 2, 3], [4, 5, 6]], np.float32)
-    to = np.array([[0, 0], [1, 2]], np.int32)
-    mapped = [minijax.vmap(ragged(minijax, bind), axis_name="i") for bind in (False, True)]
-
-    @minijax.jit
-    def results(x, to):
-        slopes = [minijax.grad(lambda x, f=f: (f(x, to) ** 2).sum())(x) for f in mapped]
-        return [f(x, to) for f in mapped], slopes
-
-    (function, bound), slopes = results(x, to)
-    np.testing.assert_array_equal(bound, function)
-    np.testing.assert_array_equal(mapped[1](x, to), function)
-    np.testing.assert_array_equal(*slopes)
-    with pytest.raises(NameError):
-        ragged(minijax, True)(x[0], to[0])
-    primitives = minijax.extend.core.primitives
-    assert primitives.ragged_all_to_all_p is minijax.lax.ragged_all_to_all_p
-    assert primitives.ragged_all_to_all_p.name == jax.lax.ragged_all_to_all_p.name
-
-
-@BOTH
-def test_references_are_read_and_written_by_their_primitives(j):
-    get_p, swap_p = (getattr(j.extend.core.primitives, name) for name in ("get_p", "swap_p"))
-    assert (get_p.name, swap_p.name) == ("get", "swap")
-    whole = j.tree.structure(())
-    ref = j.new_ref(j.numpy.arange(3.0))
-    np.testing.assert_array_equal(get_p.bind(ref, tree=whole), [0, 1, 2])
-    np.testing.assert_array_equal(
-        swap_p.bind(ref, j.numpy.ones_like(ref[...]), tree=whole), [0, 1, 2]
-    )
-    np.testing.assert_array_equal(ref[...], [1, 1, 1])
-
-    @j.jit
-    def double(ref):
-        x = get_p.bind(ref, tree=whole)
-        swap_p.bind(ref, x * 2, tree=whole)
-        return x
-
-    np.testing.assert_array_equal(double(ref), [1, 1, 1])
-    np.testing.assert_array_equal(ref[...], [2, 2, 2])
-
-
-def test_parts_of_references_are_not_bound():
-    get_p = minijax.extend.core.primitives.get_p
-    with pytest.raises(NotImplementedError, match=r"get_p.*ref\[index\]"):
-        get_p.bind(minijax.new_ref(minijax.numpy.arange(3.0)), 1, tree=minijax.tree.structure((0,)))

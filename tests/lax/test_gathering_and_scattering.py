@@ -1,4 +1,4 @@
-"""Gathering, scattering and slicing by dimension numbers: what `jax.lax` gives for them."""
+"""Gathering and scattering by dimension numbers: JAX's values, derivatives and errors."""
 
 import functools
 import itertools
@@ -15,11 +15,18 @@ import minijax.numpy as mnp
 
 pytestmark = pytest.mark.bits(32)
 
+
 x = np.arange(12.0, dtype=np.float32).reshape(3, 4) + 1
+
+
 v = np.arange(6.0, dtype=np.float32)
+
+
 k = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
-u = np.arange(6, dtype=np.uint8)
+
+
 b = np.array([True, False, True])
+
 
 MODES = ("clip", "fill", "drop", "promise_in_bounds", None)
 
@@ -37,23 +44,49 @@ def scattered(lib, name, operand, indices, updates, numbers, **options):
 
 # Cases: the operand, the indices, the numbers, and the sizes of slices.
 ROWS = (x, np.array([[0], [2], [5], [-1]]), ((1,), (0,), (0,)), (1, 4))
+
+
 COLUMNS = (x, np.array([[1], [3]]), ((0,), (1,), (1,)), (3, 1))
+
+
 BLOCKS = (x, np.array([[[0, 1]], [[1, 2]], [[2, 3]]]), ((1, 2), (), (0, 1)), (2, 2))
+
+
 POINTS = (x, np.array([[0, 1], [2, 3], [-1, 0], [3, 0]]), ((), (0, 1), (0, 1)), (1, 1))
+
+
 SWAPPED = (x, np.array([[1, 0], [3, 2], [4, 1]]), ((), (0, 1), (1, 0)), (1, 1))
+
+
 NOWHERE = (x, np.zeros((2, 0), np.int32), ((1, 2), (), ()), (3, 4))
+
+
 SCALAR_BATCH = (v, np.array([2]), ((0,), (), (0,)), (3,))
+
+
 MIDDLE = (k, np.array([[[0], [1]], [[2], [9]]]), ((1, 3), (1,), (1,)), (2, 1, 4))
+
+
 BATCHED = (k, np.array([[[0, 1]], [[2, 3]]]), ((), (1, 2), (1, 2), (0,), (0,)), (1, 1, 1))
+
+
 BATCHED_ROWS = (k, np.array([[[0], [2], [7]]] * 2), ((2,), (1,), (1,), (0,), (0,)), (1, 1, 4))
+
+
 BATCHED_TWICE = (
     k,
     np.array([[[0], [1]], [[2], [3]], [[5], [-2]]]),
     ((), (2,), (2,), (0, 1), (1, 0)),
     (1, 1, 1),
 )
+
+
 NARROW = (v, np.array([[0], [5], [200]], np.uint8), ((), (0,), (0,)), (1,))
+
+
 SHORT = (v, np.array([[0], [5], [-100]], np.int8), ((), (0,), (0,)), (1,))
+
+
 LAYOUTS = {
     "rows": ROWS,
     "columns": COLUMNS,
@@ -69,6 +102,8 @@ LAYOUTS = {
     "narrow": NARROW,
     "short": SHORT,
 }
+
+
 WITHIN = {"columns", "nowhere", "scalar batch", "batched"}  # where all indices are in bounds
 
 
@@ -317,71 +352,9 @@ APPLIED = [
     lambda n, lib: applied(lib, n.sin, shape=(4, 3)),
 ]
 
-SLICES = [
-    lambda n, lib: lib.lax.dynamic_slice(x, [1, 1], [2, 2]),
-    lambda n, lib: lib.lax.dynamic_slice(x, (-1, -2), (2, 2)),
-    lambda n, lib: lib.lax.dynamic_slice(x, (-9, 9), (2, 2)),
-    lambda n, lib: lib.lax.dynamic_slice(x, n.array([1, 2]), (0, 1)),
-    lambda n, lib: lib.lax.dynamic_slice(x, n.array([-1, 1]), (1, 1), allow_negative_indices=False),
-    lambda n, lib: lib.lax.dynamic_slice(
-        x, (-1, n.array(-1)), (1, 1), allow_negative_indices=(True, False)
-    ),
-    lambda n, lib: lib.lax.dynamic_slice(n.full((3,), 2.0), (1,), (2,)),
-    lambda n, lib: lib.lax.dynamic_slice(n.float32(3), (), ()),
-    refused(lambda n, lib: lib.lax.dynamic_slice(x, (0, 0), (4, 1))),
-    refused(lambda n, lib: lib.lax.dynamic_slice(x, (0,), (1, 1))),
-    refused(lambda n, lib: lib.lax.dynamic_slice(x, (0.0, 1.0), (1, 1))),
-    refused(lambda n, lib: lib.lax.dynamic_slice(x, (0, 0), (-1, 1))),
-    refused(lambda n, lib: lib.lax.dynamic_slice(x, (n.arange(2), 0), (1, 1))),
-    lambda n, lib: lib.lax.dynamic_update_slice(x, x[:2, :2] * 0, (2, -1)),
-    lambda n, lib: lib.lax.dynamic_update_slice(x, x[:1], n.array([1, 7])),
-    lambda n, lib: lib.lax.dynamic_update_slice(
-        x, x[:1], n.array([-1, 0]), allow_negative_indices=False
-    ),
-    lambda n, lib: lib.lax.dynamic_update_slice(u, u[:2], (5,)),
-    refused(lambda n, lib: lib.lax.dynamic_update_slice(x, x[0], (0, 0))),
-    refused(lambda n, lib: lib.lax.dynamic_update_slice(k, x[None], (0, 0, 0))),
-    refused(lambda n, lib: lib.lax.dynamic_update_slice(x, np.zeros((4, 1), np.float32), (0, 0))),
-    refused(lambda n, lib: lib.lax.dynamic_update_slice(x, x[:1], (0, 1.5))),
-    lambda n, lib: lib.lax.dynamic_slice_in_dim(x, -2, 2, axis=-1),
-    lambda n, lib: lib.lax.dynamic_index_in_dim(x, -1, axis=1),
-    lambda n, lib: lib.lax.dynamic_index_in_dim(x, 7, keepdims=False),
-    lambda n, lib: lib.lax.dynamic_update_slice_in_dim(x, x[:, :2], -1, axis=-1),
-    lambda n, lib: lib.lax.dynamic_update_index_in_dim(x, x[0], -1, 0),
-    lambda n, lib: lib.lax.index_take(x, (np.array([0, 5]),), (1,)),
-    lambda n, lib: lib.lax.index_take(k, (np.array([0, 1]), np.array([3, 0])), (0, 2)),
-]
-
 
 def test_functions_are_applied_where_indices_point():
     assert_all_same_results(APPLIED)
-
-
-def test_slices_that_begin_somewhere():
-    assert_all_same_results(SLICES)
-
-
-def test_slices_that_begin_somewhere_are_transformed():
-    starts = np.array([[0, 1], [2, -1], [9, -9]])
-
-    def program(n, lib):
-        def f(x, y, start):
-            cut = lib.lax.dynamic_slice(x * x, start, (2, 2))
-            return cut, lib.lax.dynamic_update_slice(x * 2, y * y, start)
-
-        def total(x, y, start):
-            return sum((leaf**2).sum() for leaf in f(x, y, start))
-
-        y = x[:2, 1:]
-        loops = [lib.vmap(f, axes)(xs, y, starts) for axes, xs in BATCHES]
-        slopes = lib.vmap(lib.grad(total, (0, 1)), (None, None, 0))(x, y, starts)
-        second = lib.hessian(total)(x, y, starts[1])
-        return [*lib.tree.leaves((loops, slopes)), second]
-
-    assert_all_same_results([program])
-
-
-BATCHES = [((None, None, 0), x), ((0, None, 0), np.stack([x, x + 1, -x]))]
 
 
 # What fits nothing: operand, indices, numbers, and sizes or updates.

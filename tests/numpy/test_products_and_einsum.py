@@ -1,4 +1,4 @@
-"""Products, and Einstein's summation, agree with JAX's."""
+"""Products, `einsum` and convolutions of signals: JAX's values, dtypes and precision."""
 
 import itertools
 
@@ -308,3 +308,40 @@ def test_ways_to_optimize_that_there_are_not():
             jnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
         with pytest.raises((TypeError, ValueError), match=r"einsum: .*optimize"):
             mnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
+
+
+def draw_signal(shape, seed=0, dtype=np.float64):
+    return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
+
+
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_convolve_and_correlate(name):
+    ours, theirs = getattr(mnp, name), getattr(jnp, name)
+    x, y, whole = draw_signal((6,)), draw_signal((3,)), np.arange(4)
+
+    def everything(lib, f):
+        sizes = zip([(5, 3), (3, 5), (4, 4)], ["full", "same", "valid"], strict=True)
+        return [
+            *[f(draw_signal((m,)), draw_signal((n,)), mode=mode) for (m, n), mode in sizes],
+            f(x, y),
+            f(x + 1j, y * 2j),
+            f(whole, whole),
+            *lib.jacrev(f, (0, 1))(x, y),
+        ]
+
+    found = minijax.jit(lambda: everything(minijax, ours))()
+    assert_same(found, jax.jit(lambda: everything(jax, theirs))(), 1e-12)
+
+
+@pytest.mark.newest_jax
+def test_a_contraction_takes_the_fewest_operations():
+    shapes = (10, 20), (20, 30), (30, 40), (40, 5), (5, 6)
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    path, _ = mnp.einsum_path("ab,bc,cd,de,ef->af", *arrays)
+    labels, work = [set(pair) for pair in ("ab", "bc", "cd", "de", "ef")], 0
+    sizes = dict(zip("abcdef", (10, 20, 30, 40, 5, 6), strict=True))
+    for step in path:
+        x, y = (labels.pop(i) for i in sorted(step, reverse=True))
+        work += np.prod([sizes[c] for c in x | y])
+        labels.append(x ^ y)
+    assert work == 40 * 30 * 5 + 30 * 20 * 5 + 20 * 10 * 5 + 10 * 5 * 6

@@ -1,0 +1,25 @@
+"""The public names of JAX: how many of them minijax has, and which."""
+
+import sys
+from importlib.metadata import version
+
+import minijax
+from minijax.as_jax.names import missing_names, names_of, public_names
+
+
+def test_coverage_counts_what_is_there(capsys):
+    minijax.coverage()
+    *rows, last = capsys.readouterr().out.splitlines()[1:]
+    there, count = (sum(int(row.split()[i]) for row in rows) for i in (1, 2))
+    assert last.split()[:4] == ["in", "all", str(there), str(count)]
+    assert len(rows) == sum(map(bool, public_names().values()))
+    assert missing_names("jax.numpy.fft") == []
+    assert "sin" in (names_of("jax.numpy") or [])
+
+
+def test_public_names_are_those_of_jax():
+    """The list that `coverage` counts by, against the JAX that is installed here."""
+    if version("jax").startswith("0.12"):
+        for module in ("jax.numpy", "jax.lax", "jax.nn"):
+            loaded = sys.modules.get(module) or __import__(module, fromlist=["x"])
+            assert all(hasattr(loaded, name) for name in names_of(module))

@@ -1,0 +1,16 @@
+"""`pmap` on one device: JAX's results."""
+
+import jax
+import numpy as np
+
+import minijax
+
+X = np.arange(6.0, dtype="float32").reshape(2, 3)
+
+
+def test_pmap():
+    def results(lib):
+        f = lib.pmap(lambda x: x - lib.lax.pmean(x, "i") / 2, "i")
+        return f(X[:1])
+
+    np.testing.assert_allclose(results(minijax), results(jax))
