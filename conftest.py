@@ -13,6 +13,7 @@ import importlib.util
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 
 import pytest
 import reached
@@ -110,6 +111,35 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "cpu_only" in item.keywords or any(each in item.nodeid for each in OF_THE_CPU):
             item.add_marker(pytest.mark.skip(reason="about the CPU"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc):
+    """Make no items of the cases that `-m "not nightly"` would only leave out again."""
+    if metafunc.config.getoption("markexpr") != "not nightly":
+        return
+    marks = metafunc.definition.own_markers
+    is_nightly = any(mark.name == "nightly" for mark in marks)
+    for i, mark in enumerate(marks):
+        if mark.name == "parametrize":
+            marks[i] = _by_day(mark, is_nightly)
+
+
+def _by_day(mark, is_nightly):
+    """The cases of the day; a single one of a test that as a whole is for the night."""
+    names, cases, *others = mark.args
+    cases, ids = list(cases), mark.kwargs.get("ids")
+    kept = [i for i, case in enumerate(cases) if not _is_nightly(case)]
+    kept = kept[:1] if is_nightly else kept
+    if not kept:
+        return mark
+    of_kept = {"ids": [list(ids)[i] for i in kept]} if isinstance(ids, Iterable) else {}
+    options = {**mark.kwargs, **of_kept}
+    return pytest.mark.parametrize(names, [cases[i] for i in kept], *others, **options).mark
+
+
+def _is_nightly(case):
+    return any(mark.name == "nightly" for mark in getattr(case, "marks", ()))
 
 
 def _leave_constants_of_sources_out():

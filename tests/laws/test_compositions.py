@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from compositions import BODIES, TRANSFORMATIONS
 from shares import one_in
+from tables import for_each
 
 import minijax
 import minijax.experimental
@@ -149,7 +150,7 @@ def pairs(outer, part, count):
 
 
 @parts(16)
-@pytest.mark.parametrize("outer", TRANSFORMATIONS)
+@for_each("outer", TRANSFORMATIONS)
 def test_types_of_pairs(outer, part, count):
     compare_types(pairs(outer, part, count))
 
@@ -166,14 +167,14 @@ def test_values_of_pairs(outers, part, count):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("outer", CORE)
-@pytest.mark.parametrize("middle", CORE)
+@for_each("middle", CORE)
 def test_types_of_triples(outer, middle):
     compare_types([(outer, middle, inner) for inner in CORE])
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("outer", CORE)
-@pytest.mark.parametrize("middle", CORE)
+@for_each("middle", CORE)
 def test_values_of_triples(outer, middle):
     """Of every third, so that each of the three is the innermost of some."""
     first = (CORE.index(outer) + CORE.index(middle)) % 3

@@ -13,7 +13,6 @@ import jax.scipy.special
 import jax.scipy.stats
 import numpy as np
 import pytest
-import scipy.stats
 from libraries import assert_same_program, minijax_of_constants
 from shares import a_few
 from tables import for_each
@@ -260,6 +259,8 @@ def test_densities_estimated_from_samples():
 
 
 def test_numbers_of_32_bits():
+    import scipy.stats  # takes a while
+
     x, k = X.astype(np.float32), np.arange(8, dtype=np.int32)
 
     def function(stats):
