@@ -45,6 +45,12 @@ def pytest_pyfunc_call(pyfuncitem):
         raise
 
 
+@pytest.fixture(params=[jax, minijax], ids=["jax", "minijax"])
+def lib(request):
+    """Each of the libraries, in turn: a test of it holds for both."""
+    return request.param
+
+
 @pytest.fixture(autouse=True)
 def _bits(request):
     """Numbers of 64 bits, or of 32 where a mark says so."""

@@ -5,15 +5,13 @@ import re
 import jax
 import numpy as np
 import pytest
-from libraries import assert_same_program
+from libraries import LIBRARIES, assert_same_program
 from shares import IS_NIGHT
 from tables import for_each
 
 import minijax
 import minijax.numpy
 from minijax import lax
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 
 
 @pytest.mark.parametrize(("lib", "jnp"), LIBRARIES)

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libraries import assert_same, assert_same_program
+from libraries import LIBRARIES, assert_same, assert_same_program
 from shares import IS_NIGHT
 from tables import for_each
 
 import minijax
 import minijax.numpy
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
-
 
 RNG = np.random.default_rng(0)
 

@@ -5,14 +5,13 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import LIBRARIES, assert_same
 from shares import IS_NIGHT, one_in
 from tables import for_each
 
 import minijax
 import minijax.numpy
 
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal(3)
 W = RNG.standard_normal((3, 3))

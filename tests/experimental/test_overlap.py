@@ -76,7 +76,6 @@ def test_an_excluded_argument_does_not_wait():
     assert second == "%1, %0#0"
 
 
-@pytest.mark.parametrize("lib", [minijax, jax])
 def test_arguments_that_contradict_each_other(lib):
     program_order = lib.experimental.overlap.program_order
     for options in [

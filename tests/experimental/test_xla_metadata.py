@@ -144,7 +144,6 @@ def test_locations_stay_beside_attributes():
     assert 'FUSE_LIMIT = "true"' in text
 
 
-@pytest.mark.parametrize("lib", [minijax, jax])
 def test_metadata_that_are_none(lib):
     module = lib.experimental.xla_metadata
     for make in [

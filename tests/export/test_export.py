@@ -11,6 +11,7 @@ import jax.interpreters.mlir
 import jax.numpy
 import numpy as np
 import pytest
+from libraries import LIBRARIES
 
 import minijax
 import minijax.ad_checkpoint
@@ -21,9 +22,6 @@ import minijax.extend.core
 import minijax.interpreters.batching
 import minijax.interpreters.mlir
 import minijax.numpy
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
-
 
 X = np.arange(3, dtype=np.float32)
 
@@ -57,14 +55,10 @@ def test_exported_functions_compute_the_same():
 THREE = np.float32(3)
 
 
-BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
-
-
 # Checks of exports.
 @pytest.mark.newest_jax
-@BOTH
-def test_disabled_checks_of_exports(j):
-    check = j.export.DisabledSafetyCheck
+def test_disabled_checks_of_exports(lib):
+    check = lib.export.DisabledSafetyCheck
     assert [str(check.platform()), repr(check.custom_call("a"))] == ["platform", "custom_call:a"]
     assert [check.platform().is_custom_call(), check.custom_call("a").is_custom_call()] == [
         None,
@@ -72,31 +66,30 @@ def test_disabled_checks_of_exports(j):
     ]
     assert check.custom_call("a") == check.custom_call("a") != check.custom_call("b")
     assert len({check.platform(), check.platform(), check.custom_call("b")}) == 2
-    call = j.ffi.ffi_call("no_function", j.ShapeDtypeStruct((), "float32"))
-    foreign = j.jit(lambda x: j.jit(lambda y: call(y) + 1)(x))
+    call = lib.ffi.ffi_call("no_function", lib.ShapeDtypeStruct((), "float32"))
+    foreign = lib.jit(lambda x: lib.jit(lambda y: call(y) + 1)(x))
     with pytest.raises(ValueError, match=r"custom_call\('"):
-        j.export.export(foreign)(THREE)
+        lib.export.export(foreign)(THREE)
     allowed = (check.custom_call("no_function"),)
-    exported = j.export.export(foreign, disabled_checks=allowed)(THREE)
+    exported = lib.export.export(foreign, disabled_checks=allowed)(THREE)
     assert tuple(exported.disabled_safety_checks) == allowed
     with pytest.raises((TypeError, AttributeError)):
-        j.export.export(foreign, disabled_checks=["platform"])(THREE)
-    lowest = j.export.minimum_supported_calling_convention_version
-    highest = j.export.maximum_supported_calling_convention_version
+        lib.export.export(foreign, disabled_checks=["platform"])(THREE)
+    lowest = lib.export.minimum_supported_calling_convention_version
+    highest = lib.export.maximum_supported_calling_convention_version
     assert lowest <= exported.calling_convention_version <= highest == 10
 
 
-@BOTH
-def test_programs_for_another_platform_run_where_the_check_is_disabled(j):
-    check = j.export.DisabledSafetyCheck.platform()
-    double = j.jit(lambda x: x * 2)
+def test_programs_for_another_platform_run_where_the_check_is_disabled(lib):
+    check = lib.export.DisabledSafetyCheck.platform()
+    double = lib.jit(lambda x: x * 2)
     with pytest.raises(ValueError, match="platform"):
-        j.export.export(double, platforms=["cuda"])(THREE).call(THREE)
-    exported = j.export.export(double, platforms=["cuda"], disabled_checks=[check])(THREE)
+        lib.export.export(double, platforms=["cuda"])(THREE).call(THREE)
+    exported = lib.export.export(double, platforms=["cuda"], disabled_checks=[check])(THREE)
     assert exported.call(THREE) == 6
-    if j is jax:  # which writes files by a package that need not be there
+    if lib is jax:  # which writes files by a package that need not be there
         return
-    loaded = j.export.deserialize(exported.serialize(vjp_order=1))
+    loaded = lib.export.deserialize(exported.serialize(vjp_order=1))
     assert loaded.call(THREE) == 6
     assert tuple(loaded.disabled_safety_checks) == (check,)
-    assert j.grad(loaded.call)(THREE) == 2
+    assert lib.grad(loaded.call)(THREE) == 2

@@ -26,7 +26,6 @@ from minijax import ffi
 
 SOURCE = Path(__file__).with_name("foreign_functions.cc")
 COMPILER = shutil.which("g++") or shutil.which("clang++")
-BOTH = pytest.mark.parametrize("lib", [jax, minijax], ids=["jax", "minijax"])
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
@@ -159,7 +158,6 @@ def test_what_is_no_attribute(library, lib, value):
         lib.ffi.ffi_call("raw", f32(lib, 2, 3))(X, value=value)
 
 
-@BOTH
 def test_a_result_in_the_place_of_an_operand(library, lib):
     f = lib.ffi.ffi_call(
         "increase", f32(lib, 2, 3), input_output_aliases={0: 0}, vmap_method="broadcast_all"
@@ -171,7 +169,6 @@ def test_a_result_in_the_place_of_an_operand(library, lib):
     np.testing.assert_array_equal(lib.jit(lambda x: f(f(x)) + x)(x), 2 * X + 2)
 
 
-@BOTH
 def test_side_effects(library, lib):
     def calls(f, *args):
         before = library.number_of_calls()
@@ -196,7 +193,6 @@ def test_side_effects(library, lib):
     assert calls(gradient, x) == 2
 
 
-@BOTH
 def test_derivatives(library, lib):
     f = lib.ffi.ffi_call("increase", f32(lib, 2, 3), input_output_aliases={0: 0})
     with pytest.raises(ValueError, match="custom_jvp"):
@@ -212,7 +208,6 @@ def test_derivatives(library, lib):
     )
 
 
-@BOTH
 def test_a_state_made_at_compile_time(library, lib):
     f = lib.ffi.ffi_call("from_start", f32(lib, 2))
     for value in (1, 2):
@@ -220,7 +215,6 @@ def test_a_state_made_at_compile_time(library, lib):
         np.testing.assert_array_equal(got, [value, value + 1])
 
 
-@BOTH
 def test_the_interface_before(library, lib):
     f = lib.ffi.ffi_call(
         "plain function", f32(lib), custom_call_api_version=3, legacy_backend_config="four"
@@ -232,7 +226,6 @@ def test_the_interface_before(library, lib):
         lib.ffi.ffi_call("raw", f32(lib), legacy_backend_config="four")
 
 
-@BOTH
 def test_errors(library, lib):
     call, raw = lib.ffi.ffi_call, f32(lib, 2, 3)
     with pytest.raises(ValueError, match="vmap_method"):
@@ -312,7 +305,6 @@ def test_lowering_rules(library, layout):
     like(ours, results(jax, TheirPrimitive, their_mlir))
 
 
-@BOTH
 def test_a_function_that_devices_may_divide(library, lib):
     lib.ffi.register_ffi_target_as_batch_partitionable("raw")
     np.testing.assert_array_equal(lib.ffi.ffi_call("raw", f32(lib, 2, 3))(X), X)

@@ -3,14 +3,6 @@
 from functools import partial
 from importlib import import_module
 
-import jax
-import jax.debug
-import jax.errors
-import jax.export
-import jax.extend
-import jax.ffi
-import jax.interpreters.batching
-import jax.interpreters.mlir
 import numpy as np
 import pytest
 from jax.experimental import io_callback as jax_io_callback
@@ -447,25 +439,21 @@ def test_the_class_of_clients():
 X = np.float32(3)
 
 
-BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
-
-
 # Effects.
-@BOTH
 @for_each("ordered", [False, True])
-def test_programs_have_effects(j, ordered):
+def test_programs_have_effects(lib, ordered):
     def printing(x):
-        j.debug.print("{}", x, ordered=ordered)
+        lib.debug.print("{}", x, ordered=ordered)
         return x
 
-    call = io_callback if j is minijax else jax_io_callback
-    expected = j.debug.OrderedDebugEffect if ordered else j.debug.DebugEffect
-    nested = lambda x: j.lax.scan(lambda c, _: (j.jit(printing)(c), None), x, length=2)[0]  # noqa: E731
-    for function in (printing, j.jit(printing), nested):
-        jaxpr = j.make_jaxpr(function)(X)
+    call = io_callback if lib is minijax else jax_io_callback
+    expected = lib.debug.OrderedDebugEffect if ordered else lib.debug.DebugEffect
+    nested = lambda x: lib.lax.scan(lambda c, _: (lib.jit(printing)(c), None), x, length=2)[0]  # noqa: E731
+    for function in (printing, lib.jit(printing), nested):
+        jaxpr = lib.make_jaxpr(function)(X)
         assert list(map(type, jaxpr.effects)) == [expected]
         assert {e for eqn in jaxpr.eqns for e in eqn.effects} == set(jaxpr.effects)
-    assert j.make_jaxpr(lambda x: x * 2)(X).effects == set()
-    (io_effect,) = j.make_jaxpr(lambda x: call(abs, x, x, ordered=ordered))(X).effects
+    assert lib.make_jaxpr(lambda x: x * 2)(X).effects == set()
+    (io_effect,) = lib.make_jaxpr(lambda x: call(abs, x, x, ordered=ordered))(X).effects
     assert str(type(io_effect).__name__) == ("OrderedIOEffect" if ordered else "IOEffect")
     assert str(expected()) == ("OrderedDebug" if ordered else "Debug")

@@ -234,22 +234,18 @@ def test_transformations_of_programs(stage):
 THREE = np.float32(3)
 
 
-BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
-
-
-@BOTH
 @for_each("has_side_effect", [False, True])
-def test_lowering_rules_call_python(j, has_side_effect):
+def test_lowering_rules_call_python(lib, has_side_effect):
     def rule(ctx, x):
         double = lambda x: (np.asarray(x) * 2,)  # noqa: E731
-        (out,), token, keepalive = j.interpreters.mlir.emit_python_callback(
+        (out,), token, keepalive = lib.interpreters.mlir.emit_python_callback(
             ctx, double, None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=has_side_effect
         )
         assert token is None
         ctx.module_context.add_keepalive(keepalive)
         return [out]
 
-    double_p = j.extend.core.Primitive(f"double_{has_side_effect}")
+    double_p = lib.extend.core.Primitive(f"double_{has_side_effect}")
     double_p.def_abstract_eval(lambda x: x)
-    j.interpreters.mlir.register_lowering(double_p, rule)
-    assert j.jit(lambda x: double_p.bind(x) + 1)(THREE) == 7
+    lib.interpreters.mlir.register_lowering(double_p, rule)
+    assert lib.jit(lambda x: double_p.bind(x) + 1)(THREE) == 7

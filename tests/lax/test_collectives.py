@@ -5,15 +5,12 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from libraries import assert_all_same_results, assert_same, assert_same_results
+from libraries import LIBRARIES, assert_all_same_results, assert_same, assert_same_results
 from tables import for_each
 
 import minijax
 import minijax.numpy
 from minijax import lax
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
-
 
 XS = np.random.default_rng(2).standard_normal((4, 4, 8))
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax as jlax
-from libraries import assert_all_same_results, assert_same_program, refused
+from libraries import LIBRARIES, assert_all_same_results, assert_same_program, refused
 
 import minijax
 import minijax.numpy
@@ -181,9 +181,6 @@ def test_mulhi():
 def test_mulhi_refuses_floats():
     with pytest.raises(TypeError, match="mulhi"):
         lax.mulhi(1.0, 2.0)
-
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import jax.scipy.special
 import jax.scipy.stats
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import LIBRARIES, assert_same
 from matrices import C128, TOLERANCE, assert_same_of_each, draw
 from shares import IS_NIGHT
 from tables import for_each
@@ -229,9 +229,6 @@ def test_triangular_solve_of_batches_and_of_nothing():
 
     ours, theirs = (lib.jit(partial(everything, lib))() for lib in (minijax, jax))
     assert_same_of_each(ours, theirs, 1e-12)
-
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 
 
 def drawn(*shape, is_complex=False):

@@ -5,13 +5,10 @@ import functools
 import jax
 import numpy as np
 import pytest
-from libraries import assert_all_same_results
+from libraries import LIBRARIES, assert_all_same_results
 
 import minijax
 import minijax.numpy
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
-
 
 RNG = np.random.default_rng(0)
 

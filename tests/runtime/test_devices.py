@@ -1,6 +1,5 @@
 """Names of JAX's top level for devices, meshes and copies, with JAX as oracle."""
 
-import jax
 import numpy as np
 import pytest
 from tables import for_each
@@ -8,10 +7,7 @@ from tables import for_each
 import minijax
 import minijax.numpy
 
-LIBRARIES = pytest.mark.parametrize("lib", [jax, minijax], ids=["jax", "minijax"])
 
-
-@LIBRARIES
 @for_each(
     ("old", "new"),
     [
@@ -25,7 +21,6 @@ def test_old_names_warn(lib, old, new):
         assert getattr(lib, old)() == getattr(lib, new)()
 
 
-@LIBRARIES
 def test_copies_start_for_every_leaf_that_can(lib):
     started = []
 
@@ -39,7 +34,6 @@ def test_copies_start_for_every_leaf_that_can(lib):
     np.testing.assert_array_equal(tree["b"], np.arange(3))
 
 
-@LIBRARIES
 def test_copies_start_not_in_programs(lib):
     np.testing.assert_array_equal(lib.jit(lib.copy_to_host_async)(lib.numpy.ones(2)), np.ones(2))
 

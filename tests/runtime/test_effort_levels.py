@@ -25,9 +25,6 @@ import minijax.interpreters.mlir
 X = np.float32(3)
 
 
-BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
-
-
 # Levels of effort.
 LEVELS = ["UNKNOWN", "O0", "O1", "O2", "O3"]
 
@@ -38,31 +35,29 @@ def test_levels_of_effort_are_jaxs():
     assert [ours(name).value for name in LEVELS] == [theirs(name).value for name in LEVELS]
 
 
-@BOTH
 @pytest.mark.parametrize("option", ["optimization_level", "memory_fitting_level"])
-def test_programs_are_compiled_with_levels_of_effort(j, option):
-    for level in ("O1", 29, j.CompilerEffortLevel.O0):
-        assert j.jit(lambda x: x * 2, compiler_options={option: level})(X) == 6
+def test_programs_are_compiled_with_levels_of_effort(lib, option):
+    for level in ("O1", 29, lib.CompilerEffortLevel.O0):
+        assert lib.jit(lambda x: x * 2, compiler_options={option: level})(X) == 6
     for wrong in ("O9", 5, "foo"):
         with pytest.raises(ValueError, match="is not a valid CompilerEffortLevel"):
-            j.jit(lambda x: x * 2, compiler_options={option: wrong})(X)
-    compiled = j.jit(lambda x: x + 1).lower(X).compile({option: j.CompilerEffortLevel.O1})
+            lib.jit(lambda x: x * 2, compiler_options={option: wrong})(X)
+    compiled = lib.jit(lambda x: x + 1).lower(X).compile({option: lib.CompilerEffortLevel.O1})
     assert compiled(X) == 4
 
 
-@BOTH
 @for_each(
     ("setting", "value"),
     [("optimization_level", "O1"), ("memory_fitting_level", "O0"),
      ("disable_most_optimizations", True)],
 )  # fmt: skip
-def test_settings_say_the_effort_for_all_programs(j, setting, value):
-    before = j.config.values[f"jax_{setting}"]
-    j.config.update(f"jax_{setting}", value)
+def test_settings_say_the_effort_for_all_programs(lib, setting, value):
+    before = lib.config.values[f"jax_{setting}"]
+    lib.config.update(f"jax_{setting}", value)
     try:
-        assert j.jit(lambda x: x * 3)(X) == 9
+        assert lib.jit(lambda x: x * 3)(X) == 9
     finally:
-        j.config.update(f"jax_{setting}", before)
+        lib.config.update(f"jax_{setting}", before)
 
 
 def test_options_of_a_program_come_before_the_settings():

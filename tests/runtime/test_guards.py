@@ -12,9 +12,6 @@ from tables import for_each
 import minijax
 import minijax.numpy as jnp
 
-BOTH = pytest.mark.parametrize("library", [minijax, jax], ids=["minijax", "jax"])
-
-
 ARRAY = np.arange(3, dtype=np.float32)
 
 
@@ -102,31 +99,29 @@ def test_arrays_freed_by_the_garbage_collector(capfd):
     assert "garbage collect" in capfd.readouterr().err.lower()
 
 
-@BOTH
-def test_no_tracing(library):
-    double = library.jit(lambda x: 2 * x)
+def test_no_tracing(lib):
+    double = lib.jit(lambda x: 2 * x)
     double(ARRAY)
-    with library.no_tracing():
+    with lib.no_tracing():
         np.testing.assert_array_equal(double(ARRAY), 2 * ARRAY)
         with pytest.raises(
             RuntimeError, match=r"re-tracing function .* for `jit`, but 'no_tracing'"
         ):
             double(np.ones(4, np.float32))
-        with library.no_tracing(False):
+        with lib.no_tracing(False):
             double(np.ones(4, np.float32))
     double(np.ones(5, np.float32))
 
 
-@BOTH
-def test_no_execution(library):
-    x = library.numpy.ones(3)
-    double = library.jit(lambda x: 2 * x)
+def test_no_execution(lib):
+    x = lib.numpy.ones(3)
+    double = lib.jit(lambda x: 2 * x)
     compiled = double.lower(x).compile()
     double(x)
-    with library.no_execution():
+    with lib.no_execution():
         for call in (lambda: double(x), lambda: x + x, lambda: compiled(x)):
             with pytest.raises(RuntimeError, match="no_execution"):
                 call()
-        library.make_jaxpr(lambda x: library.numpy.sin(x) + double(x))(x)
-        library.jit(lambda x: x + 1).lower(x).compile()
+        lib.make_jaxpr(lambda x: lib.numpy.sin(x) + double(x))(x)
+        lib.jit(lambda x: x + 1).lower(x).compile()
     double(x)

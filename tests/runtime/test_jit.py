@@ -8,13 +8,11 @@ import jax.export
 import jax.numpy
 import numpy as np
 import pytest
+from libraries import LIBRARIES
 from tables import for_each
 
 import minijax
 import minijax.numpy
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
-
 
 X = np.arange(3, dtype=np.float32)
 

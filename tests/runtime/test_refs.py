@@ -404,20 +404,19 @@ def test_cotangents_are_added_to_references(program):
             np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-@pytest.mark.parametrize("j", [minijax, jax])
-def test_references_that_get_no_cotangent_are_told_so(j):
-    ref = j.new_ref(j.numpy.array(3.0))
-    _, f_vjp = j.vjp(lambda ref, x: ref[...] * x, ref, 2.0)
+def test_references_that_get_no_cotangent_are_told_so(lib):
+    ref = lib.new_ref(lib.numpy.array(3.0))
+    _, f_vjp = lib.vjp(lambda ref, x: ref[...] * x, ref, 2.0)
     for call in (
         lambda: f_vjp(1.0),
-        lambda: f_vjp.with_refs(j.ad.GradValue(), j.ad.GradValue())(1.0),
+        lambda: f_vjp.with_refs(lib.ad.GradValue(), lib.ad.GradValue())(1.0),
         lambda: f_vjp.with_refs(ref)(1.0),
-        lambda: j.vjp(j.numpy.sin, 1.0)[1].with_refs(j.new_ref(j.numpy.zeros(3)))(1.0),
+        lambda: lib.vjp(lib.numpy.sin, 1.0)[1].with_refs(lib.new_ref(lib.numpy.zeros(3)))(1.0),
     ):
         with pytest.raises(ValueError, match="ref"):
             call()
-    f = lambda x: j.numpy.sin(x) * 2  # noqa: E731
-    assert len(j.vjp(f, 1.0)[1].jaxpr.outvars) == 1
+    f = lambda x: lib.numpy.sin(x) * 2  # noqa: E731
+    assert len(lib.vjp(f, 1.0)[1].jaxpr.outvars) == 1
 
 
 def test_functions_that_pull_back_do_not_remember():

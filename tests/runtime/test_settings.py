@@ -207,27 +207,22 @@ def test_dtypes_of_64_bits_are_kept_where_they_are_requested(line):
     np.testing.assert_allclose(ours, theirs, rtol=1e-14 if "64" in dtype else 1e-6)
 
 
-@pytest.mark.parametrize("j", [jax, minijax])
-def test_dtypes_of_64_bits_are_errors_or_truncated(j):
-    with j.enable_x64(False):
-        with setting(j, explicit_x64_dtypes="error"), pytest.raises(ValueError, match="float64"):
-            j.numpy.zeros(3, "float64")
+def test_dtypes_of_64_bits_are_errors_or_truncated(lib):
+    with lib.enable_x64(False):
+        with setting(lib, explicit_x64_dtypes="error"), pytest.raises(ValueError, match="float64"):
+            lib.numpy.zeros(3, "float64")
         with pytest.warns(UserWarning, match="float64"):
-            assert j.numpy.zeros(3, "float64").dtype == np.float32
-        with j.enable_x64(True):
-            x = j.numpy.ones(3)
+            assert lib.numpy.zeros(3, "float64").dtype == np.float32
+        with lib.enable_x64(True):
+            x = lib.numpy.ones(3)
         assert (x * x).dtype == np.float64  # arrays keep what they have
 
 
-BOTH = pytest.mark.parametrize("library", [minijax, jax], ids=["minijax", "jax"])
-
-
-@BOTH
-def test_user_contexts(library):
+def test_user_contexts(lib):
     seen = []
-    context = library.make_user_context(default_value=1)
+    context = lib.make_user_context(default_value=1)
 
-    @library.jit
+    @lib.jit
     def scaled(x):
         seen.append(context.value)
         return x * context.value

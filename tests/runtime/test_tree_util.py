@@ -444,7 +444,6 @@ def test_structures_are_walked_written_and_opened(call):
             lib.tree.structure((1, 2)).walk(lambda xs, data: xs, str, [1])
 
 
-@pytest.mark.parametrize("lib", [minijax, jax])
 def test_flattening_that_gives_no_pair_is_an_error(lib):
     for result in (5, (1, 2, 3), (5, None), [(), None]):
         node = type("Node", (), {})
@@ -454,7 +453,6 @@ def test_flattening_that_gives_no_pair_is_an_error(lib):
                 call(node())
 
 
-@pytest.mark.parametrize("lib", [minijax, jax])
 def test_fields_are_data_or_meta(lib):
     with pytest.raises(ValueError, match="'bias'"):
         lib.tree_util.register_dataclass(

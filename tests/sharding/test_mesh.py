@@ -4,25 +4,7 @@ import json
 import subprocess
 import sys
 
-import jax
-import jax.debug
-import jax.errors
-import jax.export
-import jax.extend
-import jax.ffi
-import jax.interpreters.batching
-import jax.interpreters.mlir
 import pytest
-
-import minijax
-import minijax.ad_checkpoint
-import minijax.debug
-import minijax.export
-import minijax.extend
-import minijax.extend.core
-import minijax.interpreters.batching
-import minijax.interpreters.mlir
-import minijax.numpy
 
 PROGRAM = """
 import json, sys
@@ -103,10 +85,6 @@ def test_what_has_no_devices_is_refused_or_changes_nothing():
         assert {*map(type, results.values())} == {str}, results  # errors
 
 
-LIBRARIES = pytest.mark.parametrize("lib", [jax, minijax], ids=["jax", "minijax"])
-
-
-@LIBRARIES
 def test_the_mesh_in_context_is_read_and_set(lib):
     assert lib.get_mesh().empty
     mesh = lib.make_mesh((1,), ("x",))
@@ -119,21 +97,17 @@ def test_the_mesh_in_context_is_read_and_set(lib):
     assert lib.get_abstract_mesh().empty
 
 
-BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
-
-
 # Kinds of devices.
 @pytest.mark.newest_jax
-@BOTH
-def test_abstract_devices(j):
-    device = j.sharding.AbstractDevice("cpu", None, "cpu")
+def test_abstract_devices(lib):
+    device = lib.sharding.AbstractDevice("cpu", None, "cpu")
     assert repr(device) == "AbstractDevice(device_kind=cpu, num_cores=None, platform=cpu)"
-    assert device == j.sharding.AbstractDevice("cpu", num_cores=None, platform="cpu")
-    types = (j.sharding.AxisType.Explicit,)
-    mesh = j.sharding.AbstractMesh((2,), ("x",), types, abstract_device=device)
+    assert device == lib.sharding.AbstractDevice("cpu", num_cores=None, platform="cpu")
+    types = (lib.sharding.AxisType.Explicit,)
+    mesh = lib.sharding.AbstractMesh((2,), ("x",), types, abstract_device=device)
     assert mesh.abstract_device is device
-    assert mesh != j.sharding.AbstractMesh((2,), ("x",), types)
-    assert j.sharding.AbstractMesh((2,), ("x",)).axis_types == types
+    assert mesh != lib.sharding.AbstractMesh((2,), ("x",), types)
+    assert lib.sharding.AbstractMesh((2,), ("x",)).axis_types == types
     assert str(mesh) == (
         "AbstractMesh('x': 2, axis_types=(Explicit,), device_kind=cpu, num_cores=None, "
         "platform=cpu)"
@@ -141,8 +115,7 @@ def test_abstract_devices(j):
 
 
 # What JAX says is deprecated.
-@BOTH
-def test_meshes_as_contexts_are_deprecated(j):
-    mesh = j.make_mesh((1,), ("x",))
+def test_meshes_as_contexts_are_deprecated(lib):
+    mesh = lib.make_mesh((1,), ("x",))
     with pytest.warns(DeprecationWarning, match="with mesh:"), mesh:
         pass

@@ -21,6 +21,8 @@ from minijax_stage3 import Jaxpr, JaxprEqn
 from minijax_stage3.lowering import lowering_rules, mlir_type
 from minijax_stage4 import tape
 
+LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
+
 
 def branches(lib, cond):
     """A conditional for programs: of two operands of one type, whose first only one branch uses."""

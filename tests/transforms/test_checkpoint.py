@@ -6,13 +6,12 @@ import jax
 import jax.ad_checkpoint
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import LIBRARIES, assert_same
 from shares import IS_NIGHT, one_in
 
 import minijax
 import minijax.numpy
 
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 RNG = np.random.default_rng(3)
 X, W = RNG.standard_normal((5, 4)), RNG.standard_normal((4, 4))
 POLICIES = {

@@ -3,13 +3,12 @@
 import jax
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import LIBRARIES, assert_same
 from tables import for_each
 
 import minijax
 import minijax.numpy
 
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
 X = np.random.default_rng(0).standard_normal((2, 3))
 
 

@@ -13,7 +13,7 @@ import jax.interpreters.batching
 import jax.interpreters.mlir
 import numpy as np
 import pytest
-from libraries import assert_same
+from libraries import LIBRARIES, assert_same
 from shares import IS_NIGHT
 from tables import for_each
 
@@ -26,9 +26,6 @@ import minijax.extend.core
 import minijax.interpreters.batching
 import minijax.interpreters.mlir
 import minijax.numpy
-
-LIBRARIES = [(minijax, minijax.numpy), (jax, jax.numpy)]
-
 
 RNG = np.random.default_rng(1)
 
@@ -531,7 +528,6 @@ def test_both_rules_must_give_results_of_one_type():
         minijax.jvp(f, (1.0,), (1.0,))
 
 
-@pytest.mark.parametrize("lib", [minijax, jax])
 def test_an_argument_shown_with_its_perturbation_is_a_leaf(lib):
     """It was a tuple, whose flag a map over the arguments took for one of them."""
     seen = []
@@ -554,7 +550,6 @@ def test_an_argument_shown_with_its_perturbation_is_a_leaf(lib):
     assert all(isinstance(p, lib.custom_derivatives.CustomVJPPrimal) for p in seen)
 
 
-@pytest.mark.parametrize("lib", [minijax, jax])
 def test_one_cotangent_stands_for_a_whole_tree(lib):
     @lib.custom_vjp
     def total(pair, scale):
@@ -568,9 +563,6 @@ def test_one_cotangent_stands_for_a_whole_tree(lib):
 THREE = np.float32(3)
 
 
-BOTH = pytest.mark.parametrize("j", [jax, minijax], ids=["jax", "minijax"])
-
-
 # Linear functions with a transpose.
 def divided(j):
     return lambda x, r=2.0: j.custom_derivatives.linear_call(
@@ -578,12 +570,11 @@ def divided(j):
     )
 
 
-@BOTH
-def test_named_values_of_forward_rules(j):
-    named = j.ad_checkpoint.checkpoint_name_fwd
-    jaxpr = j.make_jaxpr(lambda x: named({"a": x}, "kept"))(THREE)
+def test_named_values_of_forward_rules(lib):
+    named = lib.ad_checkpoint.checkpoint_name_fwd
+    jaxpr = lib.make_jaxpr(lambda x: named({"a": x}, "kept"))(THREE)
     assert [eqn.params["name"] for eqn in jaxpr.eqns] == ["kept"]
-    assert j.grad(lambda x: named(x, "kept") ** 2)(THREE) == 6
+    assert lib.grad(lambda x: named(x, "kept") ** 2)(THREE) == 6
 
 
 def test_the_linear_part_of_custom_derivatives_is_a_primitive():
