@@ -1,4 +1,4 @@
-"""What all of these tests share: 64 bits, which the stages have anyway, and hypothesis' profile."""
+"""Fixtures of the tests beside JAX: 64-bit numbers, fast compilation, both libraries."""
 
 import os
 

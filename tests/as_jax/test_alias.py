@@ -1,4 +1,4 @@
-"""`import jax` gives minijax, although JAX is installed here too."""
+"""`import jax` imports minijax, even where JAX is installed."""
 
 import os
 import subprocess

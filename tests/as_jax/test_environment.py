@@ -1,4 +1,4 @@
-"""Environment variables, defaults and modules that a program finds after `import jax`: JAX's."""
+"""JAX's environment variables and defaults, read after `import jax`."""
 
 import enum
 import functools

@@ -1,4 +1,4 @@
-"""Modules that a program finds under JAX's names, with minijax in its place."""
+"""Modules importable under JAX's names once minijax is `jax`."""
 
 import functools
 import subprocess

@@ -1,4 +1,4 @@
-"""The public names of JAX: how many of them minijax has, and which."""
+"""JAX's public names: which of them minijax has, and the coverage report."""
 
 import sys
 from importlib.metadata import version

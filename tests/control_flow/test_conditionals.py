@@ -1,4 +1,4 @@
-"""Branches, and functions chosen by platform: JAX's values, also under `vmap`."""
+"""`cond`, `switch` and `platform_dependent`, also under `vmap`, beside JAX."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Loops under every transformation compute what JAX's compute."""
+"""Loops under every transformation, beside JAX."""
 
 from functools import partial
 

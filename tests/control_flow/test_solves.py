@@ -1,4 +1,4 @@
-"""Solutions of equations, under every transformation, are what JAX's are."""
+"""`custom_root` and `custom_linear_solve` under every transformation, beside JAX."""
 
 from functools import partial
 

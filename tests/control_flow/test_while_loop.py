@@ -1,4 +1,4 @@
-"""What a loop only passes on is neither batched nor saved."""
+"""Loop-invariant values of `while_loop` are neither batched nor saved as residuals."""
 
 import jax
 import numpy as np

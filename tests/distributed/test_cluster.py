@@ -1,4 +1,4 @@
-"""Processes of Slurm and Open MPI meet where JAX's do."""
+"""Coordinator addresses under Slurm and Open MPI, beside JAX."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Live cells of the site: what a reader is told of a check that fails."""
+"""Live cells of the site: the message of a failed check."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""The figures of the site: each can be read aloud, and its classes have looks."""
+"""Figures of the site: each has a text for screen readers, and styles for its classes."""
 
 import re
 import runpy

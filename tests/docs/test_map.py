@@ -1,4 +1,4 @@
-"""The map of the site: a table of all rules of the stages, found in their sources."""
+"""The map on the home page: a table of the stages' rules, found in their sources."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The chapters as notebooks: their cells run in order, and solutions pass what starters fail."""
+"""Chapters as notebooks: cells run in order, and solutions pass the checks that starters fail."""
 
 import ast
 import contextlib

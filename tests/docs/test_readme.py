@@ -1,4 +1,4 @@
-"""What the READMEs show is what happens: their programs run and print what stands below them."""
+"""Programs in the READMEs run, and print what is shown below them."""
 
 import json
 import re

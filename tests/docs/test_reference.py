@@ -1,4 +1,4 @@
-"""The reference of the site: each public name is on one page, under a heading of its own."""
+"""The reference of the site: each public name is on one page, under its own heading."""
 
 import importlib
 import inspect

@@ -1,4 +1,4 @@
-"""The page that sets minijax and JAX side by side names what exists, in both."""
+"""The side-by-side page names only what exists in minijax and in JAX."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The study of a stage: solved, it passes; blank, it fails; and its steps follow each other."""
+"""The study of a stage: solutions pass, blanks fail, and its steps build on each other."""
 
 import builtins
 import keyword

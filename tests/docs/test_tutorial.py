@@ -1,4 +1,4 @@
-"""The tutorial shows every code line of the stages, and of what watches them, each in one place."""
+"""The tutorial shows every code line of the stages exactly once."""
 
 import ast
 import re

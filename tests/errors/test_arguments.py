@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a row of the table is a line
-"""Arguments that no function can take: an error of ours that says which, as JAX raises one.
+"""Invalid arguments: the error names the argument, and JAX raises one as well.
 
 `fuzzing/bad_input.py` tries every argument of every public function; here are the classes of mistakes
 that it found, and a share of it.

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a row of the table is a line
-"""Bad inputs: what each public function says, and that none says nothing.
+"""Messages for bad input, by public function.
 
 One table of calls, with the class of the error and what its message must contain; and a fuzz that
 throws anything at everything.

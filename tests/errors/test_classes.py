@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a row of the table is a line
-"""Errors have the classes that programs written for JAX catch."""
+"""Error classes that programs written for JAX catch."""
 
 import pickle
 

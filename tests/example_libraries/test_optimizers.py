@@ -1,4 +1,4 @@
-"""`minijax.example_libraries.optimizers` computes what JAX's does, step by step."""
+"""`example_libraries.optimizers`, step by step, beside JAX."""
 
 import inspect
 

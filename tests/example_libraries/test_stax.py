@@ -1,4 +1,4 @@
-"""`minijax.example_libraries.stax` draws and computes what JAX's does, for the same keys."""
+"""`example_libraries.stax`: parameters and outputs for the same keys, beside JAX."""
 
 import inspect
 from functools import partial

@@ -1,4 +1,4 @@
-"""Arrays on disk by TensorStore, written by one library and read by the other."""
+"""TensorStore arrays, written by one library and read by the other."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""`minijax.experimental.buffer_callback` beside JAX's."""
+"""`experimental.buffer_callback`, beside JAX."""
 
 import jax
 import jax.experimental.buffer_callback as theirs

@@ -1,4 +1,4 @@
-"""Checks of values at run time, with JAX's as the oracle: the same messages and results."""
+"""`checkify`: messages and results, beside JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Sharding rules of custom_partitioning, as Shardy reads them, beside those of JAX."""
+"""Sharding rules of `custom_partitioning` in Shardy's syntax, beside JAX."""
 
 import jax
 import jax.experimental.custom_partitioning

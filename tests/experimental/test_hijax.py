@@ -1,4 +1,4 @@
-"""Primitives as classes, `HiPrim`, mean what they mean in JAX."""
+"""`HiPrim`: primitives as classes, beside JAX."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""`jet` gives the derivatives that JAX's gives, and those that derivatives of derivatives are."""
+"""`jet`, against JAX and against nested derivatives."""
 
 import jax
 import numpy as np

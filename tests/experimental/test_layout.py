@@ -1,4 +1,4 @@
-"""Layout constraints: JAX's programs and values."""
+"""Layout constraints: programs and values, beside JAX."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Initial value problems, with JAX's solver and known solutions as oracles."""
+"""`odeint`, against JAX and known solutions."""
 
 from functools import partial
 

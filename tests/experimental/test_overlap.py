@@ -1,4 +1,4 @@
-"""`program_order`, whose barriers are JAX's."""
+"""`program_order`: the same barriers as JAX."""
 
 import re
 

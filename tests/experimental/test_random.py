@@ -1,4 +1,4 @@
-"""Generators of random numbers with a state, as `jax.experimental.random` has them."""
+"""`experimental.random`: stateful generators, beside JAX."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""`minijax.experimental.rnn` beside JAX's reference of its LSTM."""
+"""`experimental.rnn`, against JAX's reference LSTM."""
 
 import jax
 import numpy as np

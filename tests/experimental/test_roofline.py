@@ -1,4 +1,4 @@
-"""`minijax.experimental.roofline` counts what JAX's counts."""
+"""`experimental.roofline`: the same counts as JAX."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Serialized executables: loaded here and in another process."""
+"""Serialized executables, loaded here and in another process."""
 
 import pickle
 import subprocess

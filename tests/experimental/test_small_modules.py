@@ -1,4 +1,4 @@
-"""Small modules of `jax.experimental`, compared with JAX."""
+"""Small modules of `experimental`, from mesh_utils to compilation_cache, beside JAX."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""`minijax.experimental.source_mapper` beside JAX's."""
+"""`experimental.source_mapper`, beside JAX."""
 
 import dataclasses
 import json

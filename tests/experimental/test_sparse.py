@@ -1,4 +1,4 @@
-"""`minijax.experimental.sparse` beside JAX's."""
+"""`experimental.sparse`, beside JAX."""
 
 from functools import partial
 

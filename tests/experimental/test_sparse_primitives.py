@@ -1,4 +1,4 @@
-"""The primitives of sparse arrays, bound as JAX's are, and seen in jaxprs under their names."""
+"""Primitives of sparse arrays, bound directly and printed in jaxprs, beside JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`minijax.experimental.sparse.sparsify`, and functions that its rules need, beside JAX's."""
+"""`sparsify` and the functions that its rules use, beside JAX."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Frontend attributes of operations, compared with JAX."""
+"""Frontend attributes of operations: `xla_metadata` and `compute_on`, beside JAX."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Exported programs: JAX's results and types."""
+"""Exported programs: results, types and disabled checks, beside JAX."""
 
 import jax
 import jax.debug

@@ -1,4 +1,4 @@
-"""`minijax.ffi` beside JAX's: one foreign function, called by programs of both."""
+"""`ffi`: one foreign function, called by programs of both libraries."""
 
 import ctypes
 import itertools

@@ -1,4 +1,4 @@
-"""Primitives and interpreters written by JAX's words mean the same here."""
+"""Primitives, rules and interpreters written against `jax.extend` and `jax.interpreters`."""
 
 from functools import partial
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`interpreters.mlir`, `interpreters.pxla`, and modules of `extend` for compilers, beside JAX's."""
+"""`interpreters.mlir`, `interpreters.pxla` and lowering rules, beside JAX."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""`extend.random`, and the primitives of random keys, as JAX has them."""
+"""`extend.random` and the primitives of random keys, beside JAX."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Stacks of names: JAX's, of equations and in compiled programs."""
+"""Name stacks of equations and of compiled programs, beside JAX."""
 
 import jax
 import jax.debug

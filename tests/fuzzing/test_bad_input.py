@@ -1,4 +1,4 @@
-"""A share of the search for bad arguments, and garbage for every public function."""
+"""A share of the search for bad arguments, and garbage passed to every public function."""
 
 import inspect
 import random

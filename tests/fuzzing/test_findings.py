@@ -1,4 +1,4 @@
-"""Programs that the search of `fuzzing/fuzz.py` found to give something else than JAX gives.
+"""Programs found by `fuzzing/fuzz.py` to differ from JAX, and since fixed.
 
 Each with the smallest arguments that showed it, in the order in which they were found.
 """

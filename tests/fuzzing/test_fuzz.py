@@ -1,4 +1,4 @@
-"""The search itself: what it draws, how it shrinks, and that it sees what differs."""
+"""The search itself: drawing, shrinking, and noticing differences."""
 
 import dataclasses
 import fnmatch

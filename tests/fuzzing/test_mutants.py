@@ -1,4 +1,4 @@
-"""The table of mutants fits the sources; `./noxw -s mutants` shows that tests find them."""
+"""The table of mutants matches the sources; `./noxw -s mutants` runs them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What differs from JAX on purpose differs still, as the docs say."""
+"""The deliberate differences from JAX that the docs list still hold."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""A little of each soak; `./noxw -s soak` runs them at length, beside JAX."""
+"""A short run of each soak; `./noxw -s soak` runs them at length."""
 
 import json
 import mmap

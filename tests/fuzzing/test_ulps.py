@@ -1,4 +1,4 @@
-"""A small part of `./noxw -s ulps`: every function in float32, with its slopes, at a few points."""
+"""A short run of `./noxw -s ulps`: every function and its derivatives in float32."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""The table of measurements: lines are found by name and printed; nothing is timed."""
+"""Benchmarks: lines found by name, tables printed; nothing is timed."""
 
 import datetime
 import json

@@ -1,4 +1,4 @@
-"""minijax and JAX in one process: neither notices the other."""
+"""minijax and JAX in one process do not affect each other."""
 
 import copy
 import pickle

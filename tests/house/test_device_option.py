@@ -1,4 +1,4 @@
-"""`--device`: tolerances on a GPU, and what is said where there is none."""
+"""`--device`: tolerances on a GPU, and the error where there is none."""
 
 import importlib.util
 import subprocess
@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from minijax.xla.clients import has_nvidia_device
-
-# The tests themselves, on a GPU
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Facades import what they offer when it is first used, and nobody notices."""
+"""Facades import names lazily, on first use."""
 
 import importlib
 import pickle

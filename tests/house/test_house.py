@@ -1,4 +1,4 @@
-"""The promises of the house, read off its sources."""
+"""The rules of the repository, checked in its sources."""
 
 import ast
 import gc

@@ -1,4 +1,4 @@
-"""Every public callable that JAX has, too, takes parameters of JAX's names.
+"""Parameter names of every public callable, beside JAX.
 
 Order and defaults of the functions in the largest modules are in `test_signatures.py`.
 """

@@ -1,4 +1,4 @@
-"""What `--changed` takes for a change: what a test module called, or read, is another now."""
+"""`--changed`: what counts as a change of a function or a file."""
 
 import pytest
 import reached

@@ -1,4 +1,4 @@
-"""The functions of the library take JAX's arguments: by the same names, in the same order.
+"""Signatures: the order, names and defaults of parameters, beside JAX.
 
 What is not there yet is listed below; the list can only become shorter.
 """

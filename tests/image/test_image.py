@@ -1,4 +1,4 @@
-"""Resized and sampled images are JAX's: values, dtypes and derivatives."""
+"""`image.resize` and `image.scale_and_translate`: values, dtypes and derivatives, beside JAX."""
 
 import jax
 import jax.image

@@ -1,4 +1,4 @@
-"""Every transformation composes with every other as in JAX: all pairs, and triples of the core.
+"""Compositions of transformations, beside JAX: all pairs, and triples of the core.
 
 Types of results and classes of errors take no compiler, and are compared for all of them; values
 for all pairs and every third triple. What JAX refuses and is computed here is listed.

@@ -1,4 +1,4 @@
-"""What is right by itself is right under every transformation: values at the edges, beside JAX."""
+"""Edge values under every transformation, beside JAX."""
 
 import functools
 import operator

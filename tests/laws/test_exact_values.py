@@ -1,4 +1,4 @@
-"""TODO"""
+"""Values and derivatives where a formula is easily wrong: JAX's, or the exact ones."""
 
 import jax
 import jax.scipy.special

@@ -1,4 +1,4 @@
-"""The law over all primitives and all columns together.
+"""The laws of all primitives of the stages and the library together.
 
 Every primitive has a rule in every column or is declared not to need one. The tests of each
 stage try its own columns, primitive by primitive. Here are the products: partial evaluation of

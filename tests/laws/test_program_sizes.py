@@ -1,4 +1,4 @@
-"""Lowered programs have no more operations than JAX's; nothing is compiled.
+"""Lowered programs and jaxprs have no more operations than JAX's; nothing is compiled.
 
 Counted are the lines of StableHLO, and those of a function once, however often it is called.
 """

@@ -1,4 +1,4 @@
-"""Random programs compute what they compute in JAX, under every pair of transformations.
+"""Random programs under every pair of transformations, beside JAX.
 
 A transformation here takes a function of arrays that returns a list of arrays, and makes
 another one of the same arguments; so any two of them compose.

@@ -1,4 +1,4 @@
-"""Programs that failed once: in jaxlib, in the documents that minijax retells, or in minijax."""
+"""Regressions: programs that once failed, in minijax, in jaxlib or in other tutorials."""
 
 import copy
 import enum

@@ -1,4 +1,4 @@
-"""What of the documents that minijax retells takes more than one stage to show.
+"""Claims of the tutorials that minijax builds on, where they need more than one stage.
 
 Each number stands in the document named by the class. The stages' own tests have the rest.
 """

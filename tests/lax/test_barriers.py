@@ -1,4 +1,4 @@
-"""Tokens against JAX's: their type, programs that take and return them, and what refuses them."""
+"""Tokens, barriers, composites and `stop_gradient`, beside JAX."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Collectives over the named axes of vmap compute what those of JAX do, however transformed."""
+"""Collectives over axes of `vmap` and of a one-device mesh, beside JAX."""
 
 from functools import partial
 

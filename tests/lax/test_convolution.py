@@ -1,4 +1,4 @@
-"""Convolutions agree with JAX's: values, derivatives in both modes, batches."""
+"""Convolutions: values, derivatives in both modes, batches and errors, beside JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Cumulative reductions and associative scans: JAX's values and derivatives."""
+"""Cumulative reductions and associative scans: values and derivatives, beside JAX."""
 
 import itertools
 

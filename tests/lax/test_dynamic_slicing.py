@@ -1,4 +1,4 @@
-"""Slices that begin at traced places: JAX's values, transformed, too."""
+"""Dynamic slices and updates, also transformed, beside JAX."""
 
 import numpy as np
 import pytest

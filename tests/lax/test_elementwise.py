@@ -1,4 +1,4 @@
-"""TODO"""
+"""Elementwise functions of `lax`: bits, rounding, selection and errors, beside JAX."""
 
 import jax
 import jax.numpy as jnp

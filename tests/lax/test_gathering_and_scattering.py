@@ -1,4 +1,4 @@
-"""Gathering and scattering by dimension numbers: JAX's values, derivatives and errors."""
+"""Gather and scatter by dimension numbers: values, derivatives and errors, beside JAX."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""The incomplete beta function and its density: exact also where the operands are large."""
+"""The incomplete beta function and its density, exact also for large operands."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The incomplete gamma functions are JAX's, and so is how numbers move with the parameter."""
+"""The incomplete gamma functions and the derivatives of gamma samples, beside JAX."""
 
 import itertools
 

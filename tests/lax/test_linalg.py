@@ -1,4 +1,4 @@
-"""`lax.linalg`: factorizations, reductions to Hessenberg and tridiagonal form, solves: JAX's."""
+"""`lax.linalg`: factorizations, triangular solves, tridiagonal form, beside JAX."""
 
 import functools
 import itertools

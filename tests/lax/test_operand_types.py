@@ -1,4 +1,4 @@
-"""What `lax` refuses is what JAX's refuses: dtypes that differ, axes from the end, ranks, sizes.
+"""Operands that `lax` rejects: mixed dtypes, negative axes, ranks and sizes, beside JAX.
 
 A table has one call of each function. Dtypes and Python numbers take the places of its operands in
 all pairs; axes, sizes and shapes that do not fit those of its other arguments. Where JAX raises, so

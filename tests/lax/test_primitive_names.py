@@ -1,4 +1,4 @@
-"""Primitives that JAX has and functions compute here, bound as programs bind them."""
+"""Primitives bound by JAX's names."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Products of `lax`: dot_general, ragged, scaled, and their precision, beside JAX's."""
+"""`dot_general`, ragged and scaled products, and their precision, beside JAX."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""Reductions by `lax`: JAX's values, dtypes, derivatives and errors."""
+"""Reductions by `lax`: values, dtypes, derivatives and errors, beside JAX."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Broadcasting and reshaping by `lax`: JAX's values and errors."""
+"""Broadcasting, reshaping and tiling by `lax`, beside JAX."""
 
 import jax
 import numpy as np

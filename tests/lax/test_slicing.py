@@ -1,4 +1,4 @@
-"""Slicing, joining and splitting by `lax`: JAX's values, dtypes and errors."""
+"""Slicing, joining and splitting by `lax`: values, dtypes and errors, beside JAX."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Sorting, and the largest elements: JAX's values, derivatives and errors."""
+"""`sort` and `top_k`: values, derivatives and errors, beside JAX."""
 
 import jax
 import jax.numpy as jnp

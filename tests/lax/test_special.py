@@ -1,4 +1,4 @@
-"""Special functions of `lax`: JAX's values."""
+"""Special functions and polynomials of `lax`, beside JAX."""
 
 import functools
 import itertools

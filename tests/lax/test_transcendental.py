@@ -1,4 +1,4 @@
-"""Transcendental functions of `lax`, and their accuracy: JAX's values."""
+"""Transcendental functions of `lax`, and their accuracy, beside JAX."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Windows that choose elements and scatter to them: JAX's values."""
+"""`select_and_scatter`, bound as a primitive, beside JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Activations and special functions: values, dtypes and gradients are JAX's."""
+"""Activations and special functions: values, dtypes and gradients, beside JAX."""
 
 import jax
 import numpy as np

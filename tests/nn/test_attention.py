@@ -1,4 +1,4 @@
-"""Attention against `jax.nn.dot_product_attention`: values, dtypes and gradients."""
+"""`dot_product_attention`: values, dtypes and gradients, beside JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Products of quantized blocks: JAX's values."""
+"""Products of block-scaled operands, beside JAX."""
 
 import jax
 import jax.scipy.fft

@@ -1,4 +1,4 @@
-"""Initializers draw JAX's numbers."""
+"""Initializers draw the same numbers as JAX's."""
 
 import functools
 

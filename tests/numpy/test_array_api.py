@@ -1,4 +1,4 @@
-"""What libraries for the array API ask of `jnp`: the answers are JAX's."""
+"""The array API namespace: `jnp.__array_namespace_info__`, beside JAX."""
 
 import jax
 import jax.numpy as jnp

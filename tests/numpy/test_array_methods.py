@@ -1,4 +1,4 @@
-"""Methods and properties of arrays: JAX's."""
+"""Methods and properties of arrays, beside JAX."""
 
 import jax.numpy as jnp
 import numpy as np

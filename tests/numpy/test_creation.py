@@ -1,4 +1,4 @@
-"""Created arrays: JAX's values, dtypes and devices."""
+"""Creation of arrays: values, dtypes, devices and files, beside JAX."""
 
 import numpy as np
 import pytest

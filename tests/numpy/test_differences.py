@@ -1,4 +1,4 @@
-"""Differences, gradients, areas and interpolation: JAX's values, dtypes and errors."""
+"""Differences, gradients, integrals and interpolation, beside JAX."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Functions of each element: values, dtypes and derivatives are JAX's, for all dtypes."""
+"""Elementwise functions and operators, for all dtypes: values and derivatives, beside JAX."""
 
 import contextlib
 import functools

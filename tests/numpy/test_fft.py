@@ -1,4 +1,4 @@
-"""Fourier's transforms agree with JAX's."""
+"""Fourier transforms, beside JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Grids, triangles and traces: JAX's values, dtypes and errors."""
+"""Index grids, triangles, diagonals and traces, beside JAX."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Indexing, and `x.at[...]`, as JAX has them: values, dtypes, derivatives, what is refused."""
+"""Indexing and `x.at[...]`: values, dtypes, derivatives and errors, beside numpy and JAX."""
 
 import functools
 import itertools

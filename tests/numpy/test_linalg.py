@@ -1,4 +1,4 @@
-"""Linear algebra agrees with JAX's: values, dtypes, derivatives in both modes, batches."""
+"""`numpy.linalg`: values, dtypes, derivatives in both modes and batches, beside JAX."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Integers that index, in dtypes narrower than the axis: what they choose is what numpy chooses.
+"""Indices of dtypes too narrow for the axis, beside numpy.
 
 Counting from the end, flattening and shifting leave the range of the indices' dtype.
 """

@@ -1,4 +1,4 @@
-"""Padding: JAX's values, dtypes and errors."""
+"""`pad`, beside JAX."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Polynomials: JAX's values and dtypes."""
+"""Polynomials: values, derivatives and program sizes, beside JAX."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Products, `einsum` and convolutions of signals: JAX's values, dtypes and precision."""
+"""Products, `einsum`, `convolve` and `correlate`, beside JAX."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Where dtypes meet: the whole table is JAX's, for all dtypes and numbers, in 32 and 64 bits."""
+"""Dtype promotion: the whole table, in 32 and 64 bits, beside JAX."""
 
 import itertools
 

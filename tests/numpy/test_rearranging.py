@@ -1,4 +1,4 @@
-"""Arrays rearranged, joined, split and extended: JAX's values, dtypes and errors."""
+"""Arrays rearranged, joined, split and extended, beside JAX."""
 
 import numpy as np
 import pytest

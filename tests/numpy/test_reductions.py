@@ -1,4 +1,4 @@
-"""Functions that take axes away, and sums up to each element: they give what JAX's give.
+"""Reductions and cumulative sums, beside JAX.
 
 Values, dtypes, weak types and errors, over shapes and dtypes, under the transformations too.
 """

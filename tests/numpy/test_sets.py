@@ -1,4 +1,4 @@
-"""Arrays as sets: their different elements, and those they share, are those that JAX finds."""
+"""Set operations: unique elements, unions, intersections, beside JAX."""
 
 import jax
 import jax.numpy as jnp

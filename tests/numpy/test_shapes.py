@@ -1,4 +1,4 @@
-"""Changed shapes, under transformations too: JAX's values, dtypes and errors."""
+"""Functions that change shapes, also transformed, beside JAX."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Functions that sort, and find places in what is sorted: they give what JAX's give.
+"""Sorting, partitioning and searching, beside JAX.
 
 Values, dtypes, weak types and errors, over shapes and dtypes, under the transformations too.
 """

@@ -1,4 +1,4 @@
-"""Averages, quantiles, covariances and histograms: they give what JAX's give.
+"""Averages, quantiles, covariances and histograms, beside JAX.
 
 Values, dtypes, weak types and errors, over shapes and dtypes, under the transformations too.
 """

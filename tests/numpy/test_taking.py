@@ -1,4 +1,4 @@
-"""Elements taken and chosen: JAX's values, dtypes and errors."""
+"""`take`, `select` and related functions, beside JAX."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Functions of elements that go through those of an array: their methods give what JAX's give."""
+"""Methods of ufuncs, beside JAX."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Functions applied along axes: JAX's results."""
+"""`apply_along_axis` and `apply_over_axes`, beside JAX."""
 
 import numpy as np
 import pytest

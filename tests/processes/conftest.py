@@ -1,4 +1,4 @@
-"""Tests of several processes, which end with the test that started them."""
+"""The fixture `processes`: they end with the test that started them."""
 
 import jax
 import pytest

@@ -1,4 +1,4 @@
-"""What several processes compute together, and tell each other, beside JAX's."""
+"""Collectives and host data in several processes, beside JAX."""
 
 from several_processes import BEGIN_OF_BOTH, TWO_DEVICES, joined, parts
 

@@ -1,4 +1,4 @@
-"""Checkpoints that several processes save together, and restore in another number."""
+"""Checkpoints saved by several processes, restored by another number of them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Several processes find each other, share their devices, compute together, and end together."""
+"""Several processes connect, share their devices, compute and end together."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Processes that fail: nobody waits longer than the timeouts, and all say which one, and why."""
+"""Failing processes: the others stop within the timeouts, and name the one that failed."""
 
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""The launcher: ranks, output, exit codes, restarts, signals, and nothing left behind."""
+"""The launcher: ranks, output, exit codes, restarts, signals, and no processes left over."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`minijax.random` against `jax.random`: the same bits for the same key, dtype and shape."""
+"""Distributions: the same bits as `jax.random` for the same key, dtype and shape."""
 
 import functools
 

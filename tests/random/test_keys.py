@@ -1,4 +1,4 @@
-"""Keys as values: made, folded, wrapped, moved about and mapped, as JAX's keys are."""
+"""Random keys as values: created, folded, wrapped, mapped, beside JAX."""
 
 import jax
 import numpy as np

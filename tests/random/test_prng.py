@@ -1,4 +1,4 @@
-"""Keys of "rbg" and "unsafe_rbg", and the older stream of Threefry: the same bits as JAX's."""
+"""The generators "rbg", "unsafe_rbg" and older Threefry: the same bits as JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Python functions that programs call: what they are given, when, in which order, how they fail."""
+"""Callbacks: arguments, order, exceptions and dtypes, beside JAX."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Looking into programs: settings and blocks that make them show what they do."""
+"""NaN checks and leak checks, beside JAX."""
 
 import re
 

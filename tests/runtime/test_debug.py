@@ -1,4 +1,4 @@
-"""Printing, logging and breakpoints in compiled programs."""
+"""`debug.print`, `debug.log` and breakpoints in compiled programs."""
 
 import io
 import sys

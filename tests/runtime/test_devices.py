@@ -1,4 +1,4 @@
-"""Names of JAX's top level for devices, meshes and copies, with JAX as oracle."""
+"""Devices, meshes and asynchronous copies at JAX's top level."""
 
 import numpy as np
 import pytest

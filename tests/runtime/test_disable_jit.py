@@ -1,4 +1,4 @@
-"""`disable_jit` and `ensure_compile_time_eval`: programs run by Python."""
+"""`disable_jit` and `ensure_compile_time_eval`, beside JAX."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Copies and references are in memory of their own: a donation of the original leaves them."""
+"""Copies and references own their memory: donating the original leaves them intact."""
 
 import copy
 

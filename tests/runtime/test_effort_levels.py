@@ -1,4 +1,4 @@
-"""Levels of effort of compilations: JAX's names, values and errors."""
+"""Compiler effort levels: names, values and errors, beside JAX."""
 
 import jax
 import jax.debug

@@ -1,4 +1,4 @@
-"""Guards: errors where arrays are moved, a function is traced, or anything is computed."""
+"""Guards against transfers, tracing and execution, beside JAX."""
 
 import gc
 import threading

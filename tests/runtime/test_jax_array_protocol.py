@@ -1,4 +1,4 @@
-"""Objects of other libraries that say with `__jax_array__` how they become arrays."""
+"""Objects of other libraries with `__jax_array__`."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""`jit`, its options and its stages answer as those of JAX do."""
+"""`jit`: options, donation, static arguments and stages, beside JAX."""
 
 import functools
 import warnings

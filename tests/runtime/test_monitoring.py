@@ -1,4 +1,4 @@
-"""Listeners hear what happens, as JAX's do."""
+"""Monitoring events, beside JAX."""
 
 import jax
 import jax.monitoring

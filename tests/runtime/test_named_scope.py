@@ -1,4 +1,4 @@
-"""Names of scopes in the metadata of compiled programs."""
+"""Scope names in the metadata of compiled programs."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`ops`: segments of arrays are added up as by JAX."""
+"""`ops`: segment sums, products and extremes, beside JAX."""
 
 import numpy as np
 import pytest

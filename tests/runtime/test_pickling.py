@@ -1,4 +1,4 @@
-"""Functions and objects in pickles, by pickle and by cloudpickle, as JAX's."""
+"""Functions and objects pickled by pickle and by cloudpickle, beside JAX."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""Programs lowered for a GPU, of which there need not be one, call the routines that JAX's call."""
+"""Programs lowered for an absent GPU call the same routines as JAX's."""
 
 import re
 

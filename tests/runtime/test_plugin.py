@@ -1,4 +1,4 @@
-"""Both libraries use the plugin for GPUs in one process.
+"""Both libraries use the GPU plugin in one process.
 
 `./noxw -s tests-gpu-compiler` installs it.
 """

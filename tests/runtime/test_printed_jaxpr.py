@@ -1,4 +1,4 @@
-"""Programs are printed as JAX prints them: parameters, defaults, shared programs, line breaks."""
+"""The text of jaxprs: parameters, defaults, shared programs and line breaks, beside JAX."""
 
 import pickle
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What users print reads as in JAX: types, tracers, arrays, shardings, functions, stages, jaxprs.
+"""The text of types, tracers, arrays, shardings, functions and stages, beside JAX.
 
 Expressions are evaluated by both libraries; addresses, and the modules of classes, may differ.
 """

@@ -1,4 +1,4 @@
-"""Profiles: the files and the events of recordings, and what is refused, as in JAX."""
+"""Profiles: files, events and errors, beside JAX."""
 
 import inspect
 

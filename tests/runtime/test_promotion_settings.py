@@ -1,4 +1,4 @@
-"""Settings that forbid arrays to meet: they are about what users pass together, as in JAX.
+"""Settings that forbid promotion apply to users' operands only, beside JAX.
 
 What JAX accepts under `numpy_dtype_promotion("strict")` and `numpy_rank_promotion("raise")`, the
 library accepts, whatever it computes inside. What users must not bring together is refused.

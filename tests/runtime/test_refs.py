@@ -1,4 +1,4 @@
-"""References: programs that read and write them, with JAX's results; and what is refused."""
+"""References: programs that read and write them, and errors, beside JAX."""
 
 from functools import partial
 

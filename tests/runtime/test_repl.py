@@ -1,4 +1,4 @@
-"""What a user sees at a prompt: completion, help, signatures and reprs, with JAX beside it."""
+"""At a prompt: completion, help, signatures and reprs, beside JAX."""
 
 import importlib
 import inspect

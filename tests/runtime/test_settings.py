@@ -1,4 +1,4 @@
-"""Settings of JAX: each can be named, and those that exist here do the same."""
+"""JAX's settings: each can be named, and those that exist here have the same effect."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Names, attributes and results of one line are JAX's."""
+"""Names, attributes and results that take one line to compare with JAX."""
 
 import importlib
 import io

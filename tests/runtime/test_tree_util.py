@@ -1,4 +1,4 @@
-"""`tree` and `tree_util`: leaves, structures, key paths and errors are those of JAX's."""
+"""`tree` and `tree_util`: leaves, structures, key paths and errors, beside JAX."""
 
 import collections
 import dataclasses

@@ -1,4 +1,4 @@
-"""Vector quantization: scipy's codes."""
+"""Vector quantization, against scipy."""
 
 from functools import partial
 
@@ -11,9 +11,6 @@ from minijax.scipy.cluster.vq import vq
 
 def rng():
     return np.random.default_rng(0)
-
-
-# Clusters and grids.
 
 
 def test_the_nearest_code():

@@ -1,4 +1,4 @@
-"""Cosine transforms: JAX's values and derivatives."""
+"""Cosine transforms: values and derivatives, beside JAX."""
 
 import numpy as np
 import pytest

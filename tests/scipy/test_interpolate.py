@@ -1,4 +1,4 @@
-"""Interpolation on a grid: JAX's values and gradients."""
+"""Interpolation on a grid: values and gradients, beside JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Functions of whole matrices are JAX's: values, dtypes and derivatives."""
+"""`scipy.linalg`: values, dtypes and derivatives, beside JAX."""
 
 from functools import partial
 
@@ -531,8 +531,6 @@ def test_types_and_errors_of_scipys_functions(x64):
     with jax.enable_x64(x64), minijax.enable_x64(x64):
         assert_all_same_results([*calls(SHAPED), *map(refused, calls(WRONGLY_SHAPED))])
 
-
-# Matrices.
 
 MATRICES = [
     ("fiedler_companion", (np.array([1.0, -16, 86, -176, 105, 3]),)),

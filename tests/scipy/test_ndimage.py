@@ -1,4 +1,4 @@
-"""`map_coordinates`: JAX's values and derivatives."""
+"""`map_coordinates`: values and derivatives, beside JAX."""
 
 import numpy as np
 import pytest

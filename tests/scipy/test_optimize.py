@@ -1,4 +1,4 @@
-"""Minimisation: iterations are JAX's, and where those of JAX break down, the minimum is found."""
+"""`minimize`: the same iterations as JAX; where JAX fails, the minimum."""
 
 import jax
 import jax.scipy.optimize

@@ -1,4 +1,4 @@
-"""Convolutions and spectra are JAX's: values, dtypes and derivatives."""
+"""Convolutions and spectra: values, dtypes and derivatives, beside JAX."""
 
 import jax
 import jax.scipy.fft

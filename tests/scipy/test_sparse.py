@@ -1,4 +1,4 @@
-"""Linear equations solved step by step: solutions are exact, and after few steps JAX's."""
+"""Iterative solvers: exact solutions, and JAX's after few iterations."""
 
 from functools import partial
 

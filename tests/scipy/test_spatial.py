@@ -1,4 +1,4 @@
-"""Rotations: JAX's and scipy's values."""
+"""Rotations, against JAX and scipy."""
 
 import jax
 import jax.scipy.cluster.vq
@@ -17,9 +17,6 @@ JaxRotation = jax.scipy.spatial.transform.Rotation
 
 def rng():
     return np.random.default_rng(0)
-
-
-# Rotations.
 
 
 def quaternions():

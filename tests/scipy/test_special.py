@@ -1,4 +1,4 @@
-"""Special functions: JAX's or exact values, derivatives, and edges."""
+"""Special functions: values, derivatives and edges, against JAX and scipy."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""Distributions and statistics are JAX's: values, dtypes and derivatives."""
+"""Distributions and statistics: values, dtypes and derivatives, beside JAX."""
 
 import functools
 import importlib

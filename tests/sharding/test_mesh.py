@@ -1,4 +1,4 @@
-"""Meshes without axes, of one device, and meshes without devices: no door leads to an abort."""
+"""Meshes: without axes, without devices, of one device, abstract, and in context."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Partition specs with axes that are unreduced or reduced, held against JAX's."""
+"""Partition specs with unreduced and reduced axes, beside JAX."""
 
 import operator
 import pickle

@@ -1,4 +1,4 @@
-"""`pmap` on one device: JAX's results."""
+"""`pmap` on one device, beside JAX."""
 
 import jax
 import numpy as np

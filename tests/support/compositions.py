@@ -1,4 +1,4 @@
-"""The transformations as functions of one shape, so that any of them can be applied to any other.
+"""Transformations as functions of one shape, each applicable to any other.
 
 Each takes a library, its numpy and a function from an array of shape (3,) to another one of the
 same dtype, and makes one more such function. Numbers stay small, however many are applied.

@@ -1,4 +1,4 @@
-"""Programs on eight devices by minijax and by JAX: results are the same, and lie alike."""
+"""Programs on eight devices by both libraries: values and shardings are compared."""
 
 import jax
 import numpy as np

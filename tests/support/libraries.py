@@ -1,4 +1,4 @@
-"""minijax and JAX under one set of names, so that one program runs with either."""
+"""minijax and JAX under one set of names, and comparisons of their results."""
 
 import functools
 import warnings

@@ -1,4 +1,4 @@
-"""Matrices of each dtype, and comparisons of what is computed of them."""
+"""Matrices of each dtype, and comparisons of results computed from them."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Programs in several processes on this machine, each with its number in the environment."""
+"""Programs in several processes on this machine, each with its rank in the environment."""
 
 import os
 import subprocess

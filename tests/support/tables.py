@@ -1,4 +1,4 @@
-"""Tests of many small cases beside JAX: a case that an older JAX lacks is skipped."""
+"""Tables of small cases, beside JAX; cases that an older JAX lacks are skipped."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""Lists of functions of one array under the transformations, in as few programs as can be.
+"""Lists of functions of one array under transformations, in as few programs as possible.
 
 A function takes a library's numpy and the array. Where it refuses the array, its error is kept in
 the place of its result.

@@ -1,4 +1,4 @@
-"""The arguments of the transformations, one by one, mean what they mean in JAX."""
+"""Arguments of the transformations, one by one, beside JAX."""
 
 import jax
 import numpy as np

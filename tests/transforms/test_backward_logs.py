@@ -1,4 +1,4 @@
-"""What backward rules log, as JAX returns it."""
+"""Logs of backward rules, beside JAX."""
 
 import jax
 import numpy as np

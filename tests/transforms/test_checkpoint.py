@@ -1,4 +1,4 @@
-"""`checkpoint` changes what is kept, and no number."""
+"""`checkpoint` changes which residuals are saved, and no result."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Functions with their own rule for vmap compute what JAX's do."""
+"""`custom_vmap`, beside JAX."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Functions with a derivative of their own have it under every transformation, as in JAX."""
+"""Custom derivatives under every transformation, beside JAX."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`linear_call`: JAX's transposes, and errors of wrong ones."""
+"""`linear_call`: transposes and errors, beside JAX."""
 
 import jax
 import jax.debug

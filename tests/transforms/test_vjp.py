@@ -1,4 +1,4 @@
-"""The functions of backward passes: their residuals as trees, and passes that are compiled once."""
+"""Functions returned by `vjp`: residuals as pytrees, and backward passes compiled once."""
 
 import jax
 import jax.numpy

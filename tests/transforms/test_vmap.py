@@ -1,4 +1,4 @@
-"""`vmap` of registered classes and trees."""
+"""`vmap` of registered classes and pytrees, beside JAX."""
 
 import numpy as np
 import pytest

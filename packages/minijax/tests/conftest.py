@@ -1,4 +1,4 @@
-"""What all of these tests share: they compile what they test, and leave the user's cache alone."""
+"""Settings of the library's own tests: 64-bit numbers, fast compilation, no user cache."""
 
 import os
 

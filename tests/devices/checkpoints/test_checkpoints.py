@@ -1,4 +1,4 @@
-"""Checkpoints of arrays on eight devices: restored on any others, the numbers are the same."""
+"""Checkpoints of arrays on eight devices, restored onto any other devices."""
 
 import itertools
 

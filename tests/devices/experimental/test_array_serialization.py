@@ -1,4 +1,4 @@
-"""Arrays written by TensorStore from eight devices."""
+"""TensorStore arrays written from eight devices."""
 
 import numpy as np
 import pytest

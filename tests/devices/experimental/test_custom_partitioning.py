@@ -1,4 +1,4 @@
-"""Functions that say themselves how they are divided, beside those of JAX."""
+"""`custom_partitioning` on eight devices, beside JAX."""
 
 import jax
 import jax.experimental.custom_partitioning

@@ -1,4 +1,4 @@
-"""Small modules of `jax.experimental`, on eight devices."""
+"""Serialized executables keep their devices and shardings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exported programs for several devices beside those of JAX: where they run, how they divide."""
+"""Programs exported for several devices: placement and shardings, beside JAX."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Any program, any division of its arguments, any transformation: the same numbers."""
+"""Sharding never changes a result: any program, any sharding, any transformation."""
 
 from contextlib import nullcontext
 

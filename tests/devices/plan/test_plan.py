@@ -1,4 +1,4 @@
-"""Plans: what they say of eight devices is what XLA says of a program that runs on these."""
+"""Plans for eight absent devices agree with what XLA reports for real ones."""
 
 import json
 import math

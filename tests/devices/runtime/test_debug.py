@@ -1,4 +1,4 @@
-"""Shardings drawn, and told from within programs."""
+"""Shardings visualized, and inspected from within programs."""
 
 import jax
 import pytest

@@ -1,4 +1,4 @@
-"""Jitted functions on eight devices: ahead of time, and where calls run."""
+"""Jitted functions on eight devices: compilation ahead of time, shardings, placement."""
 
 import jax
 import numpy as np

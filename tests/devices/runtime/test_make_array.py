@@ -1,4 +1,4 @@
-"""Arrays on eight devices, made of parts and used as arrays are: as in JAX."""
+"""Arrays on eight devices, made from parts and from callbacks, beside JAX."""
 
 import warnings
 import weakref

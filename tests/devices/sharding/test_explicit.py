@@ -1,4 +1,4 @@
-"""Types that say how arrays are divided, along axes of a mesh of type `Explicit`, as JAX has them.
+"""Sharding in types: meshes with `Explicit` axes, beside JAX.
 
 Where JAX gives a result, ours has the same numbers and the same type. Where JAX refuses, since the
 division of the result is open to it, we refuse, too, or the numbers are those of whole arrays.

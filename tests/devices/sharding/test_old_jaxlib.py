@@ -1,4 +1,4 @@
-"""Where jaxlib cannot read arrays that are divided among devices, nothing is divided."""
+"""A jaxlib that cannot read sharded arrays: nothing is sharded."""
 
 import jax
 import numpy as np

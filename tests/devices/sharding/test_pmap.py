@@ -1,4 +1,4 @@
-"""`pmap` on eight devices: values, shardings of results and errors, as JAX's."""
+"""`pmap` on eight devices: values, shardings and errors, beside JAX."""
 
 import numpy as np
 import pytest

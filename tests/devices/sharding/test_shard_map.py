@@ -1,4 +1,4 @@
-"""`shard_map` on eight devices: values, gradients, shardings of results and errors, as JAX's.
+"""`shard_map` on eight devices: values, gradients, shardings and errors, beside JAX.
 
 Where JAX refuses what is implicit here, a conversion to what varies, the program says it for JAX.
 """

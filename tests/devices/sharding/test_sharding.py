@@ -1,4 +1,4 @@
-"""Arrays divided among eight devices: values, shardings of results, and errors, as JAX's."""
+"""Arrays sharded over eight devices: values, shardings of results and errors, beside JAX."""
 
 import functools
 import itertools

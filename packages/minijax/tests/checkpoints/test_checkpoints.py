@@ -1,4 +1,4 @@
-"""Checkpoints: what is restored is what was saved, or an error says why not."""
+"""Checkpoints: restored values equal saved ones, or an error says why not."""
 
 import os
 import random as python_random

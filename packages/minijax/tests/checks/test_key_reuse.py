@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a row of a table is a line
-"""`debug_key_reuse`: what draws from a key twice is found, and nothing else."""
+"""`debug_key_reuse` reports keys used twice, and nothing else."""
 
 import pytest
 from rows import for_each

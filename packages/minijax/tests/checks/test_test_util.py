@@ -1,4 +1,4 @@
-"""The comparison of derivatives with differences finds what is wrong, and only that."""
+"""`test_util.check_grads` finds wrong derivatives, and only those."""
 
 import numpy as np
 import pytest

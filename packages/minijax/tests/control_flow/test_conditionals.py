@@ -1,4 +1,4 @@
-"""Branches: only the chosen one runs."""
+"""`cond` runs only the chosen branch."""
 
 import numpy as np
 

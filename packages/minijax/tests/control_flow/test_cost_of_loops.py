@@ -1,4 +1,4 @@
-"""What loops cost: the work of making a program of them, its size, and the memory it takes."""
+"""The cost of loops: tracing, program size and memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Loops and choices outside of transformations: traced once, and never stale."""
+"""Loops and branches outside of `jit`: traced once, never stale."""
 
 import functools
 import gc

@@ -1,4 +1,4 @@
-"""Joining other processes: arguments, and what launchers and schedulers say in their place."""
+"""`distributed.initialize`: arguments, launchers and schedulers."""
 
 import logging
 import os

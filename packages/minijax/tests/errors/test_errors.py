@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a row of a table is a line
-"""Errors: each has a class, a message with the user's line and the remedy, and a page."""
+"""Errors: class, message with the user's line and the fix, and page."""
 
 import contextlib
 import io

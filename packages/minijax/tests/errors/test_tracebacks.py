@@ -1,4 +1,4 @@
-"""Tracebacks: the user's frames are all there, in order, and ours are not, unless asked for."""
+"""Tracebacks show the user's frames in order, and the library's only on request."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""`experimental.while_loop`: loops of an unknown number of steps, in reverse mode, too."""
+"""`experimental.while_loop`: loops with unknown trip counts, also in reverse mode."""
 
 import numpy as np
 import pytest

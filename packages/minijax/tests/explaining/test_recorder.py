@@ -1,4 +1,4 @@
-"""Recordings of this library."""
+"""Recordings of the library's transformations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Exported functions: what travels, what does not, and what a damaged one answers."""
+"""Exported functions: serialization, and errors for damaged files."""
 
 import ast
 import contextlib

@@ -1,4 +1,4 @@
-"""What the documentation shows is what runs."""
+"""Programs in documentation and docstrings run."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""The public names: each module lists them, they are all there, and each says what it is."""
+"""Public names: listed, present and documented."""
 
 import importlib
 import importlib.metadata

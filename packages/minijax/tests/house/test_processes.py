@@ -1,4 +1,4 @@
-"""Processes: what importing does to one, how one ends, and what a fork may do."""
+"""The effects of an import, of process exit and of forks."""
 
 import os
 import subprocess

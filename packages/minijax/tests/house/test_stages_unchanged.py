@@ -1,4 +1,4 @@
-"""Importing the full library leaves what the stages compute as it was."""
+"""Importing the library does not change what the stages compute."""
 
 import subprocess
 import sys

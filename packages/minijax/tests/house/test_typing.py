@@ -1,4 +1,4 @@
-"""Type checkers understand programs that use the library, and find mistakes in them."""
+"""Type checkers accept users' programs, and find mistakes in them."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""What the law is tried on, for the elementwise primitives: numpy's names of them, and examples."""
+"""Examples of the laws for elementwise primitives, and numpy's names for them."""
 
 import math
 from statistics import NormalDist

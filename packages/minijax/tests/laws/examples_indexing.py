@@ -1,4 +1,4 @@
-"""Examples of the primitives that index: their operands' types and their parameters."""
+"""Examples of the laws for indexing primitives: operand types and parameters."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the law is tried on, for the primitives that hold programs.
+"""Examples of the laws for higher-order primitives.
 
 An example is a public function in whose program the primitive stands, as in `examples_structured`.
 """

@@ -1,4 +1,4 @@
-"""What the law is tried on, for the primitives of sparse arrays, as in `examples_structured`."""
+"""Examples of the laws for primitives of sparse arrays."""
 
 import numpy as np
 

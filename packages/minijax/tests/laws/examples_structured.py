@@ -1,4 +1,4 @@
-"""What the law is tried on, for the primitives of whole arrays: scans, sorting, windows, matrices.
+"""Examples of the laws for primitives of whole arrays: scans, sorting, windows, matrices.
 
 An example is a public function in whose program the primitive stands. Where results are unique but
 for signs or phases, the function combines them to what is unique.

@@ -1,4 +1,4 @@
-"""The law: every primitive declared here has every rule, and every rule is right.
+"""The laws of primitives: every primitive has every rule, and every rule is right.
 
 Each primitive brings examples; each law is tried on all of them. What the laws of a primitive want
 computed is one program, so that it is compiled once. At night the same is computed operation by

@@ -1,4 +1,4 @@
-"""The special functions: the equations that define them, at numbers of the whole domain."""
+"""Special functions satisfy the equations that define them, over their whole domain."""
 
 import math
 

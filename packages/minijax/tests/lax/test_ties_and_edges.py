@@ -1,4 +1,4 @@
-"""What the law does not say of single primitives: ties, NaN, zeros, and bad operands."""
+"""Ties, NaN, zeros and bad operands of single primitives."""
 
 import numpy as np
 import pytest

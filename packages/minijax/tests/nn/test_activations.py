@@ -1,4 +1,4 @@
-"""`minijax.nn`: by definition, where the definition overflows, and at the kinks."""
+"""Activations: by definition, at overflow, and at kinks."""
 
 import numpy as np
 from rows import for_each

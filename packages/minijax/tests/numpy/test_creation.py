@@ -1,4 +1,4 @@
-"""Created arrays against numpy's: values, dtypes and bounds."""
+"""Creation of arrays: values, dtypes and bounds, against numpy."""
 
 import array
 import math

@@ -1,4 +1,4 @@
-"""Elementwise functions against numpy: values, dtypes and special numbers."""
+"""Elementwise functions: values, dtypes and special numbers, against numpy."""
 
 import numpy as np
 import pytest

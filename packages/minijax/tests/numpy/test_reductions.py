@@ -1,4 +1,4 @@
-"""Reductions and statistics against numpy: values, dtypes, axes and edges."""
+"""Reductions and statistics: values, dtypes, axes and edges, against numpy."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Shapes, products and indices against numpy: values and errors."""
+"""Shapes, products and indices: values and errors, against numpy."""
 
 import numpy as np
 import pytest

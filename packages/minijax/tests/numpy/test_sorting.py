@@ -1,4 +1,4 @@
-"""`lexsort` against numpy's."""
+"""`lexsort`, against numpy."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""`minijax.random`: known answers of the cipher, and the laws of keys and distributions."""
+"""`random`: known answers of the cipher, and laws of keys and distributions."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Arrays of the library: what is of that class, and what they can besides computing."""
+"""The class `Array`: which values have it, DLPack, deletion and donation."""
 
 import copy
 import gc

@@ -1,4 +1,4 @@
-"""Calls of jitted functions: the first of a kind, and those that follow, give the same.
+"""Calls of jitted functions: the first of a signature and later ones agree.
 
 All of this is so with compiled calls and without; `./noxw -s tests-calls` tries both.
 """

@@ -1,4 +1,4 @@
-"""The compile cache on disk: what hits, what misses, and that whatever goes wrong does no harm.
+"""The compile cache on disk: hits, misses and faults.
 
 What happened is read off the log: one line for each program that was looked for.
 """

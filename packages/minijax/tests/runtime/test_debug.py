@@ -1,4 +1,4 @@
-"""A breakpoint asks on the terminal."""
+"""A breakpoint at the terminal."""
 
 import os
 import subprocess

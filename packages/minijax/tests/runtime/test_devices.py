@@ -1,4 +1,4 @@
-"""Devices: which there are, and arrays that go there and come back."""
+"""Devices, and arrays moved between them."""
 
 import threading
 

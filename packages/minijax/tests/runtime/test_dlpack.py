@@ -1,4 +1,4 @@
-"""DLPack: memory is shared with numpy, in any order of freeing."""
+"""DLPack: memory shared with numpy, freed in any order."""
 
 import numpy as np
 from backend_programs import EXTENSION_DTYPES, aval, elementwise, put

@@ -1,4 +1,4 @@
-"""Pytrees as vectors: undone, the tree is what it was, under every transformation."""
+"""`ravel_pytree`, inverted and transformed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The options of `jit`, its caches, and what threads and the garbage collector make of them."""
+"""`jit`: options, static arguments, caches, threads and garbage collection."""
 
 import functools
 import gc

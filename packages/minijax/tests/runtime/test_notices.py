@@ -1,4 +1,4 @@
-"""Notices: why a function is traced again, and which program takes long to compile."""
+"""Notices of retracing and of slow compilations."""
 
 import functools
 import logging

@@ -1,4 +1,4 @@
-"""The way of a function: its steps in order, and nothing on the way that nobody asks for."""
+"""The steps of a first call, in order, and what they import."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Platforms: which of them computes, what is said where one is missing, and two in one process.
+"""Platforms: the default, missing ones, and two in one process.
 
 There need not be a GPU: a second client of the CPU stands for one.
 """

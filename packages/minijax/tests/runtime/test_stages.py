@@ -1,4 +1,4 @@
-"""What `trace`, `lower` and `compile` give, and the types of results without computing them."""
+"""`trace`, `lower`, `compile` and `eval_shape`."""
 
 from collections import namedtuple
 

@@ -1,4 +1,4 @@
-"""Templates: a copy is what the function would have written, and which equations have one."""
+"""Lowering templates: a copy equals what the function would have written."""
 
 import re
 import sys

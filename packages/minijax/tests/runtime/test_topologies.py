@@ -1,4 +1,4 @@
-"""Programs compiled for GPUs that are not there, where the plugin is installed.
+"""Programs compiled for absent GPUs, where the plugin is installed.
 
 `./noxw -s tests-gpu-compiler` installs it, which needs neither a GPU nor its driver.
 """

@@ -1,4 +1,4 @@
-"""What the library adds to the pytrees of stage 2."""
+"""Additions of the library to the pytrees of stage 2."""
 
 import operator
 from collections import OrderedDict, defaultdict, namedtuple

@@ -1,4 +1,4 @@
-"""What the library asks of jaxlib: buffers are shared, programs kept, neighbours notice nothing."""
+"""The use of jaxlib: buffers, executables, forks, interrupts."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Settings: where they come from, how they are changed, and what a mistake answers."""
+"""Settings: sources, changes and errors."""
 
 import contextvars
 import os

@@ -1,4 +1,4 @@
-"""Arrays of small numbers, and comparisons of what is computed of them with numpy's results."""
+"""Small arrays, and comparisons of results with numpy's."""
 
 import numpy as np
 

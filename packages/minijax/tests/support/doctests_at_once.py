@@ -1,4 +1,4 @@
-"""Examples of docstrings, of which those that can be traced are compiled as one program.
+"""Docstring examples, compiled as one program where they can be traced.
 
 By itself each would compile programs of its own, which takes nearly all of the time. So docstrings
 are traced; one program computes what many of them show; then it is shown, and compared with what

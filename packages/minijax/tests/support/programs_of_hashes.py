@@ -1,4 +1,4 @@
-"""Programs in which numbers drawn, or keys, are made from keys that are made in the same program.
+"""Programs that draw from keys made in the same program.
 
 Run as a script with names of programs to compile and run these; the last line printed names the
 one that hangs.

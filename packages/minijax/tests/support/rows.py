@@ -1,4 +1,4 @@
-"""Tests of many small cases: one item for all of them, which names those that fail."""
+"""Tables of small cases: one item for all, which lists the failures."""
 
 import functools
 import inspect

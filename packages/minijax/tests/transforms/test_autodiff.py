@@ -1,4 +1,4 @@
-"""The transformations take what a user has, and answer in Arrays."""
+"""Transformations of users' functions: pytrees, static arguments, and Arrays as results."""
 
 import numpy as np
 import pytest

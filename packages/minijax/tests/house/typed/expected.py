@@ -1,4 +1,4 @@
-"""A user's program, with the types that a checker has to infer in it."""
+"""A user's program, with the types that a checker has to infer."""
 
 from collections.abc import Callable
 from functools import partial
