@@ -47,7 +47,7 @@ TABLE = [
     # What has no end.
     (lambda: jnp.array_split(ones3, 10**30), ValueError, "array_split: indices_or_sections must be 100,000 at most, found 1000"),
     (lambda: minijax.scipy.special.bernoulli(10**13), ValueError, "bernoulli: n must be 100,000 at most"),
-    (lambda: factorial(3.0), RecursionError, r"jit: `factorial` at .*test_bad_arguments.py:\d+ calls itself"),
+    (lambda: factorial(3.0), RecursionError, r"jit: `factorial` at .*test_arguments.py:\d+ calls itself"),
     (lambda: jnp.around(ones3, itself), ValueError, "round: decimals is a list that contains itself"),
     (lambda: jnp.array(itself), ValueError, "contains itself"),
     (lambda: minijax.device_put(itself), ValueError, "contains itself"),
@@ -169,7 +169,7 @@ TABLE = [
     (lambda: random.normal((3,)), TypeError, r"^normal: expected a key, found .*; random.key\(0\) makes one"),
     (lambda: minijax.jit(lambda x: 1 if x > 0 else 2)(1.0), TypeError, r"lax\.cond\("),
     (lambda: minijax.jit(lambda x: np.sin(x))(1.0), TypeError, r"jnp\.sin for np\.sin"),
-    (lambda: lax.cond(True, lambda x: x, lambda x: jnp.ones(3), 1.0), TypeError, r"cond: all branches, `<lambda>` at .*test_bad_arguments.py:\d+, `<lambda>` at .*test_bad_arguments.py:\d+, must"),
+    (lambda: lax.cond(True, lambda x: x, lambda x: jnp.ones(3), 1.0), TypeError, r"cond: all branches, `<lambda>` at .*test_arguments.py:\d+, `<lambda>` at .*test_arguments.py:\d+, must"),
     (lambda: minijax.vmap(lambda x: x, in_axes=(0, 0))(ones3), ValueError, "in_axes, a prefix of args.*expected tuple of 2, found tuple of 1"),
     (lambda: lax.scan(lambda c, x: c, 0.0, ones3), TypeError, r"found PyTreeDef\(\*\)"),
     (lambda: minijax.jit("word" * 30), TypeError, r"found 'wordwordword\w*\.\.\."),

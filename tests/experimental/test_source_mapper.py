@@ -13,9 +13,9 @@ import pytest
 from jax.experimental import source_mapper as theirs
 
 import minijax
-from minijax.experimental import source_mapper
-from minijax.experimental import source_mapper as common
 from minijax.experimental import source_mapper as ours
+
+pytestmark = pytest.mark.compiled_anew
 
 X = np.ones(3, np.float32)
 
@@ -116,11 +116,11 @@ def test_passes(monkeypatch):
     ours.compile_with_env(program(minijax), (X,), {}, {}, None)
     names, flags = [], SimpleNamespace(FLAGS=SimpleNamespace(verbosity=1))
     monkeypatch.setitem(sys.modules, "absl.flags", flags)
-    with common.flag_env(verbosity=2):
+    with ours.flag_env(verbosity=2):
         names.append(flags.FLAGS.verbosity)
     assert (names, flags.FLAGS.verbosity) == ([2], 1)
     monkeypatch.delitem(sys.modules, "absl.flags")
-    with pytest.raises(ValueError, match="absl"), common.flag_env(verbosity=2):
+    with pytest.raises(ValueError, match="absl"), ours.flag_env(verbosity=2):
         pass
 
 
@@ -128,8 +128,8 @@ def test_passes(monkeypatch):
 def test_names_of_files_in_source_maps():
     folder = re.escape(str(pathlib.Path(__file__).parent))
     with minijax.config.override(hlo_source_file_canonicalization_regex=f"^{folder}"):
-        assert source_mapper.canonicalize_filename(__file__) == "/test_source_mapper.py"
-        passes = source_mapper.filter_passes("^jaxpr$")
-        (dump,) = source_mapper.generate_sourcemaps(lambda x: x + 1, passes)(1.0)
+        assert ours.canonicalize_filename(__file__) == "/test_source_mapper.py"
+        passes = ours.filter_passes("^jaxpr$")
+        (dump,) = ours.generate_sourcemaps(lambda x: x + 1, passes)(1.0)
         assert list(dump.source_map.sources) == ["/test_source_mapper.py"]
-    assert source_mapper.canonicalize_filename(__file__) == __file__
+    assert ours.canonicalize_filename(__file__) == __file__

@@ -14,7 +14,10 @@ import pytest
 
 import minijax
 
-pytestmark = pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+pytestmark = [
+    pytest.mark.bits(32),
+    pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning"),
+]
 
 DTYPES = ("bool", "int32", "uint8", "float32", "bfloat16", "complex64")
 NUMBERS = (True, 1, 1.0, 1j)

@@ -76,7 +76,7 @@ OF_AXES = {
 }
 # Nor does this mean the same on each platform: tests/runtime/test_platforms.py.
 OF_PLATFORMS = {"platform_index"}
-UNSTEADY = {"rng_uniform"}  # gives other numbers each time: test_lax.py
+UNSTEADY = {"rng_uniform"}  # other numbers each time: lax/test_random_bits.py
 # Nor do these take or give numbers: tests/lax/test_barriers.py.
 OF_TOKENS = {"create_token", "after_all"}
 OF_STAGES = {x for x in vars(stage2_primitives).values() if isinstance(x, Primitive)}
