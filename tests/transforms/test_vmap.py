@@ -1,5 +1,7 @@
 """`vmap` of registered classes and pytrees, beside JAX."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ import minijax.extend
 import minijax.extend.core
 import minijax.interpreters.batching
 import minijax.interpreters.mlir
-from minijax.transforms import custom_vmap, transformations
+from minijax.transforms import custom_vmap
 
 
 # Classes that vmap maps over by functions of their library.
@@ -35,7 +37,8 @@ def test_vmap_maps_over_registered_classes(lib, monkeypatch):
     batching = lib.interpreters.batching
     if lib is minijax:  # whose vmap does without what is registered, until something is
         monkeypatch.setattr(custom_vmap, "vmappables", vmappables := {})
-        monkeypatch.setattr(transformations, "vmappables", vmappables)
+        vmap = importlib.import_module("minijax.transforms.vmap")
+        monkeypatch.setattr(vmap, "vmappables", vmappables)
     batching.register_vmappable(Pair, int, int, to_elt, from_elt, None)
     batching.unregister_vmappable(Pair)  # of no effect
     pair, xs = Pair(lib.numpy.arange(6.0).reshape(3, 2), 7.0), lib.numpy.arange(3.0)
