@@ -30,9 +30,12 @@ def facades() -> Iterator[tuple[str, Path]]:
 def stub(name: str) -> str:
     """The stub of the facade of that name."""
     facade: Any = importlib.import_module(name)
-    imports = [f"from {home} import {n} as {p}" for p, (home, n) in facade.__places__.items()]
+    places = facade.__places__.items()
+    imports = [f"from {home} import {n} as {n}" for p, (home, n) in places if n == p]
+    imports += [f"import {home}" for p, (home, n) in places if n != p]
     own = {*facade.__all__} - {*facade.__places__}
-    values = [_declaration(key, value) for key, value in vars(facade).items() if key in own]
+    values = [f"{p} = {home}.{n}" for p, (home, n) in places if n != p]
+    values += [_declaration(key, value) for key, value in vars(facade).items() if key in own]
     primitives = [f"{each}_p: Primitive" for each in sorted(_primitives(name))]
     imports += ["from minijax_stage2 import Primitive"] if primitives else []
     values.sort(key=lambda text: not text.startswith("from "))

@@ -3,6 +3,8 @@
 It is built on four stages, `minijax_stage1` to `minijax_stage4`, each a package to learn from.
 """
 
+import minijax.shardings.partition_spec
+import minijax.transforms.checkpoint
 from minijax import ad as ad
 from minijax import ad_checkpoint as ad_checkpoint
 from minijax import api_util as api_util
@@ -136,7 +138,6 @@ from minijax.shardings.mesh import get_mesh as get_mesh
 from minijax.shardings.mesh import make_mesh as make_mesh
 from minijax.shardings.mesh import set_mesh as set_mesh
 from minijax.shardings.mesh import use_abstract_mesh as use_abstract_mesh
-from minijax.shardings.partition_spec import PartitionSpec as P
 from minijax.shardings.sharding import NamedSharding as NamedSharding
 from minijax.transforms.autodiff import fwd_and_bwd as fwd_and_bwd
 from minijax.transforms.autodiff import grad as grad
@@ -147,7 +148,6 @@ from minijax.transforms.autodiff import typeof as typeof
 from minijax.transforms.autodiff import value_and_grad as value_and_grad
 from minijax.transforms.autodiff import vjp as vjp
 from minijax.transforms.checkpoint import checkpoint as checkpoint
-from minijax.transforms.checkpoint import checkpoint as remat
 from minijax.transforms.checkpoint import checkpoint_policies as checkpoint_policies
 from minijax.transforms.custom_derivatives import closure_convert as closure_convert
 from minijax.transforms.custom_derivatives import custom_gradient as custom_gradient
@@ -161,3 +161,6 @@ from minijax.transforms.vmap import vmap as vmap
 from minijax.version import __version__ as __version__
 from minijax.version import __version_info__ as __version_info__
 from minijax_stage2.shaped_array import float0 as float0
+
+P = minijax.shardings.partition_spec.PartitionSpec
+remat = minijax.transforms.checkpoint.checkpoint

@@ -61,7 +61,7 @@ def test_a_tracer_is_shown_by_its_parts():
 def test_a_rule_is_part_of_the_declaration_of_its_primitive():
     with record() as recording:
         grad(jnp.tanh)(1.0)
-    assert recording.steps[0].rule.text.startswith("tanh = unary(")
+    assert recording.steps[0].rule.text.startswith("tanh = elementary(")
     assert recording.steps[0].line == "grad(jnp.tanh)(1.0)"
 
 

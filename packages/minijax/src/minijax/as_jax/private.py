@@ -156,7 +156,7 @@ class PrivateLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         row = MODULES.get(self.module, {})
         assert isinstance(row, dict)
-        others = _OTHERWISE.get(self.module, lambda name: None)
+        others = _OTHERWISE.get(self.module, {}.get)
 
         def otherwise(module: str, name: str) -> Any:
             value = others(name)

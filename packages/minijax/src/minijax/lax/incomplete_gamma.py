@@ -319,7 +319,7 @@ def _igamma(a: Any, x: Any) -> Any:
 
 
 _SMALL_SHAPE = 2.0**-12
-# The Taylor series of `log(gamma(1 + a))` (DLMF 5.7.3): Euler's constant, then zeta(k) / k.
+# The Taylor series of `log(gamma(1 + a))` from `a` on (DLMF 5.7(i)): Euler's constant, zeta(k) / k.
 _LOG_GAMMA_AT_ONE = (
     -0.5772156649015329, 0.8224670334241132, -0.40068563438653143, 0.27058080842778454,
 )  # fmt: skip

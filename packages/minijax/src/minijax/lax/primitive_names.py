@@ -31,7 +31,8 @@ def all_primitives() -> list[Primitive]:
     for facade in ("", ".lax", ".lax.linalg", ".nn", ".numpy", ".random", ".scipy.special"):
         for module, _ in import_module(f"minijax{facade}").__places__.values():
             import_module(module)
-    import_module("minijax.debug")
+    for name in ("debug", "export.call"):
+        import_module(f"minijax.{name}")
     return list(abstract_eval_rules)
 
 

@@ -1,7 +1,7 @@
 """numpy's functions for Arrays, under every transformation; import it as `jnp`.
 
 Each function takes Arrays, numpy arrays, Python numbers and tracers, and returns Arrays. Names,
-argument names and defaults are those of `jax.numpy`.
+argument names and defaults are the same as in `jax.numpy`.
 """
 
 from numpy.exceptions import ComplexWarning as ComplexWarning

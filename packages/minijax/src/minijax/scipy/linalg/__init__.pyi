@@ -1,7 +1,7 @@
 """Linear algebra, under the names of `scipy.linalg`.
 
-`overwrite_a` and the like, and `check_finite`, make no difference: Arrays are immutable, and input
-that is not finite gives NaN.
+`overwrite_a` and the like, and `check_finite`, are ignored: Arrays are immutable, and input that is
+not finite gives NaN.
 """
 
 from minijax.scipy.linalg.decompositions import cho_factor as cho_factor
