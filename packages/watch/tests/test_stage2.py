@@ -42,7 +42,7 @@ def test_a_rule_is_the_statement_that_declares_it():
 @pytest.mark.parametrize("primitive", PRIMITIVES, ids=str)
 def test_every_rule_has_a_text(table, primitive):
     text = statement_of(table[primitive], str(primitive))
-    assert re.search(rf"\b{primitive}_p\b|^def (rule|_\w+)\(", text)
+    assert re.search(rf"\b{primitive}_p\b|^def (\w+_jvp|\w+_vmap|_\w+)\(", text)
 
 
 def test_evaluation_is_at_the_bottom():

@@ -25,7 +25,7 @@ from minijax.random.keys import (
     random_split_p,
     take,
     use_of,
-    used_in_each_round,
+    used_in_each_iteration,
     used_twice,
 )
 from minijax.runtime import compiled_calls
@@ -143,7 +143,7 @@ class Keys(NamedTuple):
         ]
         return Keys(operands, results)
 
-    def each_round(self, loop: str, num_consts: int, num_carry: int = 0) -> "Keys":
+    def each_iteration(self, loop: str, num_consts: int, num_carry: int = 0) -> "Keys":
         """The uses if the program is the body of a loop.
 
         Raises:
@@ -156,7 +156,7 @@ class Keys(NamedTuple):
                 self.results[number - num_consts] == number
                 or isinstance(self.results[number - num_consts], KeyUse)
             ):
-                raise used_in_each_round(loop, use)
+                raise used_in_each_iteration(loop, use)
         return self
 
 

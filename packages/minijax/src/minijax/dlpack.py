@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.errors.arguments import require_fit
-from minijax.runtime.array import Array, array, place
+from minijax.runtime.array import Array, array, put_to
 from minijax.runtime.devices import default_backend, local_devices
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import list_public_names
@@ -103,13 +103,13 @@ def from_dlpack(external_array: Any, *, device: Any = None, copy: bool | None = 
         require_fit("from_dlpack", "copy", copy, bool)
     device_type, number = external_array.__dlpack_device__()
     if device_type == _CPU:
-        values = _numbers(external_array)
+        values = _host_numbers(external_array)
     else:
-        values = _numbers(_OnTheCPU(external_array, int(device_type)))
+        values = _host_numbers(_OnTheCPU(external_array, int(device_type)))
         if device is None and device_type == _CUDA and default_backend() == "gpu":
             gpus = local_devices(backend="gpu")
             device = next((gpu for gpu in gpus if gpu.local_hardware_id == number), None)
-    return place(array(values), as_sharding("from_dlpack", "device", device))
+    return put_to(array(values), as_sharding("from_dlpack", "device", device))
 
 
 class _OnTheCPU:
@@ -133,7 +133,7 @@ class _OnTheCPU:
             ) from None
 
 
-def _numbers(external_array: Any) -> Any:
+def _host_numbers(external_array: Any) -> Any:
     try:
         return np.from_dlpack(external_array)
     except (BufferError, RuntimeError) as error:  # numpy has no bfloat16

@@ -16,7 +16,7 @@ from minijax.primitives.routines import (
     attribute_text,
     layouts_text,
     minor_to_major,
-    quoted,
+    mlir_string,
 )
 from minijax.primitives.sharding_rules import whole
 from minijax.runtime.array import ArrayLike, to_array
@@ -141,7 +141,7 @@ def ffi_call(
             api_version=int(custom_call_api_version),
             config=attribute_text(attributes)
             if custom_call_api_version >= 4
-            else quoted(legacy_backend_config or ""),
+            else mlir_string(legacy_backend_config or ""),
         )
         if is_one:
             return found[0]
@@ -216,7 +216,7 @@ def _ffi_call_lower(
         config: str,
         **params: Any,
     ) -> list[Value]:
-        name = target_name if target_name.isidentifier() else quoted(target_name)
+        name = target_name if target_name.isidentifier() else mlir_string(target_name)
         return b.emit(
             f"stablehlo.custom_call @{name}({', '.join(x.name for x in operands)}) "
             f"{{api_version = {api_version} : i32, backend_config = {config}, "

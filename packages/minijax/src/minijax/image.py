@@ -117,7 +117,7 @@ KERNELS: dict[ResizeMethod, Kernel] = {
 # along that axis, and a column for each pixel of the result.
 
 
-def _weights(
+def _resize_weights(
     size: int, new_size: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
     """The matrix whose columns hold the weights of the old pixels in each new pixel."""
@@ -159,7 +159,7 @@ def _sampled(
     if antialias and method == ResizeMethod.CUBIC_PYTORCH:
         method = ResizeMethod.CUBIC
     for i, axis in enumerate(axes):
-        weights = _weights(
+        weights = _resize_weights(
             typeof(image).shape[axis], shape[axis], scale[i], translation[i], method, antialias
         )
         weights = weights.astype(typeof(image).dtype)

@@ -73,14 +73,14 @@ def _reduce_segments(
     out_sharding: Any = None,
 ) -> Any:
     """Scatter all rows of `data` into an array of neutral elements."""
-    scatter, meet, neutral = _REDUCTIONS[name]
+    scatter, combine, neutral = _REDUCTIONS[name]
     aval = typeof(data)
     ids = as_index(segment_ids)
     rest = aval.shape[1:]
     numbers = lax.ScatterDimensionNumbers(tuple(range(1, aval.ndim)), (0,), (0,))
     start = lax.full((num_segments, *rest), aval.dtype.type(neutral(aval.dtype)))
 
-    def reduce(ids: Any, rows: Any) -> Any:
+    def reduce_rows(ids: Any, rows: Any) -> Any:
         return scatter(
             start,
             lax.expand_dims(ids, 1),
@@ -92,15 +92,15 @@ def _reduce_segments(
         )
 
     if bucket_size is None or not aval.shape[0]:
-        return reduce(ids, data)
+        return reduce_rows(ids, data)
     buckets = [
-        reduce(
+        reduce_rows(
             lax.slice_in_dim(ids, i, min(i + bucket_size, aval.shape[0])),
             lax.slice_in_dim(data, i, min(i + bucket_size, aval.shape[0])),
         )
         for i in range(0, aval.shape[0], bucket_size)
     ]
-    return cast(meet(jnp.stack(buckets)), aval)
+    return cast(combine(jnp.stack(buckets)), aval)
 
 
 def _segments(

@@ -327,34 +327,34 @@ def _len(self: Ref | RefView) -> int:
     return self.shape[0]
 
 
-def _refuse(self: Ref, *args: Any, **kwargs: Any) -> Any:
+def _no_operator(self: Ref, *args: Any, **kwargs: Any) -> Any:
     raise TypeError(
         f"found {self.described()} where an array is expected; ref[...] reads its array"
     )
 
 
-def _of_array(name: str) -> property:
+def _array_attribute(name: str) -> property:
     """An attribute of the array, as one of the reference."""
     return property(lambda self: getattr(self.read(), name))
 
 
-OF_BOTH: dict[str, Any] = {
+SHARED_METHODS: dict[str, Any] = {
     "__getitem__": get,
     "__setitem__": set,
     "__len__": _len,
     "addupdate": addupdate,
     "at": property(_At),
 }
-OF_REFERENCES: dict[str, Any] = {
+REFERENCE_METHODS: dict[str, Any] = {
     "__repr__": _repr,
-    "__array__": _refuse,
+    "__array__": _no_operator,
     "unsafe_buffer_pointer": lambda self: self.read().unsafe_buffer_pointer(),
-    **{name: _of_array(name) for name in ("committed", "format", "sharding")},
+    **{name: _array_attribute(name) for name in ("committed", "format", "sharding")},
 }
-for name, attribute in OF_BOTH.items():
+for name, attribute in SHARED_METHODS.items():
     setattr(Ref, name, attribute)
     setattr(RefView, name, attribute)
-for name, attribute in OF_REFERENCES.items():
+for name, attribute in REFERENCE_METHODS.items():
     setattr(Ref, name, attribute)
 
 

@@ -70,17 +70,19 @@ def auto_axes(
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
     require_function("auto_axes", f)
 
-    def dividing_results(out_sharding: Any) -> Callable[..., Any]:
-        def program(args: Any, kwargs: Any) -> Any:
+    def with_result_sharding(out_sharding: Any) -> Callable[..., Any]:
+        def auto_program(args: Any, kwargs: Any) -> Any:
             mesh = _with_type("auto_axes", axes, AxisType.Auto)
             args, kwargs = tree_map(lambda x: leave_to_compiler(x, mesh), (args, kwargs))
             with mesh_of_types(mesh):
                 out = f(*args, **kwargs)
             return reshard(out, out_sharding)
 
-        return jit(program)
+        return jit(auto_program)
 
-    return _with_sharding_in_call("auto_axes", f, "out_sharding", out_sharding, dividing_results)
+    return _with_sharding_in_call(
+        "auto_axes", f, "out_sharding", out_sharding, with_result_sharding
+    )
 
 
 def explicit_axes(
@@ -116,17 +118,17 @@ def explicit_axes(
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
     require_function("explicit_axes", f)
 
-    def dividing_arguments(in_sharding: Any) -> Callable[..., Any]:
-        def program(args: Any, kwargs: Any) -> Any:
+    def with_argument_sharding(in_sharding: Any) -> Callable[..., Any]:
+        def explicit_program(args: Any, kwargs: Any) -> Any:
             outside = get_abstract_mesh()
             with mesh_of_types(_with_type("explicit_axes", axes, AxisType.Explicit)):
                 out = f(*reshard(args, in_sharding), **kwargs)
             return tree_map(lambda x: leave_to_compiler(x, outside), out)
 
-        return jit(program)
+        return jit(explicit_program)
 
     return _with_sharding_in_call(
-        "explicit_axes", f, "in_sharding", in_sharding, dividing_arguments
+        "explicit_axes", f, "in_sharding", in_sharding, with_argument_sharding
     )
 
 

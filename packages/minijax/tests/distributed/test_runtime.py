@@ -97,7 +97,7 @@ def test_bad_variables_are_refused(monkeypatch):
 
 def test_the_environment_says_what_is_not_given(monkeypatch):
     joined = []
-    monkeypatch.setattr("minijax.xla.join", lambda *arguments: joined.append(arguments))
+    monkeypatch.setattr("minijax.xla.join_processes", lambda *arguments: joined.append(arguments))
     monkeypatch.setattr("minijax.distributed.runtime._wait_for_service", lambda *arguments: None)
     monkeypatch.setattr("minijax.distributed.runtime._Membership.begin", lambda self: None)
     gpus = []

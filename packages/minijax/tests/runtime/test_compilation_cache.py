@@ -500,7 +500,7 @@ def test_an_entry_that_xla_rejects_is_replaced(directory, events, monkeypatch):
     compute()
     entry = entry_of(directory)
     key = entry.name.removesuffix(".minijax")
-    compilation_cache._write(str(directory), str(entry), key, b"no such data")
+    compilation_cache._write_entry(str(directory), str(entry), key, b"no such data")
     events()
     compute()
     assert events() == ["miss"]

@@ -109,11 +109,11 @@ def split_arguments(
 def check_inexact(caller: str, role: str, fun: Any, tree: Any) -> None:
     """Raise an error if a leaf of an argument or the result of `fun` is not real or complex."""
     for path, leaf in tree_flatten_with_path(tree)[0]:
-        what = f"{caller}: {role}{keystr(path)} of `{name_of(fun)}`"
-        aval = typeof_named(what, leaf)
+        name = f"{caller}: {role}{keystr(path)} of `{name_of(fun)}`"
+        aval = typeof_named(name, leaf)
         if not is_inexact(aval.dtype):
             raise IntegerGradientError(
-                f"{what} must be real or complex, found {aval}. Make it a float, or leave it out."
+                f"{name} must be real or complex, found {aval}. Make it a float, or leave it out."
             )
 
 

@@ -220,23 +220,23 @@ def broadcast_in_dim(x: Array, shape: Shape, broadcast_dimensions: Sequence[int]
     return bind1(p.broadcast_in_dim_p, x, shape=tuple(shape), broadcast_dimensions=axes)
 
 
-def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **how: Any) -> Array:
+def dot_general(x: Array, y: Array, dimension_numbers: p.DotDimensionNumbers, **opts: Any) -> Array:
     """Products of `x` and `y` summed over the contracted axes, for each batch index.
 
     The axes of the result are the batch axes, the other axes of `x`, the other axes of `y`.
-    `how` holds parameters for a compiler; numpy ignores them.
+    `opts` holds parameters for a compiler; numpy ignores them.
     """
     axes = [[ints("dot_general: axes", one) for one in both] for both in dimension_numbers]
     contract, batch = map(tuple, axes)
     dtype = dialect().result_type(typeof(x), typeof(y))
     x, y = cast(x, dtype), cast(y, dtype)
-    return bind1(p.dot_general_p, x, y, dimension_numbers=(contract, batch), **how)
+    return bind1(p.dot_general_p, x, y, dimension_numbers=(contract, batch), **opts)
 
 
-def matmul(x: Array, y: Array, **how: Any) -> Array:
+def matmul(x: Array, y: Array, **opts: Any) -> Array:
     """`x @ y`: the matrix product, over leading axes that broadcast, as numpy defines it.
 
-    `how` is as for `dot_general`.
+    `opts` is as for `dot_general`.
 
     Raises:
         ShapeMismatchError: an operand is a scalar, or the contracted sizes differ.
@@ -254,11 +254,11 @@ def matmul(x: Array, y: Array, **how: Any) -> Array:
             "Transpose one of them, or move its axes."
         )
     if len(a) == 1 or len(b) <= 2:  # batch axes, if any, are free axes of the other operand
-        return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), **how)
+        return dot_general(x, y, (((len(a) - 1,), (contract_y,)), ((), ())), **opts)
     batch = broadcast_shapes(a[:-2], b[:-2])
     x, y = broadcast_to(x, batch + a[-2:]), broadcast_to(y, batch + b[-2:])
     lead = tuple(range(len(batch)))
-    return dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)), **how)
+    return dot_general(x, y, (((len(batch) + 1,), (len(batch),)), (lead, lead)), **opts)
 
 
 def canonical_axes(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

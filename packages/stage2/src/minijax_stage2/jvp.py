@@ -101,7 +101,7 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
     (8.0, 12.0)
     """
 
-    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def formula_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = bind1(primitive, *primals, **params)
         terms = []
         for contribution, tangent in zip(contributions, tangents, strict=True):
@@ -111,7 +111,7 @@ def defjvp(primitive: Primitive, *contributions: Callable[..., Any] | None) -> N
                     terms.append(term)
         return [out], [sum_of(terms, typeof(out))]
 
-    jvp_rules[primitive] = rule
+    jvp_rules[primitive] = formula_jvp
 
 
 def deflinear(primitive: Primitive) -> None:
@@ -138,11 +138,11 @@ def defzero(primitive: Primitive) -> None:
     (1.0, 0.0)
     """
 
-    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def zero_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         outs = bind(primitive, *primals, **params)
         return outs, [Zero(tangent_type(typeof(out))) for out in outs]
 
-    jvp_rules[primitive] = rule
+    jvp_rules[primitive] = zero_jvp
 
 
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
@@ -180,35 +180,35 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
     return unflatten(outs), unflatten(map(instantiate, out_tangents))
 
 
-def check_tangents(what: str, tree: PyTreeDef, avals: Sequence[Any], tangents: Any) -> list[Any]:
+def check_tangents(role: str, tree: PyTreeDef, avals: Sequence[Any], tangents: Any) -> list[Any]:
     """The leaves of tangents or cotangents of values of these types, in a tree of this structure.
 
     Raises:
-        TreeMismatchError: their structure differs; the message calls them `what`.
+        TreeMismatchError: their structure differs; the message calls them `role`.
         TangentTypeError: one of them does not have its type.
     """
     paths_and_avals, _ = tree_flatten_with_path(tree.unflatten(avals))
-    leaves = tree.flatten_up_to(tangents, what)
+    leaves = tree.flatten_up_to(tangents, role)
     return [
-        check_tangent(f"{what}{keystr(path)}", leaf, tangent_type(aval))
+        check_tangent(f"{role}{keystr(path)}", leaf, tangent_type(aval))
         for (path, aval), leaf in zip(paths_and_avals, leaves, strict=True)
     ]
 
 
-def check_tangent(what: str, tangent: Any, expected: ShapedArray) -> Any:
+def check_tangent(role: str, tangent: Any, expected: ShapedArray) -> Any:
     """A tangent or cotangent, if it has the expected type; a Python number takes that dtype.
 
     Raises:
-        TangentTypeError: it has not; the message calls it `what`.
+        TangentTypeError: it has not; the message calls it `role`.
     """
-    found = typeof_named(what, tangent)
+    found = typeof_named(role, tangent)
     if found.shape == expected.shape:
         if found.dtype == expected.dtype:
             return Zero(expected) if expected.dtype == float0 else tangent
         if type(tangent) in (int, float) and expected.dtype != float0:
             return cast(tangent, expected)
     raise TangentTypeError(
-        f"{what} must have type {expected}; found {found}. Tangents and cotangents have the shape "
+        f"{role} must have type {expected}; found {found}. Tangents and cotangents have the shape "
         "and dtype of their value; for an integer give numpy.zeros(shape, float0), or make it a "
         "float."
     )

@@ -42,11 +42,11 @@ defjvp(
 )
 
 
-def _converted(t: Any, out: Any, x: Any, **params: Any) -> Any:
+def _convert_tangent(t: Any, out: Any, x: Any, **params: Any) -> Any:
     return bind1(p.convert_element_type_p, t, **params) if is_inexact(typeof(out).dtype) else None
 
 
-defjvp(p.convert_element_type_p, _converted)
+defjvp(p.convert_element_type_p, _convert_tangent)
 
 deflinear(p.reduce_sum_p)
 deflinear(p.transpose_p)

@@ -29,7 +29,7 @@ def operator_of(
     return operate
 
 
-def _reshape(x: Any, *shape: Any) -> Any:
+def _reshape_operator(x: Any, *shape: Any) -> Any:
     return f.reshape(x, shape[0] if len(shape) == 1 else shape)
 
 
@@ -66,7 +66,7 @@ class ArrayOperators:
     __gt__, __ge__ = operator_of(f.gt), operator_of(f.ge)
 
     __neg__, __abs__ = f.neg, f.abs
-    astype, reshape = f.astype, _reshape
+    astype, reshape = f.astype, _reshape_operator
 
     def transpose(self, *axes: Any) -> Any:
         """The array with its axes permuted, or in reverse order."""

@@ -95,7 +95,7 @@ def require_one_dtype(primitive: Primitive, x: ShapedArray, y: ShapedArray) -> N
         raise TypeError(f"{primitive}: operands must have one dtype, found {x} and {y}")
 
 
-def spread_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
+def broadcast_shape(primitive: Primitive, *avals: ShapedArray) -> Shape:
     """The one shape among the operands of an elementwise primitive, scalars aside."""
     shapes = {aval.shape for aval in avals if aval.shape}
     if len(shapes) > 1:
@@ -109,7 +109,7 @@ def check_select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArr
     if which.dtype != np.bool_:
         raise TypeError(f"select_n: the first operand must be boolean, found {which}")
     require_one_dtype(select_n_p, on_false, on_true)
-    return spread_shape(select_n_p, which, on_false, on_true)
+    return broadcast_shape(select_n_p, which, on_false, on_true)
 
 
 def _select(which: Any, on_false: Any, on_true: Any) -> Any:
@@ -135,7 +135,7 @@ def check_broadcast_in_dim(x: ShapedArray, shape: Shape, axes: Shape) -> None:
         raise TypeError(f"broadcast_in_dim: {x} does not fit axes {axes} of shape {shape}")
 
 
-def _broadcast_in_dim(x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
+def _broadcast_in_dim_impl(x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
     check_broadcast_in_dim(typeof(x), shape, broadcast_dimensions)
     new = tuple(axis for axis in range(len(shape)) if axis not in broadcast_dimensions)
     return [np.broadcast_to(np.expand_dims(x, new), shape)]
@@ -152,8 +152,8 @@ def check_dot_general(x: ShapedArray, y: ShapedArray, numbers: DotDimensionNumbe
             raise TypeError(f"dot_general: axes {x_axes} of {x} and {y_axes} of {y} differ in size")
 
 
-def _dot_general(
-    x: Any, y: Any, *, dimension_numbers: DotDimensionNumbers, **how: Any
+def _dot_general_impl(
+    x: Any, y: Any, *, dimension_numbers: DotDimensionNumbers, **params: Any
 ) -> list[Any]:
     """By an index formula, in which paired axes of the operands share an index."""
     check_dot_general(typeof(x), typeof(y), dimension_numbers)
@@ -170,5 +170,5 @@ def free_axes(ndim: int, contract: Shape, batch: Shape) -> Shape:
     return tuple(axis for axis in range(ndim) if axis not in contract and axis not in batch)
 
 
-impl_rules[broadcast_in_dim_p] = _broadcast_in_dim
-impl_rules[dot_general_p] = _dot_general
+impl_rules[broadcast_in_dim_p] = _broadcast_in_dim_impl
+impl_rules[dot_general_p] = _dot_general_impl

@@ -221,12 +221,12 @@ class Dialect:
         is_nearly = hasattr(type(x), "__array__") or isinstance(x, list | tuple | range)
         return "numpy.array(...) makes it an array." if is_nearly else ""
 
-    def of_int(self, x: int) -> ShapedArray:
+    def int_type(self, x: int) -> ShapedArray:
         if -(2 ** (self.bits - 1)) <= x < 2 ** (self.bits - 1):
             return self.weak[_INTEGER]
         raise OverflowError(f"the Python int {x} does not fit in {self.bits} bits; use a float")
 
-    def of_numpy(self, x: Any) -> ShapedArray:
+    def numpy_type(self, x: Any) -> ShapedArray:
         dtype = self.in_memory(x.dtype)
         if dtype is None:
             raise TypeError(f"expected an array of numbers, found dtype {x.dtype} in {shown(x)}")
@@ -242,11 +242,11 @@ dialect: Callable[[], Dialect] = dialect_in_force.get
 # By class, the function from a value to its type; values of these classes are leaves.
 aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     bool: lambda x: dialect().weak[_BOOL],
-    int: lambda x: dialect().of_int(x),
+    int: lambda x: dialect().int_type(x),
     float: lambda x: dialect().weak[_REAL],
     complex: lambda x: dialect().weak[_COMPLEX],
     **dict.fromkeys(  # numpy's arrays and scalars
-        [np.ndarray, np.generic, *np.sctypeDict.values()], lambda x: dialect().of_numpy(x)
+        [np.ndarray, np.generic, *np.sctypeDict.values()], lambda x: dialect().numpy_type(x)
     ),
 }
 

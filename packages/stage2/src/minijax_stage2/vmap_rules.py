@@ -29,7 +29,7 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
     ([array([11., 12.])], [0])
     """
 
-    def rule(axis: BatchAxis, values: Values, dims: Dims, /, **params: Any) -> Batched:
+    def elementwise_vmap(axis: BatchAxis, values: Values, dims: Dims, /, **params: Any) -> Batched:
         shapes = [_example_shape(x, dim) for x, dim in zip(values, dims, strict=True)]
         shape = max(shapes, key=len)
 
@@ -40,13 +40,13 @@ def elementwise(primitive: Primitive) -> Callable[..., Batched]:
                 return move_batch_dim(x, axis, dim, 0)
             if example_shape:
                 examples = map(axis.example, map(typeof, values), dims)
-                p.spread_shape(primitive, *examples)  # raises the error
+                p.broadcast_shape(primitive, *examples)  # raises the error
             return broadcast_in_dim(x, (axis.size, *shape), (0,))
 
         outs = bind(primitive, *map(align, values, dims, shapes), **params)
         return outs, [0] * len(outs)
 
-    return rule
+    return elementwise_vmap
 
 
 def _example_shape(x: Any, dim: BatchDim) -> Shape:
@@ -68,35 +68,35 @@ def examples_first(rule: Callable[..., Any]) -> Callable[..., Batched]:
     return batched
 
 
-vmap_rules[p.reduce_sum_p] = examples_first(lambda x, n, axes: reduce_sum(x, _after(axes)))
+vmap_rules[p.reduce_sum_p] = examples_first(lambda x, n, axes: reduce_sum(x, _axes_after(axes)))
 vmap_rules[p.transpose_p] = examples_first(
-    lambda x, n, permutation: transpose(x, (0, *_after(permutation)))
+    lambda x, n, permutation: transpose(x, (0, *_axes_after(permutation)))
 )
 vmap_rules[p.reshape_p] = examples_first(lambda x, n, new_sizes: reshape(x, (n, *new_sizes)))
 vmap_rules[p.broadcast_in_dim_p] = examples_first(
     lambda x, n, shape, broadcast_dimensions: broadcast_in_dim(
-        x, (n, *shape), (0, *_after(broadcast_dimensions))
+        x, (n, *shape), (0, *_axes_after(broadcast_dimensions))
     )
 )
 
 
-def _dot_general(
+def _dot_general_vmap(
     axis: BatchAxis,
     values: Values,
     dims: Dims,
     *,
     dimension_numbers: p.DotDimensionNumbers,
-    **how: Any,
+    **params: Any,
 ) -> Batched:
     """Batching both operands adds a batch axis; batching one adds a free axis to it."""
     (x, y), (x_dim, y_dim) = values, dims
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     if x_dim is not None:
         x = move_batch_dim(x, axis, x_dim, 0)
-        x_contract, x_batch = _after(x_contract), _after(x_batch)
+        x_contract, x_batch = _axes_after(x_contract), _axes_after(x_batch)
     if y_dim is not None:
         y = move_batch_dim(y, axis, y_dim, 0)
-        y_contract, y_batch = _after(y_contract), _after(y_batch)
+        y_contract, y_batch = _axes_after(y_contract), _axes_after(y_batch)
     if x_dim is not None and y_dim is not None:
         x_batch, y_batch, out_dim = (0, *x_batch), (0, *y_batch), 0
     elif x_dim is not None:
@@ -104,10 +104,10 @@ def _dot_general(
     else:
         out_dim = len(x_batch) + len(p.free_axes(typeof(x).ndim, x_contract, x_batch))
     numbers = ((x_contract, y_contract), (x_batch, y_batch))
-    return [dot_general(x, y, numbers, **how)], [out_dim]
+    return [dot_general(x, y, numbers, **params)], [out_dim]
 
 
-def _after(axes: Shape) -> Shape:
+def _axes_after(axes: Shape) -> Shape:
     """The numbers of these axes after an axis is inserted in front."""
     return tuple(axis + 1 for axis in axes)
 
@@ -115,4 +115,4 @@ def _after(axes: Shape) -> Shape:
 for primitive in (*p.UNARY, *p.ARITHMETIC, *p.COMPARISONS, p.select_n_p, p.convert_element_type_p):
     vmap_rules[primitive] = elementwise(primitive)
 
-vmap_rules[p.dot_general_p] = _dot_general
+vmap_rules[p.dot_general_p] = _dot_general_vmap

@@ -61,41 +61,41 @@ def require_numbers(primitive: Primitive, *avals: ShapedArray) -> None:
 
 
 def unary(primitive: Primitive) -> Callable[..., Avals]:
-    def rule(x: ShapedArray) -> Avals:
+    def unary_type(x: ShapedArray) -> Avals:
         require_numbers(primitive, x)
         if x.dtype == np.bool_ if primitive is p.neg_p else not is_inexact(x.dtype):
             expected = "a numeric" if primitive is p.neg_p else "a real or complex"
             raise TypeError(f"{primitive}: expected {expected} operand, found {x}")
         return [x]
 
-    return rule
+    return unary_type
 
 
 def arithmetic(primitive: Primitive) -> Callable[..., Avals]:
-    def rule(x: ShapedArray, y: ShapedArray) -> Avals:
+    def arithmetic_type(x: ShapedArray, y: ShapedArray) -> Avals:
         require_numbers(primitive, x, y)
         p.require_one_dtype(primitive, x, y)
         if x.dtype == np.bool_ and primitive in (p.sub_p, p.div_p, p.pow_p):
             raise TypeError(f"{primitive}: expected numeric operands, found {x} and {y}")
-        shape = p.spread_shape(primitive, x, y)
+        shape = p.broadcast_shape(primitive, x, y)
         return [ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)]
 
-    return rule
+    return arithmetic_type
 
 
 def comparison(primitive: Primitive) -> Callable[..., Avals]:
-    def rule(x: ShapedArray, y: ShapedArray) -> Avals:
+    def comparison_type(x: ShapedArray, y: ShapedArray) -> Avals:
         p.require_one_dtype(primitive, x, y)
         if primitive not in (p.eq_p, p.ne_p):
             require_numbers(primitive, x, y)
         if x.dtype.kind == "c" and primitive not in (p.eq_p, p.ne_p):
             raise TypeError(f"{primitive}: complex numbers have no order, found {x} and {y}")
-        return [ShapedArray(p.spread_shape(primitive, x, y), np.bool_)]
+        return [ShapedArray(p.broadcast_shape(primitive, x, y), np.bool_)]
 
-    return rule
+    return comparison_type
 
 
-def _select_n(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Avals:
+def _select_n_type(which: ShapedArray, on_false: ShapedArray, on_true: ShapedArray) -> Avals:
     shape = p.check_select_n(which, on_false, on_true)
     chosen = on_true if on_false.weak_type else on_false  # weak if both are
     return [dialect().with_shape(chosen, shape)]
@@ -109,33 +109,33 @@ def _convert_element_type(
     return [out]
 
 
-def _reduce_sum(x: ShapedArray, *, axes: Shape) -> Avals:
+def _reduce_sum_type(x: ShapedArray, *, axes: Shape) -> Avals:
     require_numbers(p.reduce_sum_p, x)
     if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
         raise TypeError(f"reduce_sum: axes {axes} are not distinct axes of {x}")
     return [dialect().with_shape(x, tuple(n for i, n in enumerate(x.shape) if i not in axes))]
 
 
-def _transpose(x: ShapedArray, *, permutation: Shape) -> Avals:
+def _transpose_type(x: ShapedArray, *, permutation: Shape) -> Avals:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(f"transpose: {permutation} does not permute the axes of {x}")
     return [dialect().with_shape(x, tuple(x.shape[axis] for axis in permutation))]
 
 
-def _reshape(x: ShapedArray, *, new_sizes: Shape) -> Avals:
+def _reshape_type(x: ShapedArray, *, new_sizes: Shape) -> Avals:
     out = dialect().with_shape(x, new_sizes)
     if out.size != x.size:
         raise TypeError(f"reshape: {x} has size {x.size}, {out} has size {out.size}")
     return [out]
 
 
-def _broadcast_in_dim(x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> Avals:
+def _broadcast_in_dim_type(x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> Avals:
     p.check_broadcast_in_dim(x, shape, broadcast_dimensions)
     return [dialect().with_shape(x, shape)]
 
 
-def _dot_general(
-    x: ShapedArray, y: ShapedArray, *, dimension_numbers: p.DotDimensionNumbers, **how: Any
+def _dot_general_type(
+    x: ShapedArray, y: ShapedArray, *, dimension_numbers: p.DotDimensionNumbers, **params: Any
 ) -> Avals:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     require_numbers(p.dot_general_p, x, y)
@@ -144,7 +144,7 @@ def _dot_general(
     batch = tuple(x.shape[axis] for axis in x_batch)
     rows = tuple(x.shape[axis] for axis in p.free_axes(x.ndim, x_contract, x_batch))
     columns = tuple(y.shape[axis] for axis in p.free_axes(y.ndim, y_contract, y_batch))
-    return [ShapedArray(batch + rows + columns, how.get("preferred_element_type") or x.dtype)]
+    return [ShapedArray(batch + rows + columns, params.get("preferred_element_type") or x.dtype)]
 
 
 for primitive in p.UNARY:
@@ -154,11 +154,11 @@ for primitive in p.ARITHMETIC:
 for primitive in p.COMPARISONS:
     abstract_eval_rules[primitive] = comparison(primitive)
 
-abstract_eval_rules[p.select_n_p] = _select_n
+abstract_eval_rules[p.select_n_p] = _select_n_type
 abstract_eval_rules[p.convert_element_type_p] = _convert_element_type
 
-abstract_eval_rules[p.reduce_sum_p] = _reduce_sum
-abstract_eval_rules[p.transpose_p] = _transpose
-abstract_eval_rules[p.reshape_p] = _reshape
-abstract_eval_rules[p.broadcast_in_dim_p] = _broadcast_in_dim
-abstract_eval_rules[p.dot_general_p] = _dot_general
+abstract_eval_rules[p.reduce_sum_p] = _reduce_sum_type
+abstract_eval_rules[p.transpose_p] = _transpose_type
+abstract_eval_rules[p.reshape_p] = _reshape_type
+abstract_eval_rules[p.broadcast_in_dim_p] = _broadcast_in_dim_type
+abstract_eval_rules[p.dot_general_p] = _dot_general_type

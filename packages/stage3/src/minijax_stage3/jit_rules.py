@@ -24,14 +24,14 @@ from minijax_stage3.staging import trace_to_jaxpr
 Flags = tuple[bool, ...]  # one for each value
 
 
-def _evaluate(*args: Any, jaxpr: Jaxpr, name: str) -> list[Array]:
+def _jit_impl(*args: Any, jaxpr: Jaxpr, name: str) -> list[Array]:
     return call(compile_jaxpr(jaxpr, f"jit_{name}"), args)
 
 
-impl_rules[jit_p] = _evaluate
+impl_rules[jit_p] = _jit_impl
 
 
-def _jvp(
+def _jit_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, name: str
 ) -> tuple[list[Any], list[Any]]:
     nonzero = tuple(type(t) is not Zero for t in tangents)
@@ -57,10 +57,10 @@ def jvp_jaxpr(
         The program, its constants, which are its first arguments, and for each result whether the
         program returns its tangent. `instantiate_outs` says which it must return, even if zero.
     """
-    must = instantiate_outs or (False,) * len(jaxpr.outvars)
+    forced = instantiate_outs or (False,) * len(jaxpr.outvars)
     out_nonzero: list[bool] = []
 
-    def program(*primals_and_tangents: Any) -> list[Any]:
+    def jvp_fun(*primals_and_tangents: Any) -> list[Any]:
         primals = primals_and_tangents[: len(nonzero)]
         given = iter(primals_and_tangents[len(nonzero) :])
         tangents = [
@@ -69,7 +69,7 @@ def jvp_jaxpr(
         ]
         outs, out_tangents = jvp_flat(partial(eval_jaxpr, jaxpr, []), primals, tangents, None)
         out_tangents = [
-            instantiate(t) if keep else t for keep, t in zip(must, out_tangents, strict=True)
+            instantiate(t) if keep else t for keep, t in zip(forced, out_tangents, strict=True)
         ]
         out_nonzero[:] = [type(t) is not Zero for t in out_tangents]
         return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
@@ -77,14 +77,14 @@ def jvp_jaxpr(
     tangent_avals = [
         tangent_type(aval) for aval, keep in zip(jaxpr.in_avals, nonzero, strict=True) if keep
     ]
-    closed = trace_to_jaxpr(program, [*jaxpr.in_avals, *tangent_avals], "staging of jvp", None)
+    closed = trace_to_jaxpr(jvp_fun, [*jaxpr.in_avals, *tangent_avals], "staging of jvp", None)
     return consts_as_invars(closed.jaxpr), closed.consts, out_nonzero
 
 
-jvp_rules[jit_p] = _jvp
+jvp_rules[jit_p] = _jit_jvp
 
 
-def _vmap(
+def _jit_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, jaxpr: Jaxpr, name: str
 ) -> tuple[list[Any], list[BatchDim]]:
     vmap_program, consts, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
@@ -102,34 +102,34 @@ def vmap_jaxpr(
         The program, its constants, which are its first arguments, and the batch axis of each
         result. `batch_outs` says which must have one, which is then the first axis.
     """
-    must = batch_outs or (False,) * len(jaxpr.outvars)
+    forced = batch_outs or (False,) * len(jaxpr.outvars)
     out_dims: list[BatchDim] = []
 
-    def program(*values: Any) -> list[Any]:
+    def batched_outs(*values: Any) -> list[Any]:
         outs, dims_of_outs = vmap_flat(partial(eval_jaxpr, jaxpr, []), values, dims, axis, None)
-        out_dims[:] = [0 if batch else dim for batch, dim in zip(must, dims_of_outs, strict=True)]
+        out_dims[:] = [0 if batch else dim for batch, dim in zip(forced, dims_of_outs, strict=True)]
         return [
             move_batch_dim(out, axis, dim, 0) if batch else out
-            for batch, out, dim in zip(must, outs, dims_of_outs, strict=True)
+            for batch, out, dim in zip(forced, outs, dims_of_outs, strict=True)
         ]
 
     in_avals = list(map(axis.batch, jaxpr.in_avals, dims))
-    closed = trace_to_jaxpr(program, in_avals, "staging of vmap", None)
+    closed = trace_to_jaxpr(batched_outs, in_avals, "staging of vmap", None)
     return consts_as_invars(closed.jaxpr), closed.consts, out_dims
 
 
-vmap_rules[jit_p] = _vmap
+vmap_rules[jit_p] = _jit_vmap
 
 
-def _abstract_eval(*in_avals: ShapedArray, jaxpr: Jaxpr, name: str) -> list[ShapedArray]:
+def _jit_type(*in_avals: ShapedArray, jaxpr: Jaxpr, name: str) -> list[ShapedArray]:
     require_accepted(f"jit of `{name}`", jaxpr.in_avals, in_avals)
     return jaxpr.out_avals
 
 
-abstract_eval_rules[jit_p] = _abstract_eval
+abstract_eval_rules[jit_p] = _jit_type
 
 
-def _lower(
+def _jit_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, jaxpr: Jaxpr, name: str
 ) -> list[Value]:
     function = b.module.private_function(jaxpr, name)
@@ -137,7 +137,7 @@ def _lower(
     return b.emit(f"func.call @{function}({names}) : {signature(args, out_avals)}", *out_avals)
 
 
-lowering_rules[jit_p] = _lower
+lowering_rules[jit_p] = _jit_lower
 
 
 @cached_by_jaxpr
@@ -147,7 +147,7 @@ def smaller_jaxpr(jaxpr: Jaxpr, used_outs: Flags) -> tuple[Jaxpr, list[bool]] | 
     return None if smaller is jaxpr else (smaller, used_ins)
 
 
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+def _jit_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
     found = smaller_jaxpr(eqn.params["jaxpr"], tuple(used_outs))
     if found is None:
         return [True] * len(eqn.invars), eqn
@@ -160,4 +160,4 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)
 
 
-dce_rules[jit_p] = _dce
+dce_rules[jit_p] = _jit_dce

@@ -175,7 +175,7 @@ class FunctionBuilder:
         (out,) = self.emit(f"stablehlo.constant {text} : {mlir_type(aval)}", aval)
         return out
 
-    def spread(self, x: Value, shape: Shape) -> Value:
+    def broadcast(self, x: Value, shape: Shape) -> Value:
         """A scalar operand broadcast to the shape of the others."""
         if x.aval.shape == shape:
             return x

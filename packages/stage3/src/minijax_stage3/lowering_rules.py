@@ -20,15 +20,15 @@ Rule = Callable[..., list[Value]]
 def elementwise(operation: str) -> Rule:
     """The rule of a primitive that is one operation of StableHLO on operands of one type."""
 
-    def rule(b: FunctionBuilder, out_avals: Avals, *operands: Value) -> list[Value]:
+    def elementwise_lower(b: FunctionBuilder, out_avals: Avals, *operands: Value) -> list[Value]:
         (out,) = out_avals
-        names = ", ".join(b.spread(x, out.shape).name for x in operands)
+        names = ", ".join(b.broadcast(x, out.shape).name for x in operands)
         return b.emit(f"stablehlo.{operation} {names} : {mlir_type(out)}", out)
 
-    return rule
+    return elementwise_lower
 
 
-def _add(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
+def _add_lower(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
     # XLA adds constant booleans modulo 2.
     operation = "or" if out_avals[0].dtype == np.bool_ else "add"
     return elementwise(operation)(b, out_avals, x, y)
@@ -42,14 +42,14 @@ def comparison_type(dtype: np.dtype[Any]) -> str:
 
 
 def comparison(direction: str) -> Rule:
-    def rule(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
+    def comparison_lower(b: FunctionBuilder, out_avals: Avals, x: Value, y: Value) -> list[Value]:
         (out,) = out_avals
-        x, y = b.spread(x, out.shape), b.spread(y, out.shape)
+        x, y = b.broadcast(x, out.shape), b.broadcast(y, out.shape)
         kind = comparison_type(x.aval.dtype)
         types = signature([x, y], out_avals)
         return b.emit(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
 
-    return rule
+    return comparison_lower
 
 
 lowering_rules[p.neg_p] = elementwise("negate")
@@ -58,7 +58,7 @@ lowering_rules[p.cos_p] = elementwise("cosine")
 lowering_rules[p.exp_p] = elementwise("exponential")
 lowering_rules[p.log_p] = elementwise("log")
 
-lowering_rules[p.add_p] = _add
+lowering_rules[p.add_p] = _add_lower
 lowering_rules[p.sub_p] = elementwise("subtract")
 lowering_rules[p.mul_p] = elementwise("multiply")
 lowering_rules[p.div_p] = elementwise("divide")
@@ -72,16 +72,16 @@ lowering_rules[p.gt_p] = comparison("GT")
 lowering_rules[p.ge_p] = comparison("GE")
 
 
-def _select_n(
+def _select_n_lower(
     b: FunctionBuilder, out_avals: Avals, which: Value, on_false: Value, on_true: Value
 ) -> list[Value]:
     (out,) = out_avals
-    which, on_false, on_true = (b.spread(x, out.shape) for x in (which, on_false, on_true))
+    which, on_false, on_true = (b.broadcast(x, out.shape) for x in (which, on_false, on_true))
     names = f"{which.name}, {on_true.name}, {on_false.name}"
     return b.emit(f"stablehlo.select {names} : {mlir_type(which.aval)}, {mlir_type(out)}", out)
 
 
-lowering_rules[p.select_n_p] = _select_n
+lowering_rules[p.select_n_p] = _select_n_lower
 
 
 def _convert_element_type(
@@ -115,7 +115,7 @@ def _reduce_sum(b: FunctionBuilder, out_avals: Avals, x: Value, *, axes: Shape) 
     )
 
 
-def _transpose(
+def _transpose_lower(
     b: FunctionBuilder, out_avals: Avals, x: Value, *, permutation: Shape
 ) -> list[Value]:
     types = signature([x], out_avals)
@@ -126,7 +126,7 @@ def _reshape(b: FunctionBuilder, out_avals: Avals, x: Value, *, new_sizes: Shape
     return [b.reshape(x, new_sizes)]
 
 
-def _broadcast_in_dim(
+def _broadcast_in_dim_lower(
     b: FunctionBuilder, out_avals: Avals, x: Value, *, shape: Shape, broadcast_dimensions: Shape
 ) -> list[Value]:
     types = signature([x], out_avals)
@@ -134,7 +134,7 @@ def _broadcast_in_dim(
     return b.emit(f"stablehlo.broadcast_in_dim {x.name}, dims = {dims} : {types}", *out_avals)
 
 
-def _dot_general(
+def _dot_general_lower(
     b: FunctionBuilder,
     out_avals: Avals,
     x: Value,
@@ -142,10 +142,10 @@ def _dot_general(
     *,
     dimension_numbers: p.DotDimensionNumbers,
     preferred_element_type: np.dtype[Any] | None = None,
-    **how: str,
+    **params: str,
 ) -> list[Value]:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    attributes = "".join(f", {name} = {value}" for name, value in how.items())
+    attributes = "".join(f", {name} = {value}" for name, value in params.items())
     batching = f"batching_dims = {list(x_batch)} x {list(y_batch)}, " if x_batch else ""
     return b.emit(
         f"stablehlo.dot_general {x.name}, {y.name}, {batching}"
@@ -156,7 +156,7 @@ def _dot_general(
 
 
 lowering_rules[p.reduce_sum_p] = _reduce_sum
-lowering_rules[p.transpose_p] = _transpose
+lowering_rules[p.transpose_p] = _transpose_lower
 lowering_rules[p.reshape_p] = _reshape
-lowering_rules[p.broadcast_in_dim_p] = _broadcast_in_dim
-lowering_rules[p.dot_general_p] = _dot_general
+lowering_rules[p.broadcast_in_dim_p] = _broadcast_in_dim_lower
+lowering_rules[p.dot_general_p] = _dot_general_lower

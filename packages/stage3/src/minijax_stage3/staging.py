@@ -99,13 +99,13 @@ class JaxprTrace(Trace):
                 needed.update(eqn.invars)
         named = zip(self.argument_names(), self.invars, strict=False)
         names = [name for name, var in named if var in needed]
-        what = f"it was computed at {tracer.source}"
+        origin = f"it was computed at {tracer.source}"
         if names and tracer.variable in self.invars:
-            what = f"it is argument {names[0]}"
+            origin = f"it is argument {names[0]}"
         elif names:
-            what = f"{what} from argument {', '.join(names)}"
+            origin = f"{origin} from argument {', '.join(names)}"
         return (
-            f"the value is abstract, {tracer.aval}: {what} of `{self.function_name}`, "
+            f"the value is abstract, {tracer.aval}: {origin} of `{self.function_name}`, "
             f"which {self.transformation} traces once for all values"
         )
 

@@ -27,14 +27,14 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> tuple[list[ShapedArray], list[ShapedArray]]
     """
     bound: set[Var] = set()
     for var in (*jaxpr.constvars, *jaxpr.invars):
-        _bind(var, bound, "the parameters")
+        _bind_var(var, bound, "the parameters")
     for eqn in jaxpr.eqns:
         where = f"equation `{eqn}`"
         for atom in eqn.invars:
             _check_use(atom, bound, where)
         _check_types(eqn, where)
         for var in eqn.outvars:
-            _bind(var, bound, where)
+            _bind_var(var, bound, where)
     for atom in jaxpr.outvars:
         _check_use(atom, bound, "the results")
     return jaxpr.in_avals, jaxpr.out_avals
@@ -53,7 +53,7 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
         raise JaxprTypeError(f"{where}: its results have types {expected}, bound as {found}")
 
 
-def _bind(var: Var, bound: set[Var], where: str) -> None:
+def _bind_var(var: Var, bound: set[Var], where: str) -> None:
     if var in bound:
         raise JaxprTypeError(f"{where}: a variable of type {var.aval} is bound twice")
     bound.add(var)

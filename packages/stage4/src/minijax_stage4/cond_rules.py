@@ -34,34 +34,34 @@ def _any_of(rows: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
     return tuple(map(any, zip(*rows, strict=True)))
 
 
-def evaluate_branches(which: Any, *operands: Any, branches: Branches) -> list[Any]:
+def cond_impl(which: Any, *operands: Any, branches: Branches) -> list[Any]:
     return eval_jaxpr(branches[int(which)], [], *operands)
 
 
-impl_rules[cond_p] = evaluate_branches
+impl_rules[cond_p] = cond_impl
 
 
-def jvp_branches(
+def cond_jvp(
     primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches
 ) -> tuple[list[Any], list[Any]]:
     nonzero = tuple(type(t) is not Zero for t in tangents[1:])
-    must = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
-    jvps, consts = join_consts([jvp_jaxpr(branch, nonzero, must)[:2] for branch in branches])
+    forced = _any_of(jvp_jaxpr(branch, nonzero)[2] for branch in branches)
+    jvps, consts = join_consts([jvp_jaxpr(branch, nonzero, forced)[:2] for branch in branches])
     given = [t for t in tangents[1:] if type(t) is not Zero]
     which, *operands = primals
     results = bind(primitive, which, *consts, *operands, *given, branches=jvps)
-    computed = iter(results[len(must) :])
+    computed = iter(results[len(forced) :])
     out_tangents = [
         next(computed) if is_nonzero else Zero(tangent_type(aval))
-        for is_nonzero, aval in zip(must, branches[0].out_avals, strict=True)
+        for is_nonzero, aval in zip(forced, branches[0].out_avals, strict=True)
     ]
-    return results[: len(must)], out_tangents
+    return results[: len(forced)], out_tangents
 
 
-jvp_rules[cond_p] = partial(jvp_branches, cond_p)
+jvp_rules[cond_p] = partial(cond_jvp, cond_p)
 
 
-def vmap_branches(
+def cond_vmap(
     primitive: Primitive,
     axis: BatchAxis,
     values: Sequence[Any],
@@ -121,12 +121,10 @@ def _choose(takes: Any, x: Any, other: Any) -> Any:
     return select_n(takes, other, x)
 
 
-vmap_rules[cond_p] = partial(vmap_branches, cond_p)
+vmap_rules[cond_p] = partial(cond_vmap, cond_p)
 
 
-def types_of_branches(
-    which: ShapedArray, *operands: ShapedArray, branches: Branches
-) -> list[ShapedArray]:
+def cond_type(which: ShapedArray, *operands: ShapedArray, branches: Branches) -> list[ShapedArray]:
     """The types of the results; one is weak only if it is weak in every branch."""
     for branch in branches:
         require_accepted("cond: a branch", branch.in_avals, operands)
@@ -134,7 +132,7 @@ def types_of_branches(
     return [avals[0] if len(set(avals)) == 1 else avals[0].strip_weak_type() for avals in columns]
 
 
-def _lower(
+def _cond_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     pred: Value,
@@ -161,8 +159,8 @@ def branch_region(
     return f"{{ {name}:{count} = {call} stablehlo.return {outs} : {types} }}"
 
 
-abstract_eval_rules[cond_p] = types_of_branches
-lowering_rules[cond_p] = _lower
+abstract_eval_rules[cond_p] = cond_type
+lowering_rules[cond_p] = _cond_lower
 
 
 def with_common_residuals(
@@ -197,7 +195,7 @@ def _with_residuals(parts: PartialJaxprs, common: Sequence[ShapedArray]) -> tupl
     return returning, Jaxpr([], invars, unknown.eqns, unknown.outvars)
 
 
-def partial_eval_branches(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def cond_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     is_unknown, *ins = unknown_ins
     if is_unknown:
         return PartialEqns([], eqn)
@@ -209,23 +207,23 @@ def partial_eval_branches(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> Partial
     return split_call(eqn, ins, unknown_outs, residuals, *halves)
 
 
-partial_eval_rules[cond_p] = partial_eval_branches
+partial_eval_rules[cond_p] = cond_partial_eval
 
 
-def transpose_branches(
+def cond_transpose(
     primitive: Primitive, cts: Sequence[Any], which: Any, *operands: Any, branches: Branches
 ) -> list[Any]:
     if isinstance(which, UndefPrimal):
         raise nonlinear_in(primitive, [0])
     linear = tuple(isinstance(x, UndefPrimal) for x in operands)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
-    must = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
-    programs = [transpose_jaxpr(branch, linear, nonzero, must)[:2] for branch in branches]
+    forced = _any_of(transpose_jaxpr(branch, linear, nonzero)[2] for branch in branches)
+    programs = [transpose_jaxpr(branch, linear, nonzero, forced)[:2] for branch in branches]
     transposes, consts = join_consts(programs)
     known = [x for x in operands if not isinstance(x, UndefPrimal)]
     given = [ct for ct in cts if type(ct) is not Zero]
     outs = iter(bind(primitive, which, *consts, *known, *given, branches=transposes))
-    return [None, *(next(outs) if is_nonzero else None for is_nonzero in must)]
+    return [None, *(next(outs) if is_nonzero else None for is_nonzero in forced)]
 
 
-transpose_rules[cond_p] = partial(transpose_branches, cond_p)
+transpose_rules[cond_p] = partial(cond_transpose, cond_p)

@@ -53,8 +53,8 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, functools.partial[
     out_tree = flat_fun.out_tree
 
     def f_vjp(residuals: Sequence[Any], ct: Any) -> Any:
-        what = f"vjp of `{name_of(fun)}`: cotangent"
-        cts = check_tangents(what, out_tree, linear.out_avals, ct)
+        role = f"vjp of `{name_of(fun)}`: cotangent"
+        cts = check_tangents(role, out_tree, linear.out_avals, ct)
         in_cts = pull_back(linear, residuals, cts)
         return tree_unflatten(in_tree, [instantiate(ct) for ct in in_cts])
 

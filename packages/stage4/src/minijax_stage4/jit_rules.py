@@ -23,7 +23,7 @@ from minijax_stage4.transpose import UndefPrimal, backward_pass, transpose_rules
 split_jaxpr = cached_by_jaxpr(partial_eval_jaxpr)
 
 
-def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def _jit_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """A call of the known half, and a call of the unknown half on its residuals."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
     parts = split_jaxpr(jaxpr, tuple(unknown_ins))
@@ -32,10 +32,10 @@ def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, known, unknown)
 
 
-partial_eval_rules[jit_p] = _partial_eval
+partial_eval_rules[jit_p] = _jit_partial_eval
 
 
-def _transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
+def _jit_transpose(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
     nonzero = tuple(type(ct) is not Zero for ct in cts)
     program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
@@ -58,24 +58,24 @@ def transpose_jaxpr(
         The program, its constants, which are its first arguments, and for each argument of `jaxpr`
         whether the program returns its cotangent. `instantiate_ins` says which it must return.
     """
-    must = instantiate_ins or (False,) * len(linear)
+    forced = instantiate_ins or (False,) * len(linear)
     known_avals, linear_avals = partition(linear, jaxpr.in_avals)
     zero_avals, ct_avals = partition(nonzero, jaxpr.out_avals)
     undefined = list(map(UndefPrimal, linear_avals))
     zeros = [Zero(tangent_type(aval)) for aval in zero_avals]
     nonzero_ins: list[bool] = []
 
-    def program(*known_and_cts: Any) -> list[Any]:
+    def transposed_program(*known_and_cts: Any) -> list[Any]:
         given = iter(known_and_cts)
         args, cts = merge(linear, given, undefined), merge(nonzero, zeros, given)
         in_cts = backward_pass(jaxpr, args, cts)
-        in_cts = [instantiate(ct) if keep else ct for keep, ct in zip(must, in_cts, strict=True)]
+        in_cts = [instantiate(ct) if keep else ct for keep, ct in zip(forced, in_cts, strict=True)]
         nonzero_ins[:] = [ct is not None and type(ct) is not Zero for ct in in_cts]
         return partition(nonzero_ins, in_cts)[1]
 
     in_avals: list[ShapedArray] = [*known_avals, *ct_avals]
-    closed = trace_to_jaxpr(program, in_avals, "staging of transposition", None)
+    closed = trace_to_jaxpr(transposed_program, in_avals, "staging of transposition", None)
     return consts_as_invars(closed.jaxpr), closed.consts, nonzero_ins
 
 
-transpose_rules[jit_p] = _transpose
+transpose_rules[jit_p] = _jit_transpose

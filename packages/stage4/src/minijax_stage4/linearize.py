@@ -56,7 +56,7 @@ def linearize_flat(
     outs: list[Any] = []
     out_tangents: list[Any] = []
 
-    def program(*given: Any) -> list[Any]:
+    def tangent_fun(*given: Any) -> list[Any]:
         rest = iter(given)
         tangents = [
             next(rest) if is_inexact(aval.dtype) else Zero(tangent_type(aval)) for aval in in_avals
@@ -65,7 +65,7 @@ def linearize_flat(
         return [t for t in out_tangents if type(t) is not Zero]
 
     pvals = [PartialVal.unknown(aval) for aval in in_avals if is_inexact(aval.dtype)]
-    jaxpr, out_pvals, residuals = partial_eval(program, pvals, name)
+    jaxpr, out_pvals, residuals = partial_eval(tangent_fun, pvals, name)
     computed = iter(out_pvals)
     constant_outs = [t if type(t) is Zero else next(computed).const for t in out_tangents]
     out_avals = [typeof(out) for out in outs]
@@ -94,8 +94,8 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> tuple[Any, partial[Any]
     outs, linear, residuals = linearize_flat(flat_fun, leaves, fun)
 
     def f_jvp(residuals: Sequence[Any], *tangents: Any) -> Any:
-        what = f"linearized `{name_of(fun)}`: tangents"
-        given = check_tangents(what, in_tree, linear.in_avals, tangents)
+        role = f"linearized `{name_of(fun)}`: tangents"
+        given = check_tangents(role, in_tree, linear.in_avals, tangents)
         return tree_unflatten(flat_fun.out_tree, linear(residuals, given))
 
     return tree_unflatten(flat_fun.out_tree, outs), partial(f_jvp, residuals)

@@ -171,8 +171,8 @@ def partial_eval_jaxpr(
             unknown_eqns.append(parts.unknown)
             unknown.update(parts.unknown.outvars)
 
-    forced = instantiate or [False] * len(jaxpr.outvars)
-    unknown_outs = [must or out in unknown for out, must in zip(jaxpr.outvars, forced, strict=True)]
+    keep = instantiate or [False] * len(jaxpr.outvars)
+    unknown_outs = [keep or out in unknown for out, keep in zip(jaxpr.outvars, keep, strict=True)]
     outs_known, outs_unknown = partition(unknown_outs, jaxpr.outvars)
     ins_known, ins_unknown = partition(unknown_ins, jaxpr.invars)
     # An equation without operands is not worth a residual: both halves compute it.

@@ -21,7 +21,7 @@ from minijax_stage2.tangent import instantiate
 from minijax_stage2.trace import Params, Rules
 from minijax_stage2.tracer import PrimalTracer
 from minijax_stage4.grad import one_like
-from minijax_stage4.transpose import UndefPrimal, transpose_rules, unspread
+from minijax_stage4.transpose import UndefPrimal, transpose_rules, unbroadcast
 
 PullBack = Callable[[Any], Any]  # from the cotangent of a result to that of one operand
 Node = int  # the place of a value's record on the tape
@@ -104,26 +104,26 @@ def defvjp(primitive: Primitive, *formulas: Callable[..., Any] | None) -> None:
             result does not depend smoothly on the operand.
     """
 
-    def rule(out: Any, *operands: Any, **params: Any) -> list[PullBack | None]:
-        def pull_back(formula: Callable[..., Any], x: Any) -> PullBack:
-            return lambda ct: unspread(formula(ct, out, *operands, **params), typeof(x))
+    def formula_vjp(out: Any, *operands: Any, **params: Any) -> list[PullBack | None]:
+        def argument_vjp(formula: Callable[..., Any], x: Any) -> PullBack:
+            return lambda ct: unbroadcast(formula(ct, out, *operands, **params), typeof(x))
 
         return [
-            pull_back(formula, x) if formula and is_inexact(typeof(x).dtype) else None
+            argument_vjp(formula, x) if formula and is_inexact(typeof(x).dtype) else None
             for formula, x in zip(formulas, operands, strict=True)
         ]
 
-    vjp_rules[primitive] = rule
+    vjp_rules[primitive] = formula_vjp
 
 
 def _by_transpose(primitive: Primitive, which: int = 0) -> Callable[..., Any]:
     """The tape formula of an operand in which the primitive is linear: its transpose."""
 
-    def formula(ct: Any, out: Any, *operands: Any, **params: Any) -> Any:
+    def transpose_formula(ct: Any, out: Any, *operands: Any, **params: Any) -> Any:
         linear = [UndefPrimal(typeof(x)) if i == which else x for i, x in enumerate(operands)]
         return transpose_rules[primitive]([ct], *linear, **params)[which]
 
-    return formula
+    return transpose_formula
 
 
 defvjp(p.neg_p, lambda ct, out, x: neg(ct))
@@ -184,8 +184,8 @@ def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]
     out_avals = [typeof(out) for out in primal_outs]
 
     def f_vjp(ct: Any) -> Any:
-        what = f"vjp of `{name_of(fun)}`: cotangent"
-        cts = check_tangents(what, flat_fun.out_tree, out_avals, ct)
+        role = f"vjp of `{name_of(fun)}`: cotangent"
+        cts = check_tangents(role, flat_fun.out_tree, out_avals, ct)
         cotangents = play_back(trace.tape, out_nodes, cts)
         in_cts = [
             cotangents[node] if node in cotangents else Zero.like(x)

@@ -70,7 +70,7 @@ def deftranspose(
     [15.0, None]
     """
 
-    def rule(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+    def formula_transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         (ct,) = cts
         linear = [i for i, x in enumerate(operands) if isinstance(x, UndefPrimal)]
         if None in [formulas[i] for i in linear] or (len(linear) > 1 and not jointly):
@@ -78,13 +78,13 @@ def deftranspose(
         in_cts: list[Any] = [None] * len(operands)
         for i in linear:
             formula: Any = formulas[i]
-            in_cts[i] = unspread(formula(ct, *operands, **params), operands[i].aval)
+            in_cts[i] = unbroadcast(formula(ct, *operands, **params), operands[i].aval)
         return in_cts
 
-    transpose_rules[primitive] = rule
+    transpose_rules[primitive] = formula_transpose
 
 
-def unspread(ct: Any, aval: ShapedArray) -> Any:
+def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """The cotangent of a scalar that was broadcast to an array: the sum over the array."""
     return ct if typeof(ct).shape == aval.shape else reduce_sum(ct)
 
@@ -214,11 +214,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> partial[Any]:
     jaxpr, outs, consts = partial_eval(flat_fun, list(map(PartialVal.unknown, in_avals)), fun)
     out_avals = [out.aval for out in outs]
 
-    def transposed(consts: Sequence[Any], ct: Any) -> Any:
+    def transposed_fun(consts: Sequence[Any], ct: Any) -> Any:
         caller = f"transpose of `{name_of(fun)}`"
         cts = check_tangents(f"{caller}: cotangent", flat_fun.out_tree, out_avals, ct)
         given = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known]
         in_cts = transpose_linear(jaxpr, consts, given)
         return tree_unflatten(in_tree, list(map(instantiate, in_cts)))
 
-    return partial(transposed, consts)
+    return partial(transposed_fun, consts)

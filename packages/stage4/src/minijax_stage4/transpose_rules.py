@@ -16,7 +16,7 @@ from minijax_stage4.transpose import UndefPrimal, deftranspose
 Axes = tuple[int, ...]
 
 
-def _spread_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
+def _broadcast_back(ct: Any, x: UndefPrimal, *, axes: Shape) -> Any:
     """The transpose of a sum broadcasts the cotangent along the summed axes."""
     kept = [axis for axis in range(x.aval.ndim) if axis not in axes]
     return broadcast_in_dim(ct, x.aval.shape, kept)
@@ -34,23 +34,23 @@ def _sum_back(ct: Any, x: UndefPrimal, *, shape: Shape, broadcast_dimensions: Sh
 
 
 def _dot_x(
-    ct: Any, x: UndefPrimal, y: Any, *, dimension_numbers: p.DotDimensionNumbers, **how: Any
+    ct: Any, x: UndefPrimal, y: Any, *, dimension_numbers: p.DotDimensionNumbers, **params: Any
 ) -> Any:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     free_of_y = x.aval.ndim - len(x_contract)  # the first free axis of y in ct
     operand, other = (x.aval.ndim, x_contract, x_batch), (typeof(y).ndim, y_contract, y_batch)
     numbers, permutation = _dot_back(free_of_y, operand, other)
-    return astype(transpose(dot_general(ct, y, numbers, **how), permutation), x.aval.dtype)
+    return astype(transpose(dot_general(ct, y, numbers, **params), permutation), x.aval.dtype)
 
 
 def _dot_y(
-    ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: p.DotDimensionNumbers, **how: Any
+    ct: Any, x: Any, y: UndefPrimal, *, dimension_numbers: p.DotDimensionNumbers, **params: Any
 ) -> Any:
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     free_of_x = len(x_batch)
     operand, other = (y.aval.ndim, y_contract, y_batch), (typeof(x).ndim, x_contract, x_batch)
     numbers, permutation = _dot_back(free_of_x, operand, other)
-    return astype(transpose(dot_general(ct, x, numbers, **how), permutation), y.aval.dtype)
+    return astype(transpose(dot_general(ct, x, numbers, **params), permutation), y.aval.dtype)
 
 
 @lru_cache(maxsize=4096)
@@ -100,7 +100,7 @@ deftranspose(
 )
 deftranspose(p.convert_element_type_p, lambda ct, x, **params: astype(ct, x.aval.dtype))
 
-deftranspose(p.reduce_sum_p, _spread_back)
+deftranspose(p.reduce_sum_p, _broadcast_back)
 deftranspose(p.transpose_p, lambda ct, x, *, permutation: transpose(ct, _inverse(permutation)))
 deftranspose(p.reshape_p, lambda ct, x, *, new_sizes: reshape(ct, x.aval.shape))
 deftranspose(p.broadcast_in_dim_p, _sum_back)

@@ -33,23 +33,23 @@ def to_dot(jaxpr: Any) -> str:
         for number, var in enumerate(variables):
             origins[var] = f"{role}{number}", var
             label = f"{printer.names[var]}:{var.aval}"
-            lines.append(f"  {role}{number} [shape=ellipse label={quoted(label)}];")
+            lines.append(f"  {role}{number} [shape=ellipse label={dot_string(label)}];")
 
     def edge(atom: "Atom", to: str) -> None:
         if atom in origins:  # otherwise it is a literal
             origin, var = origins[atom]
-            label = quoted(f"{printer.names[var]}:{var.aval}")
+            label = dot_string(f"{printer.names[var]}:{var.aval}")
             lines.append(f"  {origin} -> {to} [label={label}];")
 
     for number, eqn in enumerate(jaxpr.eqns):
         here = f"eqn{number}"
-        lines.append(f"  {here} [label={quoted(label_of(eqn))}];")
+        lines.append(f"  {here} [label={dot_string(label_of(eqn))}];")
         for atom in eqn.invars:
             edge(atom, here)
         origins.update((var, (here, var)) for var in eqn.outvars)
     for number, atom in enumerate(jaxpr.outvars):
         label = str(atom.val) if hasattr(atom, "val") else "out"
-        lines.append(f"  out{number} [shape=ellipse label={quoted(label)}];")
+        lines.append(f"  out{number} [shape=ellipse label={dot_string(label)}];")
         edge(atom, f"out{number}")
     return "\n".join([*lines, "}"])
 
@@ -70,7 +70,7 @@ def _cut(line: str, length: int = 40) -> str:
     return line if len(line) <= length else line[: length - 3] + "..."
 
 
-def quoted(text: str) -> str:
+def dot_string(text: str) -> str:
     """A string of the language: quotes and backslashes escaped, lines kept."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -156,7 +156,7 @@ def _begin(
         return None
     stack = stack_of(interpreter)
     level = len(stack) - 1
-    stack += [waiting for waiting in dict.fromkeys(handlers[::-1]) if waiting not in stack]
+    stack += [pending for pending in dict.fromkeys(handlers[::-1]) if pending not in stack]
     place, line = user_line()
     step = Step(
         primitive=op.name,

@@ -379,9 +379,9 @@ class EArray:
 
 
 @evaluated_by_library
-def _promoted(args: tuple[Any, ...], of_dtype: Any = lambda dtype: dtype) -> list[Array]:
+def _promoted(args: tuple[Any, ...], choose_dtype: Any = lambda dtype: dtype) -> list[Array]:
     dtype, weak_type = result_type(*args, return_weak_type_flag=True)
-    chosen = of_dtype(dtype)
+    chosen = choose_dtype(dtype)
     if not weak_type:
         return [jnp.asarray(x, chosen) for x in args]
     return [cast_to_type(to_array(x), ShapedArray((), chosen, weak_type=True)) for x in args]
@@ -404,15 +404,15 @@ def promote_dtypes_complex(*args: Any) -> list[Array]:
 
 def promote_args(fun_name: str, *args: Any) -> list[Array]:
     """Arrays of one dtype and one number of axes, for a function that broadcasts them."""
-    return _of_one_rank(promote_dtypes(*ensure_arraylike_as_tuple(fun_name, args)))
+    return _same_rank(promote_dtypes(*ensure_arraylike_as_tuple(fun_name, args)))
 
 
 def promote_args_inexact(fun_name: str, *args: Any) -> list[Array]:
     """As `promote_args`, of a real or complex dtype."""
-    return _of_one_rank(promote_dtypes_inexact(*ensure_arraylike_as_tuple(fun_name, args)))
+    return _same_rank(promote_dtypes_inexact(*ensure_arraylike_as_tuple(fun_name, args)))
 
 
-def _of_one_rank(arrays: list[Array]) -> list[Array]:
+def _same_rank(arrays: list[Array]) -> list[Array]:
     rank = max((x.ndim for x in arrays), default=0)
     return [
         x if x.ndim in (0, rank) else x.reshape((1,) * (rank - x.ndim) + x.shape) for x in arrays
@@ -465,7 +465,7 @@ def check_close(
         err_msg: text for the message.
     """
 
-    def check(x: Any, y: Any) -> None:
+    def check_leaves(x: Any, y: Any) -> None:
         x, y = np.asarray(x), np.asarray(y)
         tolerance = max(_tolerance(x.dtype), _tolerance(y.dtype))
         np.testing.assert_allclose(
@@ -476,7 +476,7 @@ def check_close(
             err_msg=err_msg,
         )
 
-    tree_map(check, xs, ys)
+    tree_map(check_leaves, xs, ys)
 
 
 def _tolerance(dtype: Any) -> float:

@@ -26,7 +26,7 @@ from minijax.checkpoints.storage import (
     tensorstore,
 )
 from minijax.errors.tracebacks import hiding_frames
-from minijax.runtime.array import Array, given_type, of_library, placed, put
+from minijax.runtime.array import Array, array_at, given_type, put_array, to_library_array
 from minijax.runtime.places import default_placement
 from minijax.shardings.sharding import Index, Sharding
 from minijax.shardings.types import type_at
@@ -133,7 +133,7 @@ def _targets(manifest: Manifest, like: Any) -> tuple[PyTreeDef, list[_Target]]:
     if like is None:
         return _structure(manifest), [_as_saved(leaf) for leaf in manifest.leaves]
     pairs, treedef = tree_flatten_with_path(like)
-    given = {keystr(keys): of_library(x) for keys, x in pairs}
+    given = {keystr(keys): to_library_array(x) for keys, x in pairs}
     saved = [leaf.path for leaf in manifest.leaves]
     if [*given] != saved:
         raise ValueError(_other_leaves(manifest.step, [*given], saved))
@@ -287,7 +287,7 @@ def _begin(
             used.add(key)
         where = sharding.placement(aval.ndim)
         buffer = xla.put_parts(on_device, where, for_devices, True)
-        return placed(buffer, type_at(aval, sharding))
+        return array_at(buffer, type_at(aval, sharding))
 
     part = sharding.shard_shape(aval.shape) if sharding is not None else aval.shape
     itemsize = device_type(aval).dtype.itemsize
@@ -308,8 +308,8 @@ def _made(target: _Target, numbers: Numbers) -> Any:
     if target.kind == "numpy":
         return np.zeros(aval.shape, float0) if aval.dtype == float0 else numbers
     if target.sharding is not None:
-        return put(numbers, aval, target.sharding)
+        return put_array(numbers, aval, target.sharding)
     place = default_placement()
     if place is not None and not place.committed:
-        return put(numbers, aval, place.sharding, committed=False)
+        return put_array(numbers, aval, place.sharding, committed=False)
     return Array(new_buffer(numbers, aval), aval)

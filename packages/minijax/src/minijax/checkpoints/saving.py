@@ -38,7 +38,7 @@ from minijax.checkpoints.storage import (
 )
 from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
-from minijax.runtime.array import Array, of_library, parts_here
+from minijax.runtime.array import Array, parts_here, to_library_array
 from minijax.shardings.sharding import Index
 from minijax.tree_util import keystr, tree_flatten_with_path
 from minijax_stage2 import ShapedArray, Tracer, float0
@@ -344,7 +344,7 @@ def _describe_tree(step: int, tree: Any, coordinator: Coordinator) -> tuple[Mani
     pairs, treedef = tree_flatten_with_path(tree)
     leaves, parts = [], []
     for number, (keys, x) in enumerate(pairs):
-        leaf, leaf_parts = _leaf(keystr(keys), str(number), of_library(x), coordinator)
+        leaf, leaf_parts = _leaf(keystr(keys), str(number), to_library_array(x), coordinator)
         leaves.append(leaf)
         parts += leaf_parts
     return Manifest(step, tuple(leaves), structure_of(treedef)), parts

@@ -208,7 +208,7 @@ def initialize(
     given = {name: value for name, value in security.items() if value is not None}
     if gpus is not None:
         xla.use_gpus(gpus)
-    joined = xla.join(address, bind_address, count, index, timeouts, given)
+    joined = xla.join_processes(address, bind_address, count, index, timeouts, given)
     _Membership(joined).begin()
 
 
@@ -265,7 +265,7 @@ class _Membership:
                 text = joined.get(f"wake/{joined.index}", _PAUSE)
                 problem = watch.conflict() if text is None else None
                 if problem is not None:
-                    self.tell(problem)
+                    self.report_failure(problem)
                     _end(problem)
         if text:
             with suppress(RuntimeError):
@@ -282,10 +282,10 @@ class _Membership:
             return
         with suppress(RuntimeError):
             text = "".join(traceback.format_exception_only(error))
-            self.tell(text.replace(NOTE, "").strip())
+            self.report_failure(text.replace(NOTE, "").strip())
         _end(None, 130 if issubclass(kind, KeyboardInterrupt) else 1)
 
-    def tell(self, text: str) -> None:
+    def report_failure(self, text: str) -> None:
         """Tell the other processes that this one failed, and wait a moment until they know."""
         joined = self.joined
         text = text[:_LONGEST]
@@ -295,7 +295,7 @@ class _Membership:
             joined.set(f"wake/{index}", f"{joined.described(joined.index)} failed: {text}")
         end = time.monotonic() + 1
         while joined.index == 0 and time.monotonic() < end:  # its service ends with it
-            if {*others} <= {*joined.of_processes("told")}:
+            if {*others} <= {*joined.process_texts("told")}:
                 return
             time.sleep(0.02)
 
@@ -321,7 +321,7 @@ class _Membership:
         """The message about processes that did not finish in time."""
         joined = self.joined
         with suppress(RuntimeError):
-            done = joined.of_processes("done")
+            done = joined.process_texts("done")
             losses = joined.losses()
             absent = [joined.described(i) for i in range(joined.count) if i not in done]
             if losses or absent:
@@ -341,7 +341,7 @@ class _Membership:
             self.end()
         except RuntimeError as error:
             with suppress(RuntimeError):
-                self.tell(str(error))
+                self.report_failure(str(error))
             _end(f"distributed: {error}")
 
 

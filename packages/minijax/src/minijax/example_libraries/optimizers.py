@@ -20,7 +20,7 @@ from minijax_stage2.source import name_of
 Schedule = Callable[[Any], Any]
 
 
-def _of_step(size: Schedule) -> Schedule:
+def _checked_schedule(size: Schedule) -> Schedule:
     """A schedule that rejects anything but the number of a step."""
 
     @hiding_frames
@@ -37,7 +37,7 @@ def constant(step_size: float) -> Schedule:
     >>> constant(0.1)(1000)
     0.1
     """
-    return _of_step(lambda i: step_size)
+    return _checked_schedule(lambda i: step_size)
 
 
 @checking_arguments
@@ -53,7 +53,7 @@ def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -
     >>> schedule(0), schedule(10), schedule(20)
     (0.8, 0.4, 0.2)
     """
-    return _of_step(lambda i: step_size * decay_rate ** (i / decay_steps))
+    return _checked_schedule(lambda i: step_size * decay_rate ** (i / decay_steps))
 
 
 @checking_arguments
@@ -73,8 +73,10 @@ def inverse_time_decay(
     (0.8, 0.4, 0.2)
     """
     if staircase:
-        return _of_step(lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps)))
-    return _of_step(lambda i: step_size / (1 + decay_rate * i / decay_steps))
+        return _checked_schedule(
+            lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
+        )
+    return _checked_schedule(lambda i: step_size / (1 + decay_rate * i / decay_steps))
 
 
 @checking_arguments
@@ -98,7 +100,7 @@ def polynomial_decay(
         left = (1 - jnp.minimum(step_num, decay_steps) / decay_steps) ** power
         return left * (step_size - final_step_size) + final_step_size
 
-    return _of_step(schedule)
+    return _checked_schedule(schedule)
 
 
 @checking_arguments
@@ -119,7 +121,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
             "piecewise_constant: values must be a sequence of numbers, one longer than boundaries; "
             f"found shapes {values.shape} and {boundaries.shape}"
         )
-    return _of_step(lambda i: values[jnp.sum(i > boundaries)])
+    return _checked_schedule(lambda i: values[jnp.sum(i > boundaries)])
 
 
 @checking_arguments

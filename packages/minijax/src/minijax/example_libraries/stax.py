@@ -108,13 +108,13 @@ def serial(*layers: Layer) -> Layer:
         params = []
         for init in init_funs:
             rng, for_layer = random.split(rng)
-            input_shape, of_layer = init(for_layer, input_shape)
-            params.append(of_layer)
+            input_shape, layer_params = init(for_layer, input_shape)
+            params.append(layer_params)
         return input_shape, params
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        for apply, of_layer, rng in _each("serial", apply_funs, params, kwargs):
-            inputs = apply(of_layer, inputs, rng=rng, **kwargs)
+        for apply, layer_params, rng in _each("serial", apply_funs, params, kwargs):
+            inputs = apply(layer_params, inputs, rng=rng, **kwargs)
         return inputs
 
     return init_fun, apply_fun
@@ -152,8 +152,8 @@ def parallel(*layers: Layer) -> Layer:
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         _check_count(len(layers), inputs, "inputs")
-        of_layers = zip(_each("parallel", apply_funs, params, kwargs), inputs, strict=True)
-        return [apply(p, x, rng=rng, **kwargs) for (apply, p, rng), x in of_layers]
+        layer_calls = zip(_each("parallel", apply_funs, params, kwargs), inputs, strict=True)
+        return [apply(p, x, rng=rng, **kwargs) for (apply, p, rng), x in layer_calls]
 
     return init_fun, apply_fun
 
@@ -240,11 +240,11 @@ def _each(name: str, apply_funs: Sequence[Any], params: Any, kwargs: dict[str, A
     return zip(apply_funs, params, keys, strict=True)
 
 
-def _check_count(layers: int, given: Any, what: str) -> None:
+def _check_count(layers: int, given: Any, noun: str) -> None:
     if len(given) != layers:
         raise ValueError(
             f"parallel: there must be one input for each of the {layers} layers, found "
-            f"{len(given)} {what}. FanOut({layers}) gives all of them the same"
+            f"{len(given)} {noun}. FanOut({layers}) gives all of them the same"
         )
 
 
@@ -279,7 +279,7 @@ def GeneralConv(
     >>> shape, W.shape, b.shape
     ((-1, 8, 16, 16), (8, 3, 3, 3), (1, 8, 1, 1))
     """
-    return _convolution(
+    return _convolution_layer(
         lax.conv_general_dilated,
         lax.conv_general_shape_tuple,
         dimension_numbers,
@@ -314,7 +314,7 @@ def GeneralConvTranspose(
     >>> init_fun(random.key(0), (-1, 5, 2))[0]
     (-1, 10, 4)
     """
-    return _convolution(
+    return _convolution_layer(
         lax.conv_transpose,
         lax.conv_transpose_shape_tuple,
         dimension_numbers,
@@ -327,7 +327,7 @@ def GeneralConvTranspose(
     )
 
 
-def _convolution(
+def _convolution_layer(
     convolve: Callable[..., Any],
     shape_of_output: Callable[..., Shape],
     dimension_numbers: Any,
@@ -339,22 +339,22 @@ def _convolution(
     b_init: Any,
 ) -> Layer:
     require_fit("GeneralConv", "filter_shape", filter_shape, Sequence[int])
-    of_inputs, of_kernel, of_outputs = dimension_numbers
+    input_spec, kernel_spec, output_spec = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
-    W_init = W_init or glorot_normal(of_kernel.index("I"), of_kernel.index("O"))
+    W_init = W_init or glorot_normal(kernel_spec.index("I"), kernel_spec.index("O"))
     b_init = b_init or normal(1e-6)
 
     def init_fun(rng: Any, input_shape: Sequence[int]) -> tuple[Shape, Any]:
         sizes = iter(filter_shape)
-        channels = {"I": input_shape[of_inputs.index("C")], "O": out_chan}
-        kernel_shape = tuple(channels[c] if c in channels else next(sizes) for c in of_kernel)
-        bias_shape = tuple(out_chan if c == "C" else 1 for c in of_outputs)
+        channels = {"I": input_shape[input_spec.index("C")], "O": out_chan}
+        kernel_shape = tuple(channels[c] if c in channels else next(sizes) for c in kernel_spec)
+        bias_shape = tuple(out_chan if c == "C" else 1 for c in output_spec)
         for_kernel, for_bias = random.split(rng)
 
-        batch = of_inputs.index("N")
-        of_one = (*input_shape[:batch], 1, *input_shape[batch + 1 :])
-        shape = shape_of_output(of_one, kernel_shape, strides, padding, dimension_numbers)
-        examples = of_outputs.index("N")
+        batch = input_spec.index("N")
+        example_shape = (*input_shape[:batch], 1, *input_shape[batch + 1 :])
+        shape = shape_of_output(example_shape, kernel_shape, strides, padding, dimension_numbers)
+        examples = output_spec.index("N")
         output_shape = (*shape[:examples], input_shape[batch], *shape[examples + 1 :])
         return output_shape, (W_init(for_kernel, kernel_shape), b_init(for_bias, bias_shape))
 
@@ -377,7 +377,7 @@ ConvTranspose.__doc__ = "`GeneralConvTranspose` of images, with channels in the 
 # Pooling: the largest number, the sum or the mean of each window.
 
 
-def _pooling(
+def _pooling_layer(
     caller: str,
     combine: Callable[..., Any],
     start: float,
@@ -387,7 +387,7 @@ def _pooling(
     spec: str | None,
     is_mean: bool = False,
 ) -> Layer:
-    spec, sizes, steps = _of_spatial_axes(caller, window_shape, strides, spec)
+    spec, sizes, steps = _spatial_windows(caller, window_shape, strides, spec)
     window = _with_ones(spec, sizes)
     distances = _with_ones(spec, steps)
 
@@ -406,14 +406,16 @@ def _pooling(
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         outputs = pool(inputs, start, combine)
         if is_mean:  # without the zeros around the inputs
-            of_one = [1 if axis in "NC" else n for axis, n in zip(spec, inputs.shape, strict=True)]
-            outputs = outputs / pool(jnp.ones(of_one, outputs.dtype), 0.0, lax.add)
+            ones_shape = [
+                1 if axis in "NC" else n for axis, n in zip(spec, inputs.shape, strict=True)
+            ]
+            outputs = outputs / pool(jnp.ones(ones_shape, outputs.dtype), 0.0, lax.add)
         return outputs
 
     return init_fun, apply_fun
 
 
-def _of_spatial_axes(
+def _spatial_windows(
     caller: str, window_shape: Any, strides: Any, spec: Any
 ) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
     """The letters of all axes, and window sizes and strides of the spatial ones."""
@@ -459,7 +461,7 @@ def MaxPool(
     >>> print(apply_fun((), jnp.arange(6.0).reshape(1, 6, 1)).ravel())
     [1. 3. 5.]
     """
-    return _pooling("MaxPool", lax.max, -math.inf, window_shape, strides, padding, spec)
+    return _pooling_layer("MaxPool", lax.max, -math.inf, window_shape, strides, padding, spec)
 
 
 @hiding_frames
@@ -474,7 +476,7 @@ def SumPool(
     Arguments:
         window_shape, strides, padding, spec: as in `MaxPool`.
     """
-    return _pooling("SumPool", lax.add, 0.0, window_shape, strides, padding, spec)
+    return _pooling_layer("SumPool", lax.add, 0.0, window_shape, strides, padding, spec)
 
 
 @hiding_frames
@@ -489,7 +491,9 @@ def AvgPool(
     Arguments:
         window_shape, strides, padding, spec: as in `MaxPool`.
     """
-    return _pooling("AvgPool", lax.add, 0.0, window_shape, strides, padding, spec, is_mean=True)
+    return _pooling_layer(
+        "AvgPool", lax.add, 0.0, window_shape, strides, padding, spec, is_mean=True
+    )
 
 
 # `BatchNorm`: normalization of mean and variance over a batch.
@@ -583,11 +587,11 @@ def _flat_shape(rng: Any, input_shape: Sequence[int]) -> tuple[Any, Any]:
     return (input_shape[0], math.prod(input_shape[1:])), ()
 
 
-def _flat(params: Any, inputs: Any, **kwargs: Any) -> Any:
+def _flatten_inputs(params: Any, inputs: Any, **kwargs: Any) -> Any:
     return jnp.reshape(inputs, (inputs.shape[0], -1))
 
 
-Flatten = _flat_shape, _flat
+Flatten = _flat_shape, _flatten_inputs
 
 
 @hiding_frames

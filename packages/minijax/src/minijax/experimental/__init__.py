@@ -93,28 +93,32 @@ def while_loop(
             f"{most} and {width}"
         )
     init_val = tree_to_arrays(init_val)
-    condition, of_condition = closure_convert(cond_fun, init_val)
-    body, of_body = closure_convert(body_fun, init_val)
+    condition, cond_consts = closure_convert(cond_fun, init_val)
+    body, body_consts = closure_convert(body_fun, init_val)
 
-    def is_running(state: Any, of_condition: Any) -> Any:
+    def is_running(state: Any, cond_consts: Any) -> Any:
         steps, carry = state
-        return (steps < most) & condition(carry, *of_condition)
+        return (steps < most) & condition(carry, *cond_consts)
 
-    def step(state: Any, of_body: Any) -> Any:
+    def iterate(state: Any, body_consts: Any) -> Any:
         steps, carry = state
-        return steps + 1, body(carry, *of_body)
+        return steps + 1, body(carry, *body_consts)
 
     @custom_jvp
-    def repeated(state: Any, of_condition: Any, of_body: Any) -> Any:
+    def repeated(state: Any, cond_consts: Any, body_consts: Any) -> Any:
         return plain_while_loop(
-            lambda state: is_running(state, of_condition), lambda state: step(state, of_body), state
+            lambda state: is_running(state, cond_consts),
+            lambda state: iterate(state, body_consts),
+            state,
         )
 
-    def in_levels(state: Any, of_condition: Any, of_body: Any) -> Any:
+    def nested(state: Any, cond_consts: Any, body_consts: Any) -> Any:
         def up_to(count: int, state: Any) -> Any:
-            running = is_running(state, of_condition)
+            running = is_running(state, cond_consts)
             if count <= 1:
-                return cond(running, lambda state: step(state, of_body), lambda state: state, state)
+                return cond(
+                    running, lambda state: iterate(state, body_consts), lambda state: state, state
+                )
             part = -(-count // width)
 
             def level(state: Any, _: None) -> tuple[Any, None]:
@@ -127,8 +131,8 @@ def while_loop(
 
         return up_to(most, state)
 
-    repeated.defjvp(lambda primals, tangents: jvp(in_levels, primals, tangents))
-    _, carry = repeated((jnp.int32(0), init_val), of_condition, of_body)
+    repeated.defjvp(lambda primals, tangents: jvp(nested, primals, tangents))
+    _, carry = repeated((jnp.int32(0), init_val), cond_consts, body_consts)
     return carry
 
 

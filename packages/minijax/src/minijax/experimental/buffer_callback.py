@@ -131,7 +131,7 @@ def buffer_callback(
     out_avals, out_tree = types_of_results("buffer_callback", result_shape_dtypes)
     aliases = {int(i): int(o) for i, o in (input_output_aliases or {}).items()}
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def buffer_function(*args: Any, **kwargs: Any) -> Any:
         leaves, _ = tree_flatten((args, kwargs))
         in_avals = [typeof(x) for x in leaves]
         _check_aliases(aliases, in_avals, out_avals)
@@ -162,7 +162,7 @@ def buffer_callback(
             return io_callback(on_host, types, *args, **kwargs)
         return pure_callback(on_host, types, *args, vmap_method=vmap_method, **kwargs)
 
-    return call
+    return buffer_function
 
 
 def _read_only(x: Any) -> np.ndarray[Any, Any]:

@@ -20,12 +20,12 @@ from minijax.dtypes import issubdtype
 from minijax.lax import scattering as scatter
 from minijax.lax.control_flow.conditionals import cond_p
 from minijax.lax.control_flow.scan import scan_p
-from minijax.lax.control_flow.while_loop import OF_SOME_EXAMPLES, while_p
+from minijax.lax.control_flow.while_loop import SOME_EXAMPLES, while_p
 from minijax.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from minijax.lax.gathering import GatherScatterMode, gather_p
 from minijax.lax.scattering import scatter_add_p
 from minijax.lax.shapes import full
-from minijax.parallel.shard_map import apply, shard_map_p
+from minijax.parallel.shard_map import apply_parts, shard_map_p
 from minijax.primitives.custom_trace import Trace
 from minijax.primitives.higher_order import declare_program, pass_token
 from minijax.primitives.sharding_rules import whole
@@ -441,12 +441,12 @@ def checked_program(jaxpr: Jaxpr, categories: Categories) -> tuple[Jaxpr, tuple[
     """
     sites: list[tuple[Site, ...]] = []
 
-    def program(*args: Any) -> list[Any]:
+    def checked_fun(*args: Any) -> list[Any]:
         error, outs = with_error(partial(eval_jaxpr, jaxpr, []), args, categories)
         sites.append(error._sites)
         return [error._code, *error._numbers, *outs]
 
-    closed = trace_to_jaxpr(program, jaxpr.in_avals, "checkify", None)
+    closed = trace_to_jaxpr(checked_fun, jaxpr.in_avals, "checkify", None)
     return (closed.jaxpr, sites[0]) if sites[0] else (jaxpr, ())
 
 
@@ -454,11 +454,11 @@ def checked_program(jaxpr: Jaxpr, categories: Categories) -> tuple[Jaxpr, tuple[
 def without_checks(jaxpr: Jaxpr) -> Jaxpr:
     """The program without its calls of `check`."""
 
-    def program(*args: Any) -> Sequence[Any]:
+    def unchecked_fun(*args: Any) -> Sequence[Any]:
         _, outs = with_error(partial(eval_jaxpr, jaxpr, []), args, frozenset())
         return list(outs)
 
-    return trace_to_jaxpr(program, jaxpr.in_avals, "checkify", None).jaxpr
+    return trace_to_jaxpr(unchecked_fun, jaxpr.in_avals, "checkify", None).jaxpr
 
 
 def with_error(
@@ -479,14 +479,14 @@ def error_from(outs: Sequence[Any], sites: tuple[Site, ...]) -> tuple[Error, lis
     return Error(outs[0], outs[1:count], sites), list(outs[count:])
 
 
-def _check(trace: CheckTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _check_process(trace: CheckTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     if FailedCheckError in trace.categories:
         code, *numbers = args
         trace.found.append(Error(code, numbers, params["sites"]))
     return []
 
 
-check_rules[check_p] = _check
+check_rules[check_p] = _check_process
 
 
 def checkify(
@@ -526,7 +526,7 @@ def checkify(
 
     @wraps(f)
     @evaluated_by_library
-    def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+    def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, in_tree = tree_flatten(tree_to_arrays((args, kwargs)))
         flat_fun = FlatFunction(f, in_tree, has_kwargs=True)
         closed = trace_to_jaxpr(flat_fun, [typeof(x) for x in leaves], "checkify", f)
@@ -534,7 +534,7 @@ def checkify(
         error, outs = with_error(program, leaves, categories)
         return tree_to_arrays((error, tree_unflatten(flat_fun.out_tree, outs)))
 
-    return checked
+    return checked_fun
 
 
 # Failures of single operations: NaN, a division by zero, an index out of bounds.
@@ -616,7 +616,7 @@ def _out_of_bounds(
     trace.fail(OOBError, _code(outside), [axis, index], site)
 
 
-def _gather(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+def _gather_check(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     operand, indices = args
     shape = typeof(operand).shape
     if OOBError in trace.categories and params["mode"] is not GatherScatterMode.CLIP:
@@ -626,7 +626,9 @@ def _gather(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     return bind(gather_p, *args, **params)
 
 
-def _scatter(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+def _scatter_check(
+    primitive: Primitive, trace: CheckTrace, args: Args, params: Params
+) -> list[Any]:
     operand, indices, updates = args
     shape = typeof(operand).shape
     if OOBError in trace.categories and params["mode"] is not GatherScatterMode.CLIP:
@@ -634,8 +636,8 @@ def _scatter(primitive: Primitive, trace: CheckTrace, args: Args, params: Params
         inserted = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
         windows = [axis for axis in range(len(shape)) if axis not in inserted]
         sizes = dict.fromkeys(inserted, 1)
-        for axis, of_update in zip(windows, numbers.update_window_dims, strict=True):
-            sizes[axis] = typeof(updates).shape[of_update]
+        for axis, update_dim in zip(windows, numbers.update_window_dims, strict=True):
+            sizes[axis] = typeof(updates).shape[update_dim]
         axes = numbers.scatter_dims_to_operand_dims
         _out_of_bounds(trace, shape, indices, axes, [shape[axis] - sizes[axis] for axis in axes])
     return bind(primitive, *args, **params)
@@ -644,7 +646,7 @@ def _scatter(primitive: Primitive, trace: CheckTrace, args: Args, params: Params
 def _starts(trace: CheckTrace, operand: Any, sizes: Sequence[int], starts: Args) -> None:
     if OOBError in trace.categories and starts:
         shape = typeof(operand).shape
-        limits = [size - of_slice for size, of_slice in zip(shape, sizes, strict=True)]
+        limits = [size - slice_size for size, slice_size in zip(shape, sizes, strict=True)]
         indices = lax.concatenate([lax.reshape(start, (1,)) for start in starts], 0)
         _out_of_bounds(trace, shape, indices, range(len(shape)), limits)
 
@@ -660,7 +662,7 @@ def _dynamic_update_slice(trace: CheckTrace, args: Args, params: Params) -> list
 
 
 check_rules[div_p] = _div
-check_rules[gather_p] = _gather
+check_rules[gather_p] = _gather_check
 check_rules[dynamic_slice_p] = _dynamic_slice
 check_rules[dynamic_update_slice_p] = _dynamic_update_slice
 for _checking_primitive in (
@@ -670,13 +672,13 @@ for _checking_primitive in (
     scatter.scatter_min_p,
     scatter.scatter_max_p,
 ):
-    check_rules[_checking_primitive] = partial(_scatter, _checking_primitive)
+    check_rules[_checking_primitive] = partial(_scatter_check, _checking_primitive)
 
 
 # Errors in higher-order primitives: each returns the first error of its program.
 
 
-def _call(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+def _checked_call(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     """A primitive that calls one program on all of its operands."""
     program, sites = checked_program(params["jaxpr"], trace.categories)
     outs = bind(primitive, *args, **{**params, "jaxpr": program})
@@ -691,7 +693,7 @@ def _kept(trace: CheckTrace, outs: list[Any], sites: tuple[Site, ...]) -> list[A
     return outs
 
 
-def _custom_call(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+def _checked_custom_call(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     """Call a function with a custom derivative, which it keeps; the error has no derivative."""
     jaxpr = params["jaxpr"]
     program, sites = checked_program(jaxpr, trace.categories)
@@ -706,20 +708,20 @@ def _zeros(avals: Sequence[ShapedArray]) -> list[Any]:
     return [full(aval.shape, 0, aval.dtype) for aval in avals]
 
 
-def _numbers(program: Jaxpr, sites: tuple[Site, ...]) -> list[ShapedArray]:
+def _message_types(program: Jaxpr, sites: tuple[Site, ...]) -> list[ShapedArray]:
     """The types of the numbers that the messages of a checked program show."""
     count = sum(site.num_numbers for site in sites)
     return program.out_avals[1 : 1 + count] if sites else []
 
 
-def _cond(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+def _checked_cond(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     branches = params["branches"]
     checked = [checked_program(branch, trace.categories) for branch in branches]
     if not any(sites for _, sites in checked):
         return bind(primitive, *args, **params)
-    types = [_numbers(*each) for each in checked]
+    types = [_message_types(*each) for each in checked]
 
-    def of_branch(number: int, *operands: Any) -> list[Any]:
+    def checked_branch(number: int, *operands: Any) -> list[Any]:
         """The branch with the numbers of all branches, and codes that count the sites of all."""
         program, sites = checked[number]
         error, outs = error_from(eval_jaxpr(program, [], *operands), sites)
@@ -735,7 +737,7 @@ def _cond(primitive: Primitive, trace: CheckTrace, args: Args, params: Params) -
 
     in_avals = branches[0].in_avals
     programs = tuple(
-        _staged(partial(of_branch, number), in_avals) for number in range(len(branches))
+        _staged(partial(checked_branch, number), in_avals) for number in range(len(branches))
     )
     outs = bind(primitive, *args, **{**params, "branches": programs})
     return _kept(trace, outs, tuple(site for _, sites in checked for site in sites))
@@ -752,11 +754,11 @@ def _no_error(avals: Sequence[ShapedArray]) -> list[Any]:
     return [no_code(), *_zeros(avals)]
 
 
-def _scan(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+def _checked_scan(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     body, sites = checked_program(params["jaxpr"], trace.categories)
     if not sites:
         return bind(scan_p, *args, **params)
-    start = _no_error(_numbers(body, sites))
+    start = _no_error(_message_types(body, sites))
     num_consts, size = params["num_consts"], len(start)
 
     def checked_body(*operands: Any) -> list[Any]:
@@ -772,19 +774,19 @@ def _scan(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     return _kept(trace, outs, sites)
 
 
-def _while(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
+def _checked_while(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
     cond_consts, body_consts = params["cond_consts"], params["body_consts"]
-    cond, of_cond = checked_program(params["cond_jaxpr"], trace.categories)
-    body, of_body = checked_program(params["body_jaxpr"], trace.categories)
-    sites = of_cond + of_body
+    cond, cond_sites = checked_program(params["cond_jaxpr"], trace.categories)
+    body, body_sites = checked_program(params["body_jaxpr"], trace.categories)
+    sites = cond_sites + body_sites
     if not sites:
         return bind(while_p, *args, **params)
     consts = args[:cond_consts]
-    start = _no_error([*_numbers(cond, of_cond), *_numbers(body, of_body)])
+    start = _no_error([*_message_types(cond, cond_sites), *_message_types(body, body_sites)])
     size = len(start)
 
     def in_cond(consts: Args, carry: Args) -> Error:
-        return error_from(eval_jaxpr(cond, [], *consts, *carry), of_cond)[0]
+        return error_from(eval_jaxpr(cond, [], *consts, *carry), cond_sites)[0]
 
     def checked_cond(*operands: Any) -> Sequence[Any]:
         consts, carry = operands[:cond_consts], operands[cond_consts + size :]
@@ -795,13 +797,13 @@ def _while(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
         consts, operands = operands[:cond_consts], operands[cond_consts:]
         steps, operands = operands[:body_consts], operands[body_consts:]
         (code, *numbers), carry = operands[:size], operands[size:]
-        error, outs = error_from(eval_jaxpr(body, [], *steps, *carry), of_body)
+        error, outs = error_from(eval_jaxpr(body, [], *steps, *carry), body_sites)
         here = first_of([in_cond(consts, carry), error])
         return [*_first(Error(code, numbers), here), *outs]
 
     steps, carry = args[cond_consts:][:body_consts], args[cond_consts + body_consts :]
-    of_carry = [*map(typeof, start), *params["body_jaxpr"].in_avals[body_consts:]]
-    of_consts, of_steps = list(map(typeof, consts)), list(map(typeof, steps))
+    carry_avals = [*map(typeof, start), *params["body_jaxpr"].in_avals[body_consts:]]
+    const_avals, step_avals = list(map(typeof, consts)), list(map(typeof, steps))
     outs = bind(
         while_p,
         *consts,
@@ -809,19 +811,19 @@ def _while(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
         *steps,
         *start,
         *carry,
-        cond_jaxpr=_staged(checked_cond, [*of_consts, *of_carry]),
-        body_jaxpr=_staged(checked_body, [*of_consts, *of_steps, *of_carry]),
+        cond_jaxpr=_staged(checked_cond, [*const_avals, *carry_avals]),
+        body_jaxpr=_staged(checked_body, [*const_avals, *step_avals, *carry_avals]),
         cond_consts=cond_consts,
         body_consts=cond_consts + body_consts,
     )
     outs = _kept(trace, outs, sites)
-    if of_cond:  # it is evaluated once more than the body
+    if cond_sites:  # it is evaluated once more than the body
         trace.found.append(in_cond(consts, outs))
     return outs
 
 
 def _name(trace: CheckTrace, args: Args, params: Params) -> Sequence[Any]:
-    if params["name"] == OF_SOME_EXAMPLES and trace.found:
+    if params["name"] == SOME_EXAMPLES and trace.found:
         raise ValueError(
             "checkify of vmap of a while_loop whose examples end after different numbers of "
             "iterations: those that have ended would be checked, too. Map what is checked instead, "
@@ -837,7 +839,7 @@ def _shard_map(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
         program, sites = checked_program(params["jaxpr"], trace.categories)
         if not sites:
             return bind(shard_map_p, *args, **params)
-        count = 1 + len(_numbers(program, sites))
+        count = 1 + len(_message_types(program, sites))
 
         def with_rows(*operands: Any) -> list[Any]:
             outs = eval_jaxpr(program, [], *operands)
@@ -845,7 +847,7 @@ def _shard_map(trace: CheckTrace, args: Args, params: Params) -> list[Any]:
 
         inside = _staged(with_rows, program.in_avals)
     rows = [PartitionSpec(manual.names)] * count
-    outs = apply(args, inside, manual, params["in_specs"], [*rows, *params["out_specs"]])
+    outs = apply_parts(args, inside, manual, params["in_specs"], [*rows, *params["out_specs"]])
     return _kept(trace, [*first_of_mapped(outs[:count]), *outs[count:]], sites)
 
 
@@ -853,14 +855,14 @@ def _staged(program: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray])
     return trace_to_jaxpr(program, avals, "checkify", None).jaxpr
 
 
-check_rules[jit_p] = partial(_call, jit_p)
-check_rules[checkpoint_p] = partial(_call, checkpoint_p)
-check_rules[custom_call_p] = _custom_call
+check_rules[jit_p] = partial(_checked_call, jit_p)
+check_rules[checkpoint_p] = partial(_checked_call, checkpoint_p)
+check_rules[custom_call_p] = _checked_custom_call
 for _checked_program_primitive in (cond_p, stage4.cond_p):
-    check_rules[_checked_program_primitive] = partial(_cond, _checked_program_primitive)
+    check_rules[_checked_program_primitive] = partial(_checked_cond, _checked_program_primitive)
 check_rules[name_p] = _name
-check_rules[scan_p] = _scan
-check_rules[while_p] = _while
+check_rules[scan_p] = _checked_scan
+check_rules[while_p] = _checked_while
 check_rules[shard_map_p] = _shard_map
 
 

@@ -22,7 +22,7 @@ _TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoff
 _STREAM = "gpu_stream:"
 
 
-def _on_device(b: FunctionBuilder, outs: Sequence[Value]) -> list[Value]:
+def _results_on_device(b: FunctionBuilder, outs: Sequence[Value]) -> list[Value]:
     """The results in the memory of the device."""
     where = 'mhlo.frontend_attributes = {_xla_buffer_placement = "device"}'
     call = f"{{has_side_effect = true, {where}}}"
@@ -36,7 +36,7 @@ def _on_device(b: FunctionBuilder, outs: Sequence[Value]) -> list[Value]:
     ]
 
 
-compute_on_p = attributed_call("compute_on", _on_device)
+compute_on_p = attributed_call("compute_on", _results_on_device)
 compute_on_sparse_p = attributed_call("compute_on")
 
 
@@ -104,7 +104,7 @@ def compute_on(
         with attributes_in_context(tuple(sorted({**here, **inside}.items()))):
             jaxpr, operands, finish = staged_call("compute_on", f, args, kwargs)
         primitive = compute_on_sparse_p if compute_type == "tpu_sparsecore" else compute_on_p
-        outs = bind(primitive, *operands, jaxpr=jaxpr, attributes=pairs, of_linear=pairs)
+        outs = bind(primitive, *operands, jaxpr=jaxpr, attributes=pairs, linear_attributes=pairs)
         return finish(outs)
 
     return elsewhere

@@ -13,11 +13,11 @@ from minijax.parallel.shard_map import Manual
 from minijax.primitives.declare import calls
 from minijax.primitives.higher_order import (
     declare_program,
-    dependence_of_program,
-    evaluate_program,
-    keys_of_program,
+    program_dependence,
+    program_impl,
+    program_keys,
+    program_type,
     run_program,
-    type_of_program,
 )
 from minijax.primitives.loops import call_text, stage_body
 from minijax.runtime.array import to_array
@@ -28,7 +28,7 @@ from minijax.runtime.staging import ShapeDtypeStruct
 from minijax.settings.names import list_public_names, wraps
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.partition_spec import PartitionSpec
-from minijax.shardings.sharding import NamedSharding, Sharding, sharding_of_division
+from minijax.shardings.sharding import NamedSharding, Sharding, sharding_from_tiles
 from minijax.xla import executables
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind, tree_leaves
 from minijax_stage2.arguments import FlatFunction
@@ -180,12 +180,12 @@ class SdyShardingRule:
                     f"sharding_rule: it has {len(given[side])} {side}s, the function {len(avals)}"
                 )
             for number, (mapping, aval) in enumerate(zip(given[side], avals, strict=True)):
-                what = f"sharding_rule: {side} {number}"
-                axes = _axes(what, mapping, aval, groups)
+                role = f"sharding_rule: {side} {number}"
+                axes = _axes(role, mapping, aval, groups)
                 expanded[side].append(axes)
                 for factors, size in zip(axes, aval.shape, strict=True):
                     if len(factors) == 1:
-                        self._add(what, sizes, factors[0], size)
+                        self._add(role, sizes, factors[0], size)
                     else:
                         for factor in factors:
                             if sizes.get(factor) is None:
@@ -201,11 +201,11 @@ class SdyShardingRule:
                         )
         symbols = {factor: _symbol(index) for index, factor in enumerate(sizes)}
 
-        def text(arrays: Sequence[Sequence[tuple[str, ...]]]) -> str:
+        def operands_text(arrays: Sequence[Sequence[tuple[str, ...]]]) -> str:
             each = [["".join(symbols[x] for x in factors) for factors in axes] for axes in arrays]
             return "(" + ", ".join("[" + ", ".join(axes) + "]" for axes in each) + ")"
 
-        parts = [f"{text(expanded['operand'])}->{text(expanded['result'])}"]
+        parts = [f"{operands_text(expanded['operand'])}->{operands_text(expanded['result'])}"]
         parts.append("{" + ", ".join(f"{symbols[x]}={size}" for x, size in sizes.items()) + "}")
         for kind, factors in self._kinds().items():
             if factors:
@@ -214,16 +214,16 @@ class SdyShardingRule:
         return f"#sdy.op_sharding_rule<{' '.join(parts)}, custom>"
 
     @staticmethod
-    def _add(what: str, sizes: dict[str, int | None], factor: str, size: int) -> None:
+    def _add(role: str, sizes: dict[str, int | None], factor: str, size: int) -> None:
         """Add the size of a factor; the smallest of several counts."""
         before = sizes.get(factor)
         if before is not None and before != size and factor.startswith(BATCHING):
-            raise ValueError(f"{what}: {BATCHING} stands for axes of {before} and of {size}")
+            raise ValueError(f"{role}: {BATCHING} stands for axes of {before} and of {size}")
         sizes[factor] = size if before is None else min(before, size)
 
 
 def _axes(
-    what: str, mapping: Sequence[Any], aval: ShapedArray, groups: dict[str, int]
+    role: str, mapping: Sequence[Any], aval: ShapedArray, groups: dict[str, int]
 ) -> list[tuple[str, ...]]:
     """The factors of each axis of an array."""
     rest, batch = [*mapping], []
@@ -232,7 +232,7 @@ def _axes(
         count = groups.setdefault(group, max(aval.ndim - len(rest), 0))
         batch = [f"{BATCHING}{group} {number}" for number in range(count)]
     if len(batch) + len(rest) != aval.ndim:
-        raise ValueError(f"{what} has {len(batch) + len(rest)} axes, the array is {aval}")
+        raise ValueError(f"{role} has {len(batch) + len(rest)} axes, the array is {aval}")
     return [(dim,) if isinstance(dim, str) else tuple(dim) for dim in (*batch, *rest)]
 
 
@@ -436,21 +436,21 @@ class custom_partitioning:
             raise ValueError(f"{caller}: a static argument is traced")
         dynamic = tuple([x for i, x in enumerate(bound.args) if i not in static])
 
-        def of_dynamic(*dynamic: Any) -> Any:
+        def dynamic_fun(*dynamic: Any) -> Any:
             rest = iter(dynamic)
             return self.fun(
                 *[static[i] if i in static else next(rest) for i in range(len(bound.args))]
             )
 
         leaves, in_tree = tree_flatten(dynamic)
-        flat = FlatFunction(wraps(self.fun)(of_dynamic), in_tree)
+        flat = FlatFunction(wraps(self.fun)(dynamic_fun), in_tree)
         closed = stage_body(flat, abstractify(caller, lambda: [], leaves), caller, self.fun)
         if closed.consts:
             raise ValueError(
                 f"{caller}: it closes over arrays, of which nobody says how they are divided; pass "
                 "them as arguments"
             )
-        division = _Division(
+        partitioning = _Partitioning(
             caller,
             self.partition,
             self.sharding_rule,
@@ -458,11 +458,11 @@ class custom_partitioning:
             flat.out_tree,
             tuple(static.values()),
         )
-        outs = bind(custom_partitioning_p, *leaves, jaxpr=closed.jaxpr, division=division)
+        outs = bind(custom_partitioning_p, *leaves, jaxpr=closed.jaxpr, partitioning=partitioning)
         return flat.out_tree.unflatten(map(to_array, outs))
 
 
-class _Division:
+class _Partitioning:
     """The user's partitioning functions for a call, and the structures of their arguments."""
 
     def __init__(
@@ -506,8 +506,8 @@ class _Division:
         mesh, lower_fn, result, arguments = self.partition(
             *self.static,
             mesh,
-            self.in_tree.unflatten(_types(mesh, in_avals, ins)),
-            self.out_tree.unflatten(_types(mesh, out_avals, outs)),
+            self.in_tree.unflatten(_suggested_types(mesh, in_avals, ins)),
+            self.out_tree.unflatten(_suggested_types(mesh, out_avals, outs)),
         )
         in_shardings = self._shardings(self.in_tree, arguments)
         out_shardings = self._shardings(self.out_tree, result)
@@ -556,16 +556,16 @@ class _Division:
         return leaves
 
 
-def _types(
+def _suggested_types(
     mesh: Mesh, avals: Sequence[ShapedArray], given: Sequence[Any]
 ) -> list[ShapeDtypeStruct]:
     """Types with the shardings that the partitioner suggests."""
     found = []
     for aval, each in zip(avals, given, strict=True):
-        division = xla.division_of(each)
+        tiles = xla.tiles_of(each)
         sharding = NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
-        if division is not None:
-            sharding = sharding_of_division(division, [mesh], mesh.device_tuple, aval.ndim)
+        if tiles is not None:
+            sharding = sharding_from_tiles(tiles, [mesh], mesh.device_tuple, aval.ndim)
             entries = [*sharding.spec, *[None] * (aval.ndim - len(sharding.spec))]
             sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries))
         found.append(ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding))
@@ -577,22 +577,24 @@ def _partitioned_call_lower(
     out_avals: Sequence[ShapedArray],
     *args: Value,
     jaxpr: Jaxpr,
-    division: _Division,
+    partitioning: _Partitioning,
 ) -> list[Value]:
     module = b.module
     if not isinstance(module, PartitionedModule) or module.mesh is None or on_each_device.get():
         return call_text(b, jaxpr, "custom_partitioning", args)
     mesh = module.mesh
 
-    def partition(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
+    def partition_call(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
         with library_evaluation():
-            return division.partitioned(module, mesh, jaxpr, ins, outs)
+            return partitioning.partitioned(module, mesh, jaxpr, ins, outs)
 
-    partitioner = xla.Partitioner(partition)
+    partitioner = xla.Partitioner(partition_call)
     module.kept.append(partitioner)
     xla.register_partitioners(module.platform)
     rule = (
-        "" if division.rule is None else f", sdy.sharding_rule = {division.rule_text(mesh, jaxpr)}"
+        ""
+        if partitioning.rule is None
+        else f", sdy.sharding_rule = {partitioning.rule_text(mesh, jaxpr)}"
     )
     attributes = f'{{backend_config = "{partitioner.key}", api_version = 2 : i32{rule}}}'
     names = ", ".join(x.name for x in args)
@@ -602,26 +604,29 @@ def _partitioned_call_lower(
     )
 
 
-def _refuse(*args: Any, jaxpr: Jaxpr, division: _Division) -> NoReturn:
+def _partitioned_call_unsupported(
+    *args: Any, jaxpr: Jaxpr, partitioning: _Partitioning
+) -> NoReturn:
     raise NotImplementedError(
-        f"{division}: there is no rule for its derivative, nor for vmap; give them by custom_jvp, "
+        f"{partitioning}: there is no rule for its derivative, nor for vmap; give them by "
+        "custom_jvp, "
         "custom_vjp or custom_vmap"
     )
 
 
 declare_program(
     custom_partitioning_p,
-    evaluate=lambda *args, jaxpr, division: evaluate_program(*args, jaxpr=jaxpr),
-    abstract_eval=type_of_program,
+    evaluate=lambda *args, jaxpr, partitioning: program_impl(*args, jaxpr=jaxpr),
+    abstract_eval=program_type,
     lower=_partitioned_call_lower,
-    vmap=_refuse,
-    jvp=_refuse,
+    vmap=_partitioned_call_unsupported,
+    jvp=_partitioned_call_unsupported,
     transpose=None,
     partial_eval=None,
     dce=None,
-    dependence=dependence_of_program,
+    dependence=program_dependence,
     order=None,
-    keys=keys_of_program,
+    keys=program_keys,
     steps=run_program,
 )
 

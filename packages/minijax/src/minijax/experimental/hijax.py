@@ -15,7 +15,7 @@ from minijax.runtime.refs import AbstractRef
 from minijax.settings.names import list_public_names
 from minijax.settings.tracers import plain
 from minijax.shardings import types
-from minijax.shardings.types import Division, division_of
+from minijax.shardings.types import Spec, spec_of
 from minijax.transforms.autodiff import linear_transpose
 from minijax.transforms.custom_derivatives import JvpRule, VjpRule
 from minijax_stage2 import Primitive, ShapedArray, Zero, add, bind, tree_map, typeof
@@ -242,7 +242,7 @@ def overrides(prim: HiPrim, method: str) -> bool:
     return getattr(type(prim), method) is not getattr(HiPrim, method)
 
 
-def _results(*args: Any, _prim: HiPrim) -> list[Any]:
+def _hi_prim_outputs(*args: Any, _prim: HiPrim) -> list[Any]:
     outs = _prim._leaves(_prim.out_tree, _prim.expand(*tree_unflatten(_prim.in_tree, args)))
     for out, aval in zip(outs, _prim.out_avals_flat, strict=True):
         found = typeof(out)
@@ -255,8 +255,8 @@ def _results(*args: Any, _prim: HiPrim) -> list[Any]:
 
 def _sharding(
     in_avals: Sequence[ShapedArray], out_avals: Any, params: dict[str, Any]
-) -> list[Division]:
-    return [division_of(out) for out in types_by(_results)(*in_avals, **params)]
+) -> list[Spec]:
+    return [spec_of(out) for out in types_by(_hi_prim_outputs)(*in_avals, **params)]
 
 
 def _push_forward(prim: HiPrim, primals: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
@@ -343,13 +343,13 @@ def _hi_prim_vmap(
 declare(
     call_hi_primitive_p,
     abstract_eval=lambda *in_avals, _prim: list(_prim.out_avals_flat),
-    lower=lower_by(_results),
+    lower=lower_by(_hi_prim_outputs),
     vmap=_hi_prim_vmap,
     sharding=_sharding,
     jvp=_hi_prim_jvp,
     transpose=_hi_prim_transpose,
 )
-evaluators[call_hi_primitive_p] = _results
+evaluators[call_hi_primitive_p] = _hi_prim_outputs
 
 
 # Rules of a `HiPrim` derived from others, to assign in the body of a class.
@@ -399,14 +399,14 @@ def jvp_from_lin(self: HiPrim, primals: tuple[Any, ...], tangents: tuple[Any, ..
     return out, self.linearized(residuals, *tangents)
 
 
-def _transposed(
+def _argument_cotangents(
     self: HiPrim, nzs_in: Any, push_forward: Callable[[tuple[Any, ...]], Any], out_ct: Any
 ) -> tuple[Any, ...]:
     """The cotangents of the arguments, from a linear function of their tangents."""
     nonzero = tree_flatten(nzs_in)[0]
     types = [tangent_type(aval) for aval in self.in_avals_flat]
 
-    def of_nonzero(*given: Any) -> list[Any]:
+    def nonzero_push_forward(*given: Any) -> list[Any]:
         rest = iter(given)
         tangents = [
             next(rest) if keep else Zero(aval) for keep, aval in zip(nonzero, types, strict=True)
@@ -416,7 +416,7 @@ def _transposed(
 
     chosen = [aval for aval, keep in zip(types, nonzero, strict=True) if keep]
     cts = [_instantiated(ct) for ct in self.out_tree.flatten_up_to(out_ct)]
-    found = iter(linear_transpose(of_nonzero, *chosen)(cts))
+    found = iter(linear_transpose(nonzero_push_forward, *chosen)(cts))
     in_cts = [
         next(found) if keep else Zero(aval) for keep, aval in zip(nonzero, types, strict=True)
     ]
@@ -433,7 +433,7 @@ def _fwd_of_jvp(self: HiPrim, nzs_in: Any, *primals: Any) -> tuple[Any, Any]:
 
 def _bwd_of_jvp(self: HiPrim, res: Any, out_ct: Any) -> tuple[Any, ...]:
     primals, nzs_in = res
-    return _transposed(self, nzs_in, lambda dots: self.jvp(primals, dots)[1], out_ct)
+    return _argument_cotangents(self, nzs_in, lambda dots: self.jvp(primals, dots)[1], out_ct)
 
 
 def _fwd_of_lin(self: HiPrim, nzs_in: Any, *primals: Any) -> tuple[Any, Any]:
@@ -443,7 +443,9 @@ def _fwd_of_lin(self: HiPrim, nzs_in: Any, *primals: Any) -> tuple[Any, Any]:
 
 def _bwd_of_lin(self: HiPrim, res: Any, out_ct: Any) -> tuple[Any, ...]:
     residuals, nzs_in = res
-    return _transposed(self, nzs_in, lambda dots: self.linearized(residuals, *dots), out_ct)
+    return _argument_cotangents(
+        self, nzs_in, lambda dots: self.linearized(residuals, *dots), out_ct
+    )
 
 
 linearize_from_jvp = LinearizationRules(_lin, _linearized)
@@ -497,7 +499,7 @@ def vmap_rule(
         zero = [type(x) is Zero for x in leaves]
         found: list[Any] = []
 
-        def of_one(*given: Any) -> Sequence[Any]:
+        def example_fun(*given: Any) -> Sequence[Any]:
             rest = iter(given)
             values = [
                 Zero(axis_data.example(x.aval, dim)) if is_zero else next(rest)
@@ -509,24 +511,24 @@ def vmap_rule(
 
         given = [x for x, is_zero in zip(leaves, zero, strict=True) if not is_zero]
         given_dims = [dim for dim, is_zero in zip(dims, zero, strict=True) if not is_zero]
-        results = iter(zip(*map_flat(of_one, given, given_dims, axis_data), strict=True))
+        results = iter(zip(*map_flat(example_fun, given, given_dims, axis_data), strict=True))
         out_tree, zeros = found
         whole = tree_unflatten(out_tree, [False] * len(zeros))
         places = broadcast_prefix(out_axes, whole, is_leaf=is_none)
         outs = [
-            placed(*next(results), place) if each is None else of_batch(each, place)
+            move_axis(*next(results), place) if each is None else batched_zero(each, place)
             for each, place in zip(zeros, places, strict=True)
         ]
         return tree_unflatten(out_tree, outs)
 
-    def placed(out: Any, dim: int | None, place: int | None) -> Any:
+    def move_axis(out: Any, dim: int | None, place: int | None) -> Any:
         if place is not None:
             return move_batch_dim(out, axis_data, dim, place)
         if dim is not None:
             raise ValueError("vmap_rule: out_axes is None for a result that depends on the example")
         return out
 
-    def of_batch(zero: Zero, place: int | None) -> Zero:
+    def batched_zero(zero: Zero, place: int | None) -> Zero:
         return Zero(axis_data.batch(zero.aval, place))
 
     return mapped_function

@@ -118,14 +118,14 @@ def _products(
 def _linear_in_each(primitive: Primitive) -> Callable[..., list[Parts]]:
     """The rule of a primitive that is linear in each of its two operands."""
 
-    def rule(xs: Parts, ys: Parts, **params: Any) -> list[Parts]:
+    def multilinear_jet(xs: Parts, ys: Parts, **params: Any) -> list[Parts]:
         def multiply(x: Any, y: Any) -> Any:
             return bind1(primitive, x, y, **params)
 
         out = multiply(xs[0], ys[0])
         return [(out, *(_total(_products(multiply, xs, ys, k), out) for k in range(1, len(xs))))]
 
-    return rule
+    return multilinear_jet
 
 
 def _quotient(xs: Parts, ys: Parts) -> list[Parts]:
@@ -169,13 +169,13 @@ def def_deriv(prim: Primitive, deriv: Callable[[Any], Any]) -> None:
         (first,) = firsts
         return [first if type(first) is Zero else stage2.mul(deriv(primals[0]), first)]
 
-    def rule(x: Parts, **params: Any) -> list[Parts]:
+    def derivative_jet(x: Parts, **params: Any) -> list[Parts]:
         out = bind1(prim, x[0], **params)
         trace = JetTrace(deriv, len(x) - 1)
         (terms,) = trace._derivatives(tangents, [x[:-1]], [x[1:]])
         return [(out, *terms)]
 
-    jet_rules[prim] = rule
+    jet_rules[prim] = derivative_jet
 
 
 def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
@@ -192,23 +192,23 @@ def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
     >>> jet.def_comp(double_p, lambda x: x + x)
     """
 
-    def rule(*operands: Parts, **params: Any) -> list[Parts]:
+    def composition_jet(*operands: Parts, **params: Any) -> list[Parts]:
         inner = JetTrace(comp, len(operands[0]) - 1)
         with inner.run():
             out = comp(*map(inner.box, operands), **{**kwargs, **params})
             outs = out if isinstance(out, list | tuple) else [out]
             return [inner.unbox(x) for x in outs]
 
-    jet_rules[prim] = rule
+    jet_rules[prim] = composition_jet
 
 
-def _checked(name: str, position: int, order: int, x: Any, term: Any) -> Any:
+def _checked_term(name: str, position: int, order: int, x: Any, term: Any) -> Any:
     """A derivative of the curve, checked to have the type of a tangent of `x`."""
-    what = f"jet of `{name}`: the derivative of order {order} of argument {position}"
-    return to_array(check_tangent(what, term, tangent_type(typeof(x))))
+    role = f"jet of `{name}`: the derivative of order {order} of argument {position}"
+    return to_array(check_tangent(role, term, tangent_type(typeof(x))))
 
 
-def _scaled(tree: Any, number: float) -> Any:
+def _scaled_tree(tree: Any, number: float) -> Any:
     return tree_map(lambda x: stage2.mul(x, number), tree)
 
 
@@ -269,17 +269,17 @@ def jet(
                     f"jet of `{name_of(fun)}`: series[{position}][{k}] must have the structure of "
                     f"argument {position}, {tree_structure(x)}, found {tree_structure(term)}"
                 )
-            terms[k] = tree_map(partial(_checked, name_of(fun), position, k + 1), x, term)
+            terms[k] = tree_map(partial(_checked_term, name_of(fun), position, k + 1), x, term)
     columns = [tuple(terms[k] for terms in curves) for k in range(order)]
     if not factorial_scaled:
-        columns = [_scaled(column, math.factorial(k)) for k, column in enumerate(columns, 1)]
+        columns = [_scaled_tree(column, math.factorial(k)) for k, column in enumerate(columns, 1)]
     out, *terms = transformation(JetTrace, order=order)(fun, primals, *columns)
     terms = [
         tree_to_arrays(tree_map(instantiate, term, is_leaf=lambda x: type(x) is Zero))
         for term in terms
     ]
     if not factorial_scaled:
-        terms = [_scaled(term, 1 / math.factorial(k)) for k, term in enumerate(terms, 1)]
+        terms = [_scaled_tree(term, 1 / math.factorial(k)) for k, term in enumerate(terms, 1)]
     return out, tree_map(lambda _, *leaves: list(leaves), out, *terms)
 
 

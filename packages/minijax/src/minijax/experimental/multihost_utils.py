@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax import xla
-from minijax.runtime.array import Array, array, put
+from minijax.runtime.array import Array, array, put_array
 from minijax.runtime.devices import devices, process_count, process_index
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.jit import jit
@@ -97,7 +97,9 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     mesh = _mesh_of_processes()
     whole = NamedSharding(mesh, PartitionSpec())
     take = jit(lambda x: x[source], out_shardings=whole)
-    return tree_map(lambda x: np.asarray(take(_of_processes(np.asarray(array(x)), mesh))), in_tree)
+    return tree_map(
+        lambda x: np.asarray(take(_stack_over_processes(np.asarray(array(x)), mesh))), in_tree
+    )
 
 
 @evaluated_by_library
@@ -134,20 +136,20 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         is_float = stacked.dtype.kind in "fcV"
         for index, theirs in enumerate(stacked):
             if not np.array_equal(x, theirs, equal_nan=is_float and x.dtype.kind in "fc"):
-                what = f"the value of {path}" if path else "the value"
+                role = f"the value of {path}" if path else "the value"
                 raise AssertionError(
-                    f"{begin}{what} is {shown(x.tolist())} in process {process_index()}, and "
+                    f"{begin}{role} is {shown(x.tolist())} in process {process_index()}, and "
                     f"{shown(theirs.tolist())} in process {index}"
                 )
 
 
-def _require_equal(what: str, texts: list[str]) -> None:
+def _require_equal(role: str, texts: list[str]) -> None:
     """Raise an AssertionError unless all processes have the same texts."""
     code = np.uint32(zlib.crc32("\n".join(texts).encode()))
     for index, theirs in enumerate(_stacked(code)):
         if theirs != code:
             raise AssertionError(
-                f"{what} in process {process_index()} differs from that in process {index}"
+                f"{role} in process {process_index()} differs from that in process {index}"
             )
 
 
@@ -339,7 +341,7 @@ def _local_part(x: Array, sharding: NamedSharding) -> Array:
     """The part of `x` on the devices of this process, by a sharding."""
     if x.is_fully_addressable:
         return x
-    return local_part(put(x, x.aval, sharding))
+    return local_part(put_array(x, x.aval, sharding))
 
 
 def _shardings(caller: str, mesh: Any, pspecs: Any, tree: Any) -> list[NamedSharding]:
@@ -373,7 +375,7 @@ def _mesh_of_processes() -> Mesh:
     return Mesh(np.array(ordered, dtype=object), ("processes",))
 
 
-def _of_processes(x: np.ndarray[Any, Any], mesh: Mesh) -> Array:
+def _stack_over_processes(x: np.ndarray[Any, Any], mesh: Mesh) -> Array:
     """The values of all processes, stacked along a new first axis that is sharded over them."""
     sharding = NamedSharding(mesh, PartitionSpec("processes"))
     return make_array_from_process_local_data(sharding, x[None])
@@ -385,12 +387,12 @@ def _everywhere(x: Array) -> Array:
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     if not isinstance(mesh, Mesh):
         mesh = Mesh(np.array(sharding.device_tuple, dtype=object), ("devices",))
-    return put(x, x.aval, NamedSharding(mesh, PartitionSpec()))
+    return put_array(x, x.aval, NamedSharding(mesh, PartitionSpec()))
 
 
 def _stacked(x: Any) -> np.ndarray[Any, Any]:
     """The values of all processes, stacked along a new first axis."""
-    return np.asarray(_everywhere(_of_processes(np.asarray(x), _mesh_of_processes())))
+    return np.asarray(_everywhere(_stack_over_processes(np.asarray(x), _mesh_of_processes())))
 
 
 __all__ = [

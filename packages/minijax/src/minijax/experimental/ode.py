@@ -67,7 +67,7 @@ class _State(NamedTuple):
     t: Any
     dt: Any
     last_t: Any
-    pieces: Any  # the solution between last_t and t, see `_between`
+    pieces: Any  # the solution between last_t and t, see `_interpolated`
     count: Any  # steps since the last requested time
 
 
@@ -109,11 +109,11 @@ def optimal_step_size(
 def _first_step(fun: Any, t: Any, y: Any, f: Any, rtol: float, atol: float) -> Any:
     """A size for the first step (section II.4 of the book)."""
     scale = atol + jnp.abs(y) * rtol
-    of_y, of_f = _norm(y / scale), _norm(f / scale)
-    is_tiny = (of_y < 1e-5) | (of_f < 1e-5)
-    h0 = jnp.where(is_tiny, 1e-6, 0.01 * of_y / jnp.where(of_f == 0, 1.0, of_f))
+    y_norm, f_norm = _norm(y / scale), _norm(f / scale)
+    is_tiny = (y_norm < 1e-5) | (f_norm < 1e-5)
+    h0 = jnp.where(is_tiny, 1e-6, 0.01 * y_norm / jnp.where(f_norm == 0, 1.0, f_norm))
     change = _norm((fun(y + h0 * f, t + h0) - f) / scale) / h0
-    largest = jnp.maximum(of_f, change)
+    largest = jnp.maximum(f_norm, change)
     small = jnp.maximum(1e-6, h0 * 1e-3)
     h1 = (0.01 / jnp.where(largest <= 1e-15, 1.0, largest)) ** (1.0 / 5.0)
     return jnp.minimum(100.0 * h0, jnp.where(largest <= 1e-15, small, h1))
@@ -138,7 +138,7 @@ def _weighted(weights: np.ndarray[Any, Any], ks: Sequence[Any]) -> Any:
     return functools.reduce(operator.add, terms)
 
 
-def _between(pieces: Any, part: Any) -> Any:
+def _interpolated(pieces: Any, part: Any) -> Any:
     """The solution within a step, at a part of it between 0 and 1."""
     rest = 1 - part
     y, change, begin, end, bend = pieces
@@ -212,16 +212,16 @@ def odeint(
 
     leaves, structure = tree_flatten(args)
 
-    def of_flat(y: Any, t: Any, *leaves: Any) -> Any:
+    def flat_func(y: Any, t: Any, *leaves: Any) -> Any:
         slope = func(unravel(y), t, *tree_unflatten(structure, leaves))
         _require_like(y0, slope)
         return ravel_pytree(slope)[0]
 
-    converted, consts = closure_convert(of_flat, flat, t[0], *leaves)
+    converted, consts = closure_convert(flat_func, flat, t[0], *leaves)
     axes = NONE.union(*[vma_of(typeof(x)) for x in (flat, t, *leaves, *consts)])
     if axes:  # the solution varies along the mesh axes that any operand varies along
         flat, t = (pvary(x, mesh_axes_of(axes)) for x in (flat, t))
-        converted, consts = closure_convert(of_flat, flat, t[0], *leaves)
+        converted, consts = closure_convert(flat_func, flat, t[0], *leaves)
     options = _Options(float(rtol), float(atol), float(mxstep), float(hmax))
     return vmap(unravel)(_odeint(converted, options, flat, t, *leaves, *consts))
 
@@ -234,11 +234,11 @@ def _require_like(y0: Any, slope: Any) -> None:
     if found != expected:
         raise TypeError(
             "odeint: func must return the derivative of the value, with its structure and shapes: "
-            f"y0 has {_described(expected)}, and func returned {_described(found)}"
+            f"y0 has {_leaf_types(expected)}, and func returned {_leaf_types(found)}"
         )
 
 
-def _described(leaves: Sequence[tuple[str, tuple[int, ...]]]) -> str:
+def _leaf_types(leaves: Sequence[tuple[str, tuple[int, ...]]]) -> str:
     parts = [f"shape {shape}{f' at {path}' if path else ''}" for path, shape in leaves]
     return ", ".join(parts) or "no arrays"
 
@@ -268,16 +268,20 @@ def _solve(func: Any, options: _Options, y0: Any, ts: Any, *args: Any) -> Any:
         return tree_map(lambda x, y: jnp.where(ratio <= 1, x, y), taken, again)
 
     def up_to(state: _State, target: Any) -> tuple[_State, Any]:
-        def cond_fun(state: _State) -> Any:
+        def before_target(state: _State) -> Any:
             moves = state.t + state.dt > state.t  # False if the step is NaN or too small
             return (state.t < target) & (state.count < mxstep) & moves
 
-        state = lax.while_loop(cond_fun, advance, state._replace(count=jnp.zeros_like(state.count)))
+        state = lax.while_loop(
+            before_target, advance, state._replace(count=jnp.zeros_like(state.count))
+        )
         length = state.t - state.last_t
         part = jnp.where(length > 0, (target - state.last_t) / jnp.where(length > 0, length, 1), 1)
         # The solution is known only within the last step.
         is_known = (state.last_t <= target) & (target <= state.t)
-        return state, jnp.where(is_known, _between(state.pieces, part.astype(ts.dtype)), jnp.nan)
+        return state, jnp.where(
+            is_known, _interpolated(state.pieces, part.astype(ts.dtype)), jnp.nan
+        )
 
     f0 = fun(y0, ts[0])
     dt = jnp.clip(_first_step(fun, ts[0], y0, f0, rtol, atol), 0.0, hmax).astype(ts.dtype)
@@ -306,8 +310,8 @@ def _backward(
     varies = [issubdtype(x.dtype, np.inexact) for x in args]
 
     def with_args(given: Sequence[Any]) -> list[Any]:
-        of_given = iter(given)
-        return [next(of_given) if moves else x for x, moves in zip(args, varies, strict=True)]
+        moving_args = iter(given)
+        return [next(moving_args) if moves else x for x, moves in zip(args, varies, strict=True)]
 
     moving = [x for x, moves in zip(args, varies, strict=True) if moves]
 
@@ -317,24 +321,24 @@ def _backward(
         return (-f, *pull_back(ct))
 
     def back(carry: Any, at: Any) -> Any:
-        ct, of_args = carry
+        ct, arg_cts = carry
         y, earlier_ct, pair = at
-        _, ct, *of_args = tree_map(
+        _, ct, *arg_cts = tree_map(
             lambda x: x[1],
-            odeint(adjoint, (y, ct, *of_args), -pair, *moving, **options._asdict()),
+            odeint(adjoint, (y, ct, *arg_cts), -pair, *moving, **options._asdict()),
         )
-        return (ct + earlier_ct, of_args), None
+        return (ct + earlier_ct, arg_cts), None
 
     fs = lax.map(lambda at: func(at[0], at[1], *args), (ys, ts))
-    of_times = jnp.real(jnp.sum(cts * fs, axis=1)).astype(ts.dtype)
+    ts_bar = jnp.real(jnp.sum(cts * fs, axis=1)).astype(ts.dtype)
     pairs = jnp.stack([ts[1:], ts[:-1]], axis=1)
     start = cts[-1], [jnp.zeros_like(x) for x in moving]
-    (ct, of_moving), _ = lax.scan(back, start, (ys[1:], cts[:-1], pairs), reverse=True)
+    (ct, moving_cts), _ = lax.scan(back, start, (ys[1:], cts[:-1], pairs), reverse=True)
     # Moving the first time moves the whole solution.
-    first = -jnp.real(jnp.sum(ct * fs[0])).astype(ts.dtype) + of_times[0]
-    of_times = jnp.concatenate([first[None], of_times[1:]])
-    given = iter(of_moving)
-    return ct, of_times, *(next(given) if moves else None for moves in varies)
+    first = -jnp.real(jnp.sum(ct * fs[0])).astype(ts.dtype) + ts_bar[0]
+    ts_bar = jnp.concatenate([first[None], ts_bar[1:]])
+    given = iter(moving_cts)
+    return ct, ts_bar, *(next(given) if moves else None for moves in varies)
 
 
 _odeint = custom_vjp(_solve, nondiff_argnums=(0, 1))

@@ -8,18 +8,18 @@ from typing import Any
 from minijax.lax.barriers import optimization_barrier_p
 from minijax.primitives.declare import calls, declare
 from minijax.primitives.higher_order import (
+    call_partial_eval,
+    call_transpose,
     dce_program,
     declare_program,
-    dependence_of_program,
-    jvp_program,
-    keys_of_program,
-    order_program,
-    partial_eval_call,
+    program_dependence,
+    program_effects,
+    program_jvp,
+    program_keys,
+    program_type,
+    program_vmap,
     run_program,
     staged_call,
-    transpose_call,
-    type_of_program,
-    vmap_program,
 )
 from minijax.primitives.sharding_rules import as_operands
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
@@ -97,7 +97,7 @@ def _free(tree: Any) -> Any:
     return tree_map(lambda x: bind1(not_ordered_p, x), tree)
 
 
-def in_order(jaxpr: Jaxpr, strict_in: bool, strict_out: bool) -> Jaxpr:
+def with_barriers(jaxpr: Jaxpr, strict_in: bool, strict_out: bool) -> Jaxpr:
     """The program with barriers between its equations."""
     eqns: list[JaxprEqn] = []
     now: dict[Atom, Var] = {}  # variables renamed by the barriers so far
@@ -119,9 +119,9 @@ def in_order(jaxpr: Jaxpr, strict_in: bool, strict_out: bool) -> Jaxpr:
             free.update(eqn.outvars)
         elif eqn.invars:
             is_one = eqn.primitive is program_order_p and not eqn.params["enforce"]
-            waiting = [x for x in eqn.invars if not (is_one and x in free)]
+            delayed = [x for x in eqn.invars if not (is_one and x in free)]
             if before:
-                barrier([*before, *waiting], eqn.source)
+                barrier([*before, *delayed], eqn.source)
             before = []
         invars: list[Atom] = [now.get(x, x) if isinstance(x, Var) else x for x in eqn.invars]
         eqns.append(JaxprEqn(eqn.primitive, invars, eqn.outvars, eqn.params, eqn.source))
@@ -141,7 +141,7 @@ def _program_order_lower(
     enforce: bool,
     strict: tuple[bool, bool],
 ) -> list[Value]:
-    return b.lower_jaxpr(in_order(jaxpr, *strict) if enforce else jaxpr, args)
+    return b.lower_jaxpr(with_barriers(jaxpr, *strict) if enforce else jaxpr, args)
 
 
 def _program_order_bind(*args: Any, **params: Any) -> list[Any]:
@@ -150,16 +150,16 @@ def _program_order_bind(*args: Any, **params: Any) -> list[Any]:
 
 declare_program(
     program_order_p,
-    abstract_eval=type_of_program,
+    abstract_eval=program_type,
     lower=_program_order_lower,
-    vmap=vmap_program(program_order_p),
-    jvp=jvp_program(program_order_p),
-    transpose=transpose_call(_program_order_bind),
-    partial_eval=partial_eval_call,
+    vmap=program_vmap(program_order_p),
+    jvp=program_jvp(program_order_p),
+    transpose=call_transpose(_program_order_bind),
+    partial_eval=call_partial_eval,
     dce=dce_program,
-    dependence=dependence_of_program,
-    order=order_program,
-    keys=keys_of_program,
+    dependence=program_dependence,
+    order=program_effects,
+    keys=program_keys,
     steps=run_program,
 )
 

@@ -37,8 +37,8 @@ def _shapes(
     rows = 4 * hidden_size
     weights: list[tuple[int, ...]] = []
     for layer in range(num_layers * directions):
-        of_input = input_size if layer < directions else directions * hidden_size
-        weights += [(rows, of_input), (rows, hidden_size)]
+        columns = input_size if layer < directions else directions * hidden_size
+        weights += [(rows, columns), (rows, hidden_size)]
     return weights + [(rows,)] * len(weights)
 
 
@@ -227,18 +227,18 @@ def _lstm(
 
 def _layer(xs: Any, start: Any, weights: Any, lengths: Any, precision: Any) -> tuple[Any, Any]:
     """The last states and the outputs of one layer in one direction."""
-    of_input, of_hidden, bias = weights
-    inputs = jnp.matmul(xs, of_input.T, precision=precision) + bias
+    w_input, w_hidden, bias = weights
+    inputs = jnp.matmul(xs, w_input.T, precision=precision) + bias
 
-    def step(carry: Any, x: Any) -> tuple[Any, Any]:
+    def lstm_step(carry: Any, x: Any) -> tuple[Any, Any]:
         h, c = carry
-        gates = x + jnp.matmul(h, of_hidden.T, precision=precision)
+        gates = x + jnp.matmul(h, w_hidden.T, precision=precision)
         i, f, g, o = jnp.split(gates, 4, -1)
         c = sigmoid(f) * c + sigmoid(i) * jnp.tanh(g)
         h = sigmoid(o) * jnp.tanh(c)
         return (h, c), (h, c)
 
-    _, (hs, cs) = scan(step, start, inputs)
+    _, (hs, cs) = scan(lstm_step, start, inputs)
     examples = jnp.arange(hs.shape[1])
     end = hs[lengths - 1, examples], cs[lengths - 1, examples]
     within = jnp.arange(hs.shape[0])[:, None] < lengths
@@ -249,10 +249,10 @@ def _reversed(sequences: Any, lengths: Any) -> Any:
     """Each sequence in reverse order; the padding stays at the end."""
     steps = jnp.arange(sequences.shape[0])
 
-    def one(sequence: Any, length: Any) -> Any:
+    def reverse_sequence(sequence: Any, length: Any) -> Any:
         return sequence[jnp.where(steps < length, length - 1 - steps, steps)]
 
-    return vmap(one, in_axes=(1, 0), out_axes=1)(sequences, lengths)
+    return vmap(reverse_sequence, in_axes=(1, 0), out_axes=1)(sequences, lengths)
 
 
 __all__ = [

@@ -293,18 +293,18 @@ def roofline(
     """
     require_function("roofline", f)
     pins = {"pin_lhs_in_vmem": pin_lhs_in_vmem, "pin_rhs_in_vmem": pin_rhs_in_vmem}
-    divided = mesh is not None and in_specs is not None and out_specs is not None
+    is_sharded = mesh is not None and in_specs is not None and out_specs is not None
 
     @wraps(f)
     def counted(*args: Any) -> tuple[Any, RooflineResult]:
         program = f
-        if divided:
+        if is_sharded:
             program = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
         if vjp:
             program = _cotangents(program)
         closed, shapes = make_jaxpr(program, return_shape=True)(*args)
         if mesh is not None and out_specs is not None and not vjp:
-            shapes = _divided(shapes, mesh, out_specs)
+            shapes = _local_shapes(shapes, mesh, out_specs)
         jaxpr, _ = dce_jaxpr(closed.jaxpr)
         inner = [eqn for eqn in jaxpr.eqns if eqn.primitive is shard_map_p]
         if inner:
@@ -325,7 +325,7 @@ def _cotangents(f: Callable[..., Any]) -> Callable[..., Any]:
     return cotangents
 
 
-def _divided(shapes: Any, mesh: Any, out_specs: Any) -> Any:
+def _local_shapes(shapes: Any, mesh: Any, out_specs: Any) -> Any:
     leaves, tree = tree_flatten(shapes)
     specs = broadcast_prefix(out_specs, shapes)
     return tree_unflatten(
@@ -421,13 +421,13 @@ def _elementwise(ctx: Context, *operands: RooflineShape, **params: Any) -> Roofl
 
 
 @_rule(_CUMULATIVE)
-def _cumulative(ctx: Context, x: RooflineShape, *, axis: int, **params: Any) -> RooflineResult:
+def _cumulative_work(ctx: Context, x: RooflineShape, *, axis: int, **params: Any) -> RooflineResult:
     steps = x.shape[axis] * (2 if ctx.primitive.name == "cumlogsumexp" else 1)
     return RooflineResult(unfused_flops=steps, unfused_hbm_bytes=_traffic(ctx))
 
 
 @_rule("reduce_sum")
-def _reduce_sum(
+def _reduce_sum_work(
     ctx: Context, x: RooflineShape, *, axes: Sequence[int], **params: Any
 ) -> RooflineResult:
     out = RooflineShape.from_aval(ctx.avals_out[0])
@@ -436,14 +436,16 @@ def _reduce_sum(
 
 
 @_rule("select_n")
-def _select_n(ctx: Context, which: RooflineShape, *cases: Any, **params: Any) -> RooflineResult:
+def _select_n_work(
+    ctx: Context, which: RooflineShape, *cases: Any, **params: Any
+) -> RooflineResult:
     """`select_n`: its cases are read only in part, and not counted."""
     out = RooflineShape.from_aval(ctx.avals_out[0])
     return RooflineResult(unfused_flops=out.size, unfused_hbm_bytes=which.bytes + out.bytes)
 
 
 @_rule("dot_general")
-def _dot_general(
+def _dot_general_work(
     ctx: Context, lhs: RooflineShape, rhs: RooflineShape, *, dimension_numbers: Any, **params: Any
 ) -> RooflineResult:
     (contract, _), _ = dimension_numbers
@@ -457,31 +459,31 @@ def _dot_general(
 
 
 @_rule("conv_general_dilated")
-def _convolution(
+def _convolution_work(
     ctx: Context, lhs: RooflineShape, rhs: RooflineShape, *, window_strides: Sequence[int],
     padding: Sequence[tuple[int, int]], lhs_dilation: Sequence[int], rhs_dilation: Sequence[int],
     dimension_numbers: Any, batch_group_count: int, **params: Any,
 ) -> RooflineResult:  # fmt: skip
     """Convolution: products with padding, or with the gaps of a dilated input, do not count."""
-    of_lhs, of_rhs, of_out = dimension_numbers
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
     out = RooflineShape.from_aval(ctx.avals_out[0])
-    count = rhs.shape[of_rhs[1]] * out.shape[of_out[1]]
-    count *= lhs.shape[of_lhs[0]] // batch_group_count
-    for n, (stride, (low, _), spread, step) in enumerate(
+    count = rhs.shape[rhs_spec[1]] * out.shape[out_spec[1]]
+    count *= lhs.shape[lhs_spec[0]] // batch_group_count
+    for n, (stride, (low, _), dilation, step) in enumerate(
         zip(window_strides, padding, lhs_dilation, rhs_dilation, strict=True), 2
     ):
-        size = lhs.shape[of_lhs[n]]
+        size = lhs.shape[lhs_spec[n]]
         places = (
             o * stride + k * step - low
-            for o in range(out.shape[of_out[n]])
-            for k in range(rhs.shape[of_rhs[n]])
+            for o in range(out.shape[out_spec[n]])
+            for k in range(rhs.shape[rhs_spec[n]])
         )
-        count *= sum(at % spread == 0 and 0 <= at // spread < size for at in places)
+        count *= sum(at % dilation == 0 and 0 <= at // dilation < size for at in places)
     return RooflineResult(unfused_flops=2 * count, unfused_hbm_bytes=_traffic(ctx))
 
 
 @_rule("gather")
-def _gather(
+def _gather_work(
     ctx: Context, operand: RooflineShape, indices: RooflineShape, *, mode: Any, **params: Any
 ) -> RooflineResult:
     """Gather: four operations for each index checked against the bounds, one for each element."""
@@ -498,7 +500,7 @@ def _scattered(indices: RooflineShape, updates: RooflineShape) -> int:
 
 
 @_rule("scatter")
-def _scatter(
+def _scatter_work(
     ctx: Context, operand: RooflineShape, indices: RooflineShape, updates: RooflineShape,
     **params: Any,
 ) -> RooflineResult:  # fmt: skip
@@ -530,7 +532,7 @@ def _between_devices(ctx: Context, count: float, steps: float) -> RooflineResult
     )
 
 
-def _sizes(ctx: Context) -> list[int]:
+def _operand_sizes(ctx: Context) -> list[int]:
     if ctx.mesh is None:
         raise ValueError(
             f"roofline: the program has a collective, `{ctx.primitive}`, along {ctx.axes}; "
@@ -541,7 +543,7 @@ def _sizes(ctx: Context) -> list[int]:
 
 def _ring(ctx: Context, part: float) -> RooflineResult:
     """Parts of this size go around a ring along each axis in turn, and become larger."""
-    sizes = sorted(_sizes(ctx), reverse=True)
+    sizes = sorted(_operand_sizes(ctx), reverse=True)
     if math.prod(sizes) <= 1:
         return _between_devices(ctx, 0, 0)
     part, count = part // len(sizes), 0.0
@@ -558,13 +560,13 @@ def _all_gather(ctx: Context, x: RooflineShape, **params: Any) -> RooflineResult
 
 @_rule("psum_scatter")
 def _psum_scatter(ctx: Context, x: RooflineShape, **params: Any) -> RooflineResult:
-    return _ring(ctx, x.bytes / math.prod(_sizes(ctx)))
+    return _ring(ctx, x.bytes / math.prod(_operand_sizes(ctx)))
 
 
 @_rule("psum")
 def _psum(ctx: Context, x: RooflineShape, **params: Any) -> RooflineResult:
     """The sums of parts, and then all parts to all devices."""
-    scatter = _ring(ctx, x.bytes / math.prod(_sizes(ctx)))
+    scatter = _ring(ctx, x.bytes / math.prod(_operand_sizes(ctx)))
     return scatter + scatter
 
 
@@ -576,7 +578,7 @@ def _extreme(ctx: Context, x: RooflineShape, **params: Any) -> RooflineResult:
 @_rule("all_to_all")
 def _all_to_all(ctx: Context, x: RooflineShape, **params: Any) -> RooflineResult:
     """Half of everything crosses the middle of the smallest axis, in both directions."""
-    sizes = _sizes(ctx)
+    sizes = _operand_sizes(ctx)
     if math.prod(sizes) <= 1:
         return _between_devices(ctx, 0, 0)
     smallest = min(sizes)
@@ -591,7 +593,7 @@ def _ppermute(
     ctx: Context, x: RooflineShape, *, perm: Sequence[tuple[int, int]], **params: Any
 ) -> RooflineResult:
     """Each goes the shorter way around; the link that most of them take decides."""
-    (size,) = _sizes(ctx)
+    (size,) = _operand_sizes(ctx)
     links: dict[tuple[int, ...], int] = {}
     farthest = 0
     for source, target in perm:

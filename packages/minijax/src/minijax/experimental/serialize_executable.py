@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from minijax import xla
-from minijax.runtime.array import Array, put
+from minijax.runtime.array import Array, put_array
 from minijax.runtime.compilation_cache import loaded_executables
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.partitioning import PartitionedProgram
@@ -197,7 +197,7 @@ class _Loaded(Compilation):
         arrays = [
             Array(new_buffer(x, var.aval), var.aval)
             if sharding is None
-            else put(x, var.aval, sharding)
+            else put_array(x, var.aval, sharding)
             for var, (x, sharding) in zip(consts, program.consts, strict=True)
         ]
         traced = Traced(program.name, jaxpr, arrays, in_tree, out_tree)

@@ -284,11 +284,11 @@ def compile_with_env(
         compiler_flags: options of the compiler.
     """
 
-    def again(*args: Any, **kwargs: Any) -> Any:
+    def recompile(*args: Any, **kwargs: Any) -> Any:
         return f(*args, **kwargs)
 
     with flag_env(**env_flags):
-        jit(again).lower(*f_args, **f_kwargs).compile(compiler_flags)
+        jit(recompile).lower(*f_args, **f_kwargs).compile(compiler_flags)
 
 
 # Source maps of a function, for some passes.
@@ -452,7 +452,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
     defined = _definitions(lines)
     found = Lines()
     for line in lines:
-        place = None if line.startswith("#loc") else _place(line, defined)
+        place = None if line.startswith("#loc") else _line_source(line, defined)
         if place is None:
             found.add()
         else:
@@ -477,7 +477,7 @@ def _location(match: re.Match[str]) -> Location:
     return Location(match["file"], int(match["line"]), int(match["col"]))
 
 
-def _place(line: str, defined: dict[int, Location | Redirect]) -> Location | None:
+def _line_source(line: str, defined: dict[int, Location | Redirect]) -> Location | None:
     """The place that a line of the program comes from."""
     if match := _HERE.search(line):
         return _location(match)

@@ -185,9 +185,9 @@ def xla_metadata_call2(f: Any = None, /, metadata: Any = None, *, ad_metadata: A
         f, metadata = None, f
     attributes = checked_attributes(f"{caller}: metadata", {} if metadata is None else metadata)
     if ad_metadata in ("same", "drop"):
-        of_linear = attributes if ad_metadata == "same" else ()
+        linear_attributes = attributes if ad_metadata == "same" else ()
     else:
-        of_linear = checked_attributes(f"{caller}: ad_metadata", ad_metadata)
+        linear_attributes = checked_attributes(f"{caller}: ad_metadata", ad_metadata)
     if f is None:
         return lambda g: xla_metadata_call2(g, metadata, ad_metadata=ad_metadata)
     require_function(caller, f)
@@ -196,7 +196,7 @@ def xla_metadata_call2(f: Any = None, /, metadata: Any = None, *, ad_metadata: A
     @wraps(f)
     def called(*args: Any, **kwargs: Any) -> Any:
         jaxpr, operands, finish = staged_call(caller, f, args, kwargs)
-        params = {"jaxpr": jaxpr, "attributes": attributes, "of_linear": of_linear}
+        params = {"jaxpr": jaxpr, "attributes": attributes, "linear_attributes": linear_attributes}
         return finish(bind(xla_metadata_call_p, *operands, **params))
 
     return called

@@ -30,11 +30,11 @@ from minijax.primitives.axes import names_here
 from minijax.primitives.higher_order import (
     Depends,
     WithToken,
-    evaluate_program,
-    keys_of_program,
-    lower_program,
+    program_impl,
+    program_keys,
+    program_lower,
+    program_type,
     run_program,
-    type_of_program,
 )
 from minijax.primitives.loops import Flags
 from minijax.primitives.methods import Effect
@@ -333,15 +333,15 @@ def register_call_primitive_rules(
     attributes.higher_order = True
 
     @evaluated_by_library
-    def apply(*args: Any, call_jaxpr: Jaxpr | ClosedJaxpr, **params: Any) -> list[Any]:
+    def call_impl(*args: Any, call_jaxpr: Jaxpr | ClosedJaxpr, **params: Any) -> list[Any]:
         if isinstance(call_jaxpr, ClosedJaxpr):
             args = (*call_jaxpr.consts, *args)
             call_jaxpr = consts_as_invars(call_jaxpr.jaxpr)
         return bind(prim, *args, call_jaxpr=call_jaxpr, **params)
 
-    attributes.bind = apply
+    attributes.bind = call_impl
 
-    def jvp(
+    def call_jvp(
         primals: Values, tangents: Values, *, call_jaxpr: Jaxpr, **params: Any
     ) -> tuple[list[Any], list[Any]]:
         nonzero = tuple(type(t) is not Zero for t in tangents)
@@ -353,7 +353,7 @@ def register_call_primitive_rules(
         zeros = [Zero(tangent_type(aval)) for aval in constant]
         return results[:count], merge(out_nonzero, zeros, results[count:])
 
-    def vmap(
+    def call_vmap(
         axis: BatchAxis,
         values: Values,
         dims: Sequence[BatchDim],
@@ -365,7 +365,7 @@ def register_call_primitive_rules(
         program, consts, out_dims = vmap_jaxpr(call_jaxpr, axis, tuple(dims))
         return bind(prim, *consts, *values, call_jaxpr=program, **params), out_dims
 
-    def transpose(cts: Values, *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    def call_transpose(cts: Values, *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, UndefPrimal) for x in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         program, consts, nonzero_ins = transpose_jaxpr(call_jaxpr, linear, nonzero)
@@ -374,32 +374,30 @@ def register_call_primitive_rules(
         outs = iter(bind(prim, *consts, *known, *given, call_jaxpr=program, **params))
         return [next(outs) if keep else None for keep in nonzero_ins]
 
-    def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    def call_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
         parts = split_jaxpr(eqn.params["call_jaxpr"], tuple(unknown_ins))
         halves = ({**eqn.params, "call_jaxpr": half} for half in (parts.known, parts.unknown))
         return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, *halves)
 
-    def lower(
+    def call_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Value, call_jaxpr: Jaxpr,
         **params: Any,
     ) -> list[Value]:  # fmt: skip
-        return lower_program(name or prim.name)(b, out_avals, *args, jaxpr=call_jaxpr)
+        return program_lower(name or prim.name)(b, out_avals, *args, jaxpr=call_jaxpr)
 
     declare_program(
         prim,
-        evaluate=lambda *args, call_jaxpr, **params: evaluate_program(*args, jaxpr=call_jaxpr),
-        abstract_eval=lambda *avals, call_jaxpr, **params: type_of_program(
-            *avals, jaxpr=call_jaxpr
-        ),
-        lower=lower,
-        vmap=vmap,
-        jvp=jvp,
-        transpose=transpose,
-        partial_eval=partial_eval,
+        evaluate=lambda *args, call_jaxpr, **params: program_impl(*args, jaxpr=call_jaxpr),
+        abstract_eval=lambda *avals, call_jaxpr, **params: program_type(*avals, jaxpr=call_jaxpr),
+        lower=call_lower,
+        vmap=call_vmap,
+        jvp=call_jvp,
+        transpose=call_transpose,
+        partial_eval=call_partial_eval,
         dce=dce_call,
         dependence=_dependence,
         order=_order,
-        keys=lambda keys_of, count, *, call_jaxpr, **params: keys_of_program(
+        keys=lambda keys_of, count, *, call_jaxpr, **params: program_keys(
             keys_of, count, jaxpr=call_jaxpr
         ),
         steps=lambda args, *, call_jaxpr, **params: run_program(args, jaxpr=call_jaxpr),

@@ -9,7 +9,7 @@ from minijax.core import ClosedJaxpr, jaxpr_as_fun
 from minijax.primitives.methods import as_list, as_result, is_undefined_primal
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import list_public_names
-from minijax.settings.tracers import of_library
+from minijax.settings.tracers import library_tracer
 from minijax_stage2 import Primitive, ShapedArray, Zero, jvp_rules
 from minijax_stage2.functions import add as add_jaxvals
 from minijax_stage2.jvp import JVPTrace, jvp_flat
@@ -80,17 +80,17 @@ class RulesByJAX(MutableMapping[Primitive, Rule]):
 # cotangent or None for each operand. Both have lists of results if `primitive.multiple_results`.
 
 
-JVPTracer = of_library(_JVPTracer)
+JVPTracer = library_tracer(_JVPTracer)
 
 
-def _jvp_to_ours(primitive: Primitive, rule: Rule) -> Rule:
-    def ours(
+def _adapt_jvp(primitive: Primitive, rule: Rule) -> Rule:
+    def adapted_jvp(
         primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         outs, out_tangents = rule(tuple(primals), tuple(tangents), **params)
         return as_list(primitive, outs), as_list(primitive, out_tangents)
 
-    return ours
+    return adapted_jvp
 
 
 def _jvp_to_jax(primitive: Primitive, rule: Rule) -> Rule:
@@ -101,15 +101,15 @@ def _jvp_to_jax(primitive: Primitive, rule: Rule) -> Rule:
     return by_jax
 
 
-primitive_jvps = RulesByJAX(jvp_rules, _jvp_to_ours, _jvp_to_jax)
+primitive_jvps = RulesByJAX(jvp_rules, _adapt_jvp, _jvp_to_jax)
 
 
-def _transpose_to_ours(primitive: Primitive, rule: Rule) -> Rule:
-    def ours(cts: Sequence[Any], *operands: Any, **params: Any) -> Sequence[Any]:
+def _adapt_transpose(primitive: Primitive, rule: Rule) -> Rule:
+    def adapted_transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> Sequence[Any]:
         in_cts = rule(as_result(primitive, list(cts)), *operands, **params)
         return [None] * len(operands) if in_cts is Zero else list(in_cts)
 
-    return ours
+    return adapted_transpose
 
 
 def _transpose_to_jax(primitive: Primitive, rule: Rule) -> Rule:
@@ -119,7 +119,7 @@ def _transpose_to_jax(primitive: Primitive, rule: Rule) -> Rule:
     return by_jax
 
 
-primitive_transposes = RulesByJAX(transpose_rules, _transpose_to_ours, _transpose_to_jax)
+primitive_transposes = RulesByJAX(transpose_rules, _adapt_transpose, _transpose_to_jax)
 
 
 def get_primitive_transpose(p: Primitive) -> Rule:

@@ -37,13 +37,13 @@ def _rules_given(arguments: Callable[[BatchAxis], tuple[Any, ...]]) -> RulesByJA
     """
 
     def to_ours(primitive: Primitive, rule: Rule) -> Rule:
-        def ours(
+        def adapted_vmap(
             axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], /, **params: Any
         ) -> tuple[list[Any], list[Any]]:
             outs, out_dims = rule(*arguments(axis), tuple(values), tuple(dims), **params)
             return as_list(primitive, outs), _dims(primitive, out_dims, outs)
 
-        return ours
+        return adapted_vmap
 
     def to_jax(primitive: Primitive, rule: Rule) -> Rule:
         def by_jax(*args: Any, **params: Any) -> Any:
@@ -82,14 +82,16 @@ def defbroadcasting(prim: Primitive) -> None:
 def defreducer(prim: Primitive) -> None:
     """Give a primitive that reduces its operand along the axes `axes` its rule."""
 
-    def rule(values: Sequence[Any], dims: Sequence[Any], *, axes: Any, **params: Any) -> Any:
+    def reducer_vmap(
+        values: Sequence[Any], dims: Sequence[Any], *, axes: Any, **params: Any
+    ) -> Any:
         (x,), (dim,) = values, dims
         moved = tuple(axis + (axis >= dim) for axis in axes)
         out_dim = dim - sum(axis < dim for axis in moved)
         (out,) = bind(prim, x, axes=moved, **params)
         return out, out_dim
 
-    primitive_batchers[prim] = rule
+    primitive_batchers[prim] = reducer_vmap
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
@@ -167,21 +169,21 @@ def batch_jaxpr_axes(
     """
     batched: list[bool] = []
 
-    def placed(out: Any, dim: BatchDim, wanted: Any) -> Any:
+    def move_axis(out: Any, dim: BatchDim, wanted: Any) -> Any:
         place = (None if dim is None else 0) if wanted is zero_if_mapped else wanted
         if place is None and dim is not None:
             raise ValueError("batch_jaxpr_axes: a result depends on the example, and has an axis")
         batched.append(place is not None)
         return out if place is None else move_batch_dim(out, axis_data, dim, place)
 
-    def program(*args: Any) -> list[Any]:
+    def batched_program(*args: Any) -> list[Any]:
         outs, dims = map_flat(jaxpr_as_fun(closed_jaxpr), args, in_axes, axis_data)
         wanted = list(out_axes_dest)
         wanted = wanted if len(wanted) == len(outs) else wanted * len(outs)
-        return [placed(*each) for each in zip(outs, dims, wanted, strict=True)]
+        return [move_axis(*each) for each in zip(outs, dims, wanted, strict=True)]
 
     in_avals = list(map(axis_data.batch, closed_jaxpr.in_avals, in_axes))
-    return trace_to_jaxpr(program, in_avals, "batch_jaxpr_axes", program), batched
+    return trace_to_jaxpr(batched_program, in_avals, "batch_jaxpr_axes", batched_program), batched
 
 
 __all__ = [

@@ -23,7 +23,7 @@ from minijax.primitives.routines import attribute_text
 from minijax.runtime.array import to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.lowering import Module, platform_of
-from minijax.runtime.program import call, compile_primitive
+from minijax.runtime.program import compile_primitive, run_program
 from minijax.settings.names import counted
 from minijax.shardings.mesh import Mesh
 from minijax.xla.clients import pytree_registry_of
@@ -306,7 +306,7 @@ def jaxpr_subcomp(
     Returns:
         The results as MLIR values, and `tokens`.
     """
-    return _call(ctx, jaxpr.jaxpr, [*consts_for_constvars, *args]), tokens
+    return _call_jaxpr(ctx, jaxpr.jaxpr, [*consts_for_constvars, *args]), tokens
 
 
 def core_call_lowering(
@@ -322,7 +322,7 @@ def core_call_lowering(
         params: other parameters of the primitive, ignored.
     """
     consts = [ir_constant(const) for const in call_jaxpr.consts]
-    return _call(ctx.module_context, call_jaxpr.jaxpr, [*consts, *args])
+    return _call_jaxpr(ctx.module_context, call_jaxpr.jaxpr, [*consts, *args])
 
 
 def _append(module: Any, functions: Sequence[str]) -> list[Any]:
@@ -332,12 +332,12 @@ def _append(module: Any, functions: Sequence[str]) -> list[Any]:
     return [operation.operation.clone(end) for operation in parsed.body.operations]
 
 
-def _call(ctx: ModuleContext, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+def _call_jaxpr(ctx: ModuleContext, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     """Write a function of the constants and arguments of a jaxpr, and a call of it."""
     builder = Module(ctx.platforms[0])
     builder.add_function(consts_as_invars(jaxpr), "main", "private")
     prefix = f"part{len(ctx.module.body.operations)}_"
-    _append(ctx.module, _renamed(builder.functions, prefix))
+    _append(ctx.module, _prefix_functions(builder.functions, prefix))
     types = [aval_to_ir_type(aval) for aval in jaxpr.out_avals]
     callee = _ir().FlatSymbolRefAttr.get(f"{prefix}main")
     return list(dialect("func").CallOp(types, callee, [*operands]).results)
@@ -356,10 +356,10 @@ class lower_fun:
 
     def __call__(self, ctx: LoweringRuleContext, *operands: Any, **params: Any) -> list[Any]:
         """Write the function into the module of `ctx`, and a call of it."""
-        of_arrays = lambda *xs: self.function(*xs, **params)  # noqa: E731
-        closed = trace_to_jaxpr(of_arrays, ctx.avals_in, "lowering", self.function)
+        arrays_fun = lambda *xs: self.function(*xs, **params)  # noqa: E731
+        closed = trace_to_jaxpr(arrays_fun, ctx.avals_in, "lowering", self.function)
         consts = [ir_constant(const) for const in closed.consts]
-        return _call(ctx.module_context, closed.jaxpr, [*consts, *operands])
+        return _call_jaxpr(ctx.module_context, closed.jaxpr, [*consts, *operands])
 
 
 def emit_python_callback(
@@ -395,15 +395,15 @@ def emit_python_callback(
     def on_host(*arrays: Any) -> tuple[Any, ...]:
         return tuple(callback(*map(np.asarray, arrays)))
 
-    def program(*arrays: Any) -> list[Any]:
+    def callback_program(*arrays: Any) -> list[Any]:
         call = io_callback if has_side_effect else pure_callback
         return list(call(on_host, tuple(result_avals), *arrays))
 
-    closed = trace_to_jaxpr(program, operand_avals, "lowering", callback)
-    return _call(ctx.module_context, closed.jaxpr, operands), token, closed
+    closed = trace_to_jaxpr(callback_program, operand_avals, "lowering", callback)
+    return _call_jaxpr(ctx.module_context, closed.jaxpr, operands), token, closed
 
 
-def _renamed(functions: Sequence[str], prefix: str) -> list[str]:
+def _prefix_functions(functions: Sequence[str], prefix: str) -> list[str]:
     """The texts of functions, with all their names prefixed."""
     names = [re.search(r"@(\w+)", text)[1] for text in functions]  # type: ignore[index]
     pattern = re.compile(rf"@({'|'.join(names)})\b")
@@ -441,7 +441,7 @@ def register_lowering(
 def _by_platform(
     prim: Primitive, by_platform: dict[str, LoweringRule], otherwise: LoweringRule | None
 ) -> LoweringRule:
-    def ours(
+    def platform_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Operand, **params: Any
     ) -> list[Operand]:
         rule = by_platform.get(platform_of(b), otherwise)
@@ -452,15 +452,15 @@ def _by_platform(
             )
         return rule(b, out_avals, *operands, **params)
 
-    ours.by_platform = by_platform  # type: ignore[attr-defined]
-    ours.otherwise = otherwise  # type: ignore[attr-defined]
-    return ours
+    platform_lower.by_platform = by_platform  # type: ignore[attr-defined]
+    platform_lower.otherwise = otherwise  # type: ignore[attr-defined]
+    return platform_lower
 
 
 def _through_bindings(prim: Primitive, rule: LoweringRule) -> LoweringRule:
     """Our rule, which writes text, from a rule that builds operations."""
 
-    def ours(
+    def bindings_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Operand, **params: Any
     ) -> list[Operand]:
         func = dialect("func")
@@ -484,12 +484,12 @@ def _through_bindings(prim: Primitive, rule: LoweringRule) -> LoweringRule:
                     )
                 func.ReturnOp(outs)
             texts = [op.get_asm(enable_debug_info=False) for op in module.body.operations]
-        b.module.functions += _renamed(texts, f"{name}_")
+        b.module.functions += _prefix_functions(texts, f"{name}_")
         name = f"{name}_{name}"
         names = ", ".join(x.name for x in operands)
         return b.emit(f"func.call @{name}({names}) : {signature(operands, out_avals)}", *out_avals)
 
-    return ours
+    return bindings_lower
 
 
 ir: Any
@@ -539,7 +539,7 @@ def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
         MissingRuleError: it has no lowering rule.
     """
     in_avals = tuple(map(typeof, args))
-    return as_result(prim, list(call(compile_primitive(prim, in_avals, params), args)))
+    return as_result(prim, list(run_program(compile_primitive(prim, in_avals, params), args)))
 
 
 __all__ = [

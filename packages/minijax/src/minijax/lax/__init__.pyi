@@ -268,6 +268,7 @@ beta_density_p: Primitive
 betaln_p: Primitive
 bitcast_convert_type_p: Primitive
 broadcast_in_dim_p: Primitive
+call_exported_p: Primitive
 cbrt_p: Primitive
 ceil_p: Primitive
 checkpoint_p: Primitive

@@ -8,7 +8,7 @@ from minijax.runtime.templates import (
     apply_in,
     copied,
     template_p,
-    transposed,
+    transposed_template,
 )
 from minijax.settings.names import later
 from minijax.shardings import types as resharding
@@ -59,7 +59,7 @@ class BackwardPass(stage4.BackwardPass):
             else:
                 known.append(ct)
                 key.append(ct.aval if isinstance(ct, Tracer) else typeof(ct))
-        back: Transposed | None = eqn.params["template"].once(tuple(key), transposed)
+        back: Transposed | None = eqn.params["template"].once(tuple(key), transposed_template)
         if back is None:
             return False
         for place, ct in enumerate(self.apply(back.template, known, eqn.source)):

@@ -49,7 +49,9 @@ def optimization_barrier(operand: Tree, /) -> Tree:
     return tree_to_arrays(tree_unflatten(tree, outs))
 
 
-def _lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+def _optimization_barrier_lower(
+    b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
+) -> list[Value]:
     if not operands:
         return []
     names = ", ".join(x.name for x in operands)
@@ -57,31 +59,33 @@ def _lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Valu
     return b.emit(f"stablehlo.optimization_barrier {names} : {types}", *out_avals)
 
 
-def _vmap(
+def _optimization_barrier_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], Sequence[BatchDim]]:
     return bind(optimization_barrier_p, *values), dims
 
 
-def _of_nonzero(tangents: Sequence[Any]) -> list[Any]:
+def _bind_nonzero(tangents: Sequence[Any]) -> list[Any]:
     """A barrier for the nonzero tangents or cotangents."""
     nonzero = [type(t) is not Zero for t in tangents]
     zeros, given = partition(nonzero, tangents)
     return merge(nonzero, zeros, bind(optimization_barrier_p, *given) if given else [])
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    return bind(optimization_barrier_p, *primals), _of_nonzero(tangents)
+def _optimization_barrier_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    return bind(optimization_barrier_p, *primals), _bind_nonzero(tangents)
 
 
 declare(
     optimization_barrier_p,
     abstract_eval=lambda *avals: list(avals),
-    lower=_lower,
-    vmap=_vmap,
+    lower=_optimization_barrier_lower,
+    vmap=_optimization_barrier_vmap,
     sharding=as_operands,
-    jvp=_jvp,
-    transpose=lambda cts, *operands: _of_nonzero(cts),
+    jvp=_optimization_barrier_jvp,
+    transpose=lambda cts, *operands: _bind_nonzero(cts),
 )
 
 takes_tokens.add(optimization_barrier_p)
@@ -132,18 +136,18 @@ def _type_after_all(*avals: ShapedArray) -> list[ShapedArray]:
     return [abstract_token]
 
 
-def _evaluate_after_all(*tokens: Any) -> list[Token]:
+def _after_all_impl(*tokens: Any) -> list[Token]:
     _type_after_all(*map(typeof, tokens))
     for token in tokens:
         token.block_until_ready()
     return [new_token()]
 
 
-def _lower_create(b: FunctionBuilder, out_avals: Sequence[ShapedArray]) -> list[Value]:
+def _create_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray]) -> list[Value]:
     return b.emit("stablehlo.create_token : !stablehlo.token", *out_avals)
 
 
-def _lower_after_all(
+def _after_all_text(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
 ) -> list[Value]:
     names = "".join(f" {x.name}," for x in operands).removesuffix(",")
@@ -151,17 +155,17 @@ def _lower_after_all(
 
 
 def _after_all_vmap(primitive: Primitive) -> Any:
-    def rule(
+    def tokens_vmap(
         axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
     ) -> tuple[list[Any], list[BatchDim]]:
         return bind(primitive, *values), [None]
 
-    return rule
+    return tokens_vmap
 
 
 for _primitive, _type, _after_all_lower, _evaluate in (
-    (create_token_p, lambda: [abstract_token], _lower_create, lambda: [new_token()]),
-    (after_all_p, _type_after_all, _lower_after_all, _evaluate_after_all),
+    (create_token_p, lambda: [abstract_token], _create_lower, lambda: [new_token()]),
+    (after_all_p, _type_after_all, _after_all_text, _after_all_impl),
 ):
     declare(
         _primitive,

@@ -65,7 +65,7 @@ Avals = Sequence[ShapedArray]
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 
-def _axes_of(indices: Sequence[Value]) -> list[MeshAxis]:
+def _index_axes(indices: Sequence[Value]) -> list[MeshAxis]:
     found = [axis_of_index(index.aval) for index in indices]
     return [axis for axis in found if axis is not None]
 
@@ -85,9 +85,9 @@ def _groups(axes: Sequence[MeshAxis], groups: Groups) -> str:
     rows = _device_groups(axes)
     if groups is not None:
         longest = max(map(len, groups))
-        of_groups = [rows[:, list(group)] for group in groups]
+        group_rows = [rows[:, list(group)] for group in groups]
         fill = [((0, 0), (0, longest - len(group))) for group in groups]
-        pairs = zip(of_groups, fill, strict=True)
+        pairs = zip(group_rows, fill, strict=True)
         rows = np.concatenate([np.pad(x, by, constant_values=-1) for x, by in pairs])
     return f"replica_groups = {_dense(rows)}"
 
@@ -112,10 +112,10 @@ def _combining(b: FunctionBuilder, operation: str, aval: ShapedArray) -> str:
 def lower_reduction(operation: str) -> Callable[..., list[Value]]:
     """The rule of a reduction: `add`, `maximum` or `minimum` over all devices of a group."""
 
-    def rule(
+    def collective_reduction_lower(
         b: FunctionBuilder, out_avals: Avals, x: Value, *indices: Value, groups: Groups = None
     ) -> list[Value]:
-        among = _groups(_axes_of(indices), groups)
+        among = _groups(_index_axes(indices), groups)
         region = _combining(b, operation, x.aval)
         return b.emit(
             f'"stablehlo.all_reduce"({x.name}) <{{{_CHANNEL}, {among}, use_global_device_ids}}> '
@@ -123,7 +123,7 @@ def lower_reduction(operation: str) -> Callable[..., list[Value]]:
             *out_avals,
         )
 
-    return rule
+    return collective_reduction_lower
 
 
 def lower_all_gather(
@@ -138,7 +138,7 @@ def lower_all_gather(
 ) -> list[Value]:
     shape = x.aval.shape
     part = b.reshape(x, (*shape[:axis], 1, *shape[axis:]))
-    among = _groups(_axes_of([index]), groups)
+    among = _groups(_index_axes([index]), groups)
     return b.emit(
         f'"stablehlo.all_gather"({part.name}) <{{all_gather_dim = {axis} : i64, {_CHANNEL}, '
         f"{among}, use_global_device_ids}}> : {signature([part], out_avals)}",
@@ -158,7 +158,7 @@ def lower_psum_scatter(
 ) -> list[Value]:
     shape = x.aval.shape
     part = ShapedArray((*shape[:axis], 1, *shape[axis + 1 :]), x.aval.dtype)
-    among = _groups(_axes_of([index]), groups)
+    among = _groups(_index_axes([index]), groups)
     region = _combining(b, "add", x.aval)
     (out,) = b.emit(
         f'"stablehlo.reduce_scatter"({x.name}) <{{{_CHANNEL}, {among}, scatter_dimension = {axis} '
@@ -180,7 +180,7 @@ def lower_all_to_all(
     groups: Groups = None,
 ) -> list[Value]:
     """Swap parts between devices: the first axis holds one part for each device."""
-    among = _groups(_axes_of([index]), groups)
+    among = _groups(_index_axes([index]), groups)
     x = _moved(b, x, split, 0)
     (out,) = b.emit(
         f'"stablehlo.all_to_all"({x.name}) <{{{_CHANNEL}, concat_dimension = 0 : i64, {among}, '
@@ -210,7 +210,7 @@ def lower_ppermute(
     *indices: Value,
     perm: tuple[tuple[int, int], ...],
 ) -> list[Value]:
-    rows = _device_groups(_axes_of(indices))
+    rows = _device_groups(_index_axes(indices))
     pairs = np.array(
         [[row[origin], row[to]] for row in rows for origin, to in perm], np.int64
     ).reshape(-1, 2)
@@ -257,10 +257,10 @@ def collective(
     """
     primitive = Primitive(name)
 
-    def abstract_eval(x: ShapedArray, *indices: ShapedArray, **params: Any) -> loops.Avals:
+    def collective_type(x: ShapedArray, *indices: ShapedArray, **params: Any) -> loops.Avals:
         return [type_of_result(x, **params)]
 
-    def vmap(
+    def collective_vmap(
         axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], /, **params: Any
     ) -> tuple[list[Any], list[BatchDim]]:
         (x, *indices), (dim, *index_dims) = values, dims
@@ -277,8 +277,8 @@ def collective(
             x = bind1(primitive, x, *others, **params)
         return [x], [dim]
 
-    abstract_eval_rules[primitive] = abstract_eval
-    vmap_rules[primitive] = vmap
+    abstract_eval_rules[primitive] = collective_type
+    vmap_rules[primitive] = collective_vmap
     lowering_rules[primitive] = lower
     return primitive
 
@@ -313,22 +313,22 @@ def same_type(x: ShapedArray, **params: Any) -> ShapedArray:
 def define_linear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
     """A collective that is linear: its derivative is itself, its transpose `transpose`."""
 
-    def rule(cts: Sequence[Any], x: Any, *indices: Any, **params: Any) -> list[Any]:
+    def collective_transpose(cts: Sequence[Any], x: Any, *indices: Any, **params: Any) -> list[Any]:
         return [transpose(cts[0], *indices, **params), *[None] * len(indices)]
 
     jvp_rules[primitive] = linear_in_first(primitive)
-    transpose_rules[primitive] = rule
+    transpose_rules[primitive] = collective_transpose
 
 
 Axis = Hashable | tuple[Hashable, ...]
 
 
 def _over_examples(reduction: Callable[..., Any]) -> Combine:
-    def combine(x: Any) -> tuple[Any, None]:
+    def combine_examples(x: Any) -> tuple[Any, None]:
         aval = typeof(x)
         return as_weak_as(aval, convert_element_type(reduction(x, (0,)), aval.dtype)), None
 
-    return combine
+    return combine_examples
 
 
 def _reduction(name: str, reduce: Callable[..., Any], operation: str) -> Primitive:
@@ -341,7 +341,7 @@ pmax_p = _reduction("pmax", reduce_max, "maximum")
 pmin_p = _reduction("pmin", reduce_min, "minimum")
 
 
-def _transpose_psum(ct: Any, *indices: Any, **params: Any) -> Any:
+def _psum_transpose(ct: Any, *indices: Any, **params: Any) -> Any:
     """Give each device all of the cotangent where types say what varies: the sum does not.
 
     Elsewhere each example has a cotangent of its own, and their sum goes to all.
@@ -355,7 +355,7 @@ def _transpose_psum(ct: Any, *indices: Any, **params: Any) -> Any:
     return bind1(pvary_p, ct, *checked) if checked else ct
 
 
-define_linear(psum_p, _transpose_psum)
+define_linear(psum_p, _psum_transpose)
 
 
 def _axes_left(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> frozenset[Hashable]:
@@ -420,7 +420,7 @@ def _axes_and_groups(
     return [(index, len(found[0]))], {"groups": found}
 
 
-def _reduce(caller: str, primitive: Primitive, x: Any, axis_name: Axis, groups: Any) -> Any:
+def _reduce_over(caller: str, primitive: Primitive, x: Any, axis_name: Axis, groups: Any) -> Any:
     axes, params = _axes_and_groups(caller, axis_name, groups, reduces=True)
     indices = [index for index, _ in axes]
     if not indices:
@@ -455,7 +455,7 @@ def psum(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
         lambda leaf: leaf.astype(np.int32) if typeof(leaf).dtype == np.bool_ else leaf,
         tree_to_arrays(x),
     )
-    return _reduce("psum", psum_p, as_numbers, axis_name, axis_index_groups)
+    return _reduce_over("psum", psum_p, as_numbers, axis_name, axis_index_groups)
 
 
 @evaluated_by_library
@@ -491,7 +491,7 @@ def pmax(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     >>> minijax.vmap(lambda x: x / lax.pmax(x, "i"), axis_name="i")(jnp.array([1.0, 2.0, 4.0]))
     Array([0.25, 0.5 , 1.  ], dtype=float32)
     """
-    return _reduce("pmax", pmax_p, x, axis_name, axis_index_groups)
+    return _reduce_over("pmax", pmax_p, x, axis_name, axis_index_groups)
 
 
 @evaluated_by_library
@@ -508,7 +508,7 @@ def pmin(x: Any, axis_name: Axis, *, axis_index_groups: Any = None) -> Any:
     >>> minijax.vmap(lambda x: x - lax.pmin(x, "i"), axis_name="i")(jnp.array([3.0, 2.0, 4.0]))
     Array([1., 0., 2.], dtype=float32)
     """
-    return _reduce("pmin", pmin_p, x, axis_name, axis_index_groups)
+    return _reduce_over("pmin", pmin_p, x, axis_name, axis_index_groups)
 
 
 def _bound_by_names(primitive: Any, function: Callable[..., Any]) -> None:
@@ -557,13 +557,13 @@ def pbroadcast(x: Any, axis_name: Axis, source: int) -> Any:
         )
     is_source = axis_index(axis_name) == np.int32(at)
 
-    def of_source(leaf: Any) -> Any:
+    def broadcast_leaf(leaf: Any) -> Any:
         dtype = typeof(leaf).dtype
         numbers = convert_element_type(leaf, np.uint8) if dtype == np.bool_ else leaf
         total = psum(select(is_source, numbers, full_like(numbers, 0)), axis_name)
         return convert_element_type(total, dtype) if dtype == np.bool_ else total
 
-    return tree_map(of_source, tree_to_arrays(x))
+    return tree_map(broadcast_leaf, tree_to_arrays(x))
 
 
 @evaluated_by_library
@@ -608,7 +608,7 @@ def _inserted(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     return (*shape[:axis], size, *shape[axis:])
 
 
-def _scaled(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+def _scaled_shape(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     return (*shape[:axis], shape[axis] * size, *shape[axis + 1 :])
 
 
@@ -710,7 +710,7 @@ def all_gather(
             if size > 1:  # merge several named axes into one array axis
                 leaf = reshape(leaf, _inserted(shape, at, n * size))
             size *= n
-        return reshape(leaf, _scaled(shape, at, size)) if tiled else leaf
+        return reshape(leaf, _scaled_shape(shape, at, size)) if tiled else leaf
 
     return tree_map(gather, tree_to_arrays(x))
 
@@ -768,7 +768,7 @@ def psum_scatter(
     def scatter(leaf: Any) -> Any:
         shape = typeof(leaf).shape
         at = canonical_axis("psum_scatter: scatter_dimension", scatter_dimension, len(shape))
-        _require_division("psum_scatter", shape, at, math.prod(sizes), tiled)
+        _require_divisible("psum_scatter", shape, at, math.prod(sizes), tiled)
         rest = (shape[at] // math.prod(sizes),) if tiled else ()
         leaf = reshape(leaf, (*shape[:at], *sizes, *rest, *shape[at + 1 :]))
         for index, size in axes:
@@ -778,13 +778,14 @@ def psum_scatter(
     return tree_map(scatter, tree_to_arrays(x))
 
 
-def _require_division(
+def _require_divisible(
     caller: str, shape: tuple[int, ...], axis: int, size: int, tiled: bool
 ) -> None:
     if shape[axis] % size if tiled else shape[axis] != size:
-        must = "be divisible by" if tiled else "equal"
+        requirement = "be divisible by" if tiled else "equal"
         raise ValueError(
-            f"{caller}: axis {axis} of shape {shape} must {must} the number of examples, {size}"
+            f"{caller}: axis {axis} of shape {shape} must {requirement} the number of examples, "
+            f"{size}"
         )
 
 
@@ -842,21 +843,23 @@ def all_to_all(
     axes, groups = _axes_and_groups("all_to_all", axis_name, axis_index_groups)
     size = math.prod([size for _, size in axes])
 
-    def exchange(leaf: Any) -> Any:
+    def transpose_leaf(leaf: Any) -> Any:
         shape = typeof(leaf).shape
         split = canonical_axis("all_to_all: split_axis", split_axis, len(shape))
         concat = canonical_axis("all_to_all: concat_axis", concat_axis, len(shape))
-        _require_division("all_to_all", shape, split, size, tiled)
+        _require_divisible("all_to_all", shape, split, size, tiled)
         if not tiled:
-            return _exchange(leaf, axes, split, concat, groups)
+            return _all_to_all_axes(leaf, axes, split, concat, groups)
         part = (*shape[:split], shape[split] // size, *shape[split + 1 :])
-        leaf = _exchange(reshape(leaf, _inserted(part, split, size)), axes, split, concat, groups)
-        return reshape(leaf, _scaled(part, concat, size))
+        leaf = _all_to_all_axes(
+            reshape(leaf, _inserted(part, split, size)), axes, split, concat, groups
+        )
+        return reshape(leaf, _scaled_shape(part, concat, size))
 
-    return tree_map(exchange, tree_to_arrays(x))
+    return tree_map(transpose_leaf, tree_to_arrays(x))
 
 
-def _exchange(
+def _all_to_all_axes(
     x: Any, axes: Sequence[tuple[Any, int]], split: int, concat: int, groups: dict[str, Any]
 ) -> Any:
     """Scatter along the axis `split`, which is removed; gather along a new axis `concat`.
@@ -1053,11 +1056,11 @@ def ragged_all_to_all(
             f"{', '.join(map(str, types))}"
         )
 
-    def exchanged(v: Any) -> Any:
+    def all_to_all_rows(v: Any) -> Any:
         groups = {"axis_index_groups": axis_index_groups}
         return all_to_all(v, axis_name, 0, 0, tiled=True, **groups)
 
-    sources, starts = exchanged(slices[0]), exchanged(slices[2])
+    sources, starts = all_to_all_rows(slices[0]), all_to_all_rows(slices[2])
     everyone = all_gather(rows_sent, axis_name, axis_index_groups=axis_index_groups, tiled=True)
     count, rows = types[0].shape[0], out.shape[0]
     if not count or not rows or not x.shape[0]:
@@ -1069,13 +1072,13 @@ def ragged_all_to_all(
     starts, ends = expand_dims(starts, [1]), expand_dims(starts + slices[3], [1])
     arrives = (row >= starts) & (row < ends)  # slices along the first axis, rows along the second
     which = argmax(arrives, 0, "int32")
-    index = _rows(expand_dims(first, [1]), which)[:, 0] + iota("int32", rows)
-    received = _rows(everyone, index)
+    index = _take_rows(expand_dims(first, [1]), which)[:, 0] + iota("int32", rows)
+    received = _take_rows(everyone, index)
     replaced = broadcast_in_dim(reduce_max(arrives, (0,)), out.shape, (0,))
     return select(replaced, received, unchanged)
 
 
-def _rows(x: Any, indices: Any) -> Any:
+def _take_rows(x: Any, indices: Any) -> Any:
     """The rows of `x` at `indices`, a vector."""
     shape = typeof(x).shape
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))

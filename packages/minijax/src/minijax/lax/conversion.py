@@ -15,7 +15,7 @@ from minijax.primitives.sharding_rules import require_whole
 from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import bits_of, parse_dtype, warn_of_lost_part
-from minijax.shardings.types import Division, division_of
+from minijax.shardings.types import Spec, spec_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.shaped_array import dialect
 from minijax_stage2.vmap import BatchAxis, BatchDim, move_batch_dim
@@ -92,7 +92,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     return bind1(bitcast_convert_type_p, operand, new_dtype=dtype)
 
 
-def _type_of_bitcast(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> list[ShapedArray]:
+def _bitcast_type(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> list[ShapedArray]:
     if x.dtype.kind in "bc" or new_dtype.kind in "bc":
         raise TypeError(
             f"bitcast_convert_type: expected dtypes that are neither boolean nor complex, found "
@@ -113,14 +113,14 @@ def _type_of_bitcast(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> list[Shaped
     return [ShapedArray(shape, new_dtype)]
 
 
-def _vmap_bitcast(
+def _bitcast_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, new_dtype: np.dtype[Any]
 ) -> tuple[list[Any], list[BatchDim]]:
     x = move_batch_dim(values[0], axis, dims[0], 0)
     return [bind1(bitcast_convert_type_p, x, new_dtype=new_dtype)], [0]
 
 
-def _lower_bitcast(
+def _bitcast_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     x: Value,
@@ -131,20 +131,20 @@ def _lower_bitcast(
     return b.emit(f"stablehlo.bitcast_convert {x.name} : {signature([x], out_avals)}", out)
 
 
-def _division_of_bitcast(
+def _bitcast_sharding(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Division]:
+) -> list[Spec]:
     """The parts of a wider number, along the last axis, stay together."""
     (x,), (out,) = in_avals, out_avals
     if out.ndim < x.ndim:
         require_whole(bitcast_convert_type_p, x, [x.ndim - 1], "it holds the parts of a number")
-    return [(*division_of(x), ())[: out.ndim]]
+    return [(*spec_of(x), ())[: out.ndim]]
 
 
 declare(
     bitcast_convert_type_p,
-    abstract_eval=_type_of_bitcast,
-    lower=_lower_bitcast,
-    vmap=_vmap_bitcast,
-    sharding=_division_of_bitcast,
+    abstract_eval=_bitcast_type,
+    lower=_bitcast_lower,
+    vmap=_bitcast_vmap,
+    sharding=_bitcast_sharding,
 )

@@ -21,7 +21,7 @@ from minijax.runtime.lowering import platform_of
 from minijax.runtime.operation import operation
 from minijax.settings.names import counted
 from minijax.settings.number_types import result_type
-from minijax.shardings.types import Axes, Division, division_of, sharded_type
+from minijax.shardings.types import Axes, Spec, sharded_type, spec_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, transpose, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
@@ -273,8 +273,8 @@ def conv_general_dilated(
              [42., 50.]]]], dtype=float32)
     """
     caller = "conv_general_dilated"
-    meeting = result_type(typeof(lhs), typeof(rhs))
-    lhs, rhs = cast(lhs, meeting), cast(rhs, meeting)
+    common = result_type(typeof(lhs), typeof(rhs))
+    lhs, rhs = cast(lhs, common), cast(rhs, common)
     a, b = typeof(lhs), typeof(rhs)
     numbers = conv_dimension_numbers(a.shape, b.shape, dimension_numbers)
     sizes, windows = spatial_sizes(a.shape, numbers[0]), spatial_sizes(b.shape, numbers[1])
@@ -291,8 +291,8 @@ def conv_general_dilated(
         of = sizes if name == "lhs_dilation" else spatial_sizes(b.shape, numbers[1])
         if max(map(dilated, of, dilation), default=0) >= 2**31:  # XLA would not finish compiling
             raise ValueError(f"{caller}: {name} makes an axis too large: {dilation} of sizes {of}")
-    how = options(caller, precision, preferred_element_type, lhs, rhs)
-    _require_preferred(caller, meeting.dtype, how)
+    options_given = options(caller, precision, preferred_element_type, lhs, rhs)
+    _require_preferred(caller, common.dtype, options_given)
     return bind1(
         conv_general_dilated_p,
         lhs,
@@ -304,13 +304,13 @@ def conv_general_dilated(
         dimension_numbers=numbers,
         feature_group_count=feature_group_count,
         batch_group_count=batch_group_count,
-        **how,
+        **options_given,
     )
 
 
-def _require_preferred(caller: str, dtype: np.dtype[Any], how: dict[str, Any]) -> None:
+def _require_preferred(caller: str, dtype: np.dtype[Any], params: dict[str, Any]) -> None:
     """Raise TypeError unless sums of products of a dtype can have the requested dtype."""
-    wanted = how.get("preferred_element_type", dtype)
+    wanted = params.get("preferred_element_type", dtype)
     kinds = {"i": "if", "u": "iuf", "f": "f", "c": "c"}.get(_kind(dtype), "iufcb")
     if _kind(wanted) not in kinds or (_kind(dtype) != "b" and width(wanted) < width(dtype)):
         raise TypeError(
@@ -332,7 +332,7 @@ def _one_for_each(role: str, given: Sequence[int] | None, sizes: Shape) -> Shape
     return numbers
 
 
-def _type_of_convolution(
+def _convolution_type(
     lhs: ShapedArray,
     rhs: ShapedArray,
     *,
@@ -344,7 +344,7 @@ def _type_of_convolution(
     feature_group_count: int,
     batch_group_count: int,
     preferred_element_type: Any = None,
-    **how: str,
+    **params: str,
 ) -> list[ShapedArray]:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     if lhs.dtype != rhs.dtype:
@@ -381,9 +381,9 @@ def _type_of_convolution(
     return [ShapedArray(tuple(shape), preferred_element_type or lhs.dtype, is_weak)]
 
 
-def _division_of_convolution(
+def _convolution_sharding(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Division]:
+) -> list[Spec]:
     """Batch and spatial axes are sharded as in the input, the feature axis as in the kernel.
 
     Raises:
@@ -397,24 +397,24 @@ def _division_of_convolution(
     if params["batch_group_count"] > 1:
         require_whole(name, lhs, [lhs_spec[0]], "its groups are taken apart", remedy)
         require_whole(name, rhs, [rhs_spec[0]], "its groups are taken apart", remedy)
-    features = division_of(rhs)[rhs_spec[0]]
+    features = spec_of(rhs)[rhs_spec[0]]
     if params["feature_group_count"] == 1:
         require_whole(name, lhs, [lhs_spec[1]], summed, remedy)
     else:  # the groups may be sharded
-        (features,) = agreed(name, in_avals, [[division_of(lhs)[lhs_spec[1]], features]])
-        said = sharded_type(lhs) or sharded_type(rhs)
-        count = math.prod([said.mesh.shape[axis] for axis in features]) if said else 1
+        (features,) = agreed(name, in_avals, [[spec_of(lhs)[lhs_spec[1]], features]])
+        sharded = sharded_type(lhs) or sharded_type(rhs)
+        count = math.prod([sharded.mesh.shape[axis] for axis in features]) if sharded else 1
         if params["feature_group_count"] % count:
             require_whole(name, lhs, [lhs_spec[1]], summed, remedy)
             require_whole(name, rhs, [rhs_spec[0]], "its groups are taken apart", remedy)
-    division: list[Axes] = [()] * lhs.ndim
+    spec: list[Axes] = [()] * lhs.ndim
     for source, target in zip(lhs_spec, out_spec, strict=True):
-        division[target] = division_of(lhs)[source]
-    division[out_spec[1]] = features
-    return [tuple(division)]
+        spec[target] = spec_of(lhs)[source]
+    spec[out_spec[1]] = features
+    return [tuple(spec)]
 
 
-def _lower_convolution(
+def _convolution_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     lhs: Value,
@@ -453,11 +453,11 @@ def _lower_convolution(
         return found
 
     if out_avals[0].dtype.kind == "c" and platform_of(b) != "cpu":
-        return [_of_complex(b, convolution, lhs, rhs, out_avals[0])]
+        return [_complex_convolution_text(b, convolution, lhs, rhs, out_avals[0])]
     return [convolution(lhs, rhs, out_avals[0])]
 
 
-def _of_complex(
+def _complex_convolution_text(
     b: FunctionBuilder,
     convolution: Callable[[Value, Value, ShapedArray], Value],
     lhs: Value,
@@ -469,7 +469,7 @@ def _of_complex(
     XLA has complex convolutions for CPUs only.
     """
 
-    def part(name: str, x: Value) -> Value:
+    def part_text(name: str, x: Value) -> Value:
         aval = ShapedArray(x.aval.shape, np.finfo(x.aval.dtype).dtype)
         (found,) = b.emit(f"stablehlo.{name} {x.name} : {signature([x], [aval])}", aval)
         return found
@@ -479,7 +479,7 @@ def _of_complex(
         return found
 
     real = ShapedArray(out.shape, np.finfo(out.dtype).dtype)
-    x_real, x_imag, y_real, y_imag = (part(n, x) for x in (lhs, rhs) for n in ("real", "imag"))
+    x_real, x_imag, y_real, y_imag = (part_text(n, x) for x in (lhs, rhs) for n in ("real", "imag"))
     both = convolution(combined("add", x_real, x_imag), y_real, real)
     turned = convolution(x_real, combined("subtract", y_imag, y_real), real)
     rest = convolution(x_imag, combined("add", y_real, y_imag), real)
@@ -495,7 +495,7 @@ def _letters(spec: Sequence[int], letters: str) -> str:
     return ", ".join(names[axis] for axis in range(len(spec)))
 
 
-def _transpose_in_input(ct: Any, lhs: UndefPrimal, rhs: Any, **params: Any) -> Any:
+def _convolution_transpose_lhs(ct: Any, lhs: UndefPrimal, rhs: Any, **params: Any) -> Any:
     """The cotangent of the result, convolved with the flipped kernel.
 
     In each group the output features are summed over, leaving the input features.
@@ -504,7 +504,7 @@ def _transpose_in_input(ct: Any, lhs: UndefPrimal, rhs: Any, **params: Any) -> A
     groups = max(params["feature_group_count"], params["batch_group_count"])
     by_examples = params["batch_group_count"] > 1
     kernel = _move_groups(rev(rhs, rhs_spec[2:]), rhs_spec[0], rhs_spec[1], groups)
-    sizes = _sizes(lhs.aval, typeof(rhs), typeof(ct), params)
+    sizes = _spatial_sizes(lhs.aval, typeof(rhs), typeof(ct), params)
     out = _convolve(
         ct,
         kernel,
@@ -520,20 +520,20 @@ def _transpose_in_input(ct: Any, lhs: UndefPrimal, rhs: Any, **params: Any) -> A
         ),
         feature_group_count=groups,
         batch_group_count=1,
-        **_how(params),
+        **_precision_params(params),
     )
     out = convert_element_type(out, lhs.aval.dtype)
     return _move_groups(out, lhs_spec[1], lhs_spec[0], groups) if by_examples else out
 
 
-def _transpose_in_kernel(ct: Any, lhs: Any, rhs: UndefPrimal, **params: Any) -> Any:
+def _convolution_transpose_rhs(ct: Any, lhs: Any, rhs: UndefPrimal, **params: Any) -> Any:
     """The input convolved with the cotangent of the result.
 
     The batch is summed over, as features are in the convolution. So feature groups become batch
     groups, and vice versa.
     """
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
-    sizes = _sizes(typeof(lhs), rhs.aval, typeof(ct), params)
+    sizes = _spatial_sizes(typeof(lhs), rhs.aval, typeof(ct), params)
     out = _convolve(
         lhs,
         ct,
@@ -549,12 +549,12 @@ def _transpose_in_kernel(ct: Any, lhs: Any, rhs: UndefPrimal, **params: Any) -> 
         ),
         feature_group_count=params["batch_group_count"],
         batch_group_count=params["feature_group_count"],
-        **_how(params),
+        **_precision_params(params),
     )
     return convert_element_type(out, rhs.aval.dtype)
 
 
-def _sizes(
+def _spatial_sizes(
     lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, params: dict[str, Any]
 ) -> list[list[int]]:
     """The spatial sizes of input, kernel and result, including dilation."""
@@ -567,15 +567,15 @@ def _sizes(
     ]
 
 
-def _how(params: dict[str, Any]) -> dict[str, Any]:
+def _precision_params(params: dict[str, Any]) -> dict[str, Any]:
     return {
         name: params[name] for name in ("precision", "preferred_element_type") if name in params
     }
 
 
 def _convolve(lhs: Any, rhs: Any, **params: Any) -> Any:
-    meeting = result_type(typeof(lhs), typeof(rhs))
-    return bind1(conv_general_dilated_p, cast(lhs, meeting), cast(rhs, meeting), **params)
+    common = result_type(typeof(lhs), typeof(rhs))
+    return bind1(conv_general_dilated_p, cast(lhs, common), cast(rhs, common), **params)
 
 
 def _move_groups(x: Any, source: int, destination: int, groups: int) -> Any:
@@ -585,7 +585,7 @@ def _move_groups(x: Any, source: int, destination: int, groups: int) -> Any:
     return _fold(*_unfold(x, source, 1, groups), destination, 1)
 
 
-def _vmap_convolution(
+def _convolution_vmap(
     batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     """Batching rule: inputs become more examples, kernels more output features, both groups."""
@@ -593,7 +593,7 @@ def _vmap_convolution(
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     by_examples, by_features = params["batch_group_count"], params["feature_group_count"]
     if batch_axis.size == 0:
-        return _vmap_of_nothing(values, dims, params)
+        return _empty_convolution_vmap(values, dims, params)
     if rhs_dim is None:
         lhs, axis, groups = _fold(lhs, lhs_dim, lhs_spec[0], by_examples), out_spec[0], 1
     elif lhs_dim is None:
@@ -610,7 +610,7 @@ def _vmap_convolution(
     return [out], [0]
 
 
-def _vmap_of_nothing(
+def _empty_convolution_vmap(
     values: Sequence[Any], dims: Sequence[BatchDim], params: dict[str, Any]
 ) -> tuple[list[Any], list[BatchDim]]:
     avals = [
@@ -619,7 +619,7 @@ def _vmap_of_nothing(
         )
         for x, dim in zip(values, dims, strict=True)
     ]
-    (out,) = _type_of_convolution(*avals, **params)
+    (out,) = _convolution_type(*avals, **params)
     return [full((0, *out.shape), 0, out.dtype)], [0]
 
 
@@ -646,15 +646,15 @@ def _unfold(x: Any, axis: int, groups: int, count: int) -> tuple[Any, int]:
 
 declare(
     conv_general_dilated_p,
-    abstract_eval=_type_of_convolution,
-    lower=_lower_convolution,
-    vmap=_vmap_convolution,
-    sharding=_division_of_convolution,
+    abstract_eval=_convolution_type,
+    lower=_convolution_lower,
+    vmap=_convolution_vmap,
+    sharding=_convolution_sharding,
     jvp=(
         lambda t, out, lhs, rhs, **params: _convolve(t, rhs, **params),
         lambda t, out, lhs, rhs, **params: _convolve(lhs, t, **params),
     ),
-    transpose=(_transpose_in_input, _transpose_in_kernel),
+    transpose=(_convolution_transpose_lhs, _convolution_transpose_rhs),
 )
 
 
@@ -800,7 +800,7 @@ def conv_transpose(
             f"{strides}"
         )
     if isinstance(padding, str):
-        pads = [_transposed(k, s, padding) for k, s in zip(windows, strides, strict=True)]
+        pads = [_transposed_padding(k, s, padding) for k, s in zip(windows, strides, strict=True)]
     elif use_consistent_padding:
         pads = [(k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(windows, padding, strict=True)]
     else:
@@ -822,7 +822,7 @@ def conv_transpose(
     )
 
 
-def _transposed(window: int, stride: int, padding: str) -> tuple[int, int]:
+def _transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
     """The padding that reverses a padding given by name."""
     if padding == "VALID":
         return window - 1, stride - 1 + max(window - stride, 0)

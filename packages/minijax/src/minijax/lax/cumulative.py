@@ -78,7 +78,7 @@ def associative_scan(
         found = ", ".join(str(typeof(x)) for x in xs)
         raise ValueError(f"associative_scan: sizes along axis {axis} must be equal, found {found}")
 
-    def combine(x: list[Any], y: list[Any]) -> list[Any]:
+    def combine_leaves(x: list[Any], y: list[Any]) -> list[Any]:
         if reverse:
             x, y = y, x
         leaves, out_tree = tree_flatten(fn(tree_unflatten(tree, x), tree_unflatten(tree, y)))
@@ -88,10 +88,10 @@ def associative_scan(
             )
         return leaves
 
-    return tree_unflatten(tree, scan_in_rounds(combine, xs, axes, reverse))
+    return tree_unflatten(tree, scan_by_halves(combine_leaves, xs, axes, reverse))
 
 
-def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
+def scan_by_halves(combine: Combine, xs: Values, axes: Sequence[int], reverse: bool) -> list[Any]:
     """Combine neighbors, scan these pairs, and fill in the elements between them.
 
     The first argument of `combine` comes earlier in the arrays, also in reverse.
@@ -100,19 +100,22 @@ def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
     if size < 2:
         return list(xs)
 
-    def part(arrays: Values, start: int, count: int, stride: int = 1) -> list[Any]:
+    def slice_arrays(arrays: Values, start: int, count: int, stride: int = 1) -> list[Any]:
         limit = start + (count - 1) * stride + 1 if count else start
-        return [cut(x, axis, start, limit, stride) for x, axis in zip(arrays, axes, strict=True)]
+        return [
+            stride_slice(x, axis, start, limit, stride)
+            for x, axis in zip(arrays, axes, strict=True)
+        ]
 
     first = size % 2 if reverse else 0  # in reverse, pairs start at the end
     count, between_count = size // 2, (size - 1) // 2
-    pairs = combine(part(xs, first, count, 2), part(xs, first + 1, count, 2))
-    ends = scan_in_rounds(combine, pairs, axes, reverse)
-    alone = part(xs, size - 1 if reverse else 0, 1)
+    pairs = combine(slice_arrays(xs, first, count, 2), slice_arrays(xs, first + 1, count, 2))
+    ends = scan_by_halves(combine, pairs, axes, reverse)
+    alone = slice_arrays(xs, size - 1 if reverse else 0, 1)
     others = alone
     if between_count:
-        known = part(ends, count - between_count if reverse else 0, between_count)
-        inner = part(xs, 1 - first if reverse else 2, between_count, 2)
+        known = slice_arrays(ends, count - between_count if reverse else 0, between_count)
+        inner = slice_arrays(xs, 1 - first if reverse else 2, between_count, 2)
         between = combine(inner, known) if reverse else combine(known, inner)
         joined = (between, alone) if reverse else (alone, between)
         others = [concatenate([x, y], axis) for x, y, axis in zip(*joined, axes, strict=True)]
@@ -120,7 +123,7 @@ def scan_in_rounds(combine: Combine, xs: Values, axes: Sequence[int], reverse: b
     return [_interleave(x, y, axis) for x, y, axis in zip(*order, axes, strict=True)]
 
 
-def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
+def stride_slice(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
     """Every `stride`-th element along one axis."""
     shape = typeof(x).shape
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
@@ -133,15 +136,15 @@ def _interleave(x: Any, y: Any, axis: int) -> Any:
     size_x, size_y = typeof(x).shape[axis], typeof(y).shape[axis]
     join = bitwise_or if typeof(x).dtype == np.bool_ else add
 
-    def spread(z: Any, low: int, high: int) -> Any:
+    def padded(z: Any, low: int, high: int) -> Any:
         config = [(0, 0, 0)] * typeof(z).ndim
         config[axis] = (low, high, 1)
         return pad(z, np.zeros((), typeof(z).dtype)[()], config)
 
-    return join(spread(x, 0, 0 if size_x > size_y else 1), spread(y, 1, size_x - size_y))
+    return join(padded(x, 0, 0 if size_x > size_y else 1), padded(y, 1, size_x - size_y))
 
 
-def _cumulative(
+def _declare_cumulative(
     name: str,
     doc: str,
     combine: Callable[[Any, Any], Any],
@@ -164,13 +167,13 @@ def _cumulative(
     """
     primitive = Primitive(name)
 
-    def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> list[ShapedArray]:
+    def cumulative_type(x: ShapedArray, *, axis: int, reverse: bool) -> list[ShapedArray]:
         require_kind(name, kinds, x)
         if not 0 <= axis < x.ndim:
             raise TypeError(f"{name}: {x} has no axis {axis}")
         return [x]
 
-    def lower(
+    def cumulative_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axis: int, reverse: bool
     ) -> list[Value]:
         """A scan as windows that end at each element and begin before the first one.
@@ -201,7 +204,7 @@ def _cumulative(
     def in_blocks(x: Any, *, axis: int, reverse: bool) -> list[Any]:
         return [_scan_in_blocks(combine, x, neutral(typeof(x).dtype), axis, reverse)]
 
-    def vmap(
+    def cumulative_vmap(
         batch_axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, axis: int, reverse: bool
     ) -> tuple[list[Any], list[BatchDim]]:
         x = move_batch_dim(values[0], batch_axis, dims[0], 0)
@@ -218,7 +221,7 @@ def _cumulative(
 
         def accumulate(x: Any) -> list[Any]:
             # These steps define how elements that tie for the largest share the derivative.
-            return scan_in_rounds(lambda x, y: [combine(x[0], y[0])], [x], [axis], reverse)
+            return scan_by_halves(lambda x, y: [combine(x[0], y[0])], [x], [axis], reverse)
 
         return jvp_flat(accumulate, [x], [t], name)[1][0]
 
@@ -227,22 +230,22 @@ def _cumulative(
 
     declare(
         primitive,
-        abstract_eval=abstract_eval,
-        lower=lower if in_windows else lower_by(in_blocks),
-        vmap=vmap,
+        abstract_eval=cumulative_type,
+        lower=cumulative_lower if in_windows else lower_by(in_blocks),
+        vmap=cumulative_vmap,
         sharding=by_lines(primitive, "axis"),
         jvp=(tangent,),
         transpose=(cotangent,) if combine is add else (),
     )
 
-    def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    def cumulative_function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         require_counted_from_0(name, "axis", axis)
         axis = canonical_axis(name, axis, typeof(operand).ndim)
         return bind1(primitive, operand, axis=axis, reverse=bool(reverse))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return operation(static=("axis", "reverse"))(function)
+    cumulative_function.__name__ = cumulative_function.__qualname__ = name
+    cumulative_function.__doc__ = doc
+    return operation(static=("axis", "reverse"))(cumulative_function)
 
 
 def _before(x: Any, first: Any, axis: int, reverse: bool) -> Any:
@@ -251,7 +254,9 @@ def _before(x: Any, first: Any, axis: int, reverse: bool) -> Any:
     size = shape[axis]
     alone = full_like(x, first, shape=(*shape[:axis], 1, *shape[axis + 1 :]))
     joined = concatenate([x, alone] if reverse else [alone, x], axis)
-    return cut(joined, axis, 1, size + 1) if reverse else cut(joined, axis, 0, size)
+    return (
+        stride_slice(joined, axis, 1, size + 1) if reverse else stride_slice(joined, axis, 0, size)
+    )
 
 
 def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> Any:
@@ -265,12 +270,17 @@ def _linear_recurrence(factors: Any, terms: Any, axis: int, reverse: bool) -> An
     is_first = broadcasted_iota(np.int32, shape, axis) == (shape[axis] - 1 if reverse else 0)
     factors = select(is_first, full_like(factors, 0), factors)  # a mask: infinity * 0 would be NaN
 
-    def step(y: Any, at: tuple[Any, Any]) -> tuple[Any, Any]:
+    def recurrence_step(y: Any, at: tuple[Any, Any]) -> tuple[Any, Any]:
         y = at[0] * y + at[1]
         return y, y
 
     start = full_like(terms, 0, shape=[shape[i] for i in order[1:]])
-    ys = scan(step, start, (transpose(factors, order), transpose(terms, order)), reverse=reverse)[1]
+    ys = scan(
+        recurrence_step,
+        start,
+        (transpose(factors, order), transpose(terms, order)),
+        reverse=reverse,
+    )[1]
     return transpose(ys, sorted(range(len(order)), key=order.__getitem__))
 
 
@@ -305,7 +315,7 @@ def _scan_in_blocks(
     earlier = scan(before, start, totals, reverse=reverse)[1]
     blocks = combine(broadcast_to("scan", earlier, typeof(blocks).shape), blocks)
     x = reshape(transpose(blocks, [1, 0, *range(2, 2 + len(rest))]), [count * length, *rest])
-    x = cut(x, 0, missing, count * length) if reverse else cut(x, 0, 0, size)
+    x = stride_slice(x, 0, missing, count * length) if reverse else stride_slice(x, 0, 0, size)
     return transpose(x, [*range(1, axis + 1), 0, *range(axis + 1, len(shape))])
 
 
@@ -327,7 +337,7 @@ def _shares(before: Any, out: Any, x: Any) -> tuple[Any, Any]:
     return share(before), share(x)
 
 
-cumsum = _cumulative(
+cumsum = _declare_cumulative(
     "cumsum",
     """The sums of the elements up to each element.
 
@@ -346,7 +356,7 @@ cumsum = _cumulative(
     lambda dtype: 0,
     "iufc",
 )
-cumprod = _cumulative(
+cumprod = _declare_cumulative(
     "cumprod",
     """The products of the elements up to each element.
 
@@ -363,7 +373,7 @@ cumprod = _cumulative(
     "iufc",
     lambda before, out, x: (x, before),
 )
-cummax = _cumulative(
+cummax = _declare_cumulative(
     "cummax",
     """The largest of the elements up to each element.
 
@@ -379,7 +389,7 @@ cummax = _cumulative(
     smallest,
     "iufc",
 )
-cummin = _cumulative(
+cummin = _declare_cumulative(
     "cummin",
     """The smallest of the elements up to each element.
 
@@ -395,7 +405,7 @@ cummin = _cumulative(
     largest,
     "iufc",
 )
-cumlogsumexp = _cumulative(
+cumlogsumexp = _declare_cumulative(
     "cumlogsumexp",
     """`log(sum(exp(x)))` of the elements up to each element.
 

@@ -135,7 +135,7 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
         )
 
 
-def _lower_dynamic_slice(
+def _dynamic_slice_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     x: Value,
@@ -152,7 +152,7 @@ def _lower_dynamic_slice(
     )
 
 
-def _vmap_dynamic_slice(
+def _dynamic_slice_vmap(
     axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, slice_sizes: Shape
 ) -> Batched:
     """Batching rule: with a shared start, a slice with one more axis; otherwise a gather."""
@@ -195,7 +195,7 @@ def _index_vectors(axis: BatchAxis, starts: Values, dims: Sequence[BatchDim]) ->
     return concatenate(columns, 1)
 
 
-def _jvp_dynamic_slice(primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:
+def _dynamic_slice_jvp(primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:
     x, *starts = primals
     out = bind1(dynamic_slice_p, x, *starts, slice_sizes=slice_sizes)
     if type(tangents[0]) is Zero:
@@ -203,7 +203,7 @@ def _jvp_dynamic_slice(primals: Values, tangents: Values, *, slice_sizes: Shape)
     return [out], [bind1(dynamic_slice_p, tangents[0], *starts, slice_sizes=slice_sizes)]
 
 
-def _transpose_dynamic_slice(
+def _dynamic_slice_transpose(
     cts: Values, x: UndefPrimal, *starts: Any, slice_sizes: Shape
 ) -> list[Any]:
     zeros = full(x.aval.shape, 0, x.aval.dtype)
@@ -213,11 +213,11 @@ def _transpose_dynamic_slice(
 declare(
     dynamic_slice_p,
     abstract_eval=_dynamic_slice_type,
-    lower=by_halves(_lower_dynamic_slice),
-    vmap=_vmap_dynamic_slice,
+    lower=by_halves(_dynamic_slice_lower),
+    vmap=_dynamic_slice_vmap,
     sharding=as_first,
-    jvp=_jvp_dynamic_slice,
-    transpose=_transpose_dynamic_slice,
+    jvp=_dynamic_slice_jvp,
+    transpose=_dynamic_slice_transpose,
 )
 
 
@@ -268,7 +268,7 @@ def _dynamic_update_slice_type(
     return [x]
 
 
-def _lower_dynamic_update_slice(
+def _dynamic_update_slice_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     x: Value,
@@ -282,7 +282,7 @@ def _lower_dynamic_update_slice(
     return b.emit(f"stablehlo.dynamic_update_slice {names} : {types}", *out_avals)
 
 
-def _vmap_dynamic_update_slice(
+def _dynamic_update_slice_vmap(
     axis: BatchAxis, values: Values, dims: Sequence[BatchDim]
 ) -> Batched:
     x, update, *starts = values
@@ -301,7 +301,7 @@ def _vmap_dynamic_update_slice(
     )
 
 
-def _jvp_dynamic_update_slice(primals: Values, tangents: Values) -> Any:
+def _dynamic_update_slice_jvp(primals: Values, tangents: Values) -> Any:
     x, update, *starts = primals
     x_dot, update_dot = tangents[:2]
     out = bind1(dynamic_update_slice_p, x, update, *starts)
@@ -312,7 +312,7 @@ def _jvp_dynamic_update_slice(primals: Values, tangents: Values) -> Any:
     return [out], [bind1(dynamic_update_slice_p, x_dot, update_dot, *starts)]
 
 
-def _transpose_dynamic_update_slice(cts: Values, x: Any, update: Any, *starts: Any) -> list[Any]:
+def _dynamic_update_slice_transpose(cts: Values, x: Any, update: Any, *starts: Any) -> list[Any]:
     (ct,) = cts
     aval = update.aval if isinstance(update, UndefPrimal) else typeof(update)
     x_ct = update_ct = None
@@ -327,11 +327,11 @@ def _transpose_dynamic_update_slice(cts: Values, x: Any, update: Any, *starts: A
 declare(
     dynamic_update_slice_p,
     abstract_eval=_dynamic_update_slice_type,
-    lower=by_halves(_lower_dynamic_update_slice),
-    vmap=_vmap_dynamic_update_slice,
+    lower=by_halves(_dynamic_update_slice_lower),
+    vmap=_dynamic_update_slice_vmap,
     sharding=as_any(dynamic_update_slice_p),
-    jvp=_jvp_dynamic_update_slice,
-    transpose=_transpose_dynamic_update_slice,
+    jvp=_dynamic_update_slice_jvp,
+    transpose=_dynamic_update_slice_transpose,
 )
 
 

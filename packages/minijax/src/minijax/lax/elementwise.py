@@ -32,8 +32,8 @@ from minijax.runtime.operation import (
     require_shapes_alike,
 )
 from minijax.settings.number_types import (
-    require_meeting,
     require_one_rank,
+    require_promotable,
     weak_if_all_are,
 )
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
@@ -153,7 +153,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     return x if y == 1 else bind1(integer_pow_p, x, y=y)  # type: ignore[return-value]
 
 
-def _type_of_integer_pow(x: ShapedArray, *, y: int) -> list[ShapedArray]:
+def _integer_pow_type(x: ShapedArray, *, y: int) -> list[ShapedArray]:
     require_kind("integer_pow", "iufc", x)
     if y < 0 and x.dtype.kind in "iu":
         raise TypeError(
@@ -162,7 +162,7 @@ def _type_of_integer_pow(x: ShapedArray, *, y: int) -> list[ShapedArray]:
     return [x]
 
 
-def _lower_integer_pow(
+def _integer_pow_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, y: int
 ) -> list[Value]:
     (out,) = out_avals
@@ -186,8 +186,8 @@ def _lower_integer_pow(
 
 declare(
     integer_pow_p,
-    abstract_eval=_type_of_integer_pow,
-    lower=_lower_integer_pow,
+    abstract_eval=_integer_pow_type,
+    lower=_integer_pow_lower,
     vmap=elementwise(integer_pow_p),
     sharding=by_elements(integer_pow_p),
     jvp=(lambda t, out, x, *, y: t * (y * integer_pow(x, y - 1)),),
@@ -217,14 +217,14 @@ def one_minus_square(x: ArrayLike) -> Array:
     return bind1(one_minus_square_p, x)
 
 
-def _type_of_one_minus_square(x: ShapedArray) -> list[ShapedArray]:
+def _one_minus_square_type(x: ShapedArray) -> list[ShapedArray]:
     require_kind("one_minus_square", "iufc", x)
     return [x]
 
 
 declare(
     one_minus_square_p,
-    abstract_eval=_type_of_one_minus_square,
+    abstract_eval=_one_minus_square_type,
     lower=lower_by_primitives(lambda x: (1 + x) * (1 - x)),
     vmap=elementwise(one_minus_square_p),
     sharding=by_elements(one_minus_square_p),
@@ -365,7 +365,7 @@ def _select_by_number(which: Any, first: int, cases: Sequence[Any]) -> Any:
 @operation
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where `condition` is true, else `y`, element by element."""
-    require_meeting(x, y)
+    require_promotable(x, y)
     require_one_rank(condition, x, y)
     return stage2.where(condition, x, y)
 
@@ -420,16 +420,16 @@ def conj(x: ArrayLike) -> Array:
     return complex(real(x), -imag(x))
 
 
-def _type_of_part(primitive: Primitive) -> Callable[[ShapedArray], list[ShapedArray]]:
-    def rule(x: ShapedArray) -> list[ShapedArray]:
+def _complex_part_type(primitive: Primitive) -> Callable[[ShapedArray], list[ShapedArray]]:
+    def part_type(x: ShapedArray) -> list[ShapedArray]:
         if x.dtype.kind != "c":
             raise TypeError(f"{primitive}: expected a complex operand, found {x}")
         return [ShapedArray(x.shape, np.finfo(x.dtype).dtype, x.weak_type)]
 
-    return rule
+    return part_type
 
 
-def _type_of_complex(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
+def _complex_type(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
     (part,) = arithmetic(complex_p)(x, y)
     if part.dtype not in (np.float32, np.float64):
         raise TypeError(f"complex: expected real operands of 32 or 64 bits, found {x} and {y}")
@@ -438,7 +438,7 @@ def _type_of_complex(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
 
 declare(
     real_p,
-    abstract_eval=_type_of_part(real_p),
+    abstract_eval=_complex_part_type(real_p),
     lower=lower_by_types("real"),
     vmap=elementwise(real_p),
     sharding=by_elements(real_p),
@@ -447,7 +447,7 @@ declare(
 )
 declare(
     imag_p,
-    abstract_eval=_type_of_part(imag_p),
+    abstract_eval=_complex_part_type(imag_p),
     lower=lower_by_types("imag"),
     vmap=elementwise(imag_p),
     sharding=by_elements(imag_p),
@@ -456,7 +456,7 @@ declare(
 )
 declare(
     complex_p,
-    abstract_eval=_type_of_complex,
+    abstract_eval=_complex_type,
     lower=lower_by_types("complex"),
     vmap=elementwise(complex_p),
     sharding=by_elements(complex_p),
@@ -511,7 +511,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     >>> lax.max(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 3.,  5., nan], dtype=float32)
     """
-    return _chosen(larger, False, x, y)
+    return _choose_extreme(larger, False, x, y)
 
 
 @operation(kinds="")
@@ -523,12 +523,12 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     >>> lax.min(jnp.array([1.0, 5.0, jnp.nan]), jnp.array([3.0, 2.0, 0.0]))
     Array([ 1.,  2., nan], dtype=float32)
     """
-    return _chosen(smaller, True, x, y)
+    return _choose_extreme(smaller, True, x, y)
 
 
-def _chosen(of_reals: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
+def _choose_extreme(choose_real: Binary, wants_smaller: bool, x: Any, y: Any) -> Any:
     if "c" not in (typeof(x).dtype.kind, typeof(y).dtype.kind):
-        return of_reals(x, y)
+        return choose_real(x, y)
     x, y = stage2.promote(x, y)
     first, second = (x, y) if wants_smaller else (y, x)
     is_first_smaller = where(
@@ -570,7 +570,7 @@ def _where_ordered(t: Any, *increasing: Any) -> Any:
     return t
 
 
-def _type_of_clamped(min: ShapedArray, x: ShapedArray, max: ShapedArray) -> list[ShapedArray]:
+def _clamp_type(min: ShapedArray, x: ShapedArray, max: ShapedArray) -> list[ShapedArray]:
     require_kind("clamp", "biufc", min, x, max)
     (bounded,) = arithmetic(clamp_p)(min, x)
     return arithmetic(clamp_p)(bounded, max)
@@ -586,7 +586,7 @@ def _clamped(min: Any, x: Any, max: Any) -> Any:
 
 declare(
     clamp_p,
-    abstract_eval=_type_of_clamped,
+    abstract_eval=_clamp_type,
     lower=lower_by_primitives(_clamped),
     vmap=elementwise(clamp_p),
     sharding=by_elements(clamp_p),
@@ -737,7 +737,7 @@ def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
     return real(t * (conj(x) / where(out == 0, 1, out)))
 
 
-def _lower_abs(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
+def _abs_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
     plain = lower_by_types("abs")(b, out_avals, x)
     return plain if x.aval.dtype.kind != "c" else _infinite(b, out_avals, x, *plain)
 
@@ -757,14 +757,14 @@ abs = unary(
     >>> lax.abs(jnp.array([-2, 3])), lax.abs(jnp.array([3.0 + 4.0j]))
     (Array([2, 3], dtype=int32), Array([5.], dtype=float32))
     """,
-    hlo=_lower_abs,
+    hlo=_abs_lower,
     kinds="ifc",
     result=_magnitude,
     jvp=_abs_tangent,
 )
 
 
-def _lower_sign(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
+def _sign_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
     (out,) = out_avals
     if out.dtype.kind != "u":
         return b.emit(f"stablehlo.sign {x.name} : {mlir_type(out)}", out)
@@ -789,7 +789,7 @@ sign = unary(
     >>> lax.sign(jnp.array([-3.0, 0.0, 2.0])), lax.sign(jnp.array([3.0j]))
     (Array([-1.,  0.,  1.], dtype=float32), Array([0.+1.j], dtype=complex64))
     """,
-    hlo=_lower_sign,
+    hlo=_sign_lower,
     kinds="iufc",
     jvp=_sign_tangent,
 )
@@ -826,12 +826,12 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     return bind1(round_p, x, rounding_method=RoundingMethod(rounding_method))
 
 
-def _type_of_round(x: ShapedArray, *, rounding_method: RoundingMethod) -> list[ShapedArray]:
+def _round_type(x: ShapedArray, *, rounding_method: RoundingMethod) -> list[ShapedArray]:
     require_kind("round", "f", x)
     return [x]
 
 
-def _lower_round(
+def _round_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     x: Value,
@@ -846,8 +846,8 @@ def _lower_round(
 
 declare(
     round_p,
-    abstract_eval=_type_of_round,
-    lower=_lower_round,
+    abstract_eval=_round_type,
+    lower=_round_lower,
     vmap=elementwise(round_p),
     sharding=by_elements(round_p),
 )
@@ -883,14 +883,14 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
     return bind1(reduce_precision_p, operand, **params)
 
 
-def _type_of_reduced(
+def _reduce_precision_type(
     x: ShapedArray, *, exponent_bits: int, mantissa_bits: int
 ) -> list[ShapedArray]:
     require_kind("reduce_precision", "f", x)
     return [x]
 
 
-def _lower_reduced(
+def _reduce_precision_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     x: Value,
@@ -905,8 +905,8 @@ def _lower_reduced(
 
 declare(
     reduce_precision_p,
-    abstract_eval=_type_of_reduced,
-    lower=_lower_reduced,
+    abstract_eval=_reduce_precision_type,
+    lower=_reduce_precision_lower,
     vmap=elementwise(reduce_precision_p),
     sharding=by_elements(reduce_precision_p),
     jvp=(lambda t, out, x, **layout: reduce_precision(t, **layout),),

@@ -160,19 +160,19 @@ def converge(
     """
     n = np.zeros((), np.finfo(typeof(start[0]).dtype).dtype)[()]
 
-    def cond_fun(carry: Any) -> Any:
+    def converge_cond(carry: Any) -> Any:
         n, is_active, _ = carry
         axes = range(typeof(is_active).ndim)
         return (n < limit) & reduce_or(is_active, tuple(axes))
 
-    def body(carry: Any) -> Any:
+    def converge_body(carry: Any) -> Any:
         n, is_active, state = carry
         new = step(n, *state)
         unfinished = is_active & is_unconverged(state, new)
         kept = [where(is_active, x, y) for x, y in zip(new, state, strict=True)]
         return n + 1.0, unfinished, kept
 
-    _, _, state = while_loop(cond_fun, body, (n, is_active, list(start)))
+    _, _, state = while_loop(converge_cond, converge_body, (n, is_active, list(start)))
     return list(state)
 
 

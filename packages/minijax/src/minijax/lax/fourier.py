@@ -16,7 +16,7 @@ from minijax.lax.slicing import pad
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.array import Array
-from minijax.runtime.lowering import platform_of, undivided
+from minijax.runtime.lowering import platform_of, replicated
 from minijax.runtime.operation import operation
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.errors import shown
@@ -78,9 +78,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     return bind1(fft_p, x, fft_type=kind, fft_lengths=lengths)
 
 
-def _type_of_transform(
-    x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape
-) -> list[ShapedArray]:
+def _fft_type(x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> list[ShapedArray]:
     takes_real, gives_real = fft_type == FftType.RFFT, fft_type == FftType.IRFFT
     if x.dtype not in ((np.float32, np.float64) if takes_real else (np.complex64, np.complex128)):
         kind = "real" if takes_real else "complex"
@@ -97,7 +95,7 @@ def _type_of_transform(
     return [x.strip_weak_type()]
 
 
-def _lower_fft(
+def _fft_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     x: Value,
@@ -106,7 +104,7 @@ def _lower_fft(
     fft_lengths: Shape,
 ) -> list[Value]:
     if platform_of(b) == "cpu":  # XLA for CPUs rejects its own partitioner's layouts
-        x = undivided(b, x)
+        x = replicated(b, x)
     return b.emit(
         f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {list(fft_lengths)} "
         f": {signature([x], out_avals)}",
@@ -114,14 +112,14 @@ def _lower_fft(
     )
 
 
-def _vmap_fft(
+def _fft_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     x = move_batch_dim(values[0], axis, dims[0], 0)
     return [bind1(fft_p, x, **params)], [0]
 
 
-def _transpose_fft(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: Shape) -> Any:
+def _fft_transpose(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: Shape) -> Any:
     """The transform's matrix is symmetric; the half that RFFT drops and IRFFT adds is zero."""
     if fft_type in (FftType.FFT, FftType.IFFT):
         return fft(ct, fft_type, fft_lengths)
@@ -143,10 +141,10 @@ def _transpose_fft(ct: Any, x: UndefPrimal, *, fft_type: FftType, fft_lengths: S
 
 declare(
     fft_p,
-    abstract_eval=_type_of_transform,
-    lower=_lower_fft,
-    vmap=_vmap_fft,
+    abstract_eval=_fft_type,
+    lower=_fft_lower,
+    vmap=_fft_vmap,
     sharding=as_first,
     jvp=(lambda t, out, x, **params: bind1(fft_p, t, **params),),
-    transpose=(_transpose_fft,),
+    transpose=(_fft_transpose,),
 )

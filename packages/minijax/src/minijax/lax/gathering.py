@@ -21,7 +21,7 @@ from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation, require_counted_from_0
 from minijax.settings.names import named
 from minijax.settings.number_types import result_type, warn_of_lost_part
-from minijax.shardings.types import Axes, Division, division_of
+from minijax.shardings.types import Axes, Spec, spec_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints
 from minijax_stage2.primitives import ge_p, le_p, select_n_p
@@ -282,9 +282,9 @@ def _gather_type(
 _BY_OUT_SHARDING = "Give the function out_sharding, as in x.at[...].get(out_sharding=P(...))"
 
 
-def _division_of_gathered(
+def _gather_sharding(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Division]:
+) -> list[Spec]:
     """Axes taken whole are sharded as in the operand, the others as in the indices.
 
     Raises:
@@ -299,14 +299,12 @@ def _division_of_gathered(
     ]
     require_whole("indexing", x, chosen, why, _BY_OUT_SHARDING)
     require_whole("indexing", indices, [indices.ndim - 1], "it holds the parts of an index")
-    of_batch = [*division_of(indices)[:-1]]
+    batch_spec = [*spec_of(indices)[:-1]]
     for mine, other in zip(batching, indices_batching, strict=True):
-        both = division_of(x)[mine], of_batch[other]
-        (of_batch[other],) = agreed("indexing", in_avals, [both])
-    window = [
-        axes for axis, axes in enumerate(division_of(x)) if axis not in {*collapsed, *batching}
-    ]
-    left: dict[bool, Iterator[Axes]] = {True: iter(window), False: iter(of_batch)}
+        both = spec_of(x)[mine], batch_spec[other]
+        (batch_spec[other],) = agreed("indexing", in_avals, [both])
+    window = [axes for axis, axes in enumerate(spec_of(x)) if axis not in {*collapsed, *batching}]
+    left: dict[bool, Iterator[Axes]] = {True: iter(window), False: iter(batch_spec)}
     return [tuple([next(left[axis in offset]) for axis in range(out_avals[0].ndim)])]
 
 
@@ -335,8 +333,8 @@ def check_indices(
             f"{name}: the axes {dropped}, which the slices lack, and the axes {batching} of a "
             f"batch must be distinct axes of {x}, in order"
         )
-    of_batch = set(indices_batching)
-    if len(of_batch) != len(indices_batching) or not of_batch <= {*range(indices.ndim - 1)}:
+    batch_axes = set(indices_batching)
+    if len(batch_axes) != len(indices_batching) or not batch_axes <= {*range(indices.ndim - 1)}:
         raise TypeError(
             f"{name}: {indices_batching} are not distinct axes of the indices {indices} before "
             "their last"
@@ -354,7 +352,7 @@ def is_increasing(axes: Dims, ndim: int) -> bool:
     return list(axes) == sorted(set(axes)) and all(0 <= axis < ndim for axis in axes)
 
 
-def _lower_gather(
+def _gather_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     x: Value,
@@ -432,11 +430,11 @@ def _is_inside(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Val
     (below,) = lowering_rules[le_p](b, [truth], indices, bounds_of_indices(b, indices, bounds))
     (both,) = b.emit(f"stablehlo.and {above.name}, {below.name} : {mlir_type(truth)}", truth)
     start = b.constant(True, ShapedArray((), np.bool_))
-    of_slice = ShapedArray(truth.shape[:-1], np.bool_)
+    slice_mask = ShapedArray(truth.shape[:-1], np.bool_)
     (inside,) = b.emit(
         f"stablehlo.reduce({both.name} init: {start.name}) applies stablehlo.and "
-        f"across dimensions = [{truth.ndim - 1}] : {signature([both, start], [of_slice])}",
-        of_slice,
+        f"across dimensions = [{truth.ndim - 1}] : {signature([both, start], [slice_mask])}",
+        slice_mask,
     )
     return inside
 
@@ -458,7 +456,7 @@ def default_fill_value(dtype: np.dtype[Any]) -> Any:
     return limits.max if limits.min == 0 else limits.min
 
 
-def _vmap_gather(
+def _gather_vmap(
     axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
@@ -507,7 +505,7 @@ def after(axes: Dims) -> Dims:
     return tuple(axis + 1 for axis in axes)
 
 
-def _transpose_gather(
+def _gather_transpose(
     ct: Any,
     x: UndefPrimal,
     indices: Any,
@@ -527,16 +525,16 @@ def _transpose_gather(
 declare(
     gather_p,
     abstract_eval=_gather_type,
-    lower=by_halves(_lower_gather),
-    vmap=_vmap_gather,
-    sharding=_division_of_gathered,
+    lower=by_halves(_gather_lower),
+    vmap=_gather_vmap,
+    sharding=_gather_sharding,
     jvp=[
         lambda t, out, x, indices, *, fill_value, **params: bind1(
             gather_p, t, indices, fill_value=0, **params
         ),
         None,
     ],
-    transpose=[_transpose_gather, None],
+    transpose=[_gather_transpose, None],
 )
 
 

@@ -33,10 +33,10 @@ _STIRLING = (
 def beyond_stirling(x: Any) -> Any:
     """The logarithm of the gamma function minus Stirling's formula, for `x` that is not small."""
     inverse = 1.0 / x
-    of_square = square(inverse)
+    inverse_square = square(inverse)
     series: ArrayLike = 0.0
     for coefficient in reversed(_STIRLING):
-        series = coefficient + of_square * series
+        series = coefficient + inverse_square * series
     return inverse * series
 
 
@@ -100,9 +100,9 @@ def _below_mean(a: Any, b: Any, x: Any) -> Any:
 
 def _normal_exponent(a: Any, b: Any, x: Any, distance: Any) -> Any:
     total = a + b
-    of_a = formulas.minus_log1p(-(distance / a), x * (total / a))
-    of_b = formulas.minus_log1p(distance / b, (1.0 - x) * (total / b))
-    return a * of_a + b * of_b
+    a_exponent = formulas.minus_log1p(-(distance / a), x * (total / a))
+    b_exponent = formulas.minus_log1p(distance / b, (1.0 - x) * (total / b))
+    return a * a_exponent + b * b_exponent
 
 
 def powers_by_beta(a: Any, b: Any, x: Any) -> Any:
@@ -118,11 +118,11 @@ def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
     total, distance = a + b, _below_mean(a, b, x)
     exponent = _normal_exponent(a, b, x, distance)
     root, side = sqrt(exponent), -sign(distance)
-    spread = sqrt(a) * sqrt(b)
+    scale = sqrt(a) * sqrt(b)
     is_far = root > _NEXT_TO_MEAN
     by_eta = sqrt(total * 0.5) / (side * where(is_far, root, 1.0))
-    far = by_eta + spread / where(is_far, distance, 1.0)
-    correction = where(is_far, far, (b - a) / (spread * 3.0))
+    far = by_eta + scale / where(is_far, distance, 1.0)
+    correction = where(is_far, far, (b - a) / (scale * 3.0))
     normal = 0.5 * special.erfc(-(side * root))
     return normal + correction * (exp(-exponent) / sqrt(2 * math.pi * total))
 
@@ -148,7 +148,7 @@ def _beta_fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> An
         above = nonzero(1.0 + numerator / above)
         return [above, below, value * (above * below)]
 
-    def step(m: Any, *state: Any) -> list[Any]:
+    def beta_step(m: Any, *state: Any) -> list[Any]:
         even = a + m * 2.0
         first = (a + m) * (total + m) / (even * (even + 1.0))
         # Where `a` and `m` are 0, the first factor would be 0 / 0.
@@ -158,13 +158,16 @@ def _beta_fraction(a: Any, b: Any, x: Any, is_active: Any, epsilon: float) -> An
         state = tuple(term(-(first * x), *state))
         return term(second * x, *state)
 
-    def is_unconverged(old: Any, new: Any) -> Any:
+    def still_changes(old: Any, new: Any) -> Any:
         return abs(new[2] - old[2]) > abs(new[2]) * epsilon
 
     total = a + b
     start = total / (a + 1.0)
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
-    return 1.0 / formulas.converge(step, [one, zero, one], is_active, is_unconverged, MOST_STEPS)[2]
+    return (
+        1.0
+        / formulas.converge(beta_step, [one, zero, one], is_active, still_changes, MOST_STEPS)[2]
+    )
 
 
 def _powers_by_beta(a: Any, b: Any, x: Any) -> Any:
@@ -192,9 +195,9 @@ def _narrow_fraction_weight(a: Any, b: Any, x: Any, q: Any) -> Any:
     """
     total = a + b
     base, first, second = (z + special.LANCZOS_SHIFT for z in (total, a, b))
-    of_first = a * special.log_of_normal(x * (base / first))
-    of_second = b * special.log_of_normal((1.0 - x) * (base / second))
-    power = exp(of_first + of_second + special.LANCZOS_SHIFT)
+    first_log = a * special.log_of_normal(x * (base / first))
+    second_log = b * special.log_of_normal((1.0 - x) * (base / second))
+    power = exp(first_log + second_log + special.LANCZOS_SHIFT)
     root = sqrt(base / (2 * math.pi * (first * second)))
     above, below = special.lanczos_sum(total)
     above_a, below_a = special.lanczos_sum(a)

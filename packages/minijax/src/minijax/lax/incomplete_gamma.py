@@ -179,41 +179,45 @@ def _epsilon(x: Any) -> float:
     return float(np.finfo(typeof(x).dtype).eps)
 
 
-def _any_of(*conditions: Any) -> Any:
+def _any(*conditions: Any) -> Any:
     return functools.reduce(operator.or_, conditions)
 
 
 def _igamma_series(a: Any, x: Any, is_active: Any) -> Any:
     """The sum of `x**n / ((a + 1) ... (a + n))` over n = 0, 1, 2, ... ."""
 
-    def step(n: Any, term: Any, total: Any) -> list[Any]:
+    def series_step(n: Any, term: Any, total: Any) -> list[Any]:
         term = term * (x / (a + n + 1.0))
         return [term, total + term]
 
-    def is_unconverged(old: Any, new: Any) -> Any:
+    def term_matters(old: Any, new: Any) -> Any:
         return new[0] > new[1] * _epsilon(x)
 
     one = stage2.functions.full_like(x, 1.0)
-    _, total = formulas.converge(step, [one, one], is_active, is_unconverged, MOST_STEPS)
+    _, total = formulas.converge(series_step, [one, one], is_active, term_matters, MOST_STEPS)
     return total
 
 
 def _igamma_series_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
     """The same sum, and its derivative in `a`."""
 
-    def step(n: Any, term: Any, total: Any, term_dot: Any, total_dot: Any) -> list[Any]:
+    def series_slope_step(
+        n: Any, term: Any, total: Any, term_dot: Any, total_dot: Any
+    ) -> list[Any]:
         below = a + n + 1.0
         ratio = x / below
         term_dot = term_dot * ratio - term * ratio / below
         term = term * ratio
         return [term, total + term, term_dot, total_dot + term_dot]
 
-    def is_unconverged(old: Any, new: Any) -> Any:
+    def term_matters(old: Any, new: Any) -> Any:
         return abs(new[2]) > abs(new[3]) * _epsilon(x)
 
     one, zero = (stage2.functions.full_like(x, number) for number in (1.0, 0.0))
     start = [one, one, zero, zero]
-    _, total, _, total_dot = formulas.converge(step, start, is_active, is_unconverged, MOST_STEPS)
+    _, total, _, total_dot = formulas.converge(
+        series_slope_step, start, is_active, term_matters, MOST_STEPS
+    )
     return total, total_dot
 
 
@@ -232,17 +236,19 @@ def igammac_fraction(a: Any, x: Any, is_active: Any, first: int = 0) -> Any:
     def denominator(n: Any) -> Any:
         return _first_denominator(a, x) + n * 2.0
 
-    def step(n: Any, inverse: Any, change: Any, value: Any) -> list[Any]:
+    def fraction_step(n: Any, inverse: Any, change: Any, value: Any) -> list[Any]:
         n = n + (first + 1)
         inverse = 1.0 / (denominator(n) + n * (a - n) * inverse)
         change = change * (denominator(n) * inverse - 1.0)
         return [inverse, change, value + change]
 
-    def is_unconverged(old: Any, new: Any) -> Any:
+    def still_changes(old: Any, new: Any) -> Any:
         return abs(new[1]) > abs(new[2]) * (_epsilon(x) / 2)
 
     start = 1.0 / denominator(first)
-    return formulas.converge(step, [start, start, start], is_active, is_unconverged, MOST_STEPS)[2]
+    return formulas.converge(
+        fraction_step, [start, start, start], is_active, still_changes, MOST_STEPS
+    )[2]
 
 
 def _igammac_start(a: Any, x: Any) -> list[Any]:
@@ -253,7 +259,7 @@ def _igammac_start(a: Any, x: Any) -> list[Any]:
 def _igammac_fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
     """The same fraction, and its derivative in `a`."""
 
-    def step(
+    def fraction_slope_step(
         n: Any, above: Any, below: Any, value: Any, above_dot: Any, below_dot: Any, value_dot: Any
     ) -> list[Any]:
         n = n + 1.0
@@ -272,13 +278,15 @@ def _igammac_fraction_with_slope(a: Any, x: Any, is_active: Any) -> Pair:
         value_dot = (value_dot - value * product_dot) / product
         return [above, below, value, above_dot, below_dot, value_dot]
 
-    def is_unconverged(old: Any, new: Any) -> Any:
+    def still_changes(old: Any, new: Any) -> Any:
         return abs(new[5] - old[5]) > _epsilon(x)
 
     start = _igammac_start(a, x)
     zero = start[1]
     slopes = [stage2.functions.full_like(x, -1.0), zero, start[2] * start[2]]
-    out = formulas.converge(step, [*start, *slopes], is_active, is_unconverged, MOST_STEPS)
+    out = formulas.converge(
+        fraction_slope_step, [*start, *slopes], is_active, still_changes, MOST_STEPS
+    )
     return out[2], out[5]
 
 
@@ -293,7 +301,7 @@ def _underflows(log_weight: Any) -> Any:
 def _is_outside(a: Any, x: Any) -> Any:
     both_zero = (a == 0.0) & (x == 0.0)
     both_infinite = (a == math.inf) & (x == math.inf)
-    return _any_of(x < 0.0, a < 0.0, both_zero, both_infinite, a != a, x != x)
+    return _any(x < 0.0, a < 0.0, both_zero, both_infinite, a != a, x != x)
 
 
 def _is_large(a: Any) -> Any:
@@ -306,7 +314,7 @@ def _igamma(a: Any, x: Any) -> Any:
     is_outside = _is_outside(a, x)
     is_infinite = x == math.inf
     is_zero = (x == 0.0) | (a == math.inf)
-    is_special = _any_of(is_zero, is_outside, _underflows(log_weight), is_infinite, _is_large(a))
+    is_special = _any(is_zero, is_outside, _underflows(log_weight), is_infinite, _is_large(a))
     is_active = ~is_special
     weight = exp(log_weight)
     lower = weight / a * _igamma_series(a, x, is_active & ~is_above)
@@ -344,7 +352,7 @@ def _igammac(a: Any, x: Any) -> Any:
     is_outside = _is_outside(a, x)
     is_zero = (x == math.inf) | (a == 0.0)
     is_one = a == math.inf
-    is_special = _any_of(is_outside, _underflows(log_weight), is_zero, is_one, _is_large(a))
+    is_special = _any(is_outside, _underflows(log_weight), is_zero, is_one, _is_large(a))
     is_active = ~is_special
     weight = exp(log_weight)
     is_small = (a < _SMALL_SHAPE) & (x < 1.0)  # P is nearly 1
@@ -358,9 +366,9 @@ def _igammac(a: Any, x: Any) -> Any:
 
 
 def _combined_slopes(
-    of_series: Callable[..., Any],
-    of_fraction: Callable[..., Any],
-    of_large: Callable[..., Any],
+    series_slope: Callable[..., Any],
+    fraction_slope: Callable[..., Any],
+    large_slope: Callable[..., Any],
     has_weight: bool,
 ) -> Any:
     """Combine the derivatives of the logarithms of P and Q in `a`."""
@@ -368,8 +376,8 @@ def _combined_slopes(
     def slope(a: Any, x: Any) -> Any:
         is_above = (x > 1.0) & (x > a)
         log_weight = _log_weight(a, x)
-        is_outside = _any_of(x < 0.0, a <= 0.0, a != a, x != x)
-        is_active = ~_any_of(x == 0.0, is_outside, _is_large(a))
+        is_outside = _any(x < 0.0, a <= 0.0, a != a, x != x)
+        is_active = ~_any(x == 0.0, is_outside, _is_large(a))
         if has_weight:
             is_active = is_active & ~_underflows(log_weight)
         below = is_active & ~is_above
@@ -379,8 +387,10 @@ def _combined_slopes(
         lower = total * (log(x) - digamma(a + 1.0)) + total_dot
         upper = value * (log(x) - digamma(a)) + value_dot
         weight = exp(log_weight)
-        out = where(is_above, of_fraction(weight, a, x, upper), of_series(weight, a, x, lower))
-        out = formulas.where_any(_is_large(a), of_large, out, a, x)
+        out = where(
+            is_above, fraction_slope(weight, a, x, upper), series_slope(weight, a, x, lower)
+        )
+        out = formulas.where_any(_is_large(a), large_slope, out, a, x)
         return where(is_outside, math.nan, where(x == 0.0, 0.0, out))
 
     return slope

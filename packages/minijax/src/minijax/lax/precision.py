@@ -179,10 +179,12 @@ def attributes_of(caller: str, precision: PrecisionLike) -> dict[str, str]:
 
 
 def _algorithm_text(algorithm: DotAlgorithm) -> str:
-    def text(value: Any) -> str:
+    def attribute_value(value: Any) -> str:
         if isinstance(value, bool):
             return str(value).lower()
         return str(value) if isinstance(value, int | str) else element_type(np.dtype(value))
 
-    fields = ", ".join(f"{name} = {text(value)}" for name, value in algorithm._asdict().items())
+    fields = ", ".join(
+        f"{name} = {attribute_value(value)}" for name, value in algorithm._asdict().items()
+    )
     return f"<{fields}>"

@@ -12,7 +12,7 @@ from minijax.lax import linalg
 from minijax.lax.sharding import device_put
 from minijax.primitives.declare import declare, lower_by, results_of, types_by
 from minijax.runtime.evaluation import evaluators
-from minijax.shardings.types import Division, division_of
+from minijax.shardings.types import Spec, spec_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 from minijax_stage2.jvp import jvp_flat
 from minijax_stage2.shaped_array import is_inexact
@@ -49,7 +49,9 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
     """
     own_name = name.removesuffix("_p")
     if name.endswith("_p") and (among is None or own_name in among):
-        primitive = _named(abstract_eval_rules, own_name) or _named(all_primitives(), own_name)
+        primitive = _primitive_by_name(abstract_eval_rules, own_name) or _primitive_by_name(
+            all_primitives(), own_name
+        )
         if primitive is not None:
             return primitive
 
@@ -60,7 +62,7 @@ def primitive_named(module: str, name: str, among: Container[str] | None = None)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
-def _named(primitives: Iterable[Primitive], name: str) -> Primitive | None:
+def _primitive_by_name(primitives: Iterable[Primitive], name: str) -> Primitive | None:
     for primitive in primitives:
         # Stage 4 also has a `cond`, of two branches; the name means the library's, of any number.
         if primitive.name == name and primitive is not cond_p:
@@ -95,19 +97,21 @@ def composite(
     results = results_of(function)
 
     def along(i: int) -> Callable[..., Any]:
-        def formula(t: Any, out: Any, *operands: Any, **params: Any) -> Any:
+        def tangent_formula(t: Any, out: Any, *operands: Any, **params: Any) -> Any:
             return bind1(primitive, *operands[:i], t, *operands[i + 1 :], **params)
 
-        return formula
+        return tangent_formula
 
-    def vmap(axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], /, **params: Any) -> Any:
+    def composite_vmap(
+        axis: BatchAxis, values: Sequence[Any], dims: Sequence[Any], /, **params: Any
+    ) -> Any:
         f = partial(results, **params)
         return vmap_flat(f, values, dims, axis, function)
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def composite_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return jvp_flat(partial(results, **params), primals, tangents, function)
 
-    def transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+    def composite_transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         avals = [x.aval if isinstance(x, UndefPrimal) else typeof(x) for x in operands]
         closed = trace_to_jaxpr(partial(results, **params), avals, "transposition", function)
         program = consts_as_invars(closed.jaxpr)
@@ -117,17 +121,19 @@ def composite(
 
     def sharding(
         in_avals: Sequence[ShapedArray], out_avals: Any, params: dict[str, Any]
-    ) -> list[Division]:
-        return [division_of(out) for out in types(*in_avals, **params)]
+    ) -> list[Spec]:
+        return [spec_of(out) for out in types(*in_avals, **params)]
 
     declare(
         primitive,
         abstract_eval=types,
         lower=lower_by(results),
-        vmap=vmap,
+        vmap=composite_vmap,
         sharding=sharding,
-        jvp=[along(i) if each else None for i, each in enumerate(linear)] if linear else jvp,
-        transpose=() if linear is None else transpose,
+        jvp=[along(i) if each else None for i, each in enumerate(linear)]
+        if linear
+        else composite_jvp,
+        transpose=() if linear is None else composite_transpose,
     )
     if function is _device_put:  # eagerly; a program runs on the devices of its operands
         evaluators[primitive] = results
@@ -152,10 +158,10 @@ def _stack(*xs: Any, axis: int) -> Any:
 
 
 def _approx_top_k(
-    x: Any, *, k: int, is_max_k: bool, reduction_dimension: int = -1, **how: Any
+    x: Any, *, k: int, is_max_k: bool, reduction_dimension: int = -1, **params: Any
 ) -> list[Any]:
     function = lax.approx_max_k if is_max_k else lax.approx_min_k
-    return function(x, k, reduction_dimension, **how)
+    return function(x, k, reduction_dimension, **params)
 
 
 def _total_order(x: Any) -> Any:
@@ -185,10 +191,10 @@ def _polynomial(x: Any, *coefficients: Any, unroll: int | None = None) -> Any:
 
 
 def _scatter_sub(operand: Any, indices: Any, updates: Any, **params: Any) -> Any:
-    numbers, how = params.pop("dimension_numbers"), dict(params)
+    numbers, rest = params.pop("dimension_numbers"), dict(params)
     for program in ("update_jaxpr", "update_consts"):
-        how.pop(program, None)
-    return lax.scatter_sub(operand, indices, updates, numbers, **how)
+        rest.pop(program, None)
+    return lax.scatter_sub(operand, indices, updates, numbers, **rest)
 
 
 def _unstack(x: Any, *, axis: int) -> list[Any]:

@@ -26,7 +26,7 @@ from minijax_stage2.shaped_array import dialect, is_inexact
 # Sums of products: of vectors, matrices, and arrays of more axes.
 
 
-HOW = ("precision", "preferred_element_type", "out_sharding")
+PRECISION_PARAMS = ("precision", "preferred_element_type", "out_sharding")
 
 
 def options(
@@ -41,7 +41,7 @@ def options(
         TypeError: the dtype of the sums is narrower than the dtype of the operands, unless the
             operands are floats.
     """
-    how: dict[str, Any] = dict(attributes_of(caller, precision))
+    params: dict[str, Any] = dict(attributes_of(caller, precision))
     if preferred_element_type is not None:
         wanted = dialect().dtype_of(caller, preferred_element_type)
         met = result_type(*map(typeof, operands)).dtype
@@ -50,8 +50,8 @@ def options(
                 f"{caller}: preferred_element_type must not be narrower than {met}, the dtype of "
                 f"the operands, found {wanted}"
             )
-        how["preferred_element_type"] = wanted
-    return how
+        params["preferred_element_type"] = wanted
+    return params
 
 
 def width(dtype: np.dtype[Any]) -> int:
@@ -97,7 +97,7 @@ def _weak_if_both_are(out: Any, lhs: Any, rhs: Any) -> Any:
     return as_weak_as(a, out) if is_weak else out
 
 
-@operation(static=("dimension_numbers", *HOW))
+@operation(static=("dimension_numbers", *PRECISION_PARAMS))
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -133,12 +133,12 @@ def dot_general(
     """
     lhs, rhs = _bytes_widened(lhs, rhs, preferred_element_type)
     lhs, rhs = _strong_if_they_differ(lhs, rhs)
-    how = options("dot_general", precision, preferred_element_type, lhs, rhs)
-    out = stage2.dot_general(lhs, rhs, dimension_numbers, **how)
+    params = options("dot_general", precision, preferred_element_type, lhs, rhs)
+    out = stage2.dot_general(lhs, rhs, dimension_numbers, **params)
     return _weak_if_both_are(out, lhs, rhs)
 
 
-@operation(static=("dimension_numbers", *HOW))
+@operation(static=("dimension_numbers", *PRECISION_PARAMS))
 def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -171,8 +171,8 @@ def dot(
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
     lhs, rhs = _bytes_widened(lhs, rhs, preferred_element_type)
     lhs, rhs = _strong_if_they_differ(lhs, rhs)
-    how = options("dot", precision, preferred_element_type, lhs, rhs)
-    out = stage2.dot_general(lhs, rhs, dimension_numbers, **how)
+    params = options("dot", precision, preferred_element_type, lhs, rhs)
+    out = stage2.dot_general(lhs, rhs, dimension_numbers, **params)
     return _weak_if_both_are(out, lhs, rhs)
 
 
@@ -240,13 +240,15 @@ def _groups_apart(x: Any, group_sizes: Any, axis: int, outer: Sequence[int]) -> 
     order = sorted(range(len(axes)), key=lambda i: axes[i])
     into = (0, *sorted(axes))
 
-    def spread(limits: Any) -> Any:
+    def broadcast_limits(limits: Any) -> Any:
         return broadcast_in_dim(transpose(limits, [len(axes), *order]), shape, into)
 
     ends = cumsum(group_sizes, typeof(group_sizes).ndim - 1)
     position = broadcasted_iota(typeof(group_sizes).dtype, shape, axis + 1)
     copies = broadcast_in_dim(x, shape, range(1, len(shape)))
-    inside = (position >= spread(ends - group_sizes)) & (position < spread(ends))
+    inside = (position >= broadcast_limits(ends - group_sizes)) & (
+        position < broadcast_limits(ends)
+    )
     return select(inside, copies, full_like(copies, 0))
 
 
@@ -335,9 +337,11 @@ def ragged_dot_general(
             f"{caller}: rhs must have {wanted} axes of groups where the ragged axis of lhs is "
             f"{'not ' if wanted else ''}contracting or batch, found {numbers}"
         )
-    how = (precision, preferred_element_type)
+    params = (precision, preferred_element_type)
     if kind is lhs_batch:
-        return dot_general(lhs, rhs, numbers.dot_dimension_numbers, *how, out_sharding=out_sharding)
+        return dot_general(
+            lhs, rhs, numbers.dot_dimension_numbers, *params, out_sharding=out_sharding
+        )
     parts = _groups_apart(lhs, group_sizes, ragged, outer)
     if kind is lhs_kept:
         (group,) = numbers.rhs_group_dimensions
@@ -348,13 +352,13 @@ def ragged_dot_general(
             )
         contracting: Any = ((*_one_more(lhs_contract), 0), (*rhs_contract, group))
         batch: Any = (_one_more(lhs_batch), rhs_batch)
-        return dot_general(parts, rhs, (contracting, batch), *how, out_sharding=out_sharding)
+        return dot_general(parts, rhs, (contracting, batch), *params, out_sharding=out_sharding)
     place = lhs_contract.index(ragged)
     rhs_outer = [*rhs_batch, *rhs_contract[:place]]
     others = _groups_apart(rhs, group_sizes, rhs_contract[place], rhs_outer)
     contracting = (_one_more(lhs_contract), _one_more(rhs_contract))
     batch = ((0, *_one_more(lhs_batch)), (0, *_one_more(rhs_batch)))
-    return dot_general(parts, others, (contracting, batch), *how, out_sharding=out_sharding)
+    return dot_general(parts, others, (contracting, batch), *params, out_sharding=out_sharding)
 
 
 _ROWS_OF_GROUPS = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
@@ -436,8 +440,8 @@ def scaled(name: str, operand: Any, scale: Any, dtype: Any) -> Any:
         )
     blocks = [x for n, s in zip(shape, sizes, strict=True) for x in (s, n // s)]
     axes = tuple(range(0, 2 * len(shape), 2))
-    spread = broadcast_in_dim(convert_element_type(scale, dtype), tuple(blocks), axes)
-    return operand * reshape(spread, shape)
+    scales = broadcast_in_dim(convert_element_type(scale, dtype), tuple(blocks), axes)
+    return operand * reshape(scales, shape)
 
 
 @operation(static=("dimension_numbers", "preferred_element_type"))

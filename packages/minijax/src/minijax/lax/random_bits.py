@@ -90,7 +90,7 @@ def rng_bit_generator(
     return state, bits
 
 
-def _types_of_bits(
+def _rng_bits_type(
     key: ShapedArray, *, shape: Shape, dtype: np.dtype[Any], algorithm: RandomAlgorithm
 ) -> list[ShapedArray]:
     if (key.dtype, key.shape) not in ((UINT32, (4,)), (UINT64, (2,))):
@@ -100,7 +100,7 @@ def _types_of_bits(
     return [ShapedArray(key.shape, key.dtype), ShapedArray(shape, dtype)]
 
 
-def _lower_bits(
+def _rng_bits_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     key: Value,
@@ -109,19 +109,19 @@ def _lower_bits(
     dtype: np.dtype[Any],
     algorithm: RandomAlgorithm,
 ) -> list[Value]:
-    of_words, of_bits = out_avals
+    words_aval, bits_aval = out_avals
     state, pairs = ShapedArray((2,), UINT64), ShapedArray((2, 2), UINT32)
-    if of_words.dtype == UINT32:
+    if words_aval.dtype == UINT32:
         key = _converted(b, "bitcast_convert", _converted(b, "reshape", key, pairs), state)
     name = algorithm.name.removeprefix("RNG_")
     key, bits = b.emit(
         f"stablehlo.rng_bit_generator {key.name}, algorithm = {name} : "
-        f"{signature([key], [state, of_bits])}",
+        f"{signature([key], [state, bits_aval])}",
         state,
-        of_bits,
+        bits_aval,
     )
-    if of_words.dtype == UINT32:
-        key = _converted(b, "reshape", _converted(b, "bitcast_convert", key, pairs), of_words)
+    if words_aval.dtype == UINT32:
+        key = _converted(b, "reshape", _converted(b, "bitcast_convert", key, pairs), words_aval)
     return [key, bits]
 
 
@@ -129,7 +129,7 @@ def _converted(b: FunctionBuilder, operation: str, x: Value, out: ShapedArray) -
     return b.emit(f"stablehlo.{operation} {x.name} : {signature([x], [out])}", out)[0]
 
 
-def _vmap_bits(
+def _rng_bits_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, shape: Shape, **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     keys = move_batch_dim(values[0], axis, dims[0], 0)
@@ -142,9 +142,9 @@ def _vmap_bits(
 
 declare(
     rng_bit_generator_p,
-    abstract_eval=_types_of_bits,
-    lower=_lower_bits,
-    vmap=_vmap_bits,
+    abstract_eval=_rng_bits_type,
+    lower=_rng_bits_lower,
+    vmap=_rng_bits_vmap,
     sharding=whole,
 )
 
@@ -169,18 +169,18 @@ def rng_uniform(a: Any, b: Any, shape: int | Sequence[int]) -> Array:
     return bind1(rng_uniform_p, a, b, shape=sizes_of("rng_uniform", shape))
 
 
-def _type_of_uniform(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> list[ShapedArray]:
+def _rng_uniform_type(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> list[ShapedArray]:
     if a.shape or b.shape or a.dtype != b.dtype:
         raise ValueError(f"rng_uniform: expected two scalars of one dtype, found {a} and {b}")
     return [ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)]
 
 
-def _lower_uniform(
+def _rng_uniform_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], low: Value, limit: Value, *, shape: Shape
 ) -> list[Value]:
-    of_sizes = ShapedArray((len(shape),), np.int64)
+    sizes_aval = ShapedArray((len(shape),), np.int64)
     values = list(shape) if shape else ""
-    (sizes,) = b.emit(f"stablehlo.constant dense<{values}> : {mlir_type(of_sizes)}", of_sizes)
+    (sizes,) = b.emit(f"stablehlo.constant dense<{values}> : {mlir_type(sizes_aval)}", sizes_aval)
     operands = [low, limit, sizes]
     names = ", ".join(x.name for x in operands)
     return b.emit(
@@ -191,7 +191,7 @@ def _lower_uniform(
 
 declare(
     rng_uniform_p,
-    abstract_eval=_type_of_uniform,
-    lower=_lower_uniform,
+    abstract_eval=_rng_uniform_type,
+    lower=_rng_uniform_lower,
     jvp=(no_derivative("rng_uniform", "a"), no_derivative("rng_uniform", "b")),
 )

@@ -20,7 +20,7 @@ from minijax.lax.shapes import broadcast_in_dim, broadcasted_iota, full_like, re
 from minijax.lax.slicing import concatenate, slice
 from minijax.primitives import higher_order
 from minijax.primitives.declare import Rule, declare, lower_reduction, reduction
-from minijax.primitives.higher_order import declare_program, keys_of_program
+from minijax.primitives.higher_order import declare_program, program_keys
 from minijax.primitives.regions import lower_as, operation_of, reduce_text, stage_computation
 from minijax.primitives.sharding_rules import by_reduction
 from minijax.runtime.array import Array, ArrayLike
@@ -28,7 +28,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation, require_counted_from_0, require_kind
 from minijax.runtime.partitioning import evaluate_jaxpr
 from minijax.settings.number_types import allow_f16_reductions
-from minijax.shardings.types import Division, ShardingRule, combining_elements, dividing
+from minijax.shardings.types import ShardingRule, Spec, combining_elements, takes_out_sharding
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -107,34 +107,34 @@ def _bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 def _shared_among_ties(t: Any, out: Any, x: Any, *, axes: Shape) -> Any:
     """The mean of the tangents of those elements that equal the result."""
-    chosen = stage2.astype(x == _spread(out, typeof(x).shape, axes), typeof(x).dtype)
+    chosen = stage2.astype(x == _broadcast_back(out, typeof(x).shape, axes), typeof(x).dtype)
     return reduce_sum(t * chosen, axes) / reduce_sum(chosen, axes)
 
 
-def _spread(x: Any, shape: Shape, axes: Shape) -> Any:
+def _broadcast_back(x: Any, shape: Shape, axes: Shape) -> Any:
     """`x` broadcast along the axes that a reduction removed from an array of shape `shape`."""
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     return broadcast_in_dim(x, shape, kept)
 
 
-def _lower_extreme(
+def _extreme_lower(
     operation: str, init: Callable[[np.dtype[Any]], Any], combine: Callable[[Any, Any], Any]
 ) -> Rule:
     """The rule of a maximum or minimum; XLA would only compare real parts of complex numbers."""
-    of_reals = lower_reduction(operation, init)
+    lower_real = lower_reduction(operation, init)
 
-    def rule(
+    def extreme_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
     ) -> list[Value]:
         (out,) = out_avals
         if out.dtype.kind != "c":
-            return of_reals(b, out_avals, x, axes=axes)
+            return lower_real(b, out_avals, x, axes=axes)
         scalar = ShapedArray((), out.dtype)
         start = b.constant(init(out.dtype), scalar)
         jaxpr = stage_computation(operation, combine, [scalar], tree_flatten(0)[1])
         return reduce_text(b, out_avals, [x, start], jaxpr, axes)
 
-    return rule
+    return extreme_lower
 
 
 reduce_max = reduction(
@@ -152,7 +152,7 @@ reduce_max = reduction(
     >>> lax.reduce_max(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([8, 9], dtype=int32)
     """,
-    hlo=_lower_extreme("maximum", smallest, extremes.max),
+    hlo=_extreme_lower("maximum", smallest, extremes.max),
     init=smallest,
     kinds="biufc",
     jvp=_shared_among_ties,
@@ -173,7 +173,7 @@ reduce_min = reduction(
     >>> lax.reduce_min(jnp.array([[1, 9], [8, 2]]), (0,))
     Array([1, 2], dtype=int32)
     """,
-    hlo=_lower_extreme("minimum", largest, extremes.min),
+    hlo=_extreme_lower("minimum", largest, extremes.min),
     init=largest,
     kinds="biufc",
     jvp=_shared_among_ties,
@@ -235,7 +235,7 @@ def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     def on_scalars(*xs: Any) -> list[Any]:
         return eval_jaxpr(jaxpr, [], *xs)
 
-    def combine(*operands: Any) -> list[Any]:
+    def combine_vectors(*operands: Any) -> list[Any]:
         shape = typeof(operands[0]).shape
         axis = BatchAxis(math.prod(shape))
         flat = [reshape(x, (axis.size,)) for x in operands]
@@ -245,7 +245,7 @@ def vectorised(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
             for out, dim in zip(outs, dims, strict=True)
         ]
 
-    return combine
+    return combine_vectors
 
 
 def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[Any]:
@@ -264,16 +264,16 @@ def reduce_by_halving(combine: Combine, operands: Values, axes: Shape) -> list[A
     while size > 1:
         half = size // 2
         combined = combine(
-            *(_rows(x, 0, half) for x in xs), *(_rows(x, half, 2 * half) for x in xs)
+            *(_reduce_rows(x, 0, half) for x in xs), *(_reduce_rows(x, half, 2 * half) for x in xs)
         )
         if size % 2:
-            last = (_rows(x, 2 * half, size) for x in xs)
+            last = (_reduce_rows(x, 2 * half, size) for x in xs)
             combined = [concatenate(pair, 0) for pair in zip(combined, last, strict=True)]
         xs, size = combined, half + size % 2
     return [reshape(x, rest) for x in xs]
 
 
-def _rows(x: Any, start: int, limit: int) -> Any:
+def _reduce_rows(x: Any, start: int, limit: int) -> Any:
     shape = typeof(x).shape
     return slice(x, (start, *[0] * (len(shape) - 1)), (limit, *shape[1:]))
 
@@ -316,7 +316,7 @@ _KNOWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
 
 
 @evaluated_by_library
-@dividing
+@takes_out_sharding
 def reduce(
     operands: Any,
     init_values: Any,
@@ -412,7 +412,7 @@ def halves(values: Values) -> tuple[Values, Values]:
     return values[:count], values[count:]
 
 
-def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, dimensions: Shape) -> list[ShapedArray]:
+def _reduce_type(*avals: ShapedArray, jaxpr: Jaxpr, dimensions: Shape) -> list[ShapedArray]:
     xs, inits = halves(avals)
     check_inits("reduce", xs, inits)
     shape = tuple(n for i, n in enumerate(xs[0].shape) if i not in dimensions)
@@ -420,7 +420,7 @@ def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, dimensions: Shape) -> list
     return [ShapedArray(shape, x.dtype, is_weak) for x in xs]
 
 
-def _lower(
+def _reduce_lower(
     b: FunctionBuilder, out_avals: Avals, *operands: Value, jaxpr: Jaxpr, dimensions: Shape
 ) -> list[Value]:
     return reduce_text(b, out_avals, operands, jaxpr, dimensions)
@@ -430,7 +430,7 @@ def _by_halving(jaxpr: Jaxpr, dimensions: Shape) -> Combine:
     """The reduction as a function of operands and initial values, made of other primitives."""
     combine = vectorised(jaxpr)
 
-    def function(*operands: Any) -> list[Any]:
+    def halving_function(*operands: Any) -> list[Any]:
         xs, inits = halves(operands)
         shape = typeof(xs[0]).shape
         kept = tuple(n for i, n in enumerate(shape) if i not in dimensions)
@@ -439,10 +439,10 @@ def _by_halving(jaxpr: Jaxpr, dimensions: Shape) -> Combine:
             return starts
         return combine(*starts, *reduce_by_halving(combine, xs, dimensions))
 
-    return function
+    return halving_function
 
 
-def _vmap(
+def _reduce_vmap(
     batch_axis: BatchAxis,
     values: Values,
     dims: Sequence[BatchDim],
@@ -460,7 +460,7 @@ def _vmap(
     return bind(reduce_p, *xs, *inits, jaxpr=jaxpr, dimensions=axes), [0] * len(xs)
 
 
-def _jvp(
+def _reduce_jvp(
     primals: Values, tangents: Values, *, jaxpr: Jaxpr, dimensions: Shape
 ) -> tuple[list[Any], list[Any]]:
     return jvp_flat(_by_halving(jaxpr, dimensions), primals, tangents, "reduce")
@@ -479,22 +479,22 @@ def evaluate_with_program(primitive: Primitive) -> Callable[..., list[Any]]:
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, named)]
         return Jaxpr([], invars, [JaxprEqn(primitive, invars, outvars, named)], outvars)
 
-    def evaluate(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    def computation_impl(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
         program = program_of(jaxpr, tuple(map(typeof, operands)), tuple(params.items()))
         return evaluate_jaxpr(program, primitive.name, operands)
 
-    return evaluate
+    return computation_impl
 
 
-def of_arrays(rule: ShardingRule) -> ShardingRule:
+def arrays_sharding(rule: ShardingRule) -> ShardingRule:
     """A sharding rule of arrays for a primitive that takes initial values after them."""
 
-    def of_first_half(
+    def sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> Sequence[Division]:
+    ) -> Sequence[Spec]:
         return rule(halves(in_avals)[0], out_avals, params)
 
-    return of_first_half
+    return sharding
 
 
 def declare_computation(
@@ -513,20 +513,25 @@ def declare_computation(
         abstract_eval=abstract_eval,
         lower=lower,
         vmap=vmap,
-        sharding=of_arrays(sharding),
+        sharding=arrays_sharding(sharding),
         jvp=jvp,
         transpose=None,
         partial_eval=None,
         dce=None,
         dependence=None,
         order=None,
-        keys=keys_of_program,
+        keys=program_keys,
         steps=None,
     )
 
 
 declare_computation(
-    reduce_p, _abstract_eval, _lower, _vmap, by_reduction(reduce_p, "dimensions"), _jvp
+    reduce_p,
+    _reduce_type,
+    _reduce_lower,
+    _reduce_vmap,
+    by_reduction(reduce_p, "dimensions"),
+    _reduce_jvp,
 )
 
 
@@ -615,9 +620,7 @@ def _declare_arg(
 ) -> None:
     better = _better(is_beyond)
 
-    def abstract_eval(
-        x: ShapedArray, *, axis: int, index_dtype: np.dtype[Any]
-    ) -> list[ShapedArray]:
+    def arg_type(x: ShapedArray, *, axis: int, index_dtype: np.dtype[Any]) -> list[ShapedArray]:
         if x.dtype.kind == "c":
             raise TypeError(f"{primitive}: {x} has no elements with an order")
         if not 0 <= axis < x.ndim or x.shape[axis] == 0:
@@ -630,7 +633,7 @@ def _declare_arg(
         start = full_like(operand, least(aval.dtype), shape=()), index_dtype.type(0)
         return reduce((operand, indices), start, better, (axis,))[1]
 
-    def vmap(
+    def arg_vmap(
         batch_axis: BatchAxis,
         values: Sequence[Any],
         dims: Sequence[BatchDim],
@@ -644,9 +647,9 @@ def _declare_arg(
     first_index.__name__ = primitive.name
     declare(
         primitive,
-        abstract_eval=abstract_eval,
+        abstract_eval=arg_type,
         lower=lower_as(first_index),
-        vmap=vmap,
+        vmap=arg_vmap,
         sharding=by_reduction(primitive, "axis"),
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax import xla
 from minijax.primitives.declare import declare
-from minijax.runtime.array import Array, place, placed, to_array
+from minijax.runtime.array import Array, array_at, put_to, to_array
 from minijax.runtime.evaluation import evaluated_by_library, evaluators
 from minijax.runtime.lowering import constrained
 from minijax.shardings.mesh import AbstractMesh, Mesh, mesh_in_context
@@ -13,13 +13,13 @@ from minijax.shardings.partition_spec import with_axis
 from minijax.shardings.sharding import NamedSharding, shardings_for
 from minijax.shardings.types import (
     ShardedArray,
-    division_of,
-    of_types,
     on_known_devices,
     reshard_p,
     resharded,
+    spec_of,
     to_auto_p,
     type_at,
+    typed_primitives,
     unsharded,
 )
 from minijax_stage2 import ShapedArray, bind1, tree_flatten_with_path, tree_unflatten, typeof
@@ -29,37 +29,37 @@ from minijax_stage3.executable import device_type
 from minijax_stage3.lowering import FunctionBuilder, Value
 
 
-def _divided_as(x: Any, *, sharding: NamedSharding) -> list[ShapedArray]:
+def _reshard_type(x: Any, *, sharding: NamedSharding) -> list[ShapedArray]:
     return [type_at(unsharded(x), sharding)]
 
 
-def _lower_resharded(
+def _reshard_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sharding: NamedSharding
 ) -> list[Value]:
     is_open = bool(sharding.mesh.auto_axes)  # the compiler may shard over auto axes, too
     return [x if sharding.num_devices == 1 else constrained(b, x, sharding, is_open)]
 
 
-def _vmap_resharded(
+def _reshard_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: NamedSharding
 ) -> tuple[list[Any], list[BatchDim]]:
     """Batching rule: the sharding of the batch axis does not change."""
     (x,), (dim,) = values, dims
     if dim is not None:
-        entry = division_of(typeof(x))[dim]
+        entry = spec_of(typeof(x))[dim]
         sharding = NamedSharding(sharding.mesh, with_axis(sharding.spec, dim, entry))
     return [bind1(reshard_p, x, sharding=sharding)], [dim]
 
 
 declare(
     reshard_p,
-    abstract_eval=_divided_as,
-    lower=_lower_resharded,
-    vmap=_vmap_resharded,
+    abstract_eval=_reshard_type,
+    lower=_reshard_lower,
+    vmap=_reshard_vmap,
     jvp=[lambda t, out, x, *, sharding: bind1(reshard_p, t, sharding=sharding)],
     transpose=[lambda ct, x, *, sharding: ct],  # the caller casts it to the type of `x`
 )
-evaluators[reshard_p] = lambda x, *, sharding: [place(to_array(x), _on_devices(x, sharding))]
+evaluators[reshard_p] = lambda x, *, sharding: [put_to(to_array(x), _on_devices(x, sharding))]
 
 
 def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
@@ -82,15 +82,15 @@ def _on_devices(x: Any, sharding: NamedSharding) -> NamedSharding:
     return NamedSharding(mesh, sharding.spec)
 
 
-def _less_divided(x: ShapedArray, *, mesh: AbstractMesh) -> list[ShapedArray]:
+def _to_auto_type(x: ShapedArray, *, mesh: AbstractMesh) -> list[ShapedArray]:
     explicit = {*mesh.explicit_axes}
-    division = [tuple([name for name in axes if name in explicit]) for axes in division_of(x)]
-    return [ShardedArray(unsharded(x), mesh, tuple(division))]
+    spec = [tuple([name for name in axes if name in explicit]) for axes in spec_of(x)]
+    return [ShardedArray(unsharded(x), mesh, tuple(spec))]
 
 
 declare(
     to_auto_p,
-    abstract_eval=_less_divided,
+    abstract_eval=_to_auto_type,
     lower=lambda b, out_avals, x, *, mesh: [x],
     vmap=lambda size, values, dims, *, mesh: ([bind1(to_auto_p, *values, mesh=mesh)], dims),
     jvp=[lambda t, out, x, *, mesh: bind1(to_auto_p, t, mesh=mesh)],
@@ -98,20 +98,20 @@ declare(
 )
 
 
-def _evaluate_less_divided(x: Any, *, mesh: AbstractMesh) -> list[Any]:
+def _to_auto_impl(x: Any, *, mesh: AbstractMesh) -> list[Any]:
     """The same array; the axes of its mesh have other types."""
-    (aval,) = _less_divided(typeof(x), mesh=mesh)
+    (aval,) = _to_auto_type(typeof(x), mesh=mesh)
     if type(x) is not Array or not isinstance(x.sharding, NamedSharding):
         return [x]
     at, spec = x.sharding.mesh, x.sharding.spec
     assert isinstance(at, Mesh)  # concrete, since it holds the array
     sharding = NamedSharding(Mesh(at.devices, at.axis_names, mesh.axis_types), spec)
     where = sharding.placement(aval.ndim)
-    return [placed(xla.with_placement(x.buffer, device_type(aval), where), aval, x.committed)]
+    return [array_at(xla.with_placement(x.buffer, device_type(aval), where), aval, x.committed)]
 
 
-evaluators[to_auto_p] = _evaluate_less_divided
-of_types.update((reshard_p, to_auto_p))
+evaluators[to_auto_p] = _to_auto_impl
+typed_primitives.update((reshard_p, to_auto_p))
 
 
 @evaluated_by_library

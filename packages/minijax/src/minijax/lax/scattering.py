@@ -28,9 +28,9 @@ from minijax.primitives.regions import calls_host, host_call_error
 from minijax.primitives.sharding_rules import agreed, require_whole
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.devices import default_backend
-from minijax.runtime.lowering import undivided_if_uneven
+from minijax.runtime.lowering import replicated_if_uneven
 from minijax.runtime.operation import operation, require_dtypes_alike
-from minijax.shardings.types import Division, division_of
+from minijax.shardings.types import Spec, spec_of
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind1, typeof
 from minijax_stage2.promotion import cast
 from minijax_stage2.shaped_array import Shape
@@ -83,9 +83,9 @@ def scatter_type(
     return [x]
 
 
-def _division_of_scattered(
+def _scatter_sharding(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Division]:
+) -> list[Spec]:
     """The result is sharded as the operand is, which is so along axes updated whole only.
 
     Raises:
@@ -108,20 +108,20 @@ def _division_of_scattered(
     require_whole(
         "an indexed update", indices, free, "all devices need all indices", _BY_OUT_SHARDING
     )
-    window = iter([division_of(updates)[axis] for axis in numbers.update_window_dims])
-    of_batch = [axis for axis in range(updates.ndim) if axis not in numbers.update_window_dims]
-    for position, axis in enumerate(of_batch):
+    window = iter([spec_of(updates)[axis] for axis in numbers.update_window_dims])
+    batch_axes = [axis for axis in range(updates.ndim) if axis not in numbers.update_window_dims]
+    for position, axis in enumerate(batch_axes):
         if position not in indices_batching:
             why = "all devices need all updates"
             require_whole("an indexed update", updates, [axis], why, _BY_OUT_SHARDING)
     columns = []
-    for axis, axes in enumerate(division_of(x)):
+    for axis, axes in enumerate(spec_of(x)):
         if axis in numbers.inserted_window_dims:
             columns.append([axes])
         elif axis in batching:
             position = indices_batching[batching.index(axis)]
             columns.append(
-                [axes, division_of(indices)[position], division_of(updates)[of_batch[position]]]
+                [axes, spec_of(indices)[position], spec_of(updates)[batch_axes[position]]]
             )
         else:
             columns.append([axes, next(window)])
@@ -134,7 +134,7 @@ _BY_OUT_SHARDING = "Give the update out_sharding, as in x.at[...].add(y, out_sha
 def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
     """Batching rule: the batch axis is paired with the indices' own, or updated whole."""
 
-    def rule(
+    def scatter_vmap(
         axis: BatchAxis,
         values: Sequence[Any],
         dims: Sequence[BatchDim],
@@ -165,13 +165,13 @@ def vmap_scatter(primitive: Primitive) -> Callable[..., Any]:
         )
         return [out], [0]
 
-    return rule
+    return scatter_vmap
 
 
 def lower_scatter(combine: str) -> Callable[..., list[Value]]:
     """The rule of a scatter that combines with this StableHLO operation; "" replaces."""
 
-    def lower(
+    def scatter_lower(
         b: FunctionBuilder,
         out_avals: Sequence[ShapedArray],
         x: Value,
@@ -191,7 +191,7 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
         ):  # XLA does not lower several updates of a scalar
             row = b.reshape(x, (1,))
             first = b.constant(0, ShapedArray((*indices.aval.shape[:-1], 1), indices.aval.dtype))
-            (out,) = lower(
+            (out,) = scatter_lower(
                 b, [row.aval], row, first, updates,
                 dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)),
                 indices_are_sorted=True, unique_indices=False, mode=mode, jaxpr=jaxpr,
@@ -199,7 +199,7 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
             return [b.reshape(out, ())]
         # XLA's partitioner would scatter the padding of unevenly sharded updates, too.
         counts = indices.aval.shape[:-1]
-        indices, updates = (undivided_if_uneven(b, each, counts) for each in (indices, updates))
+        indices, updates = (replicated_if_uneven(b, each, counts) for each in (indices, updates))
         if mode is GatherScatterMode.CLIP and start_map:
             sizes = window_sizes(x.aval, updates.aval.shape, dimension_numbers)
             bounds = [x.aval.shape[axis] - sizes[axis] for axis in start_map]
@@ -232,7 +232,7 @@ def lower_scatter(combine: str) -> Callable[..., list[Value]]:
             *out_avals,
         )
 
-    return lower
+    return scatter_lower
 
 
 def _clamped(b: FunctionBuilder, indices: Value, bounds: Sequence[int]) -> Value:
@@ -270,20 +270,20 @@ def bind_scatter(
     )
 
 
-def _scatter(primitive: Primitive, doc: str, combine: str, **rules: Any) -> Any:
+def _declare_scatter(primitive: Primitive, doc: str, combine: str, **rules: Any) -> Any:
     """Declare a scatter, and return the function that users call."""
     declare(
         primitive,
         abstract_eval=scatter_type,
         lower=by_halves(lower_scatter(combine)),
         vmap=vmap_scatter(primitive),
-        sharding=_division_of_scattered,
+        sharding=_scatter_sharding,
         **rules,
     )
-    return _function(primitive.name, doc, primitive)
+    return _scatter_function(primitive.name, doc, primitive)
 
 
-def _function(
+def _scatter_function(
     name: str,
     doc: str,
     primitive: Primitive,
@@ -291,7 +291,7 @@ def _function(
 ) -> Any:
     """The function `name`, which scatters the updates after `prepare`."""
 
-    def function(
+    def scatter_function(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
         updates: ArrayLike,
@@ -313,9 +313,9 @@ def _function(
             mode,
         )
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return operation(static=STATIC)(function)
+    scatter_function.__name__ = scatter_function.__qualname__ = name
+    scatter_function.__doc__ = doc
+    return operation(static=STATIC)(scatter_function)
 
 
 def gathered_like(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
@@ -343,7 +343,7 @@ def _winners(x: ShapedArray, indices: Any, updates: Shape, params: dict[str, Any
     return gathered_like(numbered, indices, updates, params) == number, numbered >= 0
 
 
-def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+def _scatter_transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
     (ct,) = cts
     if type(ct) is Zero:
         return [None, None, None]
@@ -360,10 +360,10 @@ def _transpose_scatter(cts: Sequence[Any], *operands: Any, **params: Any) -> lis
     return [x_ct, None, updates_ct]
 
 
-def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
+def _linear_scatter_jvp(primitive: Primitive) -> Callable[..., Any]:
     """The rule of a scatter that is linear in array and updates together: itself, of tangents."""
 
-    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def linear_scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (x_dot, _, updates_dot) = primals, tangents
         scatter: Callable[..., Any] = partial(bind1, primitive, **params)
         if type(x_dot) is Zero and type(updates_dot) is Zero:
@@ -376,7 +376,7 @@ def _jvp_of_linear(primitive: Primitive) -> Callable[..., Any]:
             scatter = _scatter_of_winners(typeof(x), indices, typeof(updates).shape, params)
         return [scatter(x, indices, updates)], [scatter(x_dot, indices, updates_dot)]
 
-    return rule
+    return linear_scatter_jvp
 
 
 def winners_vary() -> bool:
@@ -400,7 +400,7 @@ def _scatter_of_winners(
 
 scatter_p = Primitive("scatter")
 scatter_add_p = Primitive("scatter_add")
-scatter = _scatter(
+scatter = _declare_scatter(
     scatter_p,
     """`operand` with updates put in. Where several coincide, one of them stays.
 
@@ -423,10 +423,10 @@ scatter = _scatter(
     Array([10.,  4.,  2.], dtype=float32)
     """,
     "",
-    jvp=_jvp_of_linear(scatter_p),
-    transpose=_transpose_scatter,
+    jvp=_linear_scatter_jvp(scatter_p),
+    transpose=_scatter_transpose,
 )
-scatter_add = _scatter(
+scatter_add = _declare_scatter(
     scatter_add_p,
     """`operand` with updates added.
 
@@ -443,7 +443,7 @@ scatter_add = _scatter(
     Array([13.,  4.,  7.], dtype=float32)
     """,
     "add",
-    jvp=_jvp_of_linear(scatter_add_p),
+    jvp=_linear_scatter_jvp(scatter_add_p),
     transpose=[
         lambda ct, x, indices, updates, **params: ct,
         None,
@@ -465,7 +465,7 @@ def _factor_of_updates(t: Any, out: Any, x: Any, indices: Any, updates: Any, **p
 
 
 scatter_mul_p = Primitive("scatter_mul")
-scatter_mul = _scatter(
+scatter_mul = _declare_scatter(
     scatter_mul_p,
     """`operand` multiplied by updates.
 
@@ -499,29 +499,29 @@ def _shares(out: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]
     All elements that equal the result share it.
     """
     dtype = typeof(x).dtype
-    of_x = cast(x == out, ShapedArray((), dtype))
+    x_share = cast(x == out, ShapedArray((), dtype))
     there = gathered_like(out, indices, typeof(updates).shape, params)
-    of_updates = cast(updates == there, ShapedArray((), dtype))
-    return of_x, of_updates, bind1(scatter_add_p, of_x, indices, of_updates, **params)
+    updates_share = cast(updates == there, ShapedArray((), dtype))
+    return x_share, updates_share, bind1(scatter_add_p, x_share, indices, updates_share, **params)
 
 
 def _extremal_of_array(t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
     if not typeof(updates).size:
         return t  # `_shares` compares by ==, which fails for NaN
-    of_x, _, count = _shares(out, x, indices, updates, params)
-    return t * of_x / count
+    x_share, _, count = _shares(out, x, indices, updates, params)
+    return t * x_share / count
 
 
 def _extremal_of_updates(
     t: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any
 ) -> Any:
-    _, of_updates, count = _shares(out, x, indices, updates, params)
-    total = bind1(scatter_add_p, full_like(x, 0), indices, t * of_updates, **params)
+    _, updates_share, count = _shares(out, x, indices, updates, params)
+    total = bind1(scatter_add_p, full_like(x, 0), indices, t * updates_share, **params)
     return total / count
 
 
 scatter_min_p = Primitive("scatter_min")
-scatter_min = _scatter(
+scatter_min = _declare_scatter(
     scatter_min_p,
     """The smaller of each element of `operand` and the updates for it.
 
@@ -541,7 +541,7 @@ scatter_min = _scatter(
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
 scatter_max_p = Primitive("scatter_max")
-scatter_max = _scatter(
+scatter_max = _declare_scatter(
     scatter_max_p,
     """The larger of each element of `operand` and the updates for it.
 
@@ -560,7 +560,7 @@ scatter_max = _scatter(
     "maximum",
     jvp=[_extremal_of_array, None, _extremal_of_updates],
 )
-scatter_sub = _function(
+scatter_sub = _scatter_function(
     "scatter_sub",
     """`operand` with updates subtracted.
 
@@ -595,7 +595,7 @@ declare(
     abstract_eval=scatter_type,
     lower=lower_scatter("apply"),
     vmap=vmap_scatter(scatter_apply_p),
-    sharding=_division_of_scattered,
+    sharding=_scatter_sharding,
     jvp=_refuse_jvp,
 )
 

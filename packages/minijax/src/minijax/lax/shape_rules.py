@@ -84,7 +84,7 @@ def reduce_window_shape_tuple(
     window = {
         "window_dimensions": ints("window_dimensions", window_dimensions),
         "window_strides": strides,
-        "padding": [_pair(pads) for pads in padding],
+        "padding": [_pad_pair(pads) for pads in padding],
         "base_dilation": ones if base_dilation is None else ints("base_dilation", base_dilation),
         "window_dilation": (
             ones if window_dilation is None else ints("window_dilation", window_dilation)
@@ -93,7 +93,7 @@ def reduce_window_shape_tuple(
     return windowed_shape(shape, window)
 
 
-def _pair(pads: Any) -> tuple[int, int]:
+def _pad_pair(pads: Any) -> tuple[int, int]:
     found = ints("padding", pads)
     if len(found) != 2:
         raise ValueError(f"padding must be a pair of ints for each axis, found {shown(pads)}")
@@ -120,10 +120,10 @@ def conv_shape_tuple(
     (1, 5, 6)
     """
 
-    def convolve(lhs: Any, rhs: Any) -> Any:
+    def conv_shapes(lhs: Any, rhs: Any) -> Any:
         return conv_general_dilated(lhs, rhs, strides, pads, batch_group_count=batch_group_count)
 
-    return _shape_of(convolve, lhs_shape, rhs_shape)
+    return _shape_of(conv_shapes, lhs_shape, rhs_shape)
 
 
 @hiding_frames
@@ -148,12 +148,12 @@ def conv_general_shape_tuple(
     (1, 4, 5)
     """
 
-    def convolve(lhs: Any, rhs: Any) -> Any:
+    def general_shapes(lhs: Any, rhs: Any) -> Any:
         return conv_general_dilated(
             lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers
         )
 
-    return _shape_of(convolve, lhs_shape, rhs_shape)
+    return _shape_of(general_shapes, lhs_shape, rhs_shape)
 
 
 @hiding_frames
@@ -176,12 +176,12 @@ def conv_transpose_shape_tuple(
     (1, 8, 5)
     """
 
-    def convolve(lhs: Any, rhs: Any) -> Any:
+    def transpose_shapes(lhs: Any, rhs: Any) -> Any:
         return conv_transpose(
             lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers
         )
 
-    return _shape_of(convolve, lhs_shape, rhs_shape)
+    return _shape_of(transpose_shapes, lhs_shape, rhs_shape)
 
 
 def _shape_of(function: Callable[..., Any], *shapes: Sequence[int]) -> Shape:

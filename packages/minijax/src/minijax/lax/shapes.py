@@ -15,7 +15,7 @@ from minijax.dtypes import DTypeLike
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.conversion import convert_element_type
 from minijax.lax.key_arrays import random_wrap
-from minijax.lax.sharding import placed
+from minijax.lax.sharding import placed_result
 from minijax.primitives.declare import declare
 from minijax.primitives.sharding_rules import as_first
 from minijax.runtime.array import Array, ArrayLike, check_shape, type_of
@@ -28,7 +28,7 @@ from minijax.settings.number_types import (
     set_number_types,
 )
 from minijax.shardings.sharding import Sharding
-from minijax.shardings.types import divided_like
+from minijax.shardings.types import sharded_like
 from minijax_stage2 import Primitive, ShapedArray, bind1, promotion, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, ints, one_int
@@ -79,7 +79,7 @@ def full(
            [7., 7.]], dtype=float32, weak_type=True)
     """
     _require_scalar("full", fill_value)
-    return placed("full", filled(shape, fill_value, dtype), sharding)
+    return placed_result("full", filled(shape, fill_value, dtype), sharding)
 
 
 def _require_scalar(caller: str, fill_value: Any) -> None:
@@ -140,8 +140,8 @@ def filled_like(
     out = filled(shape, fill_value, aval.dtype if dtype is None else dtype)
     out = as_weak_as(aval, out) if dtype is None else out
     if sharding is None and typeof(out).shape == aval.shape:
-        out = divided_like(out, aval)
-    return placed("full_like", out, sharding)
+        out = sharded_like(out, aval)
+    return placed_result("full_like", out, sharding)
 
 
 def _key_of(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -197,7 +197,7 @@ def _iota_type(*, dtype: np.dtype[Any], shape: Shape, dimension: int) -> list[Sh
     return [ShapedArray(shape, dtype)]
 
 
-def _lower_iota(
+def _iota_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     *,
@@ -209,7 +209,7 @@ def _lower_iota(
     return b.emit(f"stablehlo.iota dim = {dimension} : {mlir_type(out)}", out)
 
 
-declare(iota_p, abstract_eval=_iota_type, lower=_lower_iota)
+declare(iota_p, abstract_eval=_iota_type, lower=_iota_lower)
 
 
 @operation(static=("dtype", "shape", "dimension", "out_sharding"))
@@ -261,7 +261,7 @@ def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: Any = None) -
     >>> lax.empty((2, 3), jnp.float32).shape
     (2, 3)
     """
-    return placed("empty", full(sizes_of("empty", shape), 0, dtype), None, out_sharding)
+    return placed_result("empty", full(sizes_of("empty", shape), 0, dtype), None, out_sharding)
 
 
 # Changing the shape of arrays, and the order of axes or elements.
@@ -350,14 +350,14 @@ def _rev_type(x: ShapedArray, *, dimensions: Shape) -> list[ShapedArray]:
     return [x]
 
 
-def _lower_rev(
+def _rev_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, dimensions: Shape
 ) -> list[Value]:
     (out,) = out_avals
     return b.emit(f"stablehlo.reverse {x.name}, dims = {list(dimensions)} : {mlir_type(out)}", out)
 
 
-def _vmap_rev(
+def _rev_vmap(
     batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, dimensions: Shape
 ) -> tuple[list[Any], list[BatchDim]]:
     x = move_batch_dim(values[0], batch_axis, dims[0], 0)
@@ -378,8 +378,8 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 declare(
     rev_p,
     abstract_eval=_rev_type,
-    lower=_lower_rev,
-    vmap=_vmap_rev,
+    lower=_rev_lower,
+    vmap=_rev_vmap,
     sharding=as_first,
     jvp=[lambda t, out, x, *, dimensions: rev(t, dimensions)],
     transpose=[lambda ct, x, *, dimensions: rev(ct, dimensions)],
@@ -523,5 +523,5 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     if any(count < 0 for count in reps):
         raise ValueError(f"tile: reps must not be negative, found {reps}")
     pairs = [size for both in zip(reps, aval.shape, strict=True) for size in both]
-    spread = broadcast_in_dim(operand, tuple(pairs), tuple(range(1, len(pairs), 2)))
-    return reshape(spread, [n * size for n, size in zip(reps, aval.shape, strict=True)])
+    repeated = broadcast_in_dim(operand, tuple(pairs), tuple(range(1, len(pairs), 2)))
+    return reshape(repeated, [n * size for n, size in zip(reps, aval.shape, strict=True)])

@@ -27,9 +27,9 @@ from minijax.runtime.array import (
     in_own_memory,
     is_evaluating,
     is_readable,
-    place,
     place_numbers,
-    read,
+    put_to,
+    read_numbers,
     to_array,
     tree_to_arrays,
 )
@@ -38,7 +38,7 @@ from minijax.runtime.lowering import constrained
 from minijax.runtime.places import default_placement
 from minijax.shardings.partition_spec import PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding, Sharding, chosen_sharding, shardings_for
-from minijax.shardings.types import division_of, on_known_devices, reshard_p, type_at, unsharded
+from minijax.shardings.types import on_known_devices, reshard_p, spec_of, type_at, unsharded
 from minijax_stage2 import (
     Primitive,
     ShapedArray,
@@ -67,7 +67,7 @@ def constrain(x: Any, sharding: Sharding) -> Any:
     return bind1(sharding_constraint_p, x, sharding=sharding)
 
 
-def _lower(
+def _sharding_constraint_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sharding: Sharding
 ) -> list[Value]:
     if not isinstance(sharding, NamedSharding) or sharding.num_devices == 1:
@@ -75,7 +75,7 @@ def _lower(
     return [constrained(b, x, sharding)]
 
 
-def _vmap(
+def _sharding_constraint_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, sharding: Sharding
 ) -> tuple[list[Any], list[BatchDim]]:
     """The batch axis is sharded as `vmap` was told, or as the partitioner likes."""
@@ -89,8 +89,8 @@ def _vmap(
 declare(
     sharding_constraint_p,
     abstract_eval=lambda x, *, sharding: [x],
-    lower=_lower,
-    vmap=_vmap,
+    lower=_sharding_constraint_lower,
+    vmap=_sharding_constraint_vmap,
     sharding=as_operands,
     jvp=[lambda t, out, x, *, sharding: bind1(sharding_constraint_p, t, sharding=sharding)],
     transpose=[lambda ct, x, *, sharding: bind1(sharding_constraint_p, ct, sharding=sharding)],
@@ -105,18 +105,18 @@ def _decided(spec: PartitionSpec) -> PartitionSpec:
     return PartitionSpec(*entries)
 
 
-def _evaluate(x: Any, *, sharding: Sharding) -> list[Any]:
+def _sharding_constraint_impl(x: Any, *, sharding: Sharding) -> list[Any]:
     x = to_array(x)
     sharding = _with_devices(x, sharding)
     if isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in [*sharding.spec]:
         sharding = NamedSharding(sharding.mesh, _decided(sharding.spec))
     try:
-        placed = place(x, sharding)
+        placed = put_to(x, sharding)
         return [in_own_memory(x) if placed is x else placed]
     except ValueError:  # uneven shards, which the compiler can make within a program
         if not isinstance(sharding, NamedSharding):
             raise
-        return [place(x, NamedSharding(sharding.mesh, PartitionSpec()))]
+        return [put_to(x, NamedSharding(sharding.mesh, PartitionSpec()))]
 
 
 def _with_devices(x: Any, sharding: Sharding) -> Sharding:
@@ -129,7 +129,7 @@ def _with_devices(x: Any, sharding: Sharding) -> Sharding:
     return NamedSharding(lies.mesh, sharding.spec)
 
 
-evaluators[sharding_constraint_p] = _evaluate
+evaluators[sharding_constraint_p] = _sharding_constraint_impl
 
 
 @evaluated_by_library
@@ -164,7 +164,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 "leave such arrays out of x"
             )
         _require_not_manual(name, sharding)
-        _require_types_said(name, leaf, sharding)
+        _require_typed_sharding(name, leaf, sharding)
         try:
             outs.append(constrain(leaf, sharding))
         except ValueError as error:
@@ -183,11 +183,11 @@ def _require_not_manual(name: str, sharding: Sharding) -> None:
         )
 
 
-def _require_types_said(name: str, x: Any, sharding: Sharding) -> None:
+def _require_typed_sharding(name: str, x: Any, sharding: Sharding) -> None:
     """Raise an error if a constraint contradicts the type of `x`, which it cannot change."""
     aval = plain_type(typeof(x))
     wanted = type_at(unsharded(aval), sharding)
-    if division_of(wanted) != division_of(aval):
+    if spec_of(wanted) != spec_of(aval):
         raise ShardingTypeError(
             f"{name} has type {aval}, and {sharding.spec} would make it {wanted}. Along axes of "  # type: ignore[attr-defined]
             "type Explicit a constraint only says again what the type says; sharding.reshard "
@@ -239,13 +239,13 @@ def device_put(
     shardings = shardings_for("device_put", "device", device, x)
     with xla.explicit_transfers():
         put_leaves = [
-            _put(keystr(path), leaf, sharding, donate, may_alias)
+            _put_leaf(keystr(path), leaf, sharding, donate, may_alias)
             for (path, leaf), sharding in zip(paths, shardings, strict=True)
         ]
     return tree_unflatten(treedef, put_leaves)
 
 
-def placed(caller: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
+def placed_result(caller: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
     """`x`, a pytree of arrays that a function made, where its arguments say."""
     sharding = chosen_sharding(caller, device, out_sharding)
     if sharding is not None:
@@ -255,7 +255,7 @@ def placed(caller: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
         return x
     if not is_evaluating():
         return x
-    return place(x, default.sharding)
+    return put_to(x, default.sharding)
 
 
 def _placed(caller: str, x: Any, sharding: Sharding) -> Any:
@@ -263,10 +263,10 @@ def _placed(caller: str, x: Any, sharding: Sharding) -> Any:
         sharding.shard_shape(typeof(x).shape)
     except ValueError as error:
         raise ValueError(f"{caller}: {error}") from None
-    return _put("", x, sharding, donate=False, may_alias=None)
+    return _put_leaf("", x, sharding, donate=False, may_alias=None)
 
 
-def _put(
+def _put_leaf(
     path: str, leaf: Any, sharding: Sharding | None, donate: bool, may_alias: bool | None
 ) -> Any:
     if isinstance(leaf, Tracer):
@@ -284,8 +284,8 @@ def _put(
                 require_same_value,  # imported late: the import takes milliseconds
             )
 
-            require_same_value(sharding.device_tuple, f"put x{path}", read(x))
-        on_device = place(x, sharding)
+            require_same_value(sharding.device_tuple, f"put x{path}", read_numbers(x))
+        on_device = put_to(x, sharding)
     except (TypeError, OverflowError, ValueError) as error:
         raise type(error)(f"device_put: x{path}: {error}") from None
     if donate and isinstance(leaf, Array):

@@ -82,20 +82,20 @@ def _slice_type(
             f"slice: {x} has no elements from {start_indices} to {limit_indices} in steps of "
             f"{strides}"
         )
-    return [ShapedArray(tuple(map(_count, *cuts)), x.dtype, x.weak_type)]
+    return [ShapedArray(tuple(map(_slice_size, *cuts)), x.dtype, x.weak_type)]
 
 
-def _count(start: int, limit: int, stride: int) -> int:
+def _slice_size(start: int, limit: int, stride: int) -> int:
     return len(range(start, limit, stride))
 
 
-def _lower_slice(b: FunctionBuilder, out_avals: Avals, x: Value, **params: Shape) -> list[Value]:
+def _slice_lower(b: FunctionBuilder, out_avals: Avals, x: Value, **params: Shape) -> list[Value]:
     cuts = zip(params["start_indices"], params["limit_indices"], params["strides"], strict=True)
     text = ", ".join(f"{start}:{limit}:{stride}" for start, limit, stride in cuts)
     return b.emit(f"stablehlo.slice {x.name} [{text}] : {signature([x], out_avals)}", *out_avals)
 
 
-def _vmap_slice(
+def _slice_vmap(
     axis: BatchAxis,
     values: Values,
     dims: _Dims,
@@ -191,8 +191,8 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 declare(
     slice_p,
     abstract_eval=_slice_type,
-    lower=by_halves(_lower_slice),
-    vmap=_vmap_slice,
+    lower=by_halves(_slice_lower),
+    vmap=_slice_vmap,
     sharding=as_first,
     jvp=[lambda t, out, x, **params: bind1(slice_p, t, **params)],
     transpose=[_unslice],
@@ -218,8 +218,8 @@ def pad(
     >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 2, 1)])
     Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
-    config = tuple([ints("pad: padding_config", of_axis) for of_axis in padding_config])
-    if any(len(of_axis) != 3 for of_axis in config):
+    config = tuple([ints("pad: padding_config", axis_padding) for axis_padding in padding_config])
+    if any(len(axis_padding) != 3 for axis_padding in config):
         raise ValueError(f"pad: padding_config must hold three ints for each axis, found {config}")
     return bind1(pad_p, operand, padding_value, padding_config=config)
 
@@ -243,7 +243,7 @@ def _pad_type(
     return [ShapedArray(tuple(sizes), x.dtype, x.weak_type and padding_value.weak_type)]
 
 
-def _lower_pad(
+def _pad_lower(
     b: FunctionBuilder,
     out_avals: Avals,
     x: Value,
@@ -259,7 +259,7 @@ def _lower_pad(
     )
 
 
-def _vmap_pad(
+def _pad_vmap(
     axis: BatchAxis, values: Values, dims: _Dims, *, padding_config: PaddingConfig
 ) -> Batched:
     (x, padding_value), (x_dim, padding_dim) = values, dims
@@ -300,8 +300,8 @@ def _sum_of_padding(
 declare(
     pad_p,
     abstract_eval=_pad_type,
-    lower=by_halves(_lower_pad),
-    vmap=_vmap_pad,
+    lower=by_halves(_pad_lower),
+    vmap=_pad_vmap,
     sharding=as_first,
     jvp=[
         lambda t, out, x, padding_value, *, padding_config: pad(
@@ -354,7 +354,7 @@ def _with_size(x: ShapedArray, axis: int, size: int) -> ShapedArray:
     return ShapedArray((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
 
 
-def _lower_concatenate(
+def _concatenate_lower(
     b: FunctionBuilder, out_avals: Avals, *operands: Value, dimension: int
 ) -> list[Value]:
     names = ", ".join(x.name for x in operands)
@@ -364,19 +364,19 @@ def _lower_concatenate(
     )
 
 
-def _vmap_concatenate(axis: BatchAxis, values: Values, dims: _Dims, *, dimension: int) -> Batched:
+def _concatenate_vmap(axis: BatchAxis, values: Values, dims: _Dims, *, dimension: int) -> Batched:
     operands = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
     return [concatenate(operands, dimension + 1)], [0]
 
 
-def _jvp_concatenate(
+def _concatenate_jvp(
     primals: Values, tangents: Values, *, dimension: int
 ) -> tuple[list[Any], list[Any]]:
     out_tangent = concatenate([instantiate(t) for t in tangents], dimension)
     return [concatenate(primals, dimension)], [out_tangent]
 
 
-def _transpose_concatenate(cts: Values, *operands: Any, dimension: int) -> list[Any]:
+def _concatenate_transpose(cts: Values, *operands: Any, dimension: int) -> list[Any]:
     """Split the cotangent at the boundaries of the operands."""
     (ct,) = cts
     shape = typeof(ct).shape
@@ -395,11 +395,11 @@ def _transpose_concatenate(cts: Values, *operands: Any, dimension: int) -> list[
 declare(
     concatenate_p,
     abstract_eval=_concatenate_type,
-    lower=by_halves(_lower_concatenate),
-    vmap=_vmap_concatenate,
+    lower=by_halves(_concatenate_lower),
+    vmap=_concatenate_vmap,
     sharding=as_any(concatenate_p),
-    jvp=_jvp_concatenate,
-    transpose=_transpose_concatenate,
+    jvp=_concatenate_jvp,
+    transpose=_concatenate_transpose,
 )
 
 
@@ -442,7 +442,7 @@ def _split_type(x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]
     return [ShapedArray((*before, size, *after), x.dtype, x.weak_type) for size in sizes]
 
 
-def _lower_split(
+def _split_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, sizes: Shape, axis: int
 ) -> list[Value]:
     parts, start = [], 0
@@ -455,7 +455,7 @@ def _lower_split(
     return parts
 
 
-def _vmap_split(
+def _split_vmap(
     batch_axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
@@ -467,7 +467,7 @@ def _vmap_split(
     return bind(split_p, x, sizes=sizes, axis=axis + 1), [0] * len(sizes)
 
 
-def _jvp_split(
+def _split_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     parts = bind(split_p, *primals, **params)
@@ -476,18 +476,18 @@ def _jvp_split(
     return parts, bind(split_p, *tangents, **params)
 
 
-def _transpose_split(cts: Sequence[Any], x: Any, *, sizes: Shape, axis: int) -> list[Any]:
+def _split_transpose(cts: Sequence[Any], x: Any, *, sizes: Shape, axis: int) -> list[Any]:
     return [concatenate([instantiate(ct) for ct in cts], axis)]
 
 
 declare(
     split_p,
     abstract_eval=_split_type,
-    lower=_lower_split,
-    vmap=_vmap_split,
+    lower=_split_lower,
+    vmap=_split_vmap,
     sharding=as_first,
-    jvp=_jvp_split,
-    transpose=_transpose_split,
+    jvp=_split_jvp,
+    transpose=_split_transpose,
 )
 
 

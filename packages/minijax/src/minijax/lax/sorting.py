@@ -118,7 +118,7 @@ def _sort_type(
     return list(operands)
 
 
-def _lower_sort(
+def _sort_lower(
     b: FunctionBuilder,
     out_avals: Avals,
     *operands: Value,
@@ -153,7 +153,7 @@ def _is_less(b: FunctionBuilder, params: Sequence[Value]) -> Value:
     """Return True if the first of each pair is before the second, with later pairs for ties."""
     pairs = list(zip(params[::2], params[1::2], strict=True))
     keys = [tuple(zip(*(_real_keys(b, x) for x in pair), strict=True)) for pair in pairs]
-    *earlier, last = [pair for of_pair in keys for pair in of_pair]
+    *earlier, last = [pair for key_pairs in keys for pair in key_pairs]
     is_less = _compare(b, "LT", *last)
     for x, y in reversed(earlier):
         less, tie = _compare(b, "LT", x, y), _compare(b, "EQ", x, y)
@@ -196,14 +196,14 @@ def _compare(b: FunctionBuilder, direction: str, x: Value, y: Value, kind: str =
     return out
 
 
-def _vmap_sort(
+def _sort_vmap(
     axis: BatchAxis, values: Values, dims: Dims, *, dimension: int, **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     xs = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
     return bind(sort_p, *xs, dimension=dimension + 1, **params), [0] * len(xs)
 
 
-def _jvp_sort(
+def _sort_jvp(
     primals: Values, tangents: Values, *, dimension: int, **params: Any
 ) -> tuple[list[Any], list[Any]]:
     """The tangents are permuted like the elements, whose indices are sorted with them."""
@@ -219,10 +219,10 @@ def _jvp_sort(
 declare(
     sort_p,
     abstract_eval=_sort_type,
-    lower=_lower_sort,
-    vmap=_vmap_sort,
+    lower=_sort_lower,
+    vmap=_sort_vmap,
     sharding=by_lines(sort_p, "dimension"),
-    jvp=_jvp_sort,
+    jvp=_sort_jvp,
 )
 
 
@@ -260,18 +260,18 @@ def _top_k_type(x: ShapedArray, *, k: int) -> list[ShapedArray]:
     return [ShapedArray(shape, dtype, x.weak_type) for dtype in (x.dtype, np.dtype(np.int32))]
 
 
-def _lower_top_k(b: FunctionBuilder, out_avals: Avals, x: Value, *, k: int) -> list[Value]:
+def _top_k_lower(b: FunctionBuilder, out_avals: Avals, x: Value, *, k: int) -> list[Value]:
     types = ", ".join(map(mlir_type, out_avals))
     return b.emit(f"chlo.top_k({x.name}, k = {k}) : {mlir_type(x.aval)} -> ({types})", *out_avals)
 
 
-def _vmap_top_k(
+def _top_k_vmap(
     axis: BatchAxis, values: Values, dims: Dims, *, k: int
 ) -> tuple[list[Any], list[BatchDim]]:
     return bind(top_k_p, move_batch_dim(values[0], axis, dims[0], 0), k=k), [0, 0]
 
 
-def _jvp_top_k(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any], list[Any]]:
+def _top_k_jvp(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any], list[Any]]:
     (t,) = tangents
     values, indices = bind(top_k_p, *primals, k=k)
     if type(t) is Zero:
@@ -284,14 +284,14 @@ def _jvp_top_k(primals: Values, tangents: Values, *, k: int) -> tuple[list[Any],
 declare(
     top_k_p,
     abstract_eval=_top_k_type,
-    lower=_lower_top_k,
-    vmap=_vmap_top_k,
+    lower=_top_k_lower,
+    vmap=_top_k_vmap,
     sharding=by_batch(top_k_p, 1),
-    jvp=_jvp_top_k,
+    jvp=_top_k_jvp,
 )
 
 
-_HOW_TO_APPROXIMATE = (
+_APPROXIMATION_PARAMS = (
     "k",
     "reduction_dimension",
     "recall_target",
@@ -300,7 +300,7 @@ _HOW_TO_APPROXIMATE = (
 )
 
 
-@operation(static=_HOW_TO_APPROXIMATE)
+@operation(static=_APPROXIMATION_PARAMS)
 def approx_max_k(
     operand: ArrayLike,
     k: int,
@@ -332,7 +332,7 @@ def approx_max_k(
     return top_k(operand, _positive("approx_max_k", k), axis=reduction_dimension)
 
 
-@operation(static=_HOW_TO_APPROXIMATE)
+@operation(static=_APPROXIMATION_PARAMS)
 def approx_min_k(
     operand: ArrayLike,
     k: int,

@@ -67,7 +67,7 @@ def with_accuracy(function: Callable[..., Any]) -> Any:
     operation: Any = function
     name = name_of(function)
 
-    def of_x(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    def accurate(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
         if not (accuracy is None or isinstance(accuracy, AccuracyMode | Tolerance)):
             raise NotImplementedError(
                 f"{name}: accuracy must be an AccuracyMode, a Tolerance or None, found "
@@ -75,9 +75,9 @@ def with_accuracy(function: Callable[..., Any]) -> Any:
             )
         return operation.__wrapped__(x)
 
-    own = inspect.signature(of_x).parameters["accuracy"]
+    own = inspect.signature(accurate).parameters["accuracy"]
     theirs = inspect.signature(function)
-    wrapped = functools.wraps(operation.__wrapped__)(of_x)
+    wrapped = functools.wraps(operation.__wrapped__)(accurate)
     del wrapped.__wrapped__  # `inspect.signature` would follow it to another signature
     (operand,) = theirs.parameters.values()
     wrapped.__signature__ = theirs.replace(parameters=[operand, own])  # type: ignore[attr-defined]
@@ -362,13 +362,13 @@ def _exact_on_imaginary_axis(rule: Rule, value: Callable[[Any, Any], Any]) -> Ru
 
     lower_corrected = lower_by_primitives(corrected)
 
-    def lower(
+    def imaginary_axis_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, **params: Any
     ) -> list[Value]:
         out = rule(b, out_avals, x, **params)
         return out if x.aval.dtype.kind != "c" else lower_corrected(b, out_avals, x, *out)
 
-    return lower
+    return imaginary_axis_lower
 
 
 own_lowering_rules[sin_p] = _exact_on_imaginary_axis(

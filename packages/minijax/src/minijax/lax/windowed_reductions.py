@@ -25,7 +25,7 @@ from minijax.primitives.declare import declare, no_derivative
 from minijax.primitives.regions import operation_of, region, stage_computation
 from minijax.primitives.sharding_rules import as_any, as_first
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.shardings.types import division_of
+from minijax.shardings.types import spec_of
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, tree_flatten, tree_unflatten, typeof
 from minijax_stage2.functions import ints
 from minijax_stage2.jvp import jvp_flat
@@ -177,7 +177,7 @@ def _window(
 ) -> Window:
     """The parameters, each with a value for each axis."""
 
-    def of_each_axis(name: str, given: Any, least: int) -> Shape:
+    def per_axis(name: str, given: Any, least: int) -> Shape:
         sizes = (1,) * len(shape) if given is None else ints(f"reduce_window: {name}", given)
         if len(sizes) != len(shape) or any(size < least for size in sizes):
             raise TypeError(
@@ -186,10 +186,10 @@ def _window(
             )
         return sizes
 
-    dimensions = of_each_axis("window_dimensions", dimensions, 1)
-    strides = of_each_axis("window_strides", strides, 1)
-    base = of_each_axis("base_dilation", base, 1)
-    dilation = of_each_axis("window_dilation", dilation, 1)
+    dimensions = per_axis("window_dimensions", dimensions, 1)
+    strides = per_axis("window_strides", strides, 1)
+    base = per_axis("base_dilation", base, 1)
+    dilation = per_axis("window_dilation", dilation, 1)
     if isinstance(padding, str):
         padding = padtype_to_pads(
             [dilated(*pair) for pair in zip(shape, base, strict=True)],
@@ -242,7 +242,7 @@ def int_pairs(pairs: Sequence[Sequence[int]]) -> str:
     return f"dense<{f'[{rows}]' if pairs else ''}> : tensor<{len(pairs)}x2xi64>"
 
 
-def _abstract_eval(*avals: ShapedArray, jaxpr: Jaxpr, **window: Any) -> list[ShapedArray]:
+def _select_and_scatter_type(*avals: ShapedArray, jaxpr: Jaxpr, **window: Any) -> list[ShapedArray]:
     xs, inits = halves(avals)
     check_inits("reduce_window", xs, inits)
     is_weak = all(aval.weak_type for aval in avals)
@@ -259,7 +259,7 @@ def _by_offsets(jaxpr: Jaxpr, window: Window) -> Callable[..., list[Any]]:
     """The reduction in terms of slices, one for each element of a window."""
     combine = vectorised(jaxpr)
 
-    def function(*operands: Any) -> list[Any]:
+    def offsets_function(*operands: Any) -> list[Any]:
         xs, inits = halves(operands)
         counts = windowed_shape(typeof(xs[0]).shape, window)
         gaps = [base - 1 for base in window["base_dilation"]]
@@ -278,7 +278,7 @@ def _by_offsets(jaxpr: Jaxpr, window: Window) -> Callable[..., list[Any]]:
             outs = combine(*outs, *(slice(x, starts, limits, strides) for x in xs))
         return outs
 
-    return function
+    return offsets_function
 
 
 def pad_or_crop(x: Any, padding_value: Any, config: Sequence[tuple[int, int, int]]) -> Any:
@@ -308,14 +308,19 @@ def _reduce_window_vmap(
     return outs, [0] * len(xs)
 
 
-def _jvp(
+def _select_and_scatter_jvp(
     primals: Values, tangents: Values, *, jaxpr: Jaxpr, **window: Any
 ) -> tuple[list[Any], list[Any]]:
     return jvp_flat(_by_offsets(jaxpr, window), primals, tangents, "reduce_window")
 
 
 declare_computation(
-    reduce_window_p, _abstract_eval, _reduce_window_lower, _reduce_window_vmap, as_first, _jvp
+    reduce_window_p,
+    _select_and_scatter_type,
+    _reduce_window_lower,
+    _reduce_window_vmap,
+    as_first,
+    _select_and_scatter_jvp,
 )
 
 
@@ -330,19 +335,19 @@ def declare_window(
     """Declare the reduction of windows with one operation, and return its function."""
     primitive = Primitive(name)
 
-    def abstract_eval(x: ShapedArray, **window: Any) -> list[ShapedArray]:
+    def window_type(x: ShapedArray, **window: Any) -> list[ShapedArray]:
         kind = "f" if is_inexact(x.dtype) and x.dtype.kind != "c" else x.dtype.kind
         if kind not in kinds:
             raise TypeError(f"{name}: found {x}, whose elements cannot be combined so")
         return [ShapedArray(windowed_shape(x.shape, window), x.dtype, x.weak_type)]
 
-    def lower(b: FunctionBuilder, out_avals: Avals, x: Value, **window: Any) -> list[Value]:
+    def window_lower(b: FunctionBuilder, out_avals: Avals, x: Value, **window: Any) -> list[Value]:
         scalar = ShapedArray((), x.aval.dtype)
         jaxpr = stage_computation(name, combine, [scalar], tree_flatten(0)[1])
         start = b.constant(init(scalar.dtype), scalar)
         return lower_window(b, out_avals, [x, start], jaxpr, window)
 
-    def vmap(
+    def window_vmap(
         axis: BatchAxis, values: Values, dims: Sequence[BatchDim], **window: Any
     ) -> tuple[list[Any], list[BatchDim]]:
         x = move_batch_dim(values[0], axis, dims[0], 0)
@@ -350,22 +355,22 @@ def declare_window(
 
     declare(
         primitive,
-        abstract_eval=abstract_eval,
-        lower=lower,
-        vmap=vmap,
+        abstract_eval=window_type,
+        lower=window_lower,
+        vmap=window_vmap,
         sharding=as_first,
         jvp=(jvp,),
         transpose=() if transpose is None else (transpose,),
     )
 
-    def function(operand: Any, **window: Any) -> Any:
+    def window_function(operand: Any, **window: Any) -> Any:
         return bind1(primitive, operand, **window)
 
-    function.__name__ = name
-    return function
+    window_function.__name__ = name
+    return window_function
 
 
-def _spread_over_windows(ct: Any, x: UndefPrimal, **window: Any) -> Any:
+def _window_sum_transpose(ct: Any, x: UndefPrimal, **window: Any) -> Any:
     """Each element gets the cotangents of all windows that contain it: again a window sum."""
     config = []
     for size, count, width, stride, (low, _), base, dilation in zip(
@@ -375,10 +380,10 @@ def _spread_over_windows(ct: Any, x: UndefPrimal, **window: Any) -> Any:
         before = reach - low
         after = dilated(size, base) + reach - dilated(count, stride) - before
         config.append((before, after, stride - 1))
-    spread = pad_or_crop(ct, full((), 0, x.aval.dtype), config)
+    padded = pad_or_crop(ct, full((), 0, x.aval.dtype), config)
     ones = (1,) * len(config)
     return reduce_window_sum(
-        spread,
+        padded,
         window_dimensions=window["window_dimensions"],
         window_strides=window["base_dilation"],
         padding=((0, 0),) * len(config),
@@ -393,7 +398,7 @@ reduce_window_sum: Callable[..., Any] = declare_window(
     lambda dtype: 0,
     kinds="iufc",
     jvp=lambda t, out, x, **window: reduce_window_sum(t, **window),
-    transpose=_spread_over_windows,
+    transpose=_window_sum_transpose,
 )
 
 
@@ -413,12 +418,12 @@ SELECTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
-def _gather(tangents: Any, operand: Any, select: str, **window: Any) -> Any:
+def _select_and_gather(tangents: Any, operand: Any, select: str, **window: Any) -> Any:
     """The tangents of those elements that a comparison selects in each window of `operand`."""
     return bind1(select_and_gather_add_p, tangents, operand, select=select, **window)
 
 
-def _type_of_gathered(
+def _select_and_gather_type(
     tangents: ShapedArray, operand: ShapedArray, *, select: str, **window: Any
 ) -> list[ShapedArray]:
     if tangents.shape != operand.shape or tangents.dtype != operand.dtype:
@@ -428,7 +433,7 @@ def _type_of_gathered(
     return [ShapedArray(windowed_shape(operand.shape, window), tangents.dtype)]
 
 
-def _lower_gather(
+def _select_and_gather_lower(
     b: FunctionBuilder, out_avals: Avals, tangents: Value, x: Value, *, select: str, **window: Any
 ) -> list[Value]:
     (out,) = out_avals
@@ -452,7 +457,7 @@ def _scatter_back(
             "reduce_window: the gradient of the largest or smallest elements of windows with "
             "base_dilation or window_dilation in reverse mode; forward mode (jvp, jacfwd) has it"
         )
-    return _scatter(
+    return _select_and_scatter(
         ct,
         operand,
         select,
@@ -466,28 +471,28 @@ def _examples_first(axis: BatchAxis, values: Values, dims: Sequence[BatchDim]) -
     return [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
 
 
-def _vmap_gather(
+def _select_and_gather_vmap(
     axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, select: str, **window: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     tangents, operand = _examples_first(axis, values, dims)
-    return [_gather(tangents, operand, select, **for_examples(window))], [0]
+    return [_select_and_gather(tangents, operand, select, **for_examples(window))], [0]
 
 
 declare(
     select_and_gather_add_p,
-    abstract_eval=_type_of_gathered,
-    lower=_lower_gather,
-    vmap=_vmap_gather,
+    abstract_eval=_select_and_gather_type,
+    lower=_select_and_gather_lower,
+    vmap=_select_and_gather_vmap,
     sharding=as_any(select_and_gather_add_p),
     jvp=[
-        lambda t, out, tangents, x, *, select, **window: _gather(t, x, select, **window),
+        lambda t, out, tangents, x, *, select, **window: _select_and_gather(t, x, select, **window),
         None,
     ],
     transpose=[_scatter_back, None],
 )
 
 
-def _scatter(
+def _select_and_scatter(
     source: Any,
     operand: Any,
     select: str,
@@ -524,7 +529,7 @@ def _whole(shape: Shape, window_dimensions: Shape, window_strides: Shape) -> dic
     }
 
 
-def _type_of_scattered(
+def _scatter_add_type(
     source: ShapedArray, operand: ShapedArray, *, select: str, **sizes: Shape
 ) -> list[ShapedArray]:
     expected = ShapedArray(
@@ -537,7 +542,7 @@ def _type_of_scattered(
     return [ShapedArray(operand.shape, source.dtype)]
 
 
-def _lower_scatter(
+def _scatter_add_lower(
     b: FunctionBuilder, out_avals: Avals, source: Value, x: Value, *, select: str, **sizes: Shape
 ) -> list[Value]:
     scalar = ShapedArray((), x.aval.dtype)
@@ -557,7 +562,7 @@ def _lower_scatter(
     )
 
 
-def _vmap_scatter(
+def _scatter_add_vmap(
     axis: BatchAxis, values: Values, dims: Sequence[BatchDim], *, select: str, **sizes: Shape
 ) -> tuple[list[Any], list[BatchDim]]:
     operands = _examples_first(axis, values, dims)
@@ -566,16 +571,16 @@ def _vmap_scatter(
 
 declare(
     select_and_scatter_add_p,
-    abstract_eval=_type_of_scattered,
-    lower=_lower_scatter,
-    vmap=_vmap_scatter,
-    sharding=lambda in_avals, out_avals, params: [division_of(in_avals[1])],
+    abstract_eval=_scatter_add_type,
+    lower=_scatter_add_lower,
+    vmap=_scatter_add_vmap,
+    sharding=lambda in_avals, out_avals, params: [spec_of(in_avals[1])],
     jvp=[
         lambda t, out, source, x, **params: bind1(select_and_scatter_add_p, t, x, **params),
         None,
     ],
     transpose=[
-        lambda ct, source, x, *, select, **sizes: _gather(
+        lambda ct, source, x, *, select, **sizes: _select_and_gather(
             ct, x, select, **_whole(typeof(x).shape, **sizes)
         ),
         None,
@@ -587,14 +592,14 @@ reduce_window_max = declare_window(
     extremes.max,
     reductions.smallest,
     kinds="biuf",
-    jvp=lambda t, out, x, **window: _gather(t, x, "ge", **window),
+    jvp=lambda t, out, x, **window: _select_and_gather(t, x, "ge", **window),
 )
 reduce_window_min = declare_window(
     "reduce_window_min",
     extremes.min,
     reductions.largest,
     kinds="biuf",
-    jvp=lambda t, out, x, **window: _gather(t, x, "le", **window),
+    jvp=lambda t, out, x, **window: _select_and_gather(t, x, "le", **window),
 )
 
 
@@ -640,7 +645,7 @@ def _type(
     return [operand.strip_weak_type()]
 
 
-def _lower(
+def _select_and_scatter_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     *operands: Value,
@@ -654,10 +659,10 @@ def _lower(
 ) -> list[Value]:
     scalar = ShapedArray((), operands[0].aval.dtype)
 
-    def select(x: Any, y: Any) -> list[Any]:
-        return _run(select_jaxpr, select_consts, x, y)
+    def select_text(x: Any, y: Any) -> list[Any]:
+        return _run_program(select_jaxpr, select_consts, x, y)
 
-    closed = trace_to_jaxpr(select, [scalar] * 2, "select_and_scatter", None)
+    closed = trace_to_jaxpr(select_text, [scalar] * 2, "select_and_scatter", None)
     if closed.consts:
         raise NotImplementedError(
             "select_and_scatter: select_jaxpr uses an array from outside; only numbers can be "
@@ -665,7 +670,7 @@ def _lower(
         )
     combine = stage_computation(
         "select_and_scatter",
-        lambda x, y: _run(scatter_jaxpr, scatter_consts, x, y)[0],
+        lambda x, y: _run_program(scatter_jaxpr, scatter_consts, x, y)[0],
         [scalar],
         tree_flatten(0)[1],
     )
@@ -679,13 +684,13 @@ def _lower(
     )
 
 
-def _run(program: Any, consts: Sequence[Any], x: Any, y: Any) -> list[Any]:
+def _run_program(program: Any, consts: Sequence[Any], x: Any, y: Any) -> list[Any]:
     """The results of a jaxpr, closed or with its constants beside it."""
     jaxpr: Jaxpr = program.jaxpr
     return eval_jaxpr(jaxpr, consts or program.consts, x, y)
 
 
-def _vmap(
+def _select_and_scatter_vmap(
     axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
@@ -716,9 +721,9 @@ def _vmap(
 declare(
     select_and_scatter_p,
     abstract_eval=_type,
-    lower=_lower,
-    vmap=_vmap,
-    sharding=lambda in_avals, out_avals, params: [division_of(in_avals[0])],
+    lower=_select_and_scatter_lower,
+    vmap=_select_and_scatter_vmap,
+    sharding=lambda in_avals, out_avals, params: [spec_of(in_avals[0])],
     jvp=[no_derivative("select_and_scatter", name) for name in ("operand", "source", "init_value")],
 )
 

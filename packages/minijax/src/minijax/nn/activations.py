@@ -19,7 +19,7 @@ from minijax.numpy import tanh
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings import number_types
-from minijax.settings.number_types import require_meeting
+from minijax.settings.number_types import require_promotable
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axis, ints
 from minijax_stage2.promotion import promote, to_inexact
@@ -48,7 +48,7 @@ def leaky_relu(x: ArrayLike, negative_slope: float = 1e-2) -> Array:
     >>> nn.leaky_relu(jnp.array([-2.0, 2.0]), negative_slope=0.25)
     Array([-0.5,  2. ], dtype=float32)
     """
-    require_meeting(x, negative_slope)
+    require_promotable(x, negative_slope)
     return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
 
 
@@ -59,7 +59,7 @@ def elu(x: ArrayLike, alpha: float = 1.0) -> Array:
     >>> nn.elu(jnp.array([-1e3, 0.0, 2.0]))
     Array([-1.,  0.,  2.], dtype=float32)
     """
-    require_meeting(x, alpha)
+    require_promotable(x, alpha)
     if not is_inexact(typeof(x).dtype):
         x = jnp.multiply(x, 1.0)
     is_positive = jnp.greater(x, 0)
@@ -294,7 +294,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     >>> nn.celu(jnp.array([-1e3, 0.0, 2.0]), alpha=0.5)
     Array([-0.5,  0. ,  2. ], dtype=float32)
     """
-    require_meeting(x, alpha)
+    require_promotable(x, alpha)
     x, alpha = jnp.multiply(1.0, x), jnp.multiply(1.0, alpha)  # integers become weak floats
     negative = jnp.minimum(x / alpha, 0.0)
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(negative)
@@ -338,7 +338,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     >>> nn.squareplus(jnp.array([-1.5, 0.0, 1.5]))
     Array([0.5, 1. , 2. ], dtype=float32)
     """
-    require_meeting(x, b)
+    require_promotable(x, b)
     return (jnp.sqrt(jnp.square(x) + b) + x) / 2
 
 

@@ -79,16 +79,16 @@ def dot_product_attention(
         )
     shape_of_result = jnp.shape(query)
     query, key, value, bias, mask = map(_with_batch, (query, key, value, bias, mask))
-    _check("key", key, (None,) * 4)
+    _check_operand("key", key, (None,) * 4)
     if scale is not None and typeof_named("dot_product_attention: scale", scale).dtype.kind == "c":
         raise TypeError(f"dot_product_attention: scale must be real, found {scale}")
     batch, keys, key_heads, size = typeof(key).shape
-    _check("value", value, (batch, keys, key_heads, size), typeof(key).dtype)
-    _check("query", query, (batch, None, None, size), typeof(key).dtype)
-    _check("mask", mask, (None,) * 4, BOOL)
-    _check("bias", bias, (None,) * 4)
-    _check("query_seq_lengths", query_seq_lengths, (batch,), INT)
-    _check("key_value_seq_lengths", key_value_seq_lengths, (batch,), INT)
+    _check_operand("value", value, (batch, keys, key_heads, size), typeof(key).dtype)
+    _check_operand("query", query, (batch, None, None, size), typeof(key).dtype)
+    _check_operand("mask", mask, (None,) * 4, BOOL)
+    _check_operand("bias", bias, (None,) * 4)
+    _check_operand("query_seq_lengths", query_seq_lengths, (batch,), INT)
+    _check_operand("key_value_seq_lengths", key_value_seq_lengths, (batch,), INT)
     _, queries, heads, _ = typeof(query).shape
     if heads % key_heads:
         raise ValueError(
@@ -103,21 +103,21 @@ def dot_product_attention(
         key,
         preferred_element_type=jnp.promote_types(typeof(query).dtype, FLOAT),
     )
-    of_logits = typeof(logits)
-    logits = logits * _number(1 / math.sqrt(size) if scale is None else scale, logits)
+    logits_aval = typeof(logits)
+    logits = logits * _as_number(1 / math.sqrt(size) if scale is None else scale, logits)
     if bias is not None:
-        logits = jnp.astype(logits + _in_groups(bias, key_heads), of_logits.dtype)
+        logits = jnp.astype(logits + _in_groups(bias, key_heads), logits_aval.dtype)
     visible = _mask(
-        of_logits, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size
+        logits_aval, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size
     )
     if mask is not None:
         visible.append(_in_groups(mask, key_heads))
     if visible:
-        hidden = -0.7 * min(np.finfo(of_logits.dtype).max, np.finfo(FLOAT).max)
+        hidden = -0.7 * min(np.finfo(logits_aval.dtype).max, np.finfo(FLOAT).max)
         seen = visible[0]
         for other in visible[1:]:
             seen = jnp.logical_and(seen, other)
-        logits = jnp.where(seen, logits, _number(hidden, logits))
+        logits = jnp.where(seen, logits, _as_number(hidden, logits))
 
     logits = jnp.astype(logits, FLOAT)
     weights = jnp.astype(softmax(logits), typeof(key).dtype)
@@ -166,7 +166,7 @@ def _with_batch(x: Any) -> Any:
     return jnp.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
 
-def _check(
+def _check_operand(
     name: str, x: Any, sizes: tuple[int | None, ...], dtype: np.dtype[Any] | None = None
 ) -> None:
     if x is None:
@@ -186,7 +186,7 @@ def _check(
         )
 
 
-def _number(x: Any, like: Any) -> Any:
+def _as_number(x: Any, like: Any) -> Any:
     return jnp.asarray(x, typeof(like).dtype)
 
 

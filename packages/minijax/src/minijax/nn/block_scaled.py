@@ -195,7 +195,7 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     return lax.optimization_barrier((numbers, scales))
 
 
-def _product(lhs: Any, rhs: Any, formats: Sequence[BlockScaleConfig], dtype: Any) -> Any:
+def _block_product(lhs: Any, rhs: Any, formats: Sequence[BlockScaleConfig], dtype: Any) -> Any:
     """The product of (b, m, k) with (b, n, k)."""
     (a, a_scales), (b, b_scales) = map(_quantized, (lhs, rhs), formats)
     if formats[0].mode != "nvfp4":
@@ -207,7 +207,7 @@ def _product(lhs: Any, rhs: Any, formats: Sequence[BlockScaleConfig], dtype: Any
 def _cotangent(ct: Any, other: Any, operand: Any, config: Any, formats: Any, dtype: Any) -> Any:
     """The cotangent of `operand`: `ct`, (b, m, n), times `other`, (b, n, k)."""
     if formats[0].mode != "nvfp4":
-        out = _product(ct, jnp.swapaxes(other, 1, 2), formats, dtype)
+        out = _block_product(ct, jnp.swapaxes(other, 1, 2), formats, dtype)
     else:
         out = jnp.matmul(ct, other, preferred_element_type=dtype)
         reach = float(finfo(config.data_type).max) * float(finfo(config.scale_type).max)
@@ -273,19 +273,19 @@ def scaled_dot_general(
             "scaled_dot_general: preferred_element_type must be float32, bfloat16 or float16, "
             f"found {dtype}"
         )
-    of_lhs, of_rhs, of_ct = configs
+    lhs_config, rhs_config, ct_config = configs
 
     @custom_vjp
     def product(a: Any, b: Any) -> Any:
-        return _product(a, b, (of_lhs, of_rhs), dtype)
+        return _block_product(a, b, (lhs_config, rhs_config), dtype)
 
     def forward(a: Any, b: Any) -> Any:
         return product(a, b), (a, b)
 
     def backward(operands: Any, ct: Any) -> Any:
         a, b = operands
-        a_bar = _cotangent(ct, b, a, of_lhs, (of_ct, of_rhs), dtype)
-        b_bar = _cotangent(jnp.swapaxes(ct, 1, 2), a, b, of_rhs, (of_ct, of_lhs), dtype)
+        a_bar = _cotangent(ct, b, a, lhs_config, (ct_config, rhs_config), dtype)
+        b_bar = _cotangent(jnp.swapaxes(ct, 1, 2), a, b, rhs_config, (ct_config, lhs_config), dtype)
         return a_bar, b_bar
 
     product.defvjp(forward, backward)

@@ -48,7 +48,7 @@ class Initializer(Protocol):
 def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
     """Decorator: turn a function of a key, a shape and a resolved dtype into an initializer."""
 
-    def make(draw: Callable[..., Any]) -> Initializer:
+    def initializer(draw: Callable[..., Any]) -> Initializer:
         @evaluated_by_library
         def init(key: Any, shape: Shape, dtype: Any = default) -> Any:
             found = (
@@ -62,7 +62,7 @@ def _draws(default: Any) -> Callable[[Callable[..., Any]], Initializer]:
 
         return init
 
-    return make
+    return initializer
 
 
 @evaluated_by_library
@@ -125,10 +125,10 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     True
     """
 
-    def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+    def draw_uniform(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
         return random.uniform(key, shape, dtype) * jnp.array(scale, dtype)
 
-    return _draws(dtype)(draw)
+    return _draws(dtype)(draw_uniform)
 
 
 @hiding_frames
@@ -140,10 +140,10 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     '0.5'
     """
 
-    def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+    def draw_normal(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
         return _scaled_normal(key, shape, dtype, jnp.array(stddev, dtype))
 
-    return _draws(dtype)(draw)
+    return _draws(dtype)(draw_normal)
 
 
 @hiding_frames
@@ -168,11 +168,11 @@ def truncated_normal(
     True
     """
 
-    def draw(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+    def draw_truncated(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
         unit = random.truncated_normal(key, lower, upper, shape, dtype)
         return unit * jnp.array(stddev, dtype)
 
-    return _draws(dtype)(draw)
+    return _draws(dtype)(draw_truncated)
 
 
 @hiding_frames
@@ -217,12 +217,12 @@ def variance_scaling(
             f"variance_scaling: distribution must be one of {expected}, found {distribution!r}"
         )
 
-    def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def draw_scaled(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         fans = _fans(shape, in_axis, out_axis, batch_axis)
         variance = jnp.array(scale / _MEANS[mode](*fans), dtype)
         return _DISTRIBUTIONS[distribution](key, shape, dtype, variance)
 
-    return _draws(dtype)(draw)
+    return _draws(dtype)(draw_scaled)
 
 
 _MEANS: dict[str, Callable[[float, float], float]] = {
@@ -324,19 +324,19 @@ def orthogonal(
     True
     """
 
-    def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def draw_orthogonal(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         if len(shape) < 2:
             raise ValueError(f"orthogonal: the shape must have two axes at least, found {shape}")
         axis = canonical_axis("orthogonal", column_axis, len(shape))
         columns = shape[axis]
-        of_rows = shape[:axis] + shape[axis + 1 :]
+        row_sizes = shape[:axis] + shape[axis + 1 :]
         if 0 in shape:
             return jnp.zeros(shape, dtype)
-        matrix = random.orthogonal(key, math.prod(of_rows), (), dtype, columns)
-        matrix = jnp.moveaxis(jnp.reshape(matrix, (*of_rows, columns)), -1, axis)
+        matrix = random.orthogonal(key, math.prod(row_sizes), (), dtype, columns)
+        matrix = jnp.moveaxis(jnp.reshape(matrix, (*row_sizes, columns)), -1, axis)
         return jnp.array(scale, dtype) * matrix
 
-    return _draws(dtype)(draw)
+    return _draws(dtype)(draw_orthogonal)
 
 
 @hiding_frames
@@ -363,7 +363,7 @@ def delta_orthogonal(
     (True, True)
     """
 
-    def draw(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def draw_delta(key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         if len(shape) not in (3, 4, 5):
             raise ValueError(f"delta_orthogonal: the shape must have 3 to 5 axes, found {shape}")
         if shape[-1] < shape[-2]:
@@ -375,7 +375,7 @@ def delta_orthogonal(
         middle = tuple((size - 1) // 2 for size in shape[:-2])
         return jnp.zeros(shape, dtype).at[middle].set(matrix)
 
-    return _draws(dtype)(draw)
+    return _draws(dtype)(draw_delta)
 
 
 def glorot_uniform(

@@ -137,7 +137,7 @@ def _compress(
     return jnp.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-def _reshape(self: Any, *shape: Any, order: str = "C", out_sharding: Any = None) -> Array:
+def _reshape_method(self: Any, *shape: Any, order: str = "C", out_sharding: Any = None) -> Array:
     """The array with another shape of the same size; one size may be -1."""
     to = shape[0] if len(shape) == 1 else shape
     return jnp.reshape(self, to, order, out_sharding=out_sharding)
@@ -158,7 +158,7 @@ def _contains(self: Any, x: ArrayLike) -> Array:
     return jnp.any(jnp.equal(self, x))
 
 
-def _flat(self: Any) -> NoReturn:
+def _flat_attribute(self: Any) -> NoReturn:
     raise NotImplementedError(
         "arrays have no `flat`; x.ravel() is one row of the elements, and x.ravel().at[i].set(y) "
         "another one"
@@ -206,7 +206,7 @@ def _tobytes(self: Any, order: Literal["C", "F", "A", "K"] | None = "C") -> byte
     return np.asarray(self).tobytes(order)
 
 
-def _round(self: Any, ndigits: int | None = None) -> Array:
+def _round_method(self: Any, ndigits: int | None = None) -> Array:
     return jnp.astype(jnp.round(self), int) if ndigits is None else jnp.round(self, ndigits)
 
 
@@ -226,17 +226,17 @@ METHODS: dict[str, Any] = {
     "__invert__": _Later("minijax.numpy", "bitwise_not"),
     "__iter__": _Later("minijax.numpy.indexing", "iterate"),
     "__pos__": _Later("minijax.numpy", "positive"),
-    "__round__": _round,
+    "__round__": _round_method,
     "astype": _astype,
     "at": _Later("minijax.numpy.at", "at"),
     "byteswap": _Later("minijax.numpy.views", "byteswap"),
     "compress": _compress,
-    "flat": property(_flat),
+    "flat": property(_flat_attribute),
     "flatten": _Later("minijax.numpy", "ravel"),
     "imag": _Later("minijax.numpy", "imag", property),
     "mT": _Later("minijax.numpy", "matrix_transpose", property),
     "real": _Later("minijax.numpy", "real", property),
-    "reshape": _reshape,
+    "reshape": _reshape_method,
     "to_device": _to_device,
     "tobytes": _tobytes,
     "view": _Later("minijax.numpy.views", "view"),
@@ -247,12 +247,12 @@ for name, function in (OPERATORS | COMPARISONS).items():
 _reflected = partial(_operator, is_reflected=True)
 for name, function in OPERATORS.items():
     METHODS[f"__r{name}__"] = _Later("minijax.numpy", function, _reflected)
-_of_lists = partial(_operator, also=(list, tuple))
+_operator_with_lists = partial(_operator, also=(list, tuple))
 for name in ("eq", "ne"):
-    METHODS[f"__{name}__"] = _Later("minijax.numpy", COMPARISONS[name], _of_lists)
+    METHODS[f"__{name}__"] = _Later("minijax.numpy", COMPARISONS[name], _operator_with_lists)
 
 # Methods implemented by Arrays themselves, or on tracers by the stages where they can.
-OF_TRACERS: dict[str, Any] = {
+TRACER_METHODS: dict[str, Any] = {
     "__abs__": METHODS["__abs__"],
     "__neg__": copied(functions.neg),
     "__complex__": lambda x: complex(float(x)),
@@ -262,14 +262,14 @@ OF_TRACERS: dict[str, Any] = {
     "__int__": lambda x: x.__index__(),
     "__iter__": METHODS["__iter__"],
     "__reduce_ex__": _reduce_ex,
-    "astype": lambda x, *args, **how: (
-        _astype if how or len(args) > 1 or x.aval.dtype.kind == "c" else functions.astype
-    )(x, *args, **how),
+    "astype": lambda x, *args, **options: (
+        _astype if options or len(args) > 1 or x.aval.dtype.kind == "c" else functions.astype
+    )(x, *args, **options),
     "copy": _Later("minijax.numpy", "copy"),
     "item": _item,
     "itemsize": property(lambda x: x.dtype.itemsize),
     "nbytes": property(lambda x: x.size * x.dtype.itemsize),
-    "reshape": _reshape,
+    "reshape": _reshape_method,
     "tolist": lambda x: np.asarray(x).tolist(),
     "weak_type": property(lambda x: x.aval.weak_type),
 }
@@ -289,13 +289,13 @@ for symbol, (own, kinds) in _COPIED.items():
     for name, is_reflected in ((f"__{symbol}__", False), (f"__r{symbol}__", True)):
         if name in METHODS:
             method = _unless(kinds, name, operator_of(own, is_reflected, also))
-            OF_TRACERS[name] = copied(_power_of(method) if name == "__pow__" else method)
+            TRACER_METHODS[name] = copied(_power_of(method) if name == "__pow__" else method)
 
 for name, function in METHODS.items():
     setattr(Array, name, function)
 for name, function in METHODS.items():
     if name not in dir(Tracer):
         setattr(Tracer, name, function)
-for name, function in OF_TRACERS.items():
+for name, function in TRACER_METHODS.items():
     setattr(Tracer, name, function)
 Tracer.__dir__ = public_names_of  # type: ignore[method-assign, assignment]

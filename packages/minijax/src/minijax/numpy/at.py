@@ -34,7 +34,7 @@ from minijax.numpy.indexing import StaticSlice as Slice
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import as_weak_as, result_type
-from minijax.shardings.types import dividing
+from minijax.shardings.types import takes_out_sharding
 from minijax_stage2 import ShapedArray, typeof
 from minijax_stage2.promotion import broadcast_to, cast
 from minijax_stage2.shaped_array import Shape
@@ -106,7 +106,7 @@ class _IndexUpdateRef:
         Array([ 2., -1.], dtype=float32)
         """
         promised = GatherScatterMode.PROMISE_IN_BOUNDS
-        return dividing(get)(
+        return takes_out_sharding(get)(
             self.array,
             self.index,
             mode=promised if mode is None else GatherScatterMode.from_any(mode),
@@ -198,7 +198,9 @@ def _update(
             "mode": mode,
             "wrap_negative_indices": wrap_negative_indices,
         }
-        return dividing(_update)(kind, x, index, values, out_sharding=out_sharding, **options)
+        return takes_out_sharding(_update)(
+            kind, x, index, values, out_sharding=out_sharding, **options
+        )
     scatter_mode = GatherScatterMode.from_any(mode)
     try:
         if not callable(kind):
@@ -254,7 +256,7 @@ def _update_window(x: Any, values: Any, *operands: Any, pattern: Pattern, kind: 
     (starts, sizes), steps = window_of(aval.shape, operands, pattern)
     if 0 in sizes:  # an empty update accepts values of any shape
         return x
-    new = _spread(kind, aval, values, shape_of_cut(pattern), sizes)
+    new = _broadcast_values(kind, aval, values, shape_of_cut(pattern), sizes)
     new = reverse(new, [axis for axis, step in enumerate(steps) if step < 0])
     if kind != "set":
         old = take_window(x, starts, sizes)
@@ -293,7 +295,7 @@ def _scattered(
     if 0 in plan.shape:
         return x
     indices = indices_of(plan, aval.shape, operands, wraps)
-    updates = _spread(kind, aval, values, plan.shape, plan.gathered_shape)
+    updates = _broadcast_values(kind, aval, values, plan.shape, plan.gathered_shape)
     updates = reverse(updates, plan.reversed_axes)
     numbers = lax.ScatterDimensionNumbers(*plan.numbers)
     options: Any = {
@@ -313,7 +315,9 @@ def _scattered(
     return cast(out, aval)
 
 
-def _spread(kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequence[int]) -> Any:
+def _broadcast_values(
+    kind: Kind, x: ShapedArray, values: Any, shape: Shape, sizes: Sequence[int]
+) -> Any:
     """Values broadcast to `sizes`, the elements of `shape` without new axes.
 
     They are promoted with `x`, as in `x + y`; the result is converted back to the dtype of x.

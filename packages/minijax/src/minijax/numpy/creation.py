@@ -16,7 +16,7 @@ from minijax.errors.arguments import checking_arguments, require_flags
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.conversion import convert_silently
 from minijax.lax.shapes import Filling, filled, filled_like, sizes_of
-from minijax.lax.sharding import placed
+from minijax.lax.sharding import placed_result
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.shapes import (
     broadcast_to,
@@ -31,7 +31,7 @@ from minijax.runtime import array as arrays
 from minijax.runtime.array import Array, ArrayLike, in_own_memory, is_value, to_array
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import promote, require_meeting, warn_of_lost_part
+from minijax.settings.number_types import promote, require_promotable, warn_of_lost_part
 from minijax_stage2 import Tracer, tree_leaves, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints, one_int
@@ -83,11 +83,11 @@ def array(
     """
     if copy is not True:
         require_flags("array", copy=copy)
-    out = _converted(object, dtype, order, ndmin, device, out_sharding)
+    out = _asarray(object, dtype, order, ndmin, device, out_sharding)
     return in_own_memory(out) if copy and isinstance(object, Array) else out
 
 
-def _converted(
+def _asarray(
     object: Any, dtype: Any, order: str | None, ndmin: int, device: Any, out_sharding: Any
 ) -> Array:
     """As `array`, without a copy of an Array."""
@@ -117,7 +117,7 @@ def _converted(
         raise ValueError(f"array: ndmin must be {_MOST_AXES} at most, found {shown(ndmin)}")
     lacking = ndmin - typeof(out).ndim
     out = expand_dims(out, range(lacking)) if lacking > 0 else out
-    return placed("array", out, device, out_sharding)
+    return placed_result("array", out, device, out_sharding)
 
 
 def _refuse_none(object: Any) -> None:
@@ -178,7 +178,7 @@ def asarray(
     """
     if copy is not None:
         require_flags("asarray", copy=copy)
-    out = _converted(a, dtype, order, 0, device, out_sharding)
+    out = _asarray(a, dtype, order, 0, device, out_sharding)
     return in_own_memory(out) if copy and isinstance(a, Array) else out
 
 
@@ -206,7 +206,7 @@ def zeros(
     """
     dtype = default_float() if dtype is None else dtype
     out = full(sizes_of("zeros", shape), 0, dtype)
-    return placed("zeros", out, device, out_sharding)
+    return placed_result("zeros", out, device, out_sharding)
 
 
 @operation(like=zeros)
@@ -225,7 +225,7 @@ def ones(shape: Any, dtype: Any, *, device: Any, out_sharding: Any) -> Any:
     """
     dtype = default_float() if dtype is None else dtype
     out = full(sizes_of("ones", shape), 1, dtype)
-    return placed("ones", out, device, out_sharding)
+    return placed_result("ones", out, device, out_sharding)
 
 
 @partial(Filling, static=("shape", "dtype", "device", "out_sharding"))
@@ -253,7 +253,7 @@ def full(
     (Array([[7, 7],
            [7, 7]], dtype=int32, weak_type=True), Array([inf, inf], dtype=float32, weak_type=True))
     """
-    return placed("full", to_array(filled(shape, fill_value, dtype)), device, out_sharding)
+    return placed_result("full", to_array(filled(shape, fill_value, dtype)), device, out_sharding)
 
 
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
@@ -273,7 +273,7 @@ def zeros_like(
     >>> jnp.zeros_like(jnp.array([[5, 6]]))
     Array([[0, 0]], dtype=int32)
     """
-    return placed("zeros_like", full_like(a, 0, dtype, shape), device, out_sharding)
+    return placed_result("zeros_like", full_like(a, 0, dtype, shape), device, out_sharding)
 
 
 @operation(like=zeros_like)
@@ -286,7 +286,7 @@ def ones_like(a: Any, dtype: Any, shape: Any, *, device: Any, out_sharding: Any)
     >>> jnp.ones_like(jnp.array([[5, 6]]))
     Array([[1, 1]], dtype=int32)
     """
-    return placed("ones_like", full_like(a, 1, dtype, shape), device, out_sharding)
+    return placed_result("ones_like", full_like(a, 1, dtype, shape), device, out_sharding)
 
 
 @operation(static=("dtype", "shape", "device", "out_sharding"), types=True, creates=True)
@@ -314,7 +314,7 @@ def full_like(
     (Array([7, 7, 7], dtype=int32), Array([0.5, 0.5], dtype=float32))
     """
     out = to_array(filled_like(a, fill_value, dtype, shape))
-    return placed("full_like", out, device, out_sharding)
+    return placed_result("full_like", out, device, out_sharding)
 
 
 def empty(
@@ -335,7 +335,7 @@ def empty(
     >>> jnp.empty((2, 3)).shape
     (2, 3)
     """
-    return zeros(shape, dtype, **_chosen(device, out_sharding))
+    return zeros(shape, dtype, **_given_placement(device, out_sharding))
 
 
 @hiding_frames
@@ -359,10 +359,10 @@ def empty_like(
     >>> jnp.empty_like(jnp.arange(3)).dtype
     dtype('int32')
     """
-    return zeros_like(prototype, dtype, shape, **_chosen(device, None))
+    return zeros_like(prototype, dtype, shape, **_given_placement(device, None))
 
 
-def _chosen(device: Any, out_sharding: Any) -> dict[str, Any]:
+def _given_placement(device: Any, out_sharding: Any) -> dict[str, Any]:
     """The arguments that are given."""
     given = {"device": device, "out_sharding": out_sharding}
     return {name: x for name, x in given.items() if x is not None}
@@ -427,7 +427,7 @@ def eye(
     column = lax.broadcasted_iota(default_int(), shape, 1)
     on_diagonal = row + k == column
     out = lax.convert_element_type(on_diagonal, default_float() if dtype is None else dtype)
-    return placed("eye", out, device)
+    return placed_result("eye", out, device)
 
 
 # Numbers on scales, and powers of numbers.
@@ -474,7 +474,7 @@ def arange(
         out = lax.iota(dtype or canonicalize_dtype(numbers.dtype), len(numbers))
     else:
         out = arrays.array(numbers, dtype)
-    return placed("arange", out, device, out_sharding)
+    return placed_result("arange", out, device, out_sharding)
 
 
 def _role_of_bound(name: str, stop: Any) -> str:
@@ -542,11 +542,11 @@ def linspace(
     # the sum and the quotient are rounded. Weights of at most 1 cannot overflow. (XLA would turn
     # a division by a constant into a product with its inverse.)
     unit = 2.0 ** -max(gaps - 1, 0).bit_length()
-    of_stop, of_start = (
+    stop_weight, start_weight = (
         lax.convert_element_type(x * unit, finfo(typeof(start).dtype).dtype)
         for x in (index, max(gaps, 1) - index)
     )
-    out = (start * of_start + stop * of_stop) / (of_start + of_stop)
+    out = (start * start_weight + stop * stop_weight) / (start_weight + stop_weight)
     if endpoint and num > 0:  # the end point exactly; a single number is the start
         last = stop if num > 1 else start
         out = concatenate([out, expand_dims(last, 0)])
@@ -557,8 +557,8 @@ def linspace(
         if dtype.kind == "f" and inexact.kind == "c":
             distance = lax.real(distance)
         distance = lax.convert_element_type(distance, inexact_dtype(dtype))
-        return placed("linspace", out, device), distance
-    return placed("linspace", out, device)
+        return placed_result("linspace", out, device), distance
+    return placed_result("linspace", out, device)
 
 
 @operation(static=("num", "endpoint", "dtype", "axis"))
@@ -586,7 +586,7 @@ def logspace(
     >>> jnp.logspace(0, 4, 5, base=2).round(2)
     Array([ 1.,  2.,  4.,  8., 16.], dtype=float32)
     """
-    require_meeting(start, stop)
+    require_promotable(start, stop)
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     base, exponents = promote(to_inexact(base), exponents)
     out = lax.pow(base, exponents)

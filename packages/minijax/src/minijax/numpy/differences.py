@@ -13,7 +13,7 @@ from minijax.dtypes import finfo
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
-from minijax.numpy.dtypes import of_one_dtype
+from minijax.numpy.dtypes import to_common_dtype
 from minijax.numpy.elementwise import remainder
 from minijax.numpy.reductions import sum
 from minijax.numpy.sorting import searchsorted
@@ -60,7 +60,7 @@ def diff(
     along = canonical_axis("diff", axis, typeof(a).ndim)
     parts = [_edge(x, a, along) for x in (prepend, a, append) if x is not None]
     if len(parts) > 1:
-        a = lax.concatenate(of_one_dtype(*parts), along)
+        a = lax.concatenate(to_common_dtype(*parts), along)
     minus = lax.ne if typeof(a).dtype == np.bool_ else lax.sub
     for _ in range(n):
         size = typeof(a).shape[along]
@@ -143,7 +143,7 @@ def gradient(
     if typeof(f).dtype.names:
         raise TypeError(f"gradient: expected numbers, found {typeof(f)}")
     distances: list[Any]
-    f, *distances = of_one_dtype(f, *varargs, inexact=True)
+    f, *distances = to_common_dtype(f, *varargs, inexact=True)
     axes = canonical_axes("gradient", axis, typeof(f).ndim)
     if any(typeof(f).shape[i] < 2 for i in axes):
         raise ValueError(f"gradient: each axis needs two elements, found {typeof(f)}")
@@ -152,21 +152,21 @@ def gradient(
         distances *= len(axes)
     if len(distances) != len(axes):
         raise TypeError(f"gradient: {len(varargs)} distances for {counted(len(axes), 'axis')}")
-    out = [_slope(f, i, h) for i, h in zip(axes, distances, strict=True)]
+    out = [_edge_slopes(f, i, h) for i, h in zip(axes, distances, strict=True)]
     return out[0] if len(out) == 1 else out
 
 
-def _slope(f: Any, axis: int, h: Any) -> Any:
+def _edge_slopes(f: Any, axis: int, h: Any) -> Any:
     shape = typeof(f).shape
     size = shape[axis]
 
-    def part(x: Any, start: int, limit: int) -> Any:
+    def slice_part(x: Any, start: int, limit: int) -> Any:
         return lax.slice_in_dim(x, start, limit, axis=axis)
 
     if typeof(h).ndim == 0:
-        inner = (part(f, 2, size) - part(f, 0, size - 2)) / (2.0 * h)
-        first = (part(f, 1, 2) - part(f, 0, 1)) / h
-        last = (part(f, size - 1, size) - part(f, size - 2, size - 1)) / h
+        inner = (slice_part(f, 2, size) - slice_part(f, 0, size - 2)) / (2.0 * h)
+        first = (slice_part(f, 1, 2) - slice_part(f, 0, 1)) / h
+        last = (slice_part(f, size - 1, size) - slice_part(f, size - 2, size - 1)) / h
         return lax.concatenate([first, inner, last], axis)
     if typeof(h).shape != (size,):
         raise ValueError(
@@ -175,11 +175,13 @@ def _slope(f: Any, axis: int, h: Any) -> Any:
     gaps = diff(h)
     wide = tuple(size - 1 if i == axis else 1 for i in range(len(shape)))
     steps = diff(f, axis=axis) / broadcast_to(lax.reshape(gaps, wide), _less(shape, axis))
-    before, after = part(steps, 0, size - 2), part(steps, 1, size - 1)
+    before, after = slice_part(steps, 0, size - 2), slice_part(steps, 1, size - 1)
     gaps = broadcast_to(lax.reshape(gaps, wide), _less(shape, axis))
-    low, high = part(gaps, 0, size - 2), part(gaps, 1, size - 1)
+    low, high = slice_part(gaps, 0, size - 2), slice_part(gaps, 1, size - 1)
     inner = (before * high + after * low) / (low + high)
-    return lax.concatenate([part(steps, 0, 1), inner, part(steps, size - 2, size - 1)], axis)
+    return lax.concatenate(
+        [slice_part(steps, 0, 1), inner, slice_part(steps, size - 2, size - 1)], axis
+    )
 
 
 def _less(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -207,7 +209,7 @@ def trapezoid(
     if x is None:
         y, gaps = to_inexact(y), dx
     else:
-        y, x = of_one_dtype(y, x, inexact=True)
+        y, x = to_common_dtype(y, x, inexact=True)
         if typeof(x).size > 2:  # two points have one gap, which broadcasts
             require_one_rank(y, x)
         gaps = diff(x, axis=0 if typeof(x).ndim == 1 else axis)
@@ -254,22 +256,22 @@ def interp(
     for name, end in (("left", left), ("right", right)):
         if isinstance(end, str) and end != "extrapolate":
             raise ValueError(f"interp: {name} must be a number or 'extrapolate', found {end!r}")
-    goes_on = isinstance(left, str), isinstance(right, str)
+    extrapolates = isinstance(left, str), isinstance(right, str)
     first, last = (None if isinstance(end, str) else end for end in (left, right))
-    return _interp(x, xp, fp, first, last, period, goes_on)
+    return _interp(x, xp, fp, first, last, period, extrapolates)
 
 
-@operation(static="goes_on")
+@operation(static="extrapolates")
 def _interp(
-    x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, goes_on: tuple[bool, bool]
+    x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, extrapolates: tuple[bool, bool]
 ) -> Any:
     if typeof(xp).ndim != 1 or typeof(xp).shape != typeof(fp).shape or not typeof(xp).size:
         raise ValueError(
             f"interp: xp and fp must be sequences of one length, found {typeof(xp)} and "
             f"{typeof(fp)}"
         )
-    meeting = result_type(typeof(x), typeof(xp))
-    x, xp = (to_inexact(cast(points, meeting)) for points in (x, xp))
+    common = result_type(typeof(x), typeof(xp))
+    x, xp = (to_inexact(cast(points, common)) for points in (x, xp))
     fp = to_inexact(fp)
     if typeof(x).dtype.kind == "c":
         raise ValueError(f"interp: x and xp must be real, found {typeof(x)}")
@@ -287,16 +289,16 @@ def _interp(
     is_point = lax.abs(width) <= np.spacing(finfo(typeof(xp).dtype).eps)
     part = (flat - x_start) / where(is_point, 1, width)
     out = where(is_point, f_start, f_start + part * rise)
-    if period is None and not goes_on[0]:
-        value = _element(fp, 0) if left is None else left
-        out = where(flat < _element(xp, 0), value, out)
-    if period is None and not goes_on[1]:
-        value = _element(fp, count - 1) if right is None else right
-        out = where(flat > _element(xp, count - 1), value, out)
+    if period is None and not extrapolates[0]:
+        value = _single_element(fp, 0) if left is None else left
+        out = where(flat < _single_element(xp, 0), value, out)
+    if period is None and not extrapolates[1]:
+        value = _single_element(fp, count - 1) if right is None else right
+        out = where(flat > _single_element(xp, count - 1), value, out)
     return lax.reshape(out, shape)
 
 
-def _element(x: Any, i: int) -> Any:
+def _single_element(x: Any, i: int) -> Any:
     return lax.squeeze(lax.slice_in_dim(x, i, i + 1), (0,))
 
 

@@ -53,10 +53,10 @@ def default_float() -> np.dtype[Any]:
 
 def dtype_of_sum(x: Any) -> np.dtype[Any]:
     """The dtype of sums: the dtype of `x`, or for integers the widest of the same kind."""
-    of_x = typeof(x).dtype
-    if of_x.kind in "bi":
+    x_dtype = typeof(x).dtype
+    if x_dtype.kind in "bi":
         return default_int()
-    return np.dtype(f"u{default_int()}") if of_x.kind == "u" else of_x
+    return np.dtype(f"u{default_int()}") if x_dtype.kind == "u" else x_dtype
 
 
 def dtype_of_mean(x: Any) -> np.dtype[Any]:
@@ -64,12 +64,12 @@ def dtype_of_mean(x: Any) -> np.dtype[Any]:
     return inexact_dtype(typeof(x).dtype)
 
 
-def of_one_dtype(*operands: Any, inexact: bool = False) -> list[Array]:
+def to_common_dtype(*operands: Any, inexact: bool = False) -> list[Array]:
     """The operands in their common dtype, whatever their shapes; see `promote`."""
-    meeting = promotion.result_type(*map(typeof, operands))
+    common = promotion.result_type(*map(typeof, operands))
     if inexact:
-        meeting = meeting.update(dtype=inexact_dtype(meeting.dtype))
-    return [cast(x, meeting) for x in operands]
+        common = common.update(dtype=inexact_dtype(common.dtype))
+    return [cast(x, common) for x in operands]
 
 
 def computation_dtype(dtype: Any) -> np.dtype[Any]:

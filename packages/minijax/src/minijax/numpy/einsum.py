@@ -20,12 +20,12 @@ from minijax.dtypes import DTypeLike, promote_types
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.precision import PrecisionLike
 from minijax.numpy.dtypes import dtype
-from minijax.numpy.products import meet, weak_like
+from minijax.numpy.products import promote_dtypes, weak_like
 from minijax.runtime.array import Array, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.names import counted
-from minijax.shardings.types import dividing
+from minijax.shardings.types import takes_out_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
@@ -35,7 +35,7 @@ Path = tuple[tuple[int, ...], ...]
 # JAX's strategies for paths: greedy, or optimal if there are few operands.
 _GREEDY = "greedy", "eager", "opportunistic", "random-greedy", "random-greedy-128"
 _MOST_FOR_BEST = 8
-_HOW_TO_OPTIMIZE = (
+_OPTIMIZERS = (
     *(True, False, None, "auto", "auto-hq", "optimal", "dp", "dynamic-programming"),
     *("branch-all", "branch-2", "branch-1", *_GREEDY),
 )
@@ -51,7 +51,7 @@ class Summation(NamedTuple):
 
 
 @hiding_frames
-@dividing
+@takes_out_sharding
 def einsum(
     subscripts: Any,
     /,
@@ -206,8 +206,8 @@ def _path_of(summation: Summation, shapes: Sequence[tuple[int, ...]], optimize: 
                 )
     if isinstance(optimize, Sequence) and not isinstance(optimize, str):
         return _given_path(optimize, len(shapes))
-    if not isinstance(optimize, bool | str | None) or optimize not in _HOW_TO_OPTIMIZE:
-        known = ", ".join(map(repr, _HOW_TO_OPTIMIZE))
+    if not isinstance(optimize, bool | str | None) or optimize not in _OPTIMIZERS:
+        known = ", ".join(map(repr, _OPTIMIZERS))
         raise ValueError(
             f"einsum: optimize must be a path, as einsum_path returns it, or one of {known}; "
             f"found {optimize!r:.60}"
@@ -332,7 +332,7 @@ def _einsum(
     preferred_element_type: Any,
     dot_general: Callable[..., Any],
 ) -> Any:
-    met = meet(*operands)
+    met = promote_dtypes(*operands)
     if preferred_element_type is not None and (
         len(met) == 1 or typeof(met[0]).dtype == np.bool_
     ):  # where sums are not taken by a product, or those of booleans ask whether any holds
@@ -347,14 +347,14 @@ def _einsum(
         while len(taken) > 1:
             kept = set(output).union(*(labels for _, labels in [*terms, *taken[2:]]))
             last = not terms and len(taken) == 2
-            x, y, *rest = [_summed(*taken[0], kept | set(taken[1][1])), *taken[1:]]
-            y = _summed(*y, kept | set(x[1]))
-            product = _product(
+            x, y, *rest = [_sum_unneeded(*taken[0], kept | set(taken[1][1])), *taken[1:]]
+            y = _sum_unneeded(*y, kept | set(x[1]))
+            product = _pair_product(
                 x, y, kept, output if last else "", dot_general, precision, preferred_element_type
             )
             taken = [product, *rest]
         terms.append(taken[0])
-    out, labels = _summed(*terms[0], set(output))
+    out, labels = _sum_unneeded(*terms[0], set(output))
     out = stage2.transpose(out, [labels.index(c) for c in output])
     if preferred_element_type is not None:
         return lax.convert_element_type(out, dtype(preferred_element_type))
@@ -376,7 +376,7 @@ def _without_ones(x: Any, labels: str, terms: Sequence[tuple[Any, str]]) -> tupl
     return lax.squeeze(x, ones), "".join(c for axis, c in enumerate(labels) if axis not in ones)
 
 
-def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
+def _sum_unneeded(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
     """The operand with unique labels, summed over those that are not kept."""
     for c in set(labels):
         while labels.count(c) > 1:
@@ -385,15 +385,15 @@ def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
             on_diagonal = lax.broadcasted_iota("int32", shape, first) == lax.broadcasted_iota(
                 "int32", shape, second
             )
-            x = _sum(lax.select(on_diagonal, x, lax.full_like(x, 0)), [second])
+            x = _sum_axes(lax.select(on_diagonal, x, lax.full_like(x, 0)), [second])
             labels = labels[:second] + labels[second + 1 :]
     gone = [axis for axis, c in enumerate(labels) if c not in kept]
     if not gone:
         return x, labels
-    return _sum(x, gone), "".join(c for c in labels if c in kept)
+    return _sum_axes(x, gone), "".join(c for c in labels if c in kept)
 
 
-def _sum(x: Any, axes: Sequence[int]) -> Any:
+def _sum_axes(x: Any, axes: Sequence[int]) -> Any:
     """The sum along `axes`; for booleans, as in their products, logical or."""
     return (lax.reduce_or if typeof(x).dtype == np.bool_ else lax.reduce_sum)(x, tuple(axes))
 
@@ -415,23 +415,23 @@ class _Pairing(NamedTuple):
 
         A device multiplies rows of the first operand by columns of the second.
         """
-        (x, of_x), (y, of_y) = self.operands
+        (x, x_labels), (y, y_labels) = self.operands
         first = self.batch + self.free[0] + self.contracted
         second = self.batch + self.contracted + self.free[1]
         in_turn, in_product = 0, 0
-        for operand, labels, direct in ((x, of_x, first), (y, of_y, second)):
+        for operand, labels, direct in ((x, x_labels, first), (y, y_labels, second)):
             size = typeof(operand).size * (labels != direct)
             if len(labels) > 2:
                 in_turn += size
             else:
                 in_product += size
         if wanted and wanted != self.output:
-            sizes = {**_sizes(x, of_x), **_sizes(y, of_y)}
+            sizes = {**_label_sizes(x, x_labels), **_label_sizes(y, y_labels)}
             in_turn += math.prod(sizes[c] for c in self.output)
         return in_turn, in_product
 
 
-def _sizes(x: Any, labels: str) -> dict[str, int]:
+def _label_sizes(x: Any, labels: str) -> dict[str, int]:
     return dict(zip(labels, typeof(x).shape, strict=True))
 
 
@@ -445,7 +445,7 @@ def _pairing(x: tuple[Any, str], y: tuple[Any, str], kept: set[str]) -> _Pairing
     return _Pairing((x, y), batch, contracted, (free_x, free_y))
 
 
-def _product(
+def _pair_product(
     x: tuple[Any, str],
     y: tuple[Any, str],
     kept: set[str],

@@ -18,7 +18,7 @@ from minijax.numpy.reductions import all
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
 from minijax.runtime.operation import operation, promoting
-from minijax.settings.number_types import is_key_type, promote, require_meeting, weak_if_all_are
+from minijax.settings.number_types import is_key_type, promote, require_promotable, weak_if_all_are
 from minijax_stage2 import bind1, typeof
 from minijax_stage2.functions import canonical_axis, moveaxis
 from minijax_stage2.primitives import pow_p
@@ -35,7 +35,7 @@ def divide(x: ArrayLike, y: ArrayLike) -> Array:
     >>> jnp.divide(jnp.array([7, 8]), 2)
     Array([3.5, 4. ], dtype=float32)
     """
-    require_meeting(x, y)
+    require_promotable(x, y)
     return stage2.div(x, y)
 
 
@@ -252,7 +252,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     >>> jnp.divmod(jnp.array([7, -7]), 3)
     (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
-    require_meeting(x1, x2)
+    require_promotable(x1, x2)
     x1, x2 = _real_operands("divmod", x1, x2)
     if typeof(x1).dtype.kind != "f":
         return floor_divide(x1, x2), remainder(x1, x2)
@@ -273,13 +273,13 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """
     x1, x2 = _integers("gcd", x1, x2)
 
-    def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    def euclid_step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         larger, smaller = pair
         is_done = stage2.eq(smaller, 0)
         rest = lax.rem(larger, where(is_done, 1, smaller))
         return where(is_done, larger, smaller), where(is_done, 0, rest)
 
-    return lax.while_loop(lambda pair: _is_any(pair[1] != 0), step, (abs(x1), abs(x2)))[0]
+    return lax.while_loop(lambda pair: _is_any(pair[1] != 0), euclid_step, (abs(x1), abs(x2)))[0]
 
 
 @operation
@@ -423,7 +423,7 @@ def allclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: Any) -> Any:
     >>> jnp.allclose(jnp.array([0.1 + 0.2, 1.0]), jnp.array([0.3, 1.0]))
     Array(True, dtype=bool)
     """
-    require_meeting(a, b)
+    require_promotable(a, b)
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -638,7 +638,7 @@ def clip(
             raise ValueError(f"clip: complex numbers have no order, found {typeof(x)}")
     for bound in (min, max):
         if bound is not None:
-            require_meeting(arr, bound)
+            require_promotable(arr, bound)
     out: Any = arr if min is None else lax.max(*stage2.promote(min, arr))
     return out if max is None else lax.min(*stage2.promote(max, out))
 

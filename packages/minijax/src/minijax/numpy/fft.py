@@ -18,7 +18,7 @@ from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.lax.fourier import FftType
 from minijax.lax.fourier import fft as transform
-from minijax.lax.sharding import placed
+from minijax.lax.sharding import placed_result
 from minijax.numpy.dtypes import default_float
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -29,8 +29,8 @@ from minijax_stage2.promotion import to_inexact
 
 Axes = int | Sequence[int] | None
 Sizes = Sequence[int] | None
-OF_ONE = ("n", "axis", "norm")
-OF_SEVERAL = ("s", "axes", "norm")
+ONE_AXIS_ARGS = ("n", "axis", "norm")
+SEVERAL_AXES_ARGS = ("s", "axes", "norm")
 
 
 def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
@@ -59,9 +59,9 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
         if kind == FftType.IRFFT:
             sizes = (*sizes[:-1], 2 * (sizes[-1] - 1))
             if not sizes[-1]:  # an inverse of size 0 is empty, though its spectrum has one element
-                return _of_nothing(a, kind, axes, sizes)
+                return _empty_transform(a, kind, axes, sizes)
         if not typeof(a).size and (kind != FftType.RFFT or sizes[-1]):
-            return _of_nothing(a, kind, axes, sizes)
+            return _empty_transform(a, kind, axes, sizes)
     if len(sizes) != len(axes) or any(size < 1 for size in sizes):
         raise ValueError(f"{caller}: the sizes of the axes {axes} must be positive, found {sizes}")
     taken = (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes
@@ -70,10 +70,10 @@ def _transformed(caller: str, kind: FftType, a: Any, s: Any, axes: Any, norm: st
     a = _resized(stage2.transpose(a, order), taken)
     out = _in_parts(a, kind, sizes)
     back = sorted(range(ndim), key=order.__getitem__)
-    return _scaled(stage2.transpose(out, back), kind, math.prod(sizes), norm)
+    return _normalized(stage2.transpose(out, back), kind, math.prod(sizes), norm)
 
 
-def _of_nothing(a: Any, kind: FftType, axes: Sequence[int], sizes: tuple[int, ...]) -> Any:
+def _empty_transform(a: Any, kind: FftType, axes: Sequence[int], sizes: tuple[int, ...]) -> Any:
     """The transform of an empty array, which XLA does not support."""
     out_sizes = (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.RFFT else sizes
     shape = list(typeof(a).shape)
@@ -123,7 +123,7 @@ def _in_parts(a: Any, kind: FftType, sizes: tuple[int, ...]) -> Any:
     return along_first(out, FftType.IFFT if kind == FftType.IFFT else FftType.FFT)
 
 
-def _scaled(out: Any, kind: FftType, count: int, norm: str | None) -> Any:
+def _normalized(out: Any, kind: FftType, count: int, norm: str | None) -> Any:
     is_inverse = kind in (FftType.IFFT, FftType.IRFFT)
     if norm in (None, "backward"):
         return out
@@ -150,7 +150,7 @@ def _along_two(
     return _transformed(caller, kind, a, s, axes, norm)
 
 
-@operation(static=OF_ONE)
+@operation(static=ONE_AXIS_ARGS)
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Fourier's transform along one axis.
 
@@ -170,7 +170,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     return _along_one("fft", FftType.FFT, a, n, axis, norm)
 
 
-@operation(static=OF_ONE)
+@operation(static=ONE_AXIS_ARGS)
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`.
 
@@ -186,7 +186,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _along_one("ifft", FftType.IFFT, a, n, axis, norm)
 
 
-@operation(static=OF_ONE)
+@operation(static=ONE_AXIS_ARGS)
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The first half of the `fft` of real numbers.
 
@@ -204,7 +204,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _along_one("rfft", FftType.RFFT, a, n, axis, norm)
 
 
-@operation(static=OF_ONE)
+@operation(static=ONE_AXIS_ARGS)
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`.
 
@@ -222,7 +222,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return _along_one("irfft", FftType.IRFFT, a, n, axis, norm)
 
 
-@operation(static=OF_SEVERAL)
+@operation(static=SEVERAL_AXES_ARGS)
 def fft2(
     a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -244,7 +244,7 @@ def fft2(
     return _along_two("fft2", FftType.FFT, a, s, axes, norm)
 
 
-@operation(static=OF_SEVERAL)
+@operation(static=SEVERAL_AXES_ARGS)
 def ifft2(
     a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -263,7 +263,7 @@ def ifft2(
     return _along_two("ifft2", FftType.IFFT, a, s, axes, norm)
 
 
-@operation(static=OF_SEVERAL)
+@operation(static=SEVERAL_AXES_ARGS)
 def rfft2(
     a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -283,7 +283,7 @@ def rfft2(
     return _along_two("rfft2", FftType.RFFT, a, s, axes, norm)
 
 
-@operation(static=OF_SEVERAL)
+@operation(static=SEVERAL_AXES_ARGS)
 def irfft2(
     a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -305,7 +305,7 @@ def irfft2(
     return _along_two("irfft2", FftType.IRFFT, a, s, axes, norm)
 
 
-@operation(static=OF_SEVERAL)
+@operation(static=SEVERAL_AXES_ARGS)
 def fftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """Fourier's transform along several axes.
 
@@ -324,7 +324,7 @@ def fftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = N
     return _transformed("fftn", FftType.FFT, a, s, axes, norm)
 
 
-@operation(static=OF_SEVERAL)
+@operation(static=SEVERAL_AXES_ARGS)
 def ifftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """The inverse of `fftn`.
 
@@ -341,7 +341,7 @@ def ifftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = 
     return _transformed("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
-@operation(static=OF_SEVERAL)
+@operation(static=SEVERAL_AXES_ARGS)
 def rfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """`fftn` of real numbers, with half of the last axis kept.
 
@@ -359,7 +359,7 @@ def rfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = 
     return _transformed("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
-@operation(static=OF_SEVERAL)
+@operation(static=SEVERAL_AXES_ARGS)
 def irfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None = None) -> Array:
     """The inverse of `rfftn`.
 
@@ -378,7 +378,7 @@ def irfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: str | None =
     return _transformed("irfftn", FftType.IRFFT, a, s, axes, norm)
 
 
-@operation(static=OF_ONE)
+@operation(static=ONE_AXIS_ARGS)
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The real transform of numbers given by their first half; the rest are its conjugates.
 
@@ -397,7 +397,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return irfft(conjugate, n, axis, _other_direction(norm))
 
 
-@operation(static=OF_ONE)
+@operation(static=ONE_AXIS_ARGS)
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: `rfft` conjugated, and divided by the number of elements.
 
@@ -444,7 +444,7 @@ def fftfreq(
     n = one_int("fftfreq: n", n)
     counts = lax.iota("int32", n)
     shifted = lax.select(counts < (n + 1) // 2, counts, counts - n)
-    return placed("fftfreq", _frequencies("fftfreq", n, shifted, d, dtype), device)
+    return placed_result("fftfreq", _frequencies("fftfreq", n, shifted, d, dtype), device)
 
 
 @operation(static=("n", "dtype", "device"), creates=True)
@@ -461,7 +461,7 @@ def rfftfreq(
     """
     n = one_int("rfftfreq: n", n)
     counts = lax.iota("int32", n // 2 + 1)
-    return placed("rfftfreq", _frequencies("rfftfreq", n, counts, d, dtype), device)
+    return placed_result("rfftfreq", _frequencies("rfftfreq", n, counts, d, dtype), device)
 
 
 @operation(static="axes")

@@ -12,7 +12,7 @@ from minijax import lax
 from minijax.dtypes import finfo
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.elementwise import where
-from minijax.numpy.dtypes import cast_into, default_float, of_one_dtype
+from minijax.numpy.dtypes import cast_into, default_float, to_common_dtype
 from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import is_key_type, promote, require_one_rank, weak_if_all_are
@@ -265,7 +265,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike) -> Array:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     _require_real("heaviside", x1, x2)
-    x, at_zero = of_one_dtype(x1, x2, inexact=True)
+    x, at_zero = to_common_dtype(x1, x2, inexact=True)
     step = where(stage2.eq(x, 0), at_zero, 0.5 * (lax.sign(x) + 1))
     return weak_if_all_are(step, x1)
 

@@ -159,10 +159,10 @@ def fromfunction(
     """
     sizes = ints("fromfunction: shape", shape)
 
-    def of_indices(*numbers: Any) -> Any:
+    def index_fun(*numbers: Any) -> Any:
         return function(*numbers, **kwargs)
 
-    mapped = of_indices
+    mapped = index_fun
     for axis in reversed(range(len(sizes))):
         in_axes = [None] * len(sizes)
         in_axes[axis] = 0  # type: ignore[call-overload]
@@ -509,7 +509,7 @@ def _masked(name: str, m: Any, k: int, below: Any, above: Any) -> Any:
 
 
 @evaluated_by_library
-def _indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
+def _mesh_indices(numbers: Sequence[Any]) -> tuple[Any, Any]:
     row, column = (array(x.astype(default_int())) for x in numbers)
     return row, column
 
@@ -528,7 +528,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> x[jnp.tril_indices(2)]
     Array([1, 3, 4], dtype=int32)
     """
-    return _indices(np.tril_indices(*_sizes("tril_indices", n, k, m)))
+    return _mesh_indices(np.tril_indices(*_triangle_sizes("tril_indices", n, k, m)))
 
 
 @hiding_frames
@@ -543,10 +543,10 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> x[jnp.triu_indices(2)]
     Array([1, 2, 4], dtype=int32)
     """
-    return _indices(np.triu_indices(*_sizes("triu_indices", n, k, m)))
+    return _mesh_indices(np.triu_indices(*_triangle_sizes("triu_indices", n, k, m)))
 
 
-def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int]:
+def _triangle_sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int]:
     columns = n if m is None else m
     if n < 0 or columns < 0:
         raise ValueError(f"{name}: n and m must not be negative, found {n} and {columns}")

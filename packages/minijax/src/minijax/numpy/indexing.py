@@ -343,7 +343,7 @@ def _slice_entry(part: slice, size: int, position: int) -> StaticSlice:
     if part.start is None and part.stop is None and part.step is None:
         return StaticSlice(0, size, 1)
     try:
-        bounds = slice(*[_bound(bound) for bound in (part.start, part.stop, part.step)])
+        bounds = slice(*[_static_bound(bound) for bound in (part.start, part.stop, part.step)])
     except ConcretizationTypeError:
         raise NonConcreteSliceError(
             "the bounds of a slice decide a shape, so they must be known when the function is "
@@ -355,7 +355,7 @@ def _slice_entry(part: slice, size: int, position: int) -> StaticSlice:
     return StaticSlice(start if count else 0, count, step if count > 1 else 1)
 
 
-def _bound(bound: Any) -> int | None:
+def _static_bound(bound: Any) -> int | None:
     if bound is None:
         return None
     try:
@@ -615,16 +615,16 @@ def indices_of(plan: IndexPlan, shape: Shape, operands: Sequence[Any], wraps: bo
     given = iter(operands)
     target = index_dtype(*operands)
     columns = []
-    for axis, what, dims in plan.columns:
-        if isinstance(what, Operand):
+    for axis, item, dims in plan.columns:
+        if isinstance(item, Operand):
             column = as_index(next(given), target)
             column = wrapped_index(column, shape[axis]) if wraps else column
-            dims = dims[len(dims) - what.ndim :]
-        elif isinstance(what, StaticSlice):
-            steps = lax.iota(target.dtype, what.size) * what.step
-            column = steps + what.start
+            dims = dims[len(dims) - item.ndim :]
+        elif isinstance(item, StaticSlice):
+            steps = lax.iota(target.dtype, item.size) * item.step
+            column = steps + item.start
         else:
-            value = what + shape[axis] if wraps and what < 0 else what
+            value = item + shape[axis] if wraps and item < 0 else item
             column = target.dtype.type(value)
         columns.append(lax.broadcast_in_dim(column, (*plan.index_shape, 1), dims))
     if len(columns) == 1:
@@ -645,7 +645,7 @@ def getitem(x: Any, index: Any) -> Array:
         if type(index) is int and evaluating and not Switch.used:
             shape = typeof(x).shape
             if shape:
-                return _element(x, bounded(index, shape[0]))
+                return _take_element(x, bounded(index, shape[0]))
         is_mask = type(index) in (np.ndarray, Array) and index.dtype == np.bool_
         if is_mask and type(x) is Array and x.dtype not in no_numbers and not x.is_placed:
             return _masked(x, np.asarray(index))
@@ -656,7 +656,7 @@ def getitem(x: Any, index: Any) -> Array:
 
 
 @operation
-def _element(x: Any, index: Any) -> Any:
+def _take_element(x: Any, index: Any) -> Any:
     return lax.dynamic_index_in_dim(x, index, 0, keepdims=False, allow_negative_indices=False)
 
 
@@ -817,13 +817,13 @@ def iterate(x: Any) -> Iterator[Array]:
     if not is_evaluating():
         return (getitem(x, i) for i in range(size))
     chunks = range(0, size, CHUNK)
-    return (row for i in chunks for row in _rows(x, i, min(CHUNK, size - i)))
+    return (row for i in chunks for row in _slice_rows(x, i, min(CHUNK, size - i)))
 
 
 CHUNK = 100  # the number of rows that one program cuts out
 
 
 @operation(static="count")
-def _rows(x: Any, start: Any, count: int) -> list[Any]:
+def _slice_rows(x: Any, start: Any, count: int) -> list[Any]:
     x = lax.dynamic_slice_in_dim(x, start, count, allow_negative_indices=False)
     return [lax.index_in_dim(x, i, keepdims=False) for i in range(count)]

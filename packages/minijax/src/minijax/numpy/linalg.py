@@ -29,17 +29,17 @@ from minijax.lax.linalg.matrices import (
     times_columns,
 )
 from minijax.lax.precision import PrecisionLike
-from minijax.lax.products import HOW
+from minijax.lax.products import PRECISION_PARAMS
 from minijax.numpy import products, reductions
 from minijax.numpy.dtypes import default_float, default_int
 from minijax.numpy.grids import diagonal as diagonal_of
-from minijax.numpy.products import meet, vecdot
+from minijax.numpy.products import promote_dtypes, vecdot
 from minijax.primitives.declare import declare, leading_batch, lower_by, types_by
 from minijax.primitives.sharding_rules import by_batch
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.names import list_public_names
-from minijax.settings.number_types import require_one_dtype
+from minijax.settings.number_types import require_no_promotion
 from minijax_stage2 import Primitive, Zero, bind, bind1, typeof
 from minijax_stage2.functions import canonical_axes, ints, one_int
 from minijax_stage2.promotion import broadcast_shapes, broadcast_to, to_inexact
@@ -63,7 +63,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
-    require_one_dtype(x1, x2)
+    require_no_promotion(x1, x2)
     return products.cross(x1, x2, axis=axis)
 
 
@@ -89,7 +89,7 @@ def matmul(
     >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
     Array([12, 34], dtype=int32)
     """
-    require_one_dtype(x1, x2)
+    require_no_promotion(x1, x2)
     return products.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -106,13 +106,13 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([[10, 20],
            [20, 40]], dtype=int32)
     """
-    require_one_dtype(x1, x2)
+    require_no_promotion(x1, x2)
     if typeof(x1).ndim != 1 or typeof(x2).ndim != 1:
         raise ValueError(f"outer: takes vectors, found {typeof(x1)} and {typeof(x2)}")
     return products.outer(x1, x2)
 
 
-@operation(static=("axes", *HOW))
+@operation(static=("axes", *PRECISION_PARAMS))
 def tensordot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -170,18 +170,18 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     >>> jnp.linalg.solve(a, b)
     Array([1. , 0.5], dtype=float32)
     """
-    a, b = meet(a, b)
+    a, b = promote_dtypes(a, b)
     a, b = matrices_of("solve", a, square=True), to_inexact(b)
     is_vector = typeof(b).ndim == 1
     if is_vector:
         b = lax.expand_dims(b, [1])
-    of_a, of_b = typeof(a).shape, typeof(b).shape
-    if not of_b or of_a[-1] != of_b[-2]:
+    a_shape, b_shape = typeof(a).shape, typeof(b).shape
+    if not b_shape or a_shape[-1] != b_shape[-2]:
         raise ValueError(
             f"solve: the right-hand sides {typeof(b)} do not fit the matrices {typeof(a)}"
         )
-    lead = broadcast_shapes(of_a[:-2], of_b[:-2])
-    x = solve_matrices(broadcast_to(a, lead + of_a[-2:]), broadcast_to(b, lead + of_b[-2:]))
+    lead = broadcast_shapes(a_shape[:-2], b_shape[:-2])
+    x = solve_matrices(broadcast_to(a, lead + a_shape[-2:]), broadcast_to(b, lead + b_shape[-2:]))
     return lax.squeeze(x, [len(lead) + 1]) if is_vector else x
 
 
@@ -206,19 +206,17 @@ def _signs_and_logs(a: Any) -> list[Any]:
     on_diagonal = matrices.diagonal(factors)
     last = typeof(pivots).ndim - 1
     rows = lax.broadcasted_iota(typeof(pivots).dtype, typeof(pivots).shape, last)
-    exchanged = lax.convert_element_type(pivots != rows, real_dtype(typeof(a).dtype))
-    exchanges = lax.select(
-        pivots != rows, lax.full_like(exchanged, -1), lax.full_like(exchanged, 1)
-    )
+    swapped = lax.convert_element_type(pivots != rows, real_dtype(typeof(a).dtype))
+    swap_signs = lax.select(pivots != rows, lax.full_like(swapped, -1), lax.full_like(swapped, 1))
     size = lax.abs(on_diagonal)
     is_zero = size == lax.full_like(size, 0)
     safe = lax.select(is_zero, lax.full_like(on_diagonal, 1), on_diagonal)
     signs = lax.select(is_zero, lax.full_like(safe, 0), lax.sign(safe))
-    sign = lax.reduce_prod(signs * lax.convert_element_type(exchanges, typeof(a).dtype), [last])
+    sign = lax.reduce_prod(signs * lax.convert_element_type(swap_signs, typeof(a).dtype), [last])
     return [sign, lax.reduce_sum(lax.log(size), [last])]
 
 
-def _jvp_slogdet(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     (a,) = primals
     sign, log = bind(slogdet_p, a)
     change = matrices.trace(solve_matrices(a, instantiate(tangents[0])))
@@ -234,7 +232,7 @@ declare(
     lower=lower_by(_signs_and_logs),
     vmap=leading_batch(slogdet_p),
     sharding=by_batch(slogdet_p, 2),
-    jvp=_jvp_slogdet,
+    jvp=_slogdet_jvp,
 )
 
 
@@ -304,16 +302,21 @@ def det(a: ArrayLike) -> Array:
         return lax.convert_element_type(out, typeof(out).dtype)  # drops the weak type
     zeros = [0] * len(lead)
 
-    def at(i: int, j: int) -> Any:
+    def minor_entry(i: int, j: int) -> Any:
         part = lax.slice(a, [*zeros, i % n, j % n], [*lead, i % n + 1, j % n + 1])
         return lax.reshape(part, lead)
 
     if n == 1:
-        return lax.convert_element_type(at(0, 0), typeof(a).dtype)  # drops the weak type
+        return lax.convert_element_type(minor_entry(0, 0), typeof(a).dtype)  # drops the weak type
     if n == 2:
-        return at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0)
+        return minor_entry(0, 0) * minor_entry(1, 1) - minor_entry(0, 1) * minor_entry(1, 0)
     minors = [
-        at(0, j) * (at(1, j + 1) * at(2, j + 2) - at(1, j + 2) * at(2, j + 1)) for j in range(3)
+        minor_entry(0, j)
+        * (
+            minor_entry(1, j + 1) * minor_entry(2, j + 2)
+            - minor_entry(1, j + 2) * minor_entry(2, j + 1)
+        )
+        for j in range(3)
     ]
     return lax.add(minors[0], minors[1]) + minors[2]
 
@@ -331,7 +334,7 @@ def _pseudoinverses(a: Any, rtol: Any) -> list[Any]:
     return [matrices.matmul(times_columns(mH(vh), inverse), mH(u))]
 
 
-def _product(x: Any, y: Any, z: Any) -> Any:
+def _three_products(x: Any, y: Any, z: Any) -> Any:
     """`x @ y @ z`, in the order whose intermediate product is smaller."""
     (rows, inner), (other_inner, columns) = typeof(x).shape[-2:], typeof(z).shape[-2:]
     if rows * other_inner <= inner * columns:
@@ -339,13 +342,13 @@ def _product(x: Any, y: Any, z: Any) -> Any:
     return matrices.matmul(x, matrices.matmul(y, z))
 
 
-def _jvp_pinv(t: Any, p: Any, a: Any, rtol: Any) -> Any:
+def _pinv_jvp(t: Any, p: Any, a: Any, rtol: Any) -> Any:
     """Golub and Pereyra's formula (1973), for matrices whose rank does not change."""
-    by_p = _product(p, t, p)
-    left = _product(p, mH(p), mH(t))
-    right = _product(mH(t), mH(p), p)
-    outside_columns = left - _product(left, a, p)
-    outside_rows = right - _product(p, a, right)
+    by_p = _three_products(p, t, p)
+    left = _three_products(p, mH(p), mH(t))
+    right = _three_products(mH(t), mH(p), p)
+    outside_columns = left - _three_products(left, a, p)
+    outside_rows = right - _three_products(p, a, right)
     return outside_columns - by_p + outside_rows
 
 
@@ -355,7 +358,7 @@ declare(
     lower=lower_by(_pseudoinverses),
     vmap=leading_batch(pinv_p),
     sharding=by_batch(pinv_p, 2, 0),
-    jvp=(_jvp_pinv, None),
+    jvp=(_pinv_jvp, None),
 )
 
 
@@ -431,7 +434,7 @@ def lstsq(
 
 @operation
 def _lstsq(a: ArrayLike, b: ArrayLike, rcond: Any) -> tuple[Array, Array, Array, Array]:
-    a, b = (to_inexact(x) for x in meet(a, b))
+    a, b = (to_inexact(x) for x in promote_dtypes(a, b))
     if typeof(a).ndim != 2:
         raise TypeError(f"lstsq: a must be a matrix, found {typeof(a)}")
     a = matrices_of("lstsq", a)
@@ -814,9 +817,9 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
         return _length(x, tuple(range(ndim)), keepdims)
     axes = canonical_axes("norm", axis, ndim)
     if len(axes) == 1:
-        return _of_vectors(x, ord, axes, keepdims)
+        return _vector_norm(x, ord, axes, keepdims)
     if len(axes) == 2:
-        return _of_matrices(x, ord, axes, keepdims)
+        return _matrix_norm(x, ord, axes, keepdims)
     raise ValueError(f"norm: takes one axis, of vectors, or two, of matrices; found {axes}")
 
 
@@ -826,7 +829,7 @@ def _length(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return lax.sqrt(along.sum(real_part(squares), axes, keepdims=keepdims))
 
 
-def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     if ord is None or ord == 2:
         return _length(x, axes, keepdims)
     if isinstance(ord, str):
@@ -853,7 +856,7 @@ def _largest(sizes: Any, axis: int | tuple[int, ...], keepdims: bool) -> Any:
     return along.max(sizes, axis, keepdims=keepdims, initial=initial)
 
 
-def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     rows, columns = axes
     if ord in (None, "fro", "f"):
         return _length(x, axes, keepdims)
@@ -912,7 +915,7 @@ def vector_norm(
     if not is_inexact(typeof(x).dtype):
         x = lax.convert_element_type(x, default_float())
     axes = canonical_axes("vector_norm", axis, typeof(x).ndim)
-    return _of_vectors(x, ord, axes, keepdims)
+    return _vector_norm(x, ord, axes, keepdims)
 
 
 @operation(static="p")

@@ -188,13 +188,15 @@ def _pad(
             continue
         if not size and mode == "mean":  # the mean of no elements is NaN
             x = lax.pad(
-                x, lax.convert_element_type(np.nan, typeof(x).dtype), _along(axis, width, ndim(x))
+                x,
+                lax.convert_element_type(np.nan, typeof(x).dtype),
+                _axis_pairs(axis, width, ndim(x)),
             )
             continue
         if not size and mode != "empty":
             raise ValueError(f"pad: mode {mode!r} cannot pad axis {axis}, which has no elements")
         if mode == "empty":
-            x = lax.pad(x, cast(0, typeof(x)), _along(axis, width, ndim(x)))
+            x = lax.pad(x, cast(0, typeof(x)), _axis_pairs(axis, width, ndim(x)))
         elif mode in ("maximum", "mean", "median", "minimum"):
             x = _pad_with_statistic(
                 x, axis, width, mode, None if lengths is None else lengths[axis]
@@ -206,14 +208,14 @@ def _pad(
             # array itself stays in one piece: XLA would copy slices of it.
             places = np.pad(np.arange(size), width, mode=mode)  # type: ignore[call-overload]
             before, after = (
-                [_run(x, axis, *run) for run in _runs(side)]
+                [_slice_run(x, axis, *run) for run in _runs(side)]
                 for side in (places[: width[0]], places[width[0] + size :])
             )
             x = concatenate([*before, x, *after], axis)
     return x
 
 
-def _along(axis: int, width: Width, ndim: int) -> list[tuple[int, int, int]]:
+def _axis_pairs(axis: int, width: Width, ndim: int) -> list[tuple[int, int, int]]:
     return [(*width, 0) if i == axis else (0, 0, 0) for i in range(ndim)]
 
 
@@ -232,7 +234,7 @@ def _runs(places: np.ndarray[Any, Any]) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _run(x: Any, axis: int, start: int, count: int, step: int) -> Any:
+def _slice_run(x: Any, axis: int, start: int, count: int, step: int) -> Any:
     if step == 0:
         sizes = [count if i == axis else n for i, n in enumerate(shape(x))]
         return broadcast_to(lax.slice_in_dim(x, start, start + 1, axis=axis), sizes)

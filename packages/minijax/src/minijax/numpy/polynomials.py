@@ -15,7 +15,7 @@ from minijax.errors.arguments import require_fit
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.elementwise import where
 from minijax.numpy.creation import eye, vander
-from minijax.numpy.dtypes import default_int, dtype_of_mean, of_one_dtype
+from minijax.numpy.dtypes import default_int, dtype_of_mean, to_common_dtype
 from minijax.numpy.indexing import known_value
 from minijax.numpy.linalg import eigvals, inv, lstsq
 from minijax.numpy.products import convolve, outer
@@ -24,7 +24,7 @@ from minijax.numpy.selection import trim_zeros
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import as_weak_as, require_one_dtype
+from minijax.settings.number_types import as_weak_as, require_no_promotion
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import broadcast_shapes, to_inexact
 
@@ -50,27 +50,27 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     unroll = MOST_WRITTEN_OUT if unroll is None else unroll
     if unroll < 0:
         raise ValueError(f"polyval: unroll must not be negative, found {unroll}")
-    p, x = of_one_dtype(p, x)
+    p, x = to_common_dtype(p, x)
     if not typeof(p).ndim:
         raise ValueError(f"polyval: coefficients must have an axis, found {typeof(p)}")
     count, *rest = typeof(p).shape
     shape = broadcast_shapes(tuple(rest), typeof(x).shape)
     zero = lax.full(shape, 0, typeof(x).dtype)
 
-    def step(out: Any, coefficient: Any) -> tuple[Any, tuple[()]]:
+    def horner_step(out: Any, coefficient: Any) -> tuple[Any, tuple[()]]:
         return out * x + coefficient, ()
 
     if not 0 < count <= MOST_WRITTEN_OUT:
-        return lax.scan(step, zero, p, unroll=unroll)[0]
+        return lax.scan(horner_step, zero, p, unroll=unroll)[0]
     # Unrolled: the derivative of a scan would stack residuals of each step.
     first = lax.convert_element_type(p[0], typeof(x).dtype)  # drops the weak type
     out = stage2.broadcast_to(first, shape)
     for i in range(1, count):
-        out, _ = step(out, lax.index_in_dim(p, i, keepdims=False))
+        out, _ = horner_step(out, lax.index_in_dim(p, i, keepdims=False))
     return out
 
 
-def _along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:
+def _scan_along(step: Callable[[Any, Any], Any], carry: Any, xs: Any, unroll: int = 1) -> Any:
     """A scan, unrolled if it has few steps."""
     return lax.scan(step, carry, xs, unroll=typeof(xs).shape[0] <= MOST_WRITTEN_OUT or unroll)
 
@@ -82,8 +82,8 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3, 4, 5]))
     Array([3, 5, 7], dtype=int32)
     """
-    require_one_dtype(a1, a2)
-    return stage2.add(*_of_one_length("polyadd", a1, a2))
+    require_no_promotion(a1, a2)
+    return stage2.add(*_same_length("polyadd", a1, a2))
 
 
 @operation
@@ -93,8 +93,8 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([1, 1]))
     Array([1, 1, 2], dtype=int32)
     """
-    require_one_dtype(a1, a2)
-    return stage2.sub(*_of_one_length("polysub", a1, a2))
+    require_no_promotion(a1, a2)
+    return stage2.sub(*_same_length("polysub", a1, a2))
 
 
 @hiding_frames
@@ -111,7 +111,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, 3]))
     Array([1., 5., 6.], dtype=float32)
     """
-    require_one_dtype(a1, a2)
+    require_no_promotion(a1, a2)
     if trim_leading_zeros and max(typeof(a1).size, typeof(a2).size) > 1:
         a1, a2 = trim_zeros(a1, "f"), trim_zeros(a2, "f")
     return _polymul(a1, a2)
@@ -119,7 +119,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 @operation
 def _polymul(a1: Any, a2: Any) -> Any:
-    a1, a2 = (to_inexact(a) for a in of_one_dtype(a1, a2))
+    a1, a2 = (to_inexact(a) for a in to_common_dtype(a1, a2))
     for a in (a1, a2):
         _require_coefficients("polymul", a)
     return convolve(_or_zero(a1), _or_zero(a2))
@@ -204,7 +204,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     nothing = lax.full((1,), 0, typeof(zeros).dtype)
     places = np.arange(degree + 1, dtype=np.int32)
 
-    def step(carry: tuple[Any, Any], zero: Any) -> tuple[tuple[Any, Any], tuple[()]]:
+    def root_step(carry: tuple[Any, Any], zero: Any) -> tuple[tuple[Any, Any], tuple[()]]:
         """A step with coefficients padded by zeros, which are none for infinite roots, either."""
         out, count = carry
         count = count + np.int32(1)
@@ -215,7 +215,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
     one = lax.full((1,), 1, typeof(zeros).dtype)
     out = lax.concatenate([one, lax.full((degree,), 0, typeof(zeros).dtype)], 0)
-    return _along(step, (out, lax.full((), 0, "int32")), zeros)[0][0]
+    return _scan_along(root_step, (out, lax.full((), 0, "int32")), zeros)[0][0]
 
 
 @evaluated_by_library
@@ -233,7 +233,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     >>> jnp.polydiv(jnp.array([1.0, 3.0, 2.0]), jnp.array([1.0, 1.0]))
     (Array([1., 2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
-    require_one_dtype(u, v)
+    require_no_promotion(u, v)
     quotient, rest = _polydiv(u, v)
     if not trim_leading_zeros:
         return quotient, rest
@@ -251,7 +251,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 @operation
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    u, v = of_one_dtype(u, v, inexact=True)
+    u, v = to_common_dtype(u, v, inexact=True)
     _require_coefficients("polydiv", u, v)
     size, width = typeof(u).shape[0], typeof(v).shape[0]
     if not width:
@@ -260,12 +260,12 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         return lax.full((1,), 0, typeof(u).dtype), u
     head = lax.index_in_dim(v, 0, keepdims=False)
 
-    def step(u: Any, i: Any) -> tuple[Any, Any]:
+    def division_step(u: Any, i: Any) -> tuple[Any, Any]:
         factor = lax.dynamic_index_in_dim(u, i, keepdims=False) / head
         part = lax.dynamic_slice_in_dim(u, i, width) - factor * v
         return lax.dynamic_update_slice_in_dim(u, part, i, 0), factor
 
-    rest, quotient = _along(step, u, lax.iota(np.int32, size - width + 1))
+    rest, quotient = _scan_along(division_step, u, lax.iota(np.int32, size - width + 1))
     # The remainder is weakly typed if the dividend is, the quotient never.
     return lax.convert_element_type(quotient, typeof(u).dtype), as_weak_as(typeof(u), rest)
 
@@ -363,9 +363,9 @@ def _require_coefficients(name: str, *polynomials: Any) -> None:
             )
 
 
-def _of_one_length(name: str, *operands: Any) -> list[Any]:
+def _same_length(name: str, *operands: Any) -> list[Any]:
     """The polynomials padded with leading zeros to equal length."""
-    a1, a2 = of_one_dtype(*operands)
+    a1, a2 = to_common_dtype(*operands)
     _require_coefficients(name, a1, a2)
     size = max(typeof(a).shape[0] for a in (a1, a2))
     zero = np.zeros((), typeof(a1).dtype)[()]

@@ -10,13 +10,13 @@ import minijax_stage2 as stage2
 from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.lax.precision import PrecisionLike
-from minijax.lax.products import HOW, options
+from minijax.lax.products import PRECISION_PARAMS, options
 from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import (
     as_weak_as,
+    require_no_promotion,
     require_one_count,
-    require_one_dtype,
     result_type,
 )
 from minijax_stage2 import typeof
@@ -30,19 +30,19 @@ from minijax_stage2.promotion import broadcast_shapes, cast, to_inexact
 # `Explicit`.
 
 
-def meet(*operands: Any) -> list[Array]:
+def promote_dtypes(*operands: Any) -> list[Array]:
     """The operands with one dtype, their shapes as they are."""
-    meeting = result_type(*map(typeof, operands))
-    return [cast(x, meeting) for x in operands]
+    common = result_type(*map(typeof, operands))
+    return [cast(x, common) for x in operands]
 
 
 def weak_like(out: Any, *operands: Any) -> Any:
     """`out`, weak like the operands that it was computed from."""
-    aval, meeting = typeof(out), result_type(*map(typeof, operands))
-    return as_weak_as(meeting, out) if aval.dtype == meeting.dtype else out
+    aval, common = typeof(out), result_type(*map(typeof, operands))
+    return as_weak_as(common, out) if aval.dtype == common.dtype else out
 
 
-@operation(static=HOW)
+@operation(static=PRECISION_PARAMS)
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -66,9 +66,9 @@ def matmul(
     >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
     (5, 2, 4)
     """
-    how = options("matmul", precision, preferred_element_type, a, b)
+    params = options("matmul", precision, preferred_element_type, a, b)
     product = _matmul_of_repeated if _repeats_operands(a, b) else stage2.matmul
-    out = product(a, b, **how)
+    out = product(a, b, **params)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
 
@@ -80,7 +80,7 @@ def _repeats_operands(a: Any, b: Any) -> bool:
     return len(x) != len(y) or 1 in x[:-2] or 1 in y[:-2]
 
 
-def _matmul_of_repeated(a: Any, b: Any, **how: Any) -> Any:
+def _matmul_of_repeated(a: Any, b: Any, **params: Any) -> Any:
     """The product of matrices whose leading axes differ, without an operand that is repeated.
 
     Leading axes of size 1 are dropped; leading axes of one operand become its rows or columns.
@@ -97,14 +97,14 @@ def _matmul_of_repeated(a: Any, b: Any, **how: Any) -> Any:
     both = [i for i in own_a if i in own_b]
     contracted = ((len(own_a) + 1,), (len(own_b),))
     batch = tuple([own_a.index(i) for i in both]), tuple([own_b.index(i) for i in both])
-    out = stage2.dot_general(a, b, (contracted, batch), **how)
+    out = stage2.dot_general(a, b, (contracted, batch), **params)
     only_a, only_b = ([i for i in own if i not in both] for own in (own_a, own_b))
     found = [*both, *only_a, rank, *only_b, rank + 1]  # the axes in the order of the product
     out = stage2.transpose(out, [found.index(i) for i in sorted(found)])
     return stage2.reshape(out, (*lead, x[-2], y[-1]))
 
 
-@operation(static=HOW)
+@operation(static=PRECISION_PARAMS)
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -132,8 +132,8 @@ def dot(
     """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     contracted = ((ndim_a - 1,), (max(ndim_b - 2, 0),)) if ndim_a and ndim_b else ((), ())
-    how = options("dot", precision, preferred_element_type, a, b)
-    out = stage2.dot_general(a, b, (contracted, ((), ())), **how)
+    params = options("dot", precision, preferred_element_type, a, b)
+    out = stage2.dot_general(a, b, (contracted, ((), ())), **params)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
 
@@ -158,7 +158,7 @@ def vdot(
     >>> jnp.vdot(jnp.array([1.0j, 2.0]), jnp.array([1.0j, 3.0]))
     Array(7.+0.j, dtype=complex64)
     """
-    require_one_dtype(a, b)
+    require_no_promotion(a, b)
     return dot(
         stage2.reshape(_conjugate(a), (-1,)),
         stage2.reshape(b, (-1,)),
@@ -190,7 +190,7 @@ def vecdot(
     >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
     Array([12, 34], dtype=int32)
     """
-    require_one_dtype(x1, x2)
+    require_no_promotion(x1, x2)
     a, b = typeof(x1), typeof(x2)
     if not a.ndim or not b.ndim:
         raise ValueError(f"vecdot: operands must have at least one axis, found {a} and {b}")
@@ -199,7 +199,7 @@ def vecdot(
     a, b = typeof(x1), typeof(x2)
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"vecdot: axis {axis} differs in size, {a.shape[-1]} and {b.shape[-1]}")
-    x1, x2 = meet(_conjugate(x1), x2)
+    x1, x2 = promote_dtypes(_conjugate(x1), x2)
     shape = broadcast_shapes(a.shape, b.shape)
     x1, x2 = stage2.broadcast_to(x1, shape), stage2.broadcast_to(x2, shape)
     lead, last = tuple(range(len(shape) - 1)), (len(shape) - 1,)
@@ -215,7 +215,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     _require_axes("matvec", x1, 2, x2, 1)
     require_one_count("matvec", (typeof(x1).ndim - 2, typeof(x2).ndim - 1))
-    require_one_dtype(x1, x2)
+    require_no_promotion(x1, x2)
     return lax.squeeze(matmul(x1, lax.expand_dims(x2, [typeof(x2).ndim])), [-1])
 
 
@@ -228,7 +228,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     _require_axes("vecmat", x1, 1, x2, 2)
     require_one_count("vecmat", (typeof(x1).ndim - 1, typeof(x2).ndim - 2))
-    require_one_dtype(x1, x2)
+    require_no_promotion(x1, x2)
     rows = lax.expand_dims(_conjugate(x1), [typeof(x1).ndim - 1])
     return lax.squeeze(matmul(rows, x2), [-2])
 
@@ -258,8 +258,8 @@ def inner(a: Any, b: Any, *, precision: Any, preferred_element_type: Any) -> Any
     """
     ndim_a, ndim_b = typeof(a).ndim, typeof(b).ndim
     contracted = ((ndim_a - 1,), (ndim_b - 1,)) if ndim_a and ndim_b else ((), ())
-    how = options("inner", precision, preferred_element_type, None, a, b)
-    out = stage2.dot_general(a, b, (contracted, ((), ())), **how)
+    params = options("inner", precision, preferred_element_type, None, a, b)
+    out = stage2.dot_general(a, b, (contracted, ((), ())), **params)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
 
@@ -275,12 +275,12 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Array([[10, 20, 30],
            [20, 40, 60]], dtype=int32)
     """
-    require_one_dtype(a, b)
+    require_no_promotion(a, b)
     require_no_out("outer", out)
     return stage2.reshape(a, (-1, 1)) * stage2.reshape(b, (1, -1))
 
 
-@operation(static=("axes", *HOW))
+@operation(static=("axes", *PRECISION_PARAMS))
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -309,11 +309,11 @@ def tensordot(
     if isinstance(axes, Sequence):
         if len(axes) != 2:
             raise TypeError(f"tensordot: axes must be an int or a pair, found {axes}")
-        of_a, of_b = (
+        a_axes, b_axes = (
             canonical_axes("tensordot", x, ndim)
             for x, ndim in zip(axes, (ndim_a, ndim_b), strict=True)
         )
-        if len(of_a) != len(of_b):
+        if len(a_axes) != len(b_axes):
             raise TypeError(f"tensordot: axes must name as many of a as of b, found {axes}")
     else:
         count = one_int("tensordot: axes", axes)
@@ -321,9 +321,9 @@ def tensordot(
             raise TypeError(
                 f"tensordot: axes is {count}, but the operands have {ndim_a} and {ndim_b} axes"
             )
-        of_a, of_b = tuple(range(ndim_a - count, ndim_a)), tuple(range(count))
-    how = options("tensordot", precision, preferred_element_type, a, b)
-    out = stage2.dot_general(a, b, ((of_a, of_b), ((), ())), **how)
+        a_axes, b_axes = tuple(range(ndim_a - count, ndim_a)), tuple(range(count))
+    params = options("tensordot", precision, preferred_element_type, a, b)
+    out = stage2.dot_general(a, b, ((a_axes, b_axes), ((), ())), **params)
     return out if preferred_element_type is not None else weak_like(out, a, b)
 
 
@@ -335,7 +335,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     Array([[1, 2, 0, 0],
            [0, 0, 1, 2]], dtype=int32)
     """
-    require_one_dtype(a, b)
+    require_no_promotion(a, b)
     ndim = max(typeof(a).ndim, typeof(b).ndim)
     shape_a, shape_b = ((1,) * (ndim - typeof(x).ndim) + typeof(x).shape for x in (a, b))
     a = lax.reshape(a, [size for n in shape_a for size in (n, 1)])
@@ -362,7 +362,7 @@ def cross(
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)
     """
-    require_one_dtype(a, b)
+    require_no_promotion(a, b)
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = stage2.moveaxis(a, axisa, -1), stage2.moveaxis(b, axisb, -1)
@@ -469,7 +469,7 @@ def _sequences(caller: str, a: Any, v: Any) -> list[Any]:
         aval = typeof(x)
         if aval.ndim != 1 or not aval.size:
             raise ValueError(f"{caller}: {role} must have one axis, and elements; found {aval}")
-    return [to_inexact(x) for x in meet(a, v)]
+    return [to_inexact(x) for x in promote_dtypes(a, v)]
 
 
 def _slide(

@@ -34,7 +34,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.names import counted
 from minijax.settings.number_types import as_weak_as
-from minijax.shardings.types import dividing
+from minijax.shardings.types import takes_out_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, one_int
 from minijax_stage2.shaped_array import typeof_named
@@ -167,7 +167,7 @@ def _rolled(a: Any, by: Any, axis: int, size: int) -> Any:
 
 
 @hiding_frames
-@dividing
+@takes_out_sharding
 def repeat(
     a: ArrayLike,
     repeats: ArrayLike,
@@ -276,9 +276,9 @@ def tile(A: ArrayLike, reps: Axes) -> Array:
     counts = (1,) * (axes - len(counts)) + counts
     if all(count == 1 for count in counts):
         return reshape(A, sizes)
-    spread = [n for pair in zip(counts, sizes, strict=True) for n in pair]
+    pair_sizes = [n for pair in zip(counts, sizes, strict=True) for n in pair]
     own = [2 * i + 1 for i in range(axes - ndim(A), axes)]
-    repeated = lax.broadcast_in_dim(A, tuple(spread), own)
+    repeated = lax.broadcast_in_dim(A, tuple(pair_sizes), own)
     return reshape(repeated, [count * n for count, n in zip(counts, sizes, strict=True)])
 
 
@@ -434,7 +434,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     block = [count if i == axis else n for i, n in enumerate(shape(arr))]
     values = broadcast_to(values, block)
     both = concatenate([arr, values], axis)
-    order = _order_of_known if known is not None else _order_of_traced
+    order = _static_order if known is not None else _traced_order
     out = take(both, order(size, indices, count), axis, mode="clip", unique_indices=True)
     return _as_weak_as(arr, out)
 
@@ -444,14 +444,14 @@ def _as_weak_as(arr: Any, out: Any) -> Any:
     return as_weak_as(typeof(arr), out)
 
 
-def _order_of_known(size: int, indices: Any, count: int) -> Any:
+def _static_order(size: int, indices: Any, count: int) -> Any:
     """Return the positions of elements, then of values, in the order of the result."""
     wrapped = np.where(indices < 0, indices + size, indices).ravel()
     places = np.concatenate([np.arange(size) + 0.5, np.broadcast_to(wrapped, (count,))])
     return np.argsort(places, kind="stable").astype(np.int32)
 
 
-def _order_of_traced(size: int, indices: Any, count: int) -> Any:
+def _traced_order(size: int, indices: Any, count: int) -> Any:
     indices = lax.convert_element_type(ravel(indices), np.int32)
     wrapped = wrapped_index(indices, size)
     twice = broadcast_to(wrapped, (count,)) * 2

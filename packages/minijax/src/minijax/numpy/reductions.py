@@ -62,7 +62,7 @@ def sum(
     """
     dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
-    total = _reduce("sum", _total, a, axis, out, keepdims, where, 0)
+    total = _reduce_axes("sum", _total, a, axis, out, keepdims, where, 0)
     if initial is not None:
         total = _initial("sum", initial, a) + total
     return lax.convert_element_type(total, dtype)
@@ -96,7 +96,7 @@ def prod(
     dtype = _dtype_of_total(a, dtype, promote_integers)
     a = lax.convert_element_type(a, computation_dtype(dtype))
     multiply = lax.reduce_and if typeof(a).dtype == np.bool_ else lax.reduce_prod
-    total = _reduce("prod", multiply, a, axis, out, keepdims, where, 1)
+    total = _reduce_axes("prod", multiply, a, axis, out, keepdims, where, 1)
     if initial is not None:
         total = _initial("prod", initial, a) * total
     return lax.convert_element_type(total, dtype)
@@ -138,8 +138,8 @@ def mean(
     """
     dtype = dtype_of_mean(a) if dtype is None else dtype
     a = lax.convert_element_type(a, computation_dtype(dtype))
-    total = _reduce("mean", _total, a, axis, out, keepdims, where, 0)
-    count = _count("mean", a, axis, keepdims, where)
+    total = _reduce_axes("mean", _total, a, axis, out, keepdims, where, 0)
+    count = _element_count("mean", a, axis, keepdims, where)
     return lax.convert_element_type(_quotient(total, count), dtype)
 
 
@@ -179,7 +179,7 @@ def var(
     (Array(4., dtype=float32), Array(8., dtype=float32))
     """
     require_boolean("var", where)
-    of_result, dtype = (
+    result_dtype, dtype = (
         dtype,
         dtype_of_mean(a) if dtype is None else dialect().dtype_of("var", dtype),
     )
@@ -197,9 +197,9 @@ def var(
         dtype = typeof(squares).dtype
     else:
         squares = lax.square(centred)
-    dtype = dtype if of_result is None else of_result
-    total = _reduce("var", _total, squares, axis, out, keepdims, where, 0)
-    count = _count("var", squares, axis, keepdims, where)
+    dtype = dtype if result_dtype is None else result_dtype
+    total = _reduce_axes("var", _total, squares, axis, out, keepdims, where, 0)
+    count = _element_count("var", squares, axis, keepdims, where)
     if where is None:
         result = _quotient(total, count - ddof if count > ddof else np.nan)
     else:  # neither the value nor its derivative divides by 0
@@ -348,7 +348,7 @@ def all(
     >>> jnp.all(jnp.array([[True, True], [True, False]]), axis=1)
     Array([ True, False], dtype=bool)
     """
-    return _reduce("all", lax.reduce_and, _holds(a), axis, out, keepdims, where, True)
+    return _reduce_axes("all", lax.reduce_and, _holds(a), axis, out, keepdims, where, True)
 
 
 @operation(like=all)
@@ -362,7 +362,7 @@ def any(a: Any, axis: Any, out: Any, keepdims: Any, *, where: Any) -> Any:
     >>> jnp.any(jnp.array([[False, True], [False, False]]), axis=1)
     Array([ True, False], dtype=bool)
     """
-    return _reduce("any", lax.reduce_or, _holds(a), axis, out, keepdims, where, False)
+    return _reduce_axes("any", lax.reduce_or, _holds(a), axis, out, keepdims, where, False)
 
 
 def _holds(a: Any) -> Any:
@@ -370,7 +370,7 @@ def _holds(a: Any) -> Any:
     return a if typeof(a).dtype == np.bool_ else stage2.ne(a, 0)
 
 
-def _reduce(
+def _reduce_axes(
     name: str,
     reduction: Callable[..., Any],
     a: Any,
@@ -421,10 +421,10 @@ def _extreme(
         require_elements(name, a, axis)
         if where is not None:
             raise ValueError(f"{name}: where may leave no elements to choose from; give initial")
-        chosen = _reduce(name, reduction, a, axis, out, keepdims, None, None)
+        chosen = _reduce_axes(name, reduction, a, axis, out, keepdims, None, None)
         return lax.convert_element_type(chosen, typeof(a).dtype)
     initial = _initial(name, initial, a)
-    return combine(initial, _reduce(name, reduction, a, axis, out, keepdims, where, initial))
+    return combine(initial, _reduce_axes(name, reduction, a, axis, out, keepdims, where, initial))
 
 
 def _initial(name: str, initial: Any, a: Any) -> Any:
@@ -440,14 +440,14 @@ def require_elements(name: str, a: Any, axis: Axes) -> None:
         raise ValueError(f"{name}: an array of shape {shape} has no elements to choose from")
 
 
-def _count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
+def _element_count(name: str, a: Any, axis: Axes, keepdims: bool, where: Any) -> Any:
     """Return the number of elements reduced to each element of the result."""
     shape = typeof(a).shape
     if where is None:
         count = math.prod(shape[i] for i in canonical_axes(name, axis, len(shape)))
         return count if count < 2**31 else float(count)
     ones = elementwise.where(where, lax.full(shape, 1, typeof(a).dtype), 0)
-    return _reduce(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
+    return _reduce_axes(name, lax.reduce_sum, ones, axis, None, keepdims, None, 0)
 
 
 @operation(static=("axis", "keepdims"))
@@ -781,7 +781,7 @@ def cumsum(
     (Array([ 1,  3,  6, 10], dtype=int32), Array([[1, 2],
            [4, 6]], dtype=int32))
     """
-    return _cumulative("cumsum", lax.cumsum, a, axis, dtype, out)
+    return _cumulate("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
 @operation(like=cumsum)
@@ -795,7 +795,7 @@ def cumprod(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
     """
-    return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
+    return _cumulate("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
 @operation(like=cumsum)
@@ -871,7 +871,7 @@ def cumulative_prod(x: Any, /, *, axis: Any, dtype: Any, include_initial: Any) -
     return _from_the_first("cumulative_prod", lax.cumprod, x, axis, dtype, include_initial, 1)
 
 
-def _cumulative(
+def _cumulate(
     name: str, scan: Callable[..., Any], a: Any, axis: int | None, dtype: Any, out: None
 ) -> Any:
     require_no_out(name, out)
@@ -880,8 +880,8 @@ def _cumulative(
         axis = 0 if axis is None else axis
     along = canonical_axis(name, axis, typeof(a).ndim)
     if dtype is None:
-        of_a = typeof(a).dtype
-        dtype = dtype_of_sum(a) if of_a == np.bool_ else of_a
+        a_dtype = typeof(a).dtype
+        dtype = dtype_of_sum(a) if a_dtype == np.bool_ else a_dtype
     elif dialect().dtype_of(name, dtype) == np.bool_:
         return scan(lax.convert_element_type(a, default_int()), along) != 0
     return scan(lax.convert_element_type(a, dtype), along)
@@ -906,7 +906,7 @@ def _from_the_first(
     along = canonical_axis(name, 0 if axis is None else axis, ndim)
     if dtype is None and scan is lax.cumsum:
         dtype = dtype_of_sum(x)
-    out = _cumulative(name, scan, x, along, dtype, None)
+    out = _cumulate(name, scan, x, along, dtype, None)
     if not include_initial:
         return out
     shape = list(typeof(out).shape)

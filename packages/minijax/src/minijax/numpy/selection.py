@@ -307,11 +307,11 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         a = lax.max(*stage2.promote(lax.min(*stage2.promote(a, count - 1)), 0))
     else:
         raise ValueError(f"choose: mode must be raise, wrap or clip, found {mode!r}")
-    return _chosen(a, each)
+    return _select_choice(a, each)
 
 
 @operation
-def _chosen(a: Any, choices: list[Any]) -> Any:
+def _select_choice(a: Any, choices: list[Any]) -> Any:
     a, *choices = broadcast_arrays(a, *choices)
     out = lax.squeeze(take_along_axis(stack(choices), lax.expand_dims(a, 0), 0), 0)
     return lax.convert_element_type(out, typeof(out).dtype)  # drops the weak type
@@ -388,11 +388,11 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     if not typeof(vals).size:
         raise ValueError("place: there are no values to place")
     warn_if_lossy(arr, vals)
-    return _place(arr, mask, vals)
+    return _place_values(arr, mask, vals)
 
 
 @operation
-def _place(arr: Any, mask: Any, vals: Any) -> Any:
+def _place_values(arr: Any, mask: Any, vals: Any) -> Any:
     holds = ravel(mask) != 0
     number = lax.cumsum(lax.convert_element_type(holds, default_int())) - 1
     values = take(ravel(vals), number, mode="wrap")

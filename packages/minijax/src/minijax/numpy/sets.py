@@ -28,7 +28,7 @@ from minijax.numpy.taking import take
 from minijax.runtime.array import Array, ArrayLike, from_numpy
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import promote, require_one_dtype, result_type
+from minijax.settings.number_types import promote, require_no_promotion, result_type
 from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes, moveaxis
 from minijax_stage2.promotion import cast
@@ -136,8 +136,8 @@ def _unique(
     if not count and size and fill_value is None:
         raise ValueError(f"unique: {typeof(ar)} has no elements; fill_value says what to return")
     dtype = default_int()
-    rows, order, is_new = in_order(rows, equal_nan)
-    starts, total = places_of(is_new, size + 1)
+    rows, order, is_new = sorted_rows(rows, equal_nan)
+    starts, total = mask_positions(is_new, size + 1)
     starts, ends = lax.slice_in_dim(starts, 0, size), lax.slice_in_dim(starts, 1, size + 1)
     is_there = starts < count
     if count:
@@ -152,7 +152,7 @@ def _unique(
     inverse = None
     if wants_inverse:
         number = lax.cumsum(lax.convert_element_type(is_new, dtype)) - 1
-        inverse = _put(lax.full((count,), 0, dtype), order, number)
+        inverse = _put_values(lax.full((count,), 0, dtype), order, number)
         inverse = lax.reshape(inverse, typeof(ar).shape) if axis is None else inverse
     counts = ends - starts if count else lax.full((0,), 0, dtype)
     return total, UniqueAll(
@@ -163,7 +163,7 @@ def _unique(
     )
 
 
-def in_order(rows: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
+def sorted_rows(rows: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     """The rows, the permutation that sorts them, and a mask of the first of each run.
 
     Complex numbers that are NaN in one part become NaN, so that all stand together.
@@ -206,13 +206,13 @@ def differs_from_last(x: Any, equal_nan: bool) -> Any:
     return lax.concatenate([lax.full((1,), False), differs], 0)
 
 
-def places_of(mask: Any, size: int) -> tuple[Any, Any]:
+def mask_positions(mask: Any, size: int) -> tuple[Any, Any]:
     """The first `size` indices where the mask is true, padded with its length; and their count."""
     (places,) = nonzero(mask, size=size, fill_value=typeof(mask).shape[0])
     return places, count_nonzero(mask)
 
 
-def _put(x: Any, indices: Any, values: Any) -> Any:
+def _put_values(x: Any, indices: Any, values: Any) -> Any:
     """`x` with `values` at `indices`, which differ."""
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     return lax.scatter(x, lax.expand_dims(indices, 1), values, numbers, unique_indices=True)
@@ -363,7 +363,7 @@ def isin(
             f"{method!r}"
         )
     shape = typeof(element).shape
-    element, tests = (stage2.reshape(x, (-1,)) for x in _of_one_dtype(element, test_elements))
+    element, tests = (stage2.reshape(x, (-1,)) for x in _to_common_dtype(element, test_elements))
     size, count = typeof(element).size, typeof(tests).size
     is_complex = typeof(tests).dtype.kind == "c"  # NaN breaks the order of complex numbers
     if not count:
@@ -439,14 +439,14 @@ def _setdiff1d(
     ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int
 ) -> tuple[Any, Any]:
     if typeof(ar1).size:
-        require_one_dtype(ar1, ar2)
+        require_no_promotion(ar1, ar2)
     x = stage2.reshape(ar1, (-1,))
     is_new = lax.full(typeof(x).shape, True)
     if not assume_unique and typeof(x).size:
-        x, order, is_new = in_order(x, True)
+        x, order, is_new = sorted_rows(x, True)
         x = take_along(x, order, 0)
     lacks = isin(x, ar2, invert=True)
-    places, count = places_of(lacks & is_new, size)
+    places, count = mask_positions(lacks & is_new, size)
     return count, _at_places(x, places, cast_into("setdiff1d", fill_value, typeof(x)))
 
 
@@ -483,13 +483,13 @@ def setxor1d(
 def _setxor1d(
     ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int
 ) -> tuple[Any, Any]:
-    x, _, is_there, is_shared = _of_both(ar1, ar2, assume_unique)
+    x, _, is_there, is_shared = _merged(ar1, ar2, assume_unique)
     nobody = lax.full((1,), False)
     is_second = lax.concatenate([nobody, is_shared], 0)
     is_first = lax.concatenate([is_shared, nobody], 0)
     is_one = ~(is_first | is_second)
     is_one = lax.slice_in_dim(is_one, 0, typeof(x).size)  # the padding goes; empty stays empty
-    places, count = places_of(is_one & is_there, size)
+    places, count = mask_positions(is_one & is_there, size)
     return count, _at_places(x, places, fill_value)
 
 
@@ -537,8 +537,8 @@ def _intersect1d(
     ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int
 ) -> tuple[Any, Any, Any, Any]:
     sizes = typeof(ar1).size, typeof(ar2).size
-    x, order, _, is_shared = _of_both(ar1, ar2, assume_unique)
-    places, count = places_of(is_shared, size)
+    x, order, _, is_shared = _merged(ar1, ar2, assume_unique)
+    places, count = mask_positions(is_shared, size)
     is_there = lax.iota(default_int(), size) < count
     out = _at_places(x, where(is_there, places, typeof(x).size), fill_value)
     first = where(is_there, _at_places(order, places, 0), sizes[0])
@@ -546,7 +546,7 @@ def _intersect1d(
     return count, out, first, where(is_there, second, sizes[1])
 
 
-def _of_both(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, Any]:
+def _merged(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any, Any, Any]:
     """The unique elements of both arrays in order, with common ones twice.
 
     Returns:
@@ -594,11 +594,11 @@ def _at_places(x: Any, places: Any, fill_value: Any) -> Any:
     return values
 
 
-def _of_one_dtype(*operands: Any) -> list[Any]:
-    meeting = result_type(*map(typeof, operands))
-    return [cast(x, meeting) for x in operands]
+def _to_common_dtype(*operands: Any) -> list[Any]:
+    common = result_type(*map(typeof, operands))
+    return [cast(x, common) for x in operands]
 
 
 @operation
 def _in_a_row(ar1: Any, ar2: Any) -> Any:
-    return lax.concatenate([stage2.reshape(x, (-1,)) for x in _of_one_dtype(ar1, ar2)], 0)
+    return lax.concatenate([stage2.reshape(x, (-1,)) for x in _to_common_dtype(ar1, ar2)], 0)

@@ -16,11 +16,11 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.lax import shapes as creation
 from minijax.lax.conversion import convert_silently
 from minijax.lax.shapes import steps_of
-from minijax.lax.sharding import placed
-from minijax.numpy.dtypes import of_one_dtype
+from minijax.lax.sharding import placed_result
+from minijax.numpy.dtypes import to_common_dtype
 from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.operation import operation
-from minijax.settings.number_types import require_one_dtype, warn_of_lost_part
+from minijax.settings.number_types import require_no_promotion, warn_of_lost_part
 from minijax_stage2 import ShapedArray, tree_leaves, typeof
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints
 
@@ -54,8 +54,8 @@ def size(a: Any, axis: Axes | None = None) -> int:
     >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), axis=1)
     (6, 3)
     """
-    of_a = _typeof("size", a).shape
-    return math.prod([of_a[i] for i in canonical_axes("size", axis, len(of_a))])
+    a_shape = _typeof("size", a).shape
+    return math.prod([a_shape[i] for i in canonical_axes("size", axis, len(a_shape))])
 
 
 def _typeof(caller: str, a: Any) -> ShapedArray:
@@ -96,7 +96,7 @@ def astype(
 
 
 def _convert(x: Any, dtype: Any, *, copy: bool, device: Any) -> Any:
-    return placed("astype", convert_silently(x, dtype), device)
+    return placed_result("astype", convert_silently(x, dtype), device)
 
 
 _convert.__name__ = "astype"  # the name in messages
@@ -400,13 +400,13 @@ def concatenate(
     along = canonical_axis("concatenate", axis, ndim(arrays[0]))
     if dtype is not None:
         arrays = [lax.convert_element_type(a, dtype) for a in arrays]
-    return lax.concatenate(of_one_dtype(*arrays), along)
+    return lax.concatenate(to_common_dtype(*arrays), along)
 
 
 def _require_one_dtype(arrays: Sequence[Any], dtype: Any) -> None:
     """Raise an error if settings forbid these to be joined, unless a dtype is given."""
     if dtype is None:
-        require_one_dtype(*arrays)
+        require_no_promotion(*arrays)
 
 
 @operation(static=("axis", "out", "dtype"))
@@ -448,7 +448,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
     Array([1, 2, 3], dtype=int32)
     """
-    require_one_dtype(*arrays)
+    require_no_promotion(*arrays)
     return concatenate(arrays, axis)
 
 
@@ -497,7 +497,7 @@ def column_stack(tup: Sequence[Any]) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    require_one_dtype(*tup)
+    require_no_promotion(*tup)
     return concatenate([x if ndim(x) >= 2 else transpose(atleast_2d(x)) for x in tup], 1)
 
 
@@ -516,7 +516,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     Array([[0., 0.],
            [1., 1.]], dtype=float32)
     """
-    require_one_dtype(arr, values)
+    require_no_promotion(arr, values)
     return concatenate([arr, values], axis)
 
 
@@ -536,15 +536,15 @@ def block(arrays: Any) -> Array:
            [0., 0., 7.]], dtype=float32)
     """
     depth = _depth(arrays)
-    require_one_dtype(*tree_leaves(arrays))
+    require_no_promotion(*tree_leaves(arrays))
     axes = max(depth, _most_axes(arrays))
 
-    def join(part: Any, level: int) -> Any:
+    def join_level(part: Any, level: int) -> Any:
         if not isinstance(part, list):
             return expand_dims(part, range(axes - ndim(part)))
-        return concatenate([join(x, level + 1) for x in part], axes - depth + level)
+        return concatenate([join_level(x, level + 1) for x in part], axes - depth + level)
 
-    return join(arrays, 0) if depth else arrays
+    return join_level(arrays, 0) if depth else arrays
 
 
 def _depth(part: Any) -> int:
@@ -586,7 +586,7 @@ def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[
     >>> [x.shape for x in jnp.split(jnp.zeros((2, 6)), [1, 4], axis=1)]
     [(2, 1), (2, 3), (2, 2)]
     """
-    return _split("split", ary, indices_or_sections, axis)
+    return _split_array("split", ary, indices_or_sections, axis)
 
 
 @operation(static=("indices_or_sections", "axis"))
@@ -602,10 +602,10 @@ def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) ->
     >>> [x.shape for x in jnp.array_split(jnp.arange(7), 3)]
     [(3,), (2,), (2,)]
     """
-    return _split("array_split", ary, indices_or_sections, axis)
+    return _split_array("array_split", ary, indices_or_sections, axis)
 
 
-def _split(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
+def _split_array(name: str, ary: Any, sections: Sections, axis: int) -> list[Any]:
     axis = canonical_axis(name, axis, ndim(ary))
     size = shape(ary)[axis]
     if np.ndim(sections) == 1 and np.size(sections) == 0:  # an empty list is a float array to numpy
@@ -641,7 +641,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     >>> [x.shape for x in jnp.hsplit(jnp.zeros((2, 4)), 2)]
     [(2, 2), (2, 2)]
     """
-    return _split("split", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1)
+    return _split_array("split", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1)
 
 
 @operation(static="indices_or_sections")
@@ -651,7 +651,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     >>> [x.shape for x in jnp.vsplit(jnp.zeros((4, 3)), 2)]
     [(2, 3), (2, 3)]
     """
-    return _split("split", ary, indices_or_sections, 0)
+    return _split_array("split", ary, indices_or_sections, 0)
 
 
 @operation(static="indices_or_sections")
@@ -661,7 +661,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     >>> [x.shape for x in jnp.dsplit(jnp.zeros((2, 3, 4)), 2)]
     [(2, 3, 2), (2, 3, 2)]
     """
-    return _split("split", ary, indices_or_sections, 2)
+    return _split_array("split", ary, indices_or_sections, 2)
 
 
 @operation(static="axis")

@@ -12,7 +12,7 @@ from minijax import lax
 from minijax.dtypes import DTypeLike
 from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
-from minijax.numpy.dtypes import default_int, of_one_dtype
+from minijax.numpy.dtypes import default_int, to_common_dtype
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.names import counted
@@ -140,10 +140,10 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     indices = lax.broadcasted_iota(default_int(), typeof(keys[0]).shape, along)
     if len({typeof(key).dtype for key in keys}) > 1 or len(keys) <= batch_size:
         return _sorted_by(keys, indices, along)
-    rounds, rest = divmod(len(keys), batch_size)
+    batch_count, rest = divmod(len(keys), batch_size)
     stacked = lax.concatenate([lax.expand_dims(key, (0,)) for key in keys], 0)
-    batches = lax.slice_in_dim(stacked, 0, rounds * batch_size)
-    batches = lax.reshape(batches, (rounds, batch_size, *typeof(keys[0]).shape))
+    batches = lax.slice_in_dim(stacked, 0, batch_count * batch_size)
+    batches = lax.reshape(batches, (batch_count, batch_size, *typeof(keys[0]).shape))
 
     def sort_by_batch(indices: Any, batch: Any) -> Any:
         found = [
@@ -173,8 +173,8 @@ def sort_complex(a: ArrayLike) -> Array:
     a = sort(a)
     is_wide = typeof(a).dtype.kind in "iu" and typeof(a).dtype.itemsize == 8
     least = np.dtype(np.complex128 if is_wide else np.complex64)
-    meeting = promotion.result_type(typeof(a), ShapedArray((), least))
-    return lax.convert_element_type(a, meeting.dtype)
+    common = promotion.result_type(typeof(a), ShapedArray((), least))
+    return lax.convert_element_type(a, common.dtype)
 
 
 @operation(static=("kth", "axis"))
@@ -193,7 +193,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     >>> jnp.partition(jnp.array([5, 1, 4, 2]), 0)[0]
     Array(1, dtype=int32)
     """
-    along, kth = _place("partition", a, kth, axis)
+    along, kth = _normalized_kth("partition", a, kth, axis)
     out = lax.sort(a, along)
     above = lax.slice_in_dim(out, kth + 1, typeof(a).shape[along], axis=along)
     below = lax.slice_in_dim(out, 0, kth + 1, axis=along)
@@ -214,14 +214,14 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     >>> jnp.sort(x[jnp.argpartition(x, 2)[:2]])
     Array([1, 2], dtype=int32)
     """
-    along, kth = _place("argpartition", a, kth, axis)
+    along, kth = _normalized_kth("argpartition", a, kth, axis)
     order = argsort(a, along, dtype=np.int32)
     above = lax.slice_in_dim(order, kth + 1, typeof(a).shape[along], axis=along)
     below = lax.slice_in_dim(order, 0, kth + 1, axis=along)
     return lax.concatenate([below, lax.sort(above, along)], along)
 
 
-def _place(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
+def _normalized_kth(name: str, a: Any, kth: int, axis: int) -> tuple[int, int]:
     if typeof(a).dtype.kind == "c":
         raise NotImplementedError(f"{name}: of complex numbers, found {typeof(a)}")
     along = canonical_axis(name, axis, typeof(a).ndim)
@@ -269,7 +269,7 @@ def searchsorted(
         )
     if typeof(a).ndim != 1:
         raise ValueError(f"searchsorted: a must have one axis, found {typeof(a)}")
-    a, v = of_one_dtype(a, v)
+    a, v = to_common_dtype(a, v)
     if sorter is not None:
         if typeof(sorter).shape != typeof(a).shape:
             raise ValueError(
@@ -334,10 +334,10 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool) -> Any:
         may_go = (further <= size) & _is_before(last, v, side)
         return where(may_go, further, place)
 
-    rounds = size.bit_length()
-    longest = 1 << (rounds - 1)
+    step_count = size.bit_length()
+    longest = 1 << (step_count - 1)
     start = lax.full(typeof(v).shape, 0, np.int32)
-    return lax.fori_loop(np.int32(0), np.int32(rounds), halve, start, unroll=unrolled or None)
+    return lax.fori_loop(np.int32(0), np.int32(step_count), halve, start, unroll=unrolled or None)
 
 
 @operation(static=("right", "method"))
@@ -365,7 +365,7 @@ def digitize(
         return lax.full(typeof(x).shape, 0, np.int32)
     first, last = lax.slice_in_dim(bins, 0, 1), lax.slice_in_dim(bins, size - 1, size)
     falls = lax.gt(lax.squeeze(first, (0,)), lax.squeeze(last, (0,)))
-    x, bins = of_one_dtype(x, bins)
+    x, bins = to_common_dtype(x, bins)
     upwards = where(falls, lax.rev(bins, (0,)), bins)
     side = "left" if right else "right"
     place = searchsorted(upwards, x, side, method="scan" if method is None else method)

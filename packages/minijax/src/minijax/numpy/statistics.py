@@ -16,15 +16,15 @@ from minijax.lax.elementwise import where
 from minijax.lax.sorting import take_along
 from minijax.numpy.creation import asarray, linspace
 from minijax.numpy.differences import diff
-from minijax.numpy.dtypes import default_float, default_int, dtype_of_mean, of_one_dtype
+from minijax.numpy.dtypes import default_float, default_int, dtype_of_mean, to_common_dtype
 from minijax.numpy.reductions import any, max, mean, min, sum
 from minijax.numpy.sorting import searchsorted
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.names import counted
-from minijax.settings.number_types import promote, require_meeting
-from minijax.shardings.types import dividing
+from minijax.settings.number_types import promote, require_promotable
+from minijax.shardings.types import takes_out_sharding
 from minijax_stage2 import ConcretizationTypeError, Tracer, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, ints, one_int
@@ -65,25 +65,25 @@ def average(
         count = typeof(a).size // builtins.max(typeof(out).size, 1)
         total = lax.full(typeof(out).shape, count, typeof(out).dtype)
         return (out, total) if returned else out
-    a, weights = of_one_dtype(a, _aligned(a, axis, weights), inexact=True)
+    a, weights = to_common_dtype(a, _aligned_weights(a, axis, weights), inexact=True)
     shape = broadcast_shapes(typeof(a).shape, typeof(weights).shape)
     total = sum(broadcast_to(weights, shape), axis, keepdims=keepdims)
     out = sum(stage2.mul(a, weights), axis, keepdims=keepdims) / total
     return (out, total) if returned else out
 
 
-def _aligned(a: Any, axis: Axes, weights: Any) -> Any:
-    shape, of_weights = typeof(a).shape, typeof(weights).shape
-    if shape == of_weights:
+def _aligned_weights(a: Any, axis: Axes, weights: Any) -> Any:
+    shape, weights_shape = typeof(a).shape, typeof(weights).shape
+    if shape == weights_shape:
         return weights
     if axis is None:
         raise ValueError(
-            f"average: weights of shape {of_weights} for an array of shape {shape} take an axis"
+            f"average: weights of shape {weights_shape} for an array of shape {shape} take an axis"
         )
     axes = canonical_axes("average", axis, len(shape))
-    if of_weights != tuple(shape[i] for i in axes):
+    if weights_shape != tuple(shape[i] for i in axes):
         raise ValueError(
-            f"average: weights of shape {of_weights} do not fit axis {axis} of shape {shape}"
+            f"average: weights of shape {weights_shape} do not fit axis {axis} of shape {shape}"
         )
     order = sorted(range(len(axes)), key=axes.__getitem__)
     return lax.broadcast_in_dim(lax.transpose(weights, order), shape, sorted(axes))
@@ -121,28 +121,28 @@ def cov(
     Array([[2., 4.],
            [4., 8.]], dtype=float32)
     """
-    require_meeting(*([m] if y is None else [m, y]))
+    require_promotable(*([m] if y is None else [m, y]))
     if y is not None:
-        m, y = of_one_dtype(m, y)
+        m, y = to_common_dtype(m, y)
     x = _variables("cov", m, rowvar, dtype)
     if typeof(x).shape[0] == 0:  # as in JAX, whatever the dtypes
         return lax.full((0, 0), 0.0, default_float())
     if y is not None:
         is_one_row = typeof(y).shape[:1] == (1,)  # numpy treats it as a variable
         more = _variables("cov", y, rowvar or is_one_row, dtype)
-        x = lax.concatenate(of_one_dtype(x, more), 0)
+        x = lax.concatenate(to_common_dtype(x, more), 0)
     if not typeof(x).size:
         count = typeof(x).shape[0]
         return lax.full((count, count) if count != 1 else (), np.nan, typeof(x).dtype)
     observations = typeof(x).shape[1]
-    weights = _weights(observations, fweights, aweights)
+    weights = _observation_weights(observations, fweights, aweights)
     correction = ddof if ddof is not None else int(not bias)
     divisor: ArrayLike
     if weights is None:
         centred = x - mean(x, 1, keepdims=True)
         scaled, divisor = centred, observations - correction
     else:
-        x, weights = of_one_dtype(x, weights)
+        x, weights = to_common_dtype(x, weights)
         total = sum(weights)
         row = stage2.reshape(weights, (1, -1))
         centred = x - sum(x * row, 1, keepdims=True) / total
@@ -152,8 +152,8 @@ def cov(
         elif aweights is None:
             divisor = total - correction
         else:
-            of_squares = sum(weights * lax.convert_element_type(aweights, typeof(x).dtype))
-            divisor = total - correction * of_squares / total
+            weighted_squares = sum(weights * lax.convert_element_type(aweights, typeof(x).dtype))
+            divisor = total - correction * weighted_squares / total
     other = lax.conj(scaled) if typeof(x).dtype.kind == "c" else scaled
     products = lax.dot_general(centred, other, (((1,), (1,)), ((), ())))
     out = products / divisor
@@ -173,7 +173,7 @@ def _variables(name: str, m: Any, rowvar: bool, dtype: Any) -> Any:
     return m if rowvar else lax.transpose(m, (1, 0))
 
 
-def _weights(observations: int, fweights: Any, aweights: Any) -> Any:
+def _observation_weights(observations: int, fweights: Any, aweights: Any) -> Any:
     product = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is None:
@@ -185,7 +185,7 @@ def _weights(observations: int, fweights: Any, aweights: Any) -> Any:
             )
         if name == "fweights" and typeof(weights).dtype.kind not in "iu":
             raise TypeError(f"cov: fweights must be integers, found {typeof(weights)}")
-        product = weights if product is None else lax.mul(*of_one_dtype(product, weights))
+        product = weights if product is None else lax.mul(*to_common_dtype(product, weights))
     return product
 
 
@@ -206,7 +206,7 @@ def corrcoef(
     >>> f"{jnp.corrcoef(x, -2 * x)[0, 1]:.2f}"
     '-1.00'
     """
-    require_meeting(*([x] if y is None else [x, y]))
+    require_promotable(*([x] if y is None else [x, y]))
     c = cov(x, y, rowvar, dtype=dtype)
     if not typeof(c).ndim:
         return c / c
@@ -431,7 +431,7 @@ def _quantile(
     shape = typeof(a).shape
     axes = canonical_axes(name, axis, len(shape))
     if weights is not None:
-        a, weights = promote(a, _of_each_element(name, weights, shape, axes, method))
+        a, weights = promote(a, _weights_per_element(name, weights, shape, axes, method))
     dtype = dtype_of_mean(a)
     a = lax.convert_element_type(a, dtype)
     kept = [i for i in range(len(shape)) if i not in axes]
@@ -454,8 +454,8 @@ def _quantile(
     if 0 in (*rest, *q_shape):
         return lax.full((*q_shape, *sizes), 0, dtype)
     # Narrow floats cannot hold large indices: `q` decides about the dtype of places.
-    of_places = dtype_of_mean(q)
-    shares = lax.convert_element_type(stage2.reshape(q, (-1,)), of_places)
+    place_dtype = dtype_of_mean(q)
+    shares = lax.convert_element_type(stage2.reshape(q, (-1,)), place_dtype)
     along = len(rest)
     if weights is not None:
         picked = _weighted(a, weights, shares, along, passes_over_nan)
@@ -463,10 +463,10 @@ def _quantile(
         return lax.reshape(out_first, (*q_shape, *sizes))
     if passes_over_nan:
         ordered = lax.sort(a, along)
-        count = sum(a == a, along, of_places, keepdims=True)
+        count = sum(a == a, along, place_dtype, keepdims=True)
     else:  # NaN propagates
         ordered = lax.sort(where(any(a != a, along, keepdims=True), np.nan, a), along)
-        count = lax.full((*rest, 1), size, of_places)
+        count = lax.full((*rest, 1), size, place_dtype)
     wide = (*rest, typeof(shares).shape[0])
     shares = lax.broadcast_in_dim(shares, wide, (along,))
     last = broadcast_to(count - 1, wide)
@@ -474,14 +474,14 @@ def _quantile(
         place = lax.max(*stage2.promote(lax.ceil(shares * (last + 1)) - 1, 0))
     else:
         place = shares * last
-    picked = _between(ordered, place, last, along, method)
+    picked = _interpolate(ordered, place, last, along, method)
     if passes_over_nan:
         picked = where(broadcast_to(count == 0, wide), np.nan, picked)
     out_first = lax.transpose(picked, (along, *range(along)))
     return lax.reshape(out_first, (*q_shape, *sizes))
 
 
-def _of_each_element(
+def _weights_per_element(
     name: str, weights: Any, shape: Sequence[int], axes: Sequence[int], method: str
 ) -> Any:
     """Weights in the shape of the elements.
@@ -525,27 +525,27 @@ def _weighted(a: Any, weights: Any, shares: Any, along: int, passes_over_nan: bo
     return where(broadcast_to(hopeless, typeof(picked).shape), np.nan, picked)
 
 
-def _between(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:
+def _interpolate(ordered: Any, place: Any, last: Any, along: int, method: str) -> Any:
     """Interpolate at positions that may be between two elements."""
     below, above = (
         lax.max(*stage2.promote(lax.min(*stage2.promote(whole(place), last)), 0))
         for whole in (lax.floor, lax.ceil)
     )
 
-    def at(index: Any) -> Any:
+    def take_at(index: Any) -> Any:
         return take_along(ordered, lax.convert_element_type(index, np.int32), along)
 
     if method in ("lower", "inverted_cdf"):
-        return at(below)
+        return take_at(below)
     if method == "higher":
-        return at(above)
+        return take_at(above)
     share_above = place - lax.floor(place)
     if method == "nearest":
-        return at(where(share_above > 0.5, above, below))
+        return take_at(where(share_above > 0.5, above, below))
     if method == "midpoint":
-        return (at(below) + at(above)) * 0.5
+        return (take_at(below) + take_at(above)) * 0.5
     weighted = [
-        lax.convert_element_type(at(index), typeof(share).dtype) * share
+        lax.convert_element_type(take_at(index), typeof(share).dtype) * share
         for index, share in ((below, 1 - share_above), (above, share_above))
     ]
     return lax.convert_element_type(weighted[0] + weighted[1], typeof(ordered).dtype)
@@ -558,7 +558,7 @@ _ADD_TO_ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
 
 @evaluated_by_library
-@dividing
+@takes_out_sharding
 def bincount(
     x: ArrayLike,
     weights: ArrayLike | None = None,
@@ -679,7 +679,7 @@ def _equal_bins(a: Any, range: Any, count: int) -> Any:
 
 
 @evaluated_by_library
-@dividing
+@takes_out_sharding
 def histogram(
     a: ArrayLike,
     bins: ArrayLike = 10,
@@ -714,7 +714,7 @@ def histogram(
                 f"histogram: weights must have the shape of a, {typeof(a).shape}, found "
                 f"{typeof(weights)}"
             )
-        a, weights = of_one_dtype(a, weights, inexact=True)
+        a, weights = to_common_dtype(a, weights, inexact=True)
     edges = histogram_bin_edges(a, bins, range, weights)  # type: ignore[arg-type]
     return _histogram(a, edges, weights, bool(density)), edges
 
@@ -771,7 +771,7 @@ def histogram2d(
         )
     if not isinstance(bins, int | np.integer) and len(bins) not in (1, 2):
         bins = [asarray(bins)] * 2
-    sample = lax.concatenate([stage2.reshape(z, (-1, 1)) for z in of_one_dtype(x, y)], 1)
+    sample = lax.concatenate([stage2.reshape(z, (-1, 1)) for z in to_common_dtype(x, y)], 1)
     counts, edges = histogramdd(sample, bins, range, weights, density)
     return counts, *edges
 
@@ -805,12 +805,12 @@ def histogramdd(
     if typeof(sample).ndim != 2:
         raise ValueError(f"histogramdd: sample must be a matrix, found {typeof(sample)}")
     points, axes = typeof(sample).shape
-    of_axis = [bins] * axes if isinstance(bins, int | np.integer) else list(bins)
+    axis_bins = [bins] * axes if isinstance(bins, int | np.integer) else list(bins)
     ranges = [None] * axes if range is None else list(range)
-    if len(of_axis) != axes or len(ranges) != axes:
+    if len(axis_bins) != axes or len(ranges) != axes:
         raise ValueError(
             f"histogramdd: {counted(axes, 'axis')} take as many of bins and range, found "
-            f"{len(of_axis)} and {len(ranges)}"
+            f"{len(axis_bins)} and {len(ranges)}"
         )
     if weights is not None and (typeof(weights).shape != (points,) or typeof(weights).dtype.names):
         raise ValueError(
@@ -823,7 +823,7 @@ def histogramdd(
     ]
     edges = [
         histogram_bin_edges(column, bins, bounds)
-        for column, bins, bounds in zip(columns, of_axis, ranges, strict=True)
+        for column, bins, bounds in zip(columns, axis_bins, ranges, strict=True)
     ]
     return _histogramdd(columns, edges, weights, bool(density)), edges
 

@@ -141,7 +141,7 @@ def take_along_axis(
     indices = _index_array("take_along_axis", indices)
     if axis is None:
         arr, axis = ravel(arr), 0
-    arr, indices, along = _aligned("take_along_axis", arr, indices, axis)
+    arr, indices, along = _broadcast_except("take_along_axis", arr, indices, axis)
     if wrap_negative_indices:
         indices = wrapped_index(indices, shape(arr)[along])
     if mode == "one_hot":
@@ -166,7 +166,7 @@ def _sum_at_one_hot(arr: Any, indices: Any, along: int) -> Any:
     return stage2.moveaxis(reduce(chosen, [ndim(chosen) - 1]), -1, along)
 
 
-def _aligned(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, int]:
+def _broadcast_except(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, int]:
     """Array and indices, broadcast against each other except along one axis."""
     if ndim(arr) != ndim(indices):
         raise ValueError(
@@ -212,11 +212,11 @@ def put_along_axis(
            [0, 2]], dtype=int32)
     """
     require_out_of_place("put_along_axis", inplace)
-    of_arr = shape(arr)
+    arr_shape = shape(arr)
     indices = _index_array("put_along_axis", indices)
     if axis is None:
         arr, axis = ravel(arr), 0
-    arr, indices, along = _aligned("put_along_axis", arr, indices, axis)
+    arr, indices, along = _broadcast_except("put_along_axis", arr, indices, axis)
     others = tuple(i for i in range(ndim(arr)) if i != along)
     warn_if_lossy(arr, values)
     out = lax.scatter(
@@ -226,7 +226,7 @@ def put_along_axis(
         lax.ScatterDimensionNumbers((), (along,), (along,), others, others),
         mode=mode,
     )
-    return reshape(out, of_arr)
+    return reshape(out, arr_shape)
 
 
 @operation(static=("mode", "inplace"))

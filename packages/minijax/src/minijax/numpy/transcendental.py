@@ -149,7 +149,7 @@ def deg2rad(x: ArrayLike) -> Array:
     >>> f"{jnp.deg2rad(180.0):.3f}"
     '3.142'
     """
-    return _scaled(x, math.pi / 180)
+    return _scale(x, math.pi / 180)
 
 
 @operation
@@ -159,10 +159,10 @@ def rad2deg(x: ArrayLike) -> Array:
     >>> f"{jnp.rad2deg(jnp.pi):.3f}"
     '180.000'
     """
-    return _scaled(x, 180 / math.pi)
+    return _scale(x, 180 / math.pi)
 
 
-def _scaled(x: Any, factor: float) -> Any:
+def _scale(x: Any, factor: float) -> Any:
     """The product with a factor, weak only if `x` is a scalar, as in JAX."""
     out = stage2.mul(to_inexact(x), factor)
     return lax.convert_element_type(out, typeof(out).dtype) if typeof(x).ndim else out

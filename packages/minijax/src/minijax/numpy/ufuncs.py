@@ -26,7 +26,7 @@ from minijax.runtime.array import Array, ArrayLike, require_no_out
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import Operation, operation
 from minijax.runtime.staging import ShapeDtypeStruct, eval_shape
-from minijax.settings.number_types import promote, require_meeting, weak_if_all_are
+from minijax.settings.number_types import promote, require_promotable, weak_if_all_are
 from minijax_stage2 import typeof
 from minijax_stage2.arguments import require_function
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, moveaxis
@@ -78,13 +78,13 @@ class ufunc(Operation):
         )  # fmt: skip
         counts = ints("ufunc: nin, nout and nargs", (nin, nout, nin if nargs is None else nargs))
         self.nin, self.nout, self.nargs = counts
-        of_arrays = vectorize(func) if call is None else call
-        if isinstance(of_arrays, Operation):  # unwrap: one wrapper is enough
-            of_arrays = of_arrays._fun
-        super().__init__(of_arrays, ())
+        arrays_fun = vectorize(func) if call is None else call
+        if isinstance(arrays_fun, Operation):  # unwrap: one wrapper is enough
+            arrays_fun = arrays_fun._fun
+        super().__init__(arrays_fun, ())
         self.__name__ = name_of(func) if name is None else name
         self.identity = identity
-        self._reduce = reduce or functools.partial(_reduce, self)
+        self._reduce = reduce or functools.partial(_reduce_in_order, self)
         self._accumulate = accumulate or functools.partial(_accumulate, self)
         self._reduceat = reduceat or functools.partial(_reduceat, self)
         self._at = at or functools.partial(_at, self)
@@ -278,7 +278,7 @@ def _dtype_of_result(function: Callable[..., Any], *args: Any) -> np.dtype[Any]:
 
 
 @operation(static=("function", "axis", "dtype", "keepdims"))
-def _reduce(
+def _reduce_in_order(
     function: ufunc,
     a: Any,
     *,
@@ -294,11 +294,11 @@ def _reduce(
     if axis is not None and len(axes) != 1:
         raise NotImplementedError(f"{function.__name__}.reduce: along several axes, found {axis}")
     dtype = _dtype_of_result(function, a, a) if dtype is None else dtype
-    rows = lax.convert_element_type(_rows(a, axis), dtype)
+    rows = lax.convert_element_type(_rows_along(a, axis), dtype)
     initial = function.identity if initial is None else initial
     if initial is None and not typeof(rows).shape[0]:
         raise ValueError(f"{function.__name__}.reduce: {typeof(a)} has no elements to begin with")
-    takes_part = None if where is None else _rows(broadcast_to("reduce", where, shape), axis)
+    takes_part = None if where is None else _rows_along(broadcast_to("reduce", where, shape), axis)
     if initial is None:
         start = lax.squeeze(lax.slice_in_dim(rows, 0, 1), (0,))
         rows = lax.slice_in_dim(rows, 1, None)
@@ -307,16 +307,16 @@ def _reduce(
             "reduce", lax.convert_element_type(initial, dtype), typeof(rows).shape[1:]
         )
 
-    def step(total: Any, element: Any) -> Any:
+    def reduce_step(total: Any, element: Any) -> Any:
         x, is_part = element
         new = lax.convert_element_type(function(total, x), dtype)
         return new if is_part is None else elementwise.where(is_part, new, total), None
 
-    total, _ = lax.scan(step, start, (rows, takes_part))
+    total, _ = lax.scan(reduce_step, start, (rows, takes_part))
     return lax.expand_dims(total, axes) if keepdims else total
 
 
-def _rows(x: Any, axis: int | None) -> Any:
+def _rows_along(x: Any, axis: int | None) -> Any:
     return stage2.reshape(x, (-1,)) if axis is None else moveaxis(x, axis, 0)
 
 
@@ -329,11 +329,11 @@ def _accumulate(function: ufunc, a: Any, *, axis: int, dtype: Any) -> Any:
     rows = lax.convert_element_type(moveaxis(a, along, 0), dtype)
     first = lax.slice_in_dim(rows, 0, 1)
 
-    def step(total: Any, x: Any) -> Any:
+    def accumulate_step(total: Any, x: Any) -> Any:
         total = lax.convert_element_type(function(total, x), dtype)
         return total, total
 
-    _, others = lax.scan(step, lax.squeeze(first, (0,)), lax.slice_in_dim(rows, 1, None))
+    _, others = lax.scan(accumulate_step, lax.squeeze(first, (0,)), lax.slice_in_dim(rows, 1, None))
     return moveaxis(lax.concatenate([first, others], 0), 0, along)
 
 
@@ -347,14 +347,14 @@ def _reduceat(function: ufunc, a: Any, indices: Any, *, axis: int, dtype: Any) -
     ends = lax.concatenate([lax.slice_in_dim(indices, 1, None), end], 0)
     start = take(rows, indices, 0)
 
-    def step(totals: Any, element: Any) -> Any:
+    def segment_step(totals: Any, element: Any) -> Any:
         place, x = element
         is_inside = (place > indices) & (place < ends)
         is_inside = lax.expand_dims(is_inside, range(1, others + 1))
         new = lax.convert_element_type(function(totals, x), dtype)
         return elementwise.where(is_inside, new, totals), None
 
-    totals, _ = lax.scan(step, start, (lax.iota(typeof(indices).dtype, size), rows))
+    totals, _ = lax.scan(segment_step, start, (lax.iota(typeof(indices).dtype, size), rows))
     return moveaxis(totals, 0, along)
 
 
@@ -374,13 +374,13 @@ def _at_places(function: ufunc, a: Any, places: Any, b: Any) -> Any:
     """Visit indices in order, so that a repeated index sees the earlier update."""
     b = broadcast_to("at", b, typeof(places).shape)
 
-    def step(elements: Any, pair: Any) -> Any:
+    def update_step(elements: Any, pair: Any) -> Any:
         place, y = pair
         new = function(elements.at[place].get(), y)
         return elements.at[place].set(cast(new, typeof(elements))), None
 
     pairs = stage2.reshape(places, (-1,)), stage2.reshape(b, (-1,))
-    out, _ = lax.scan(step, stage2.reshape(a, (-1,)), pairs)
+    out, _ = lax.scan(update_step, stage2.reshape(a, (-1,)), pairs)
     return lax.reshape(out, typeof(a).shape)
 
 
@@ -397,53 +397,59 @@ def _in_dtype(x: Any, dtype: Any) -> Any:
     return x if dtype is None else lax.convert_element_type(x, dtype)
 
 
-_OF_BITS = {
+_BITWISE_REDUCTIONS = {
     "and": (lax.bitwise_and, lax.reduce_and, -1),
     "or": (lax.bitwise_or, lax.reduce_or, 0),
     "xor": (lax.bitwise_xor, lax.reduce_xor, 0),
 }
 
 
-def _reduce_of_bits(kind: str) -> Callable[..., Any]:
-    """The method `reduce` of a function of bits."""
-    combine, reduction, neutral = _OF_BITS[kind]
+def _bitwise_reduce(kind: str) -> Callable[..., Any]:
+    """The method `bitwise_reduce` of a function of bits."""
+    combine, reduction, neutral = _BITWISE_REDUCTIONS[kind]
 
     @operation(static=_OPTIONS)
-    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-        of_a = typeof(a).dtype
-        if of_a.kind not in "biu":
+    def bitwise_reduce(
+        a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+    ) -> Any:
+        a_dtype = typeof(a).dtype
+        if a_dtype.kind not in "biu":
             raise ValueError(f"bitwise_{kind}.reduce: expected integers, found {typeof(a)}")
         if where is not None:
-            a = elementwise.where(where, a, np.asarray(neutral).astype(of_a)[()])
+            a = elementwise.where(where, a, np.asarray(neutral).astype(a_dtype)[()])
         axes = canonical_axes("reduce", axis, typeof(a).ndim)
         total = reduction(a, axes)
         total = lax.expand_dims(total, axes) if keepdims else total
         if initial is not None:
-            total = combine(lax.convert_element_type(initial, of_a), total)
+            total = combine(lax.convert_element_type(initial, a_dtype), total)
         return _in_dtype(total, dtype)
 
-    return reduce
+    return bitwise_reduce
 
 
-def _reduce_of_truths(kind: str) -> Callable[..., Any]:
-    """The method `reduce` of a logical function; numbers are true unless they are zero."""
-    of_booleans = _reduce_of_bits(kind)
+def _logical_reduce(kind: str) -> Callable[..., Any]:
+    """The method `logical_reduce` of a logical function; numbers are true unless they are zero."""
+    reduce_booleans = _bitwise_reduce(kind)
 
     @operation(static=_OPTIONS)
-    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    def logical_reduce(
+        a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+    ) -> Any:
         initial = None if initial is None else stage2.ne(initial, 0)
         options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "where": where}
-        return of_booleans(stage2.ne(a, 0), initial=initial, **options)
+        return reduce_booleans(stage2.ne(a, 0), initial=initial, **options)
 
-    return reduce
+    return logical_reduce
 
 
-def _reduce_of_extreme(extreme: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme_reduce(extreme: Callable[..., Any]) -> Callable[..., Any]:
     @operation(static=_OPTIONS)
-    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    def extreme_reduce(
+        a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+    ) -> Any:
         return _in_dtype(extreme(a, axis, None, keepdims, initial, where), dtype)
 
-    return reduce
+    return extreme_reduce
 
 
 @operation(static=_OPTIONS)
@@ -521,7 +527,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     Array([[11, 21],
            [12, 22]], dtype=int32)
     """
-    require_meeting(x, y)
+    require_promotable(x, y)
     return stage2.add(x, y)
 
 
@@ -532,7 +538,7 @@ def subtract(x: ArrayLike, y: ArrayLike) -> Array:
     >>> jnp.subtract(jnp.array([5, 7]), 2)
     Array([3, 5], dtype=int32)
     """
-    require_meeting(x, y)
+    require_promotable(x, y)
     return stage2.sub(x, y)
 
 
@@ -547,11 +553,11 @@ def multiply(x: ArrayLike, y: ArrayLike) -> Array:
     >>> jnp.multiply(jnp.array([1.0, 2.0]), 2.5)
     Array([2.5, 5. ], dtype=float32)
     """
-    require_meeting(x, y)
+    require_promotable(x, y)
     return stage2.mul(x, y)
 
 
-@_as_ufunc(2, reduce=_reduce_of_extreme(max))
+@_as_ufunc(2, reduce=_extreme_reduce(max))
 def maximum(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of `x` and `y`; NaN where either is NaN.
 
@@ -563,7 +569,7 @@ def maximum(x: ArrayLike, y: ArrayLike) -> Array:
     return lax.max(*promote(x, y))
 
 
-@_as_ufunc(2, reduce=_reduce_of_extreme(min))
+@_as_ufunc(2, reduce=_extreme_reduce(min))
 def minimum(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of `x` and `y`; NaN where either is NaN.
 
@@ -575,7 +581,7 @@ def minimum(x: ArrayLike, y: ArrayLike) -> Array:
     return lax.min(*promote(x, y))
 
 
-@_as_ufunc(2, -1, reduce=_reduce_of_bits("and"))
+@_as_ufunc(2, -1, reduce=_bitwise_reduce("and"))
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """`x & y`, bit by bit.
 
@@ -585,7 +591,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     return lax.bitwise_and(*promote(x, y))
 
 
-@_as_ufunc(2, 0, reduce=_reduce_of_bits("or"))
+@_as_ufunc(2, 0, reduce=_bitwise_reduce("or"))
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """`x | y`, bit by bit.
 
@@ -595,7 +601,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     return lax.bitwise_or(*promote(x, y))
 
 
-@_as_ufunc(2, 0, reduce=_reduce_of_bits("xor"))
+@_as_ufunc(2, 0, reduce=_bitwise_reduce("xor"))
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """`x ^ y`, bit by bit.
 
@@ -695,29 +701,29 @@ def logaddexp2(x1: ArrayLike, x2: Any) -> Array:
     return weak_if_all_are(_log_of_complex_sum(*scaled) * (1 / math.log(2)), x1, x2)
 
 
-@_as_ufunc(2, True, reduce=_reduce_of_truths("and"))
+@_as_ufunc(2, True, reduce=_logical_reduce("and"))
 def logical_and(x: ArrayLike, y: Any) -> Array:
     """Test element by element if both `x` and `y` are true; numbers are true unless they are zero.
 
     >>> jnp.logical_and(jnp.array([0, 2, 3]), jnp.array([True, True, False]))
     Array([False,  True, False], dtype=bool)
     """
-    require_meeting(x, y)
+    require_promotable(x, y)
     return lax.bitwise_and(*stage2.promote(truth(x), truth(y)))
 
 
-@_as_ufunc(2, False, reduce=_reduce_of_truths("or"))
+@_as_ufunc(2, False, reduce=_logical_reduce("or"))
 def logical_or(x: ArrayLike, y: Any) -> Array:
     """Test element by element if `x` or `y` is true; numbers are true unless they are zero.
 
     >>> jnp.logical_or(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
     Array([ True,  True, False], dtype=bool)
     """
-    require_meeting(x, y)
+    require_promotable(x, y)
     return lax.bitwise_or(*stage2.promote(truth(x), truth(y)))
 
 
-@_as_ufunc(2, False, reduce=_reduce_of_truths("xor"))
+@_as_ufunc(2, False, reduce=_logical_reduce("xor"))
 def logical_xor(x: ArrayLike, y: Any) -> Array:
     """Test element by element if exactly one of `x` and `y` is true; numbers are true unless they
     are zero.
@@ -725,5 +731,5 @@ def logical_xor(x: ArrayLike, y: Any) -> Array:
     >>> jnp.logical_xor(jnp.array([0, 2, 0]), jnp.array([True, True, False]))
     Array([ True, False, False], dtype=bool)
     """
-    require_meeting(x, y)
+    require_promotable(x, y)
     return lax.bitwise_xor(*stage2.promote(truth(x), truth(y)))

@@ -82,7 +82,7 @@ def vectorize(
         sizes = _check_core(name, ins, operands)
         leads = [shape(x)[: ndim(x) - len(names)] for x, names in zip(operands, ins, strict=True)]
         if outs is not None:
-            core = _checked(core, name, signature, outs, sizes)  # type: ignore[arg-type]
+            core = _checked_core(core, name, signature, outs, sizes)  # type: ignore[arg-type]
         counts = [len(lead) for x, lead in zip(operands, leads, strict=True) if ndim(x)]
         require_one_count(f"vectorize of `{name}`", counts)
         return _mapped(core, leads)(*operands)
@@ -146,12 +146,12 @@ def _check_core(name: str, ins: Sequence[Names], operands: Sequence[Any]) -> dic
     return sizes
 
 
-def _checked(
+def _checked_core(
     core: Callable[..., Any], name: str, signature: str, outs: list[Names], sizes: dict[str, int]
 ) -> Callable[..., Any]:
     """`core` with its results checked against the signature: their number and axes."""
 
-    def checked(*operands: Any) -> Any:
+    def checked_core(*operands: Any) -> Any:
         result = core(*operands)
         results = result if isinstance(result, tuple) else (result,)
         if len(results) != len(outs) or (len(outs) > 1) != isinstance(result, tuple):
@@ -173,7 +173,7 @@ def _checked(
                 )
         return result
 
-    return checked
+    return checked_core
 
 
 @hiding_frames
@@ -194,10 +194,10 @@ def apply_along_axis(
     """
     axis = canonical_axis("apply_along_axis", axis, ndim(arr))
 
-    def apply(x: Any) -> Any:
+    def apply_slice(x: Any) -> Any:
         return func1d(x, *args, **kwargs)
 
-    mapped = apply
+    mapped = apply_slice
     for i in range(1, ndim(arr) - axis):
         mapped = vmap(mapped, in_axes=i, out_axes=-1)
     for _ in range(axis):

@@ -15,7 +15,7 @@ from minijax import xla
 from minijax.errors.arguments import require_hashable
 from minijax.lax.shapes import expand_dims, squeeze
 from minijax.parallel.shard_map import Manual, map_parts
-from minijax.runtime.array import Array, is_evaluating, put
+from minijax.runtime.array import Array, is_evaluating, put_array
 from minijax.runtime.jit import jit
 from minijax.runtime.make_array import join_local, local_part
 from minijax.runtime.signature import StaticArguments
@@ -191,7 +191,7 @@ def _movable(devices: Sequence[Device] | None, x: Any) -> Any:
     found = x.sharding.device_tuple
     if found == tuple((devices or xla.devices())[: len(found)]):
         return x
-    return put(x, x.aval, SingleDeviceSharding(found[0]), committed=False)
+    return put_array(x, x.aval, SingleDeviceSharding(found[0]), committed=False)
 
 
 def _devices_for(size: int) -> list[Device]:

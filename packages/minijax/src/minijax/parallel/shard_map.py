@@ -26,20 +26,20 @@ from minijax.primitives.axes import (
 from minijax.primitives.higher_order import (
     WithToken,
     declare_program,
-    dependence_of_program,
-    keys_of_program,
+    program_dependence,
+    program_keys,
 )
-from minijax.primitives.loops import cut, evaluate_compiled, stage_body, stage_to_jaxpr
+from minijax.primitives.loops import evaluate_compiled, split_by_sizes, stage_body, stage_to_jaxpr
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
-from minijax.runtime.lowering import division_text, mesh_of_devices, on_each_device, quoted
+from minijax.runtime.lowering import axis_string, mesh_of_devices, on_each_device, sharding_text
 from minijax.runtime.places import Shardings
 from minijax.runtime.refs import Ref, values_of, write_all
 from minijax.settings.names import wraps
 from minijax.shardings.mesh import AbstractMesh, AxisType, Mesh, mesh_in_context
 from minijax.shardings.partition_spec import Infer, PartitionSpec, with_axis
 from minijax.shardings.sharding import NamedSharding
-from minijax.shardings.types import division_of, leave_to_compiler, reshard_p
+from minijax.shardings.types import leave_to_compiler, reshard_p, spec_of
 from minijax_stage2 import Primitive, ShapedArray, Zero, bind, bind1, div, tree_map, typeof
 from minijax_stage2.arguments import FlatFunction, argument_names, require_function
 from minijax_stage2.errors import TreeMismatchError, shown
@@ -75,14 +75,14 @@ class Manual(NamedTuple):
         outside: the mesh as it is outside of the program.
         names: those axes.
         checked: whether types record the axes along which values vary.
-        of_examples: the mesh axes over which examples of `vmap` are to be sharded; the program of
+        batch_axes: the mesh axes over which examples of `vmap` are to be sharded; the program of
             one example sees one device along them.
     """
 
     outside: Mesh | AbstractMesh
     names: tuple[Hashable, ...]
     checked: bool
-    of_examples: AxisNames = NONE
+    batch_axes: AxisNames = NONE
 
     @property
     def mesh(self) -> Mesh | AbstractMesh:
@@ -123,7 +123,7 @@ class Manual(NamedTuple):
         """A result, typed with its sharding over the axes that are `Explicit` outside."""
         mesh = self.outside.abstract_mesh
         explicit = {*mesh.explicit_axes}
-        rest = division_of(typeof(x))
+        rest = spec_of(typeof(x))
         entries = [*spec.names(), *[()] * (len(rest) - len(spec))]
         outer_spec = [
             (*[name for name in axes if name in explicit], *more)
@@ -135,13 +135,13 @@ class Manual(NamedTuple):
 
     def stacking(self, aval: ShapedArray) -> PartitionSpec:
         """The spec that stacks the devices' values along a new first axis."""
-        varies = vma_of(aval) if self.checked else {*self.names} - self.of_examples
+        varies = vma_of(aval) if self.checked else {*self.names} - self.batch_axes
         axes = [name for name in self.mesh.axis_names if name in varies and name in self.names]
         return PartitionSpec(axes) if axes else PartitionSpec()
 
     def not_in(self, spec: PartitionSpec) -> list[MeshAxis]:
         """The axes along which devices have the same part, if types do not record them."""
-        names = names_in(spec) | self.of_examples
+        names = names_in(spec) | self.batch_axes
         return [] if self.checked else [axis for axis in self.axes if axis.name not in names]
 
     @contextmanager
@@ -181,7 +181,7 @@ Specs = Sequence[PartitionSpec]
 WHOLE = PartitionSpec()
 
 
-def apply(
+def apply_parts(
     operands: Sequence[Any], jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs
 ) -> list[Any]:
     """The whole arrays whose parts the program returns."""
@@ -235,7 +235,7 @@ def _shard_map_lower(
 
     def sharding_list(specs: Specs, avals: Sequence[ShapedArray]) -> str:
         texts = [
-            division_text(b.module, mesh, spec, aval.ndim, is_open)
+            sharding_text(b.module, mesh, spec, aval.ndim, is_open)
             for spec, aval in zip(specs, avals, strict=True)
         ]
         return f"[{', '.join(texts)}]"
@@ -251,7 +251,7 @@ def _shard_map_lower(
     returned = ", ".join(x.name for x in outs)
     if outs:
         returned += f" : {', '.join(mlir_type(x.aval) for x in outs)}"
-    names = ", ".join(map(quoted, manual.names))
+    names = ", ".join(map(axis_string, manual.names))
     lines = "\n".join([*inside.lines, f"{inside.indent}sdy.return {returned}".rstrip()])
     return b.emit(
         f"sdy.manual_computation({', '.join(x.name for x in args)}) "
@@ -290,7 +290,7 @@ def _shard_map_vmap(
     data = axis_data(batch_axis)
     names = tuple([name for name in data.spmd_name if name in manual.names])
     _require_free(data.spmd_name, manual, batch_axis.size, [*in_specs, *out_specs])
-    manual = manual._replace(of_examples=manual.of_examples - {*names})
+    manual = manual._replace(batch_axes=manual.batch_axes - {*names})
     device_axis = AxisData(
         data.name,
         batch_axis.size // manual.size(names),
@@ -305,7 +305,7 @@ def _shard_map_vmap(
 
     ins = [*[WHOLE] * len(consts), *map(batched_spec, in_specs, dims)]
     outs = [*map(batched_spec, out_specs, out_dims)]
-    return apply([*consts, *values], program, manual, ins, outs), out_dims
+    return apply_parts([*consts, *values], program, manual, ins, outs), out_dims
 
 
 def _require_free(names: Sequence[Hashable], manual: Manual, axis_size: int, specs: Specs) -> None:
@@ -344,7 +344,7 @@ def _shard_map_jvp(
     nonzero = tuple(type(t) is not Zero for t in tangents)
     with manual.running():
         program, consts, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
-    results = apply(
+    results = apply_parts(
         [*consts, *primals, *_keep(nonzero, tangents)],
         program,
         manual,
@@ -459,7 +459,7 @@ def _shard_map_transpose(
     )
     known, known_specs = partition(linear, args)[0], partition(linear, in_specs)[0]
     outs = iter(
-        apply(
+        apply_parts(
             [*consts, *known, *_keep(nonzero, cts)],
             program,
             manual,
@@ -565,9 +565,9 @@ declare_program(
     transpose=_shard_map_transpose,
     partial_eval=_shard_map_partial_eval,
     dce=_shard_map_dce,
-    dependence=dependence_of_program,
+    dependence=program_dependence,
     order=_shard_map_effects,
-    keys=keys_of_program,
+    keys=program_keys,
     steps=None,
 )
 
@@ -701,7 +701,7 @@ def shard_map(
         ref_specs = partition(are_refs, specs)[1]
 
         def specs_of(out_avals: Sequence[ShapedArray]) -> list[PartitionSpec]:
-            held, out_avals = cut(out_avals, len(refs))
+            held, out_avals = split_by_sizes(out_avals, len(refs))
             for aval, spec in zip(held, ref_specs, strict=True):
                 if problem := _unexpected_variation(manual, aval, spec):
                     raise ValueError(f"{caller}: what a reference of type {aval} holds: {problem}")
@@ -723,7 +723,7 @@ def shard_map(
         outs = map_parts(
             "shard_map", f, mapped_parts, leaves, manual, specs, specs_of, label_arguments
         )
-        held, outs = cut(outs, len(refs))
+        held, outs = split_by_sizes(outs, len(refs))
         write_all(refs, held)
         return tree_unflatten(flat.out_tree, outs)
 
@@ -760,7 +760,7 @@ def map_parts(
     out_specs = out_specs_of(closed.out_avals)
     specs = [*[WHOLE] * len(closed.consts), *in_specs]
     jaxpr = consts_as_invars(closed.jaxpr)
-    outs = apply([*closed.consts, *leaves], jaxpr, manual, specs, out_specs)
+    outs = apply_parts([*closed.consts, *leaves], jaxpr, manual, specs, out_specs)
     return list(map(manual.as_outside, outs, out_specs))
 
 
@@ -864,7 +864,7 @@ def _spec_in_type(caller: str, manual: Manual, aval: ShapedArray) -> PartitionSp
 
 def _axes_in_type(manual: Manual, aval: ShapedArray) -> list[tuple[Hashable, ...]]:
     """The axes mapped over that each axis of an array is sharded over, from its type."""
-    return [tuple([name for name in axes if name in manual.names]) for axes in division_of(aval)]
+    return [tuple([name for name in axes if name in manual.names]) for axes in spec_of(aval)]
 
 
 def _spec_conflict(manual: Manual, aval: ShapedArray, spec: PartitionSpec) -> str:

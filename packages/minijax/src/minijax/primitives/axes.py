@@ -13,17 +13,17 @@ import numpy as np
 
 from minijax.errors import UnboundAxisError
 from minijax.primitives.declare import declare
-from minijax.runtime.lowering import declared_mesh, quoted
+from minijax.runtime.lowering import axis_string, declared_mesh
 from minijax.settings.options import UserContext
 from minijax.shardings.mesh import AbstractMesh
 from minijax.shardings.types import (
     Axes,
     ManualAxisType,
     calls_programs,
-    divided_like,
-    division_of,
+    sharded_like,
     sharded_type,
-    with_division,
+    spec_of,
+    with_spec,
     zeros_of_type,
 )
 from minijax_stage1.interpreter import set_interpreter
@@ -242,7 +242,7 @@ def _nothing_more(in_avals: Sequence[ShapedArray], params: dict[str, Any]) -> It
 axis_index_p = Primitive("axis_index")
 
 
-def _lower_index(
+def _axis_index_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, axis: MeshAxis
 ) -> list[Value]:
     """The coordinate along the axis, from the partition number.
@@ -274,7 +274,7 @@ def manual_along_all(
     outs = write(inside, params)
     b.count = inside.count
 
-    def divisions(avals: Sequence[ShapedArray]) -> str:
+    def sharding_texts(avals: Sequence[ShapedArray]) -> str:
         name = declared_mesh(b.module, mesh)
         return ", ".join(f"<@{name}, [{', '.join(['{}'] * aval.ndim)}]>" for aval in avals)
 
@@ -286,9 +286,9 @@ def manual_along_all(
     lines = "\n".join([*inside.lines, inside.indent + returned])
     return b.emit(
         f"sdy.manual_computation({', '.join(x.name for x in operands)}) "
-        f"in_shardings=[{divisions([x.aval for x in operands])}] "
-        f"out_shardings=[{divisions(out_avals)}] "
-        f"manual_axes={{{', '.join(map(quoted, others))}}} ({declared}) "
+        f"in_shardings=[{sharding_texts([x.aval for x in operands])}] "
+        f"out_shardings=[{sharding_texts(out_avals)}] "
+        f"manual_axes={{{', '.join(map(axis_string, others))}}} ({declared}) "
         f"{{\n{lines}\n{b.indent}}} : ({in_types}) -> ({out_types})",
         *out_avals,
     )
@@ -308,18 +308,18 @@ def index_text(b: FunctionBuilder, axis: MeshAxis, aval: ShapedArray) -> Value:
     return out
 
 
-def _type_of_index(*, axis: MeshAxis) -> list[ShapedArray]:
+def _axis_index_type(*, axis: MeshAxis) -> list[ShapedArray]:
     vma = frozenset([axis.name]) if axis.checked else NONE
     return [VaryingArray(ShapedArray((), np.int32), vma, axis)]
 
 
-declare(axis_index_p, abstract_eval=_type_of_index, lower=_lower_index)
+declare(axis_index_p, abstract_eval=_axis_index_type, lower=_axis_index_lower)
 
 
 def linear_in_first(primitive: Primitive) -> Callable[..., Any]:
     """The jvp rule of a primitive that is linear in its first operand; the others are indices."""
 
-    def rule(
+    def first_operand_jvp(
         primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         t, indices = tangents[0], primals[1:]
@@ -328,7 +328,7 @@ def linear_in_first(primitive: Primitive) -> Callable[..., Any]:
             return [out], [Zero.like(out)]
         return [out], [bind1(primitive, t, *indices, **params)]
 
-    return rule
+    return first_operand_jvp
 
 
 # The explicit conversion
@@ -336,7 +336,7 @@ def linear_in_first(primitive: Primitive) -> Callable[..., Any]:
 pvary_p = Primitive("pvary")
 
 
-def _vmap_pvary(
+def _pvary_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
     return [bind1(pvary_p, *values)], [dims[0]]
@@ -346,7 +346,7 @@ declare(
     pvary_p,
     abstract_eval=lambda x, *indices: [x],
     lower=lambda b, out_avals, x, *indices: [x],
-    vmap=_vmap_pvary,
+    vmap=_pvary_vmap,
     jvp=linear_in_first(pvary_p),
     transpose=lambda cts, x, *indices: [cts[0], *[None] * len(indices)],
 )
@@ -408,9 +408,9 @@ class AxisData(BatchAxis):
         """The type of a batch, sharded like the axis; examples on several devices vary."""
         batch = super().batch(example, dim)
         if dim is not None and self.mesh is not None:
-            division = [*division_of(batch)]
-            division[dim] = self.explicit_mesh_axis
-            batch = with_division(batch, self.mesh, tuple(division))
+            spec = [*spec_of(batch)]
+            spec[dim] = self.explicit_mesh_axis
+            batch = with_spec(batch, self.mesh, tuple(spec))
         return batch if dim is None else vary(batch, self._varying())
 
     def example(self, batch: ShapedArray, dim: BatchDim) -> ShapedArray:
@@ -424,7 +424,7 @@ class AxisData(BatchAxis):
         """A batch of examples that are all `x`, sharded like the axis."""
         batch = super().broadcast(x, dim)
         if self.mesh is not None:
-            batch = divided_like(batch, self.batch(typeof(x), dim))
+            batch = sharded_like(batch, self.batch(typeof(x), dim))
         return pvary(batch, self.manual)
 
     def _varying(self) -> AxisNames:
@@ -444,8 +444,8 @@ def axis_of_arrays(
         if dim is None:  # need not be an array
             continue
         aval = sharded_type(typeof(x))
-        if aval is not None and aval.division[dim]:
-            return AxisData(name, size, spmd_name, aval.division[dim], aval.mesh)
+        if aval is not None and aval.spec[dim]:
+            return AxisData(name, size, spmd_name, aval.spec[dim], aval.mesh)
     return BatchAxis(size) if name is None and not spmd_name else AxisData(name, size, spmd_name)
 
 
@@ -464,14 +464,14 @@ def named_axis(axis: BatchAxis) -> Any:
         yield
         return
     trace: Any = current_trace()
-    token = _axes.set({**_axes.get(), name: (trace.box(_indices(axis.size), 0), axis.size)})
+    token = _axes.set({**_axes.get(), name: (trace.box(_index_text(axis.size), 0), axis.size)})
     try:
         yield
     finally:
         _axes.reset(token)
 
 
-def _indices(size: int) -> Any:
+def _index_text(size: int) -> Any:
     return np.arange(size, dtype=np.int32)
 
 

@@ -13,7 +13,7 @@ from minijax.errors.arguments import require_fit
 from minijax.primitives.sharding_rules import by_elements, by_reduction
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import KINDS, operation, require_kind
-from minijax.runtime.program import call, compile_primitive
+from minijax.runtime.program import compile_primitive, run_program
 from minijax.runtime.templates import note_declaration
 from minijax.settings.names import counted
 from minijax.settings.number_types import (
@@ -112,7 +112,7 @@ def results_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
 def _program(
     function: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> ClosedJaxpr:
-    def of_arrays(*operands: Any) -> Sequence[Any]:
+    def listed_fun(*operands: Any) -> Sequence[Any]:
         out = function(*operands, **params)
         if not isinstance(out, list | tuple):
             raise TypeError(
@@ -130,7 +130,7 @@ def _program(
             )
 
     with set_number_types(types_in_function().in_function):  # no user arguments to check
-        return trace_to_jaxpr(of_arrays, avals, "staging", function)
+        return trace_to_jaxpr(listed_fun, avals, "staging", function)
 
 
 def type_on_device(aval: ShapedArray) -> Any:
@@ -148,10 +148,10 @@ def types_by(function: Callable[..., Sequence[Any]]) -> Rule:
     [ShapedArray(f32[3])]
     """
 
-    def rule(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+    def function_type(*avals: ShapedArray, **params: Any) -> list[ShapedArray]:
         return _program(function, avals, params).jaxpr.out_avals
 
-    return rule
+    return function_type
 
 
 def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
@@ -169,7 +169,7 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
     [Array([1., 8.], dtype=float32)]
     """
 
-    def rule(
+    def text_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value, **params: Any
     ) -> list[Value]:
         closed = _program(function, [type_on_device(x.aval) for x in operands], params)
@@ -180,8 +180,8 @@ def lower_by(function: Callable[..., Sequence[Any]]) -> Rule:
         b.location = location
         return outs
 
-    decompositions[rule] = function
-    return rule
+    decompositions[text_lower] = function
+    return text_lower
 
 
 def leading_batch(primitive: Primitive) -> Rule:
@@ -197,14 +197,14 @@ def leading_batch(primitive: Primitive) -> Rule:
     ((5, 3, 3), [0])
     """
 
-    def rule(
+    def leading_vmap(
         axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], /, **params: Any
     ) -> tuple[list[Any], list[BatchDim]]:
         moved = [move_batch_dim(x, axis, dim, 0) for x, dim in zip(values, dims, strict=True)]
         outs = bind(primitive, *moved, **params)
         return outs, [0] * len(outs)
 
-    return rule
+    return leading_vmap
 
 
 # Declaration of a primitive, with all its rules at once.
@@ -325,11 +325,11 @@ def declare(
 
 
 def _through_xla(primitive: Primitive) -> Rule:
-    def evaluate(*operands: Any, **params: Any) -> list[Any]:
+    def compiled_impl(*operands: Any, **params: Any) -> list[Any]:
         in_avals = tuple(map(typeof, operands))
-        return list(call(compile_primitive(primitive, in_avals, params), operands))
+        return list(run_program(compile_primitive(primitive, in_avals, params), operands))
 
-    return evaluate
+    return compiled_impl
 
 
 # --8<-- [end:declare]
@@ -365,23 +365,23 @@ def unary(
     require_fit("unary", "result", result, Callable[..., Any] | None)
     primitive = Primitive(name)
 
-    def abstract_eval(x: ShapedArray) -> list[ShapedArray]:
+    def unary_type(x: ShapedArray) -> list[ShapedArray]:
         require_kind(name, kinds, x)
         return [x if result is None else ShapedArray(x.shape, result(x.dtype), x.weak_type)]
 
     declare(
         primitive,
-        abstract_eval=abstract_eval,
-        lower=_lower(hlo, keeps_type=result is None),
+        abstract_eval=unary_type,
+        lower=_elementwise_lower(hlo, keeps_type=result is None),
         vmap=vmap_elementwise(primitive),
         sharding=by_elements(primitive),
         jvp=() if jvp is None else (jvp,),
     )
 
-    def function(x: ArrayLike) -> Array:
+    def unary_function(x: ArrayLike) -> Array:
         return bind1(primitive, x)
 
-    return operation(_named(function, name, doc))
+    return operation(_named_function(unary_function, name, doc))
 
 
 # --8<-- [end:unary]
@@ -416,14 +416,14 @@ def binary(
     primitive = Primitive(name)
     type_of_result = arithmetic(primitive)
 
-    def abstract_eval(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
+    def binary_type(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
         require_kind(name, kinds, x, y)
         return type_of_result(x, y)
 
     declare(
         primitive,
-        abstract_eval=abstract_eval,
-        lower=_lower(hlo),
+        abstract_eval=binary_type,
+        lower=_elementwise_lower(hlo),
         vmap=vmap_elementwise(primitive),
         sharding=by_elements(primitive),
         jvp=jvp,
@@ -431,10 +431,10 @@ def binary(
         jointly=jointly,
     )
 
-    def function(x: ArrayLike, y: ArrayLike) -> Array:
+    def binary_function(x: ArrayLike, y: ArrayLike) -> Array:
         return bind1(primitive, *promotion.promote(x, y))
 
-    return operation(kinds=kinds)(_named(function, name, doc))
+    return operation(kinds=kinds)(_named_function(binary_function, name, doc))
 
 
 # --8<-- [start:reduction]
@@ -470,14 +470,14 @@ def reduction(
     require_function("reduction: init", init)
     primitive = Primitive(name)
 
-    def abstract_eval(x: ShapedArray, *, axes: Shape) -> list[ShapedArray]:
+    def reduction_type(x: ShapedArray, *, axes: Shape) -> list[ShapedArray]:
         require_kind(name, kinds, x)
         if not all(0 <= axis < x.ndim for axis in axes) or len(set(axes)) != len(axes):
             raise ValueError(f"{name}: axes {axes} are not distinct axes of {x}")
         shape = tuple(n for i, n in enumerate(x.shape) if i not in axes)
         return [ShapedArray(shape, x.dtype, x.weak_type and "f" in kinds)]
 
-    def vmap(
+    def reduction_vmap(
         batch_axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], *, axes: Shape
     ) -> tuple[list[Any], list[BatchDim]]:
         x = move_batch_dim(values[0], batch_axis, dims[0], 0)
@@ -485,22 +485,26 @@ def reduction(
 
     declare(
         primitive,
-        abstract_eval=abstract_eval,
-        lower=_checked(hlo) if callable(hlo) else lower_reduction(hlo, init),
-        vmap=vmap,
+        abstract_eval=reduction_type,
+        lower=_checked_lower(hlo) if callable(hlo) else lower_reduction(hlo, init),
+        vmap=reduction_vmap,
         sharding=by_reduction(primitive, "axes"),
         jvp=() if jvp is None else (jvp,),
     )
 
-    def function(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    def reduction_function(operand: ArrayLike, axes: Sequence[int]) -> Array:
         return bind1(primitive, operand, axes=ints(f"{name}: axes", tuple(axes)))
 
-    def dividing(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-        return function(operand, axes)
+    def with_out_sharding(
+        operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None
+    ) -> Array:
+        return reduction_function(operand, axes)
 
     if divides:
-        return operation(static=("axes", "out_sharding"))(_named(dividing, name, doc))
-    return operation(static="axes")(_named(function, name, doc))
+        return operation(static=("axes", "out_sharding"))(
+            _named_function(with_out_sharding, name, doc)
+        )
+    return operation(static="axes")(_named_function(reduction_function, name, doc))
 
 
 # --8<-- [end:reduction]
@@ -509,7 +513,7 @@ def reduction(
 def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rule:
     """The lowering rule of a reduction with a StableHLO operation, starting from `init`."""
 
-    def rule(
+    def reduction_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value, *, axes: Shape
     ) -> list[Value]:
         (out,) = out_avals
@@ -520,29 +524,33 @@ def lower_reduction(operation: str, init: Callable[[np.dtype[Any]], Any]) -> Rul
             out,
         )
 
-    return rule
+    return reduction_lower
 
 
 def lower_by_types(operation: str) -> Rule:
     """The rule of an elementwise primitive whose operands and result may differ in dtype."""
 
-    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+    def types_lower(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
+    ) -> list[Value]:
         (out,) = out_avals
-        operands = tuple(b.spread(x, out.shape) for x in operands)
+        operands = tuple(b.broadcast(x, out.shape) for x in operands)
         names = ", ".join(x.name for x in operands)
         return b.emit(f"stablehlo.{operation} {names} : {signature(operands, out_avals)}", out)
 
-    return rule
+    return types_lower
 
 
-def _lower_chlo(operation: str) -> Rule:
-    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+def _chlo_lower(operation: str) -> Rule:
+    def chlo_lower(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
+    ) -> list[Value]:
         (out,) = out_avals
-        names = ", ".join(b.spread(x, out.shape).name for x in operands)
+        names = ", ".join(b.broadcast(x, out.shape).name for x in operands)
         types = ", ".join([mlir_type(out)] * len(operands))
         return b.emit(f"{operation} {names} : {types} -> {mlir_type(out)}", out)
 
-    return rule
+    return chlo_lower
 
 
 _LONG = 40  # equations
@@ -558,38 +566,42 @@ def lower_by_primitives(function: Callable[..., Any]) -> Rule:
     """
 
     @lru_cache(maxsize=128)
-    def program(in_avals: tuple[ShapedArray, ...]) -> Jaxpr:
+    def primitives_program(in_avals: tuple[ShapedArray, ...]) -> Jaxpr:
         with set_number_types(_NUMBERS_OF_64_BITS):
             return trace_to_jaxpr(lambda *xs: [function(*xs)], in_avals, "lowering", None).jaxpr
 
-    def rule(b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value) -> list[Value]:
+    def primitives_lower(
+        b: FunctionBuilder, out_avals: Sequence[ShapedArray], *operands: Value
+    ) -> list[Value]:
         (out,) = out_avals
-        spread = [b.spread(x, out.shape) for x in operands]
-        jaxpr = program(tuple(type_on_device(x.aval).strip_weak_type() for x in spread))
-        if len(jaxpr.eqns) <= _LONG or any(type(x.aval) is not ShapedArray for x in spread):
-            return b.lower_jaxpr(jaxpr, spread)
+        broadcast = [b.broadcast(x, out.shape) for x in operands]
+        jaxpr = primitives_program(
+            tuple(type_on_device(x.aval).strip_weak_type() for x in broadcast)
+        )
+        if len(jaxpr.eqns) <= _LONG or any(type(x.aval) is not ShapedArray for x in broadcast):
+            return b.lower_jaxpr(jaxpr, broadcast)
         name = b.module.private_function(jaxpr, function.__name__.strip("_"))
-        names = ", ".join(x.name for x in spread)
-        return b.emit(f"func.call @{name}({names}) : {signature(spread, out_avals)}", out)
+        names = ", ".join(x.name for x in broadcast)
+        return b.emit(f"func.call @{name}({names}) : {signature(broadcast, out_avals)}", out)
 
-    decompositions[rule] = results_of(function)
-    return rule
+    decompositions[primitives_lower] = results_of(function)
+    return primitives_lower
 
 
-def _lower(hlo: str | Rule, keeps_type: bool = True) -> Rule:
+def _elementwise_lower(hlo: str | Rule, keeps_type: bool = True) -> Rule:
     if callable(hlo):
-        return _checked(hlo)
+        return _checked_lower(hlo)
     if not isinstance(hlo, str):
         raise TypeError(f"hlo must be the name of an operation, or a rule, found {shown(hlo)}")
     if hlo.startswith("chlo."):
-        return _lower_chlo(hlo)
+        return _chlo_lower(hlo)
     return lower_elementwise(hlo) if keeps_type else lower_by_types(hlo)
 
 
-def _checked(rule: Rule) -> Rule:
+def _checked_lower(rule: Rule) -> Rule:
     """A lowering rule, after checking that it returns one value for each result."""
 
-    def checked(
+    def checked_lower(
         b: FunctionBuilder, out_avals: Sequence[ShapedArray], *args: Any, **params: Any
     ) -> Any:
         values = rule(b, out_avals, *args, **params)
@@ -600,19 +612,19 @@ def _checked(rule: Rule) -> Rule:
             )
         return values
 
-    return checked
+    return checked_lower
 
 
 def no_derivative(name: str, operand: str) -> Formula:
     """The formula of an operand without a derivative."""
 
-    def formula(*args: Any, **params: Any) -> Any:
+    def raise_no_derivative(*args: Any, **params: Any) -> Any:
         raise NotImplementedError(
             f"{name}: there is no formula for its derivative by {operand}; hold that constant by "
             "lax.stop_gradient"
         )
 
-    return formula
+    return raise_no_derivative
 
 
 def _require_kinds(caller: str, kinds: Any) -> None:
@@ -622,7 +634,7 @@ def _require_kinds(caller: str, kinds: Any) -> None:
         )
 
 
-def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+def _named_function(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
     """`function` as if defined in the module that calls `unary`, `binary` or `reduction`."""
     function.__name__ = function.__qualname__ = name
     function.__module__ = sys._getframe(2).f_globals.get("__name__", __name__)

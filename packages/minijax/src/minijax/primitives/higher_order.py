@@ -75,13 +75,13 @@ dependence_rules = ProgramRules("dependence analysis", "dependence_rules")
 @cached_by_jaxpr
 def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
     """Flags of the results that partial evaluation leaves unknown."""
-    unknown = _chosen(jaxpr.invars, unknown_ins)
+    unknown = _chosen_atoms(jaxpr.invars, unknown_ins)
     for eqn in jaxpr.eqns:
         if unknown.isdisjoint(eqn.invars):
             continue
         ins = _flags(eqn.invars, unknown)
         if rule := dependence_rules.of(eqn.primitive):
-            unknown |= _chosen(eqn.outvars, rule(unknown_outs, ins, eqn.params))
+            unknown |= _chosen_atoms(eqn.outvars, rule(unknown_outs, ins, eqn.params))
         elif split := partial_eval_rules.get(eqn.primitive):
             parts: PartialEqns = split(ins, eqn)
             unknown.update(parts.unknown.outvars if parts.unknown else ())
@@ -93,18 +93,18 @@ def unknown_outs(jaxpr: Jaxpr, unknown_ins: Flags) -> Flags:
 @cached_by_jaxpr
 def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
     """Flags of the results with a nonzero tangent."""
-    varying = _chosen(jaxpr.invars, tangent_ins)
+    varying = _chosen_atoms(jaxpr.invars, tangent_ins)
     for eqn in jaxpr.eqns:
         if varying.isdisjoint(eqn.invars) or eqn.primitive in piecewise_constant:
             continue
         ins = _flags(eqn.invars, varying)
         if rule := dependence_rules.of(eqn.primitive):
-            varying |= _chosen(eqn.outvars, rule(tangent_outs, ins, eqn.params))
+            varying |= _chosen_atoms(eqn.outvars, rule(tangent_outs, ins, eqn.params))
         elif eqn.primitive.higher_order:
             operands = list({x: None for x in eqn.invars if type(x) is Var})
             alone = Jaxpr([], operands, [eqn], eqn.outvars)
             _, _, outs = jvp_jaxpr(alone, _flags(operands, varying))
-            varying |= _chosen(eqn.outvars, outs)
+            varying |= _chosen_atoms(eqn.outvars, outs)
         else:
             varying.update(x for x in eqn.outvars if is_inexact(x.aval.dtype))
     return _flags(jaxpr.outvars, varying)
@@ -112,13 +112,13 @@ def tangent_outs(jaxpr: Jaxpr, tangent_ins: Flags) -> Flags:
 
 def cotangent_ins(jaxpr: Jaxpr, linear: Flags, cotangent_outs: Flags) -> Flags:
     """Flags of the arguments to which transposition may give a cotangent."""
-    depending = _chosen(jaxpr.invars, linear)
+    depending = _chosen_atoms(jaxpr.invars, linear)
     linear_eqns = []
     for eqn in jaxpr.eqns:
         if not depending.isdisjoint(eqn.invars):
             depending.update(eqn.outvars)
             linear_eqns.append(eqn)
-    reached = depending & _chosen(jaxpr.outvars, cotangent_outs)
+    reached = depending & _chosen_atoms(jaxpr.outvars, cotangent_outs)
     for eqn in reversed(linear_eqns):
         if not reached.isdisjoint(eqn.outvars):
             reached |= depending.intersection(eqn.invars)
@@ -128,7 +128,7 @@ def cotangent_ins(jaxpr: Jaxpr, linear: Flags, cotangent_outs: Flags) -> Flags:
 # --8<-- [end:dependence]
 
 
-def _chosen(atoms: Sequence[Atom], flags: Sequence[bool]) -> set[Atom]:
+def _chosen_atoms(atoms: Sequence[Atom], flags: Sequence[bool]) -> set[Atom]:
     return {x for x, flag in zip(atoms, flags, strict=True) if flag}
 
 
@@ -275,18 +275,18 @@ def complete(
 WithToken = Callable[[Jaxpr], Jaxpr]
 
 
-def evaluate_program(*args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+def program_impl(*args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
     return eval_jaxpr(jaxpr, [], *args)
 
 
-def type_of_program(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
+def program_type(*in_avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
     return jaxpr.out_avals
 
 
-def lower_program(name: str) -> Callable[..., list[Value]]:
+def program_lower(name: str) -> Callable[..., list[Value]]:
     """The lowering rule that calls the program as a function of that name."""
 
-    def rule(
+    def call_lower(
         b: FunctionBuilder,
         out_avals: Sequence[ShapedArray],
         *args: Value,
@@ -295,13 +295,13 @@ def lower_program(name: str) -> Callable[..., list[Value]]:
     ) -> list[Value]:
         return call_text(b, jaxpr, name, args)
 
-    return rule
+    return call_lower
 
 
-def jvp_program(primitive: Primitive) -> Callable[..., Any]:
+def program_jvp(primitive: Primitive) -> Callable[..., Any]:
     """The jvp rule that has `primitive` call the jvp of the program."""
 
-    def rule(
+    def call_jvp(
         primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any
     ) -> tuple[list[Any], list[Any]]:
         nonzero = tuple(type(t) is not Zero for t in tangents)
@@ -312,13 +312,13 @@ def jvp_program(primitive: Primitive) -> Callable[..., Any]:
         zeros = [Zero(tangent_type(aval)) for aval in partition(out_nonzero, jaxpr.out_avals)[0]]
         return outs, merge(out_nonzero, zeros, dots)
 
-    return rule
+    return call_jvp
 
 
-def vmap_program(primitive: Primitive) -> Callable[..., Any]:
+def program_vmap(primitive: Primitive) -> Callable[..., Any]:
     """The vmap rule that has `primitive` call the program of whole batches."""
 
-    def rule(
+    def call_vmap(
         axis: BatchAxis,
         values: Sequence[Any],
         dims: Sequence[BatchDim],
@@ -330,16 +330,16 @@ def vmap_program(primitive: Primitive) -> Callable[..., Any]:
         program, consts, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
         return bind(primitive, *consts, *values, jaxpr=program, **params), out_dims
 
-    return rule
+    return call_vmap
 
 
-def transpose_call(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]:
+def call_transpose(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]:
     """The transposition rule that calls the transposed program.
 
     It does so by `bind_program(*operands, jaxpr=, **params)`.
     """
 
-    def rule(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    def transpose_rule(cts: Sequence[Any], *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, UndefPrimal) for x in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         program, consts, nonzero_ins = transpose_jaxpr(jaxpr, linear, nonzero)
@@ -348,21 +348,21 @@ def transpose_call(bind_program: Callable[..., list[Any]]) -> Callable[..., Any]
         outs = iter(bind_program(*consts, *known, *given, jaxpr=program, **params))
         return [next(outs) if keep else None for keep in nonzero_ins]
 
-    return rule
+    return transpose_rule
 
 
-def partial_eval_call(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def call_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """The calls of the known and the unknown half of a call's program, by the same primitive."""
     parts = split_jaxpr(eqn.params["jaxpr"], tuple(unknown_ins))
     halves = ({**eqn.params, "jaxpr": half} for half in (parts.known, parts.unknown))
     return split_call(eqn, unknown_ins, parts.unknown_outs, parts.residuals, *halves)
 
 
-transpose_program = transpose_call(evaluate_program)
+transpose_program = call_transpose(program_impl)
 dce_program = dce_rules[jit_p]  # works for any primitive
 
 
-def dependence_of_program(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+def program_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     return depends(params["jaxpr"], ins)
 
 
@@ -371,7 +371,7 @@ def pass_token(eqn: JaxprEqn, token: Var | Literal, following: Var) -> JaxprEqn:
     return JaxprEqn(reshape_p, [token], [following], {"new_sizes": ()}, eqn.source)
 
 
-def order_program(
+def program_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
     params = {**eqn.params, "jaxpr": with_token(eqn.params["jaxpr"])}
@@ -379,7 +379,7 @@ def order_program(
     return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
 
 
-def keys_of_program(
+def program_keys(
     keys_of: Callable[[Jaxpr], Any], count: int, *, jaxpr: Jaxpr, **params: Any
 ) -> Any:
     return keys_of(jaxpr)
@@ -391,9 +391,9 @@ def run_program(args: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> None:
 
 complete(
     jit_p,
-    dependence=dependence_of_program,
-    order=order_program,
-    keys=keys_of_program,
+    dependence=program_dependence,
+    order=program_effects,
+    keys=program_keys,
     steps=run_program,
 )
 
@@ -415,41 +415,49 @@ def attributed_call(name: str, finish: Finish | None = None) -> Primitive:
     primitive = Primitive(name, higher_order=True)
     calls.add(primitive)
 
-    def lower(
+    def attributed_call_lower(
         b: FunctionBuilder,
         out_avals: Sequence[ShapedArray],
         *args: Value,
         jaxpr: Jaxpr,
         attributes: Attributes,
-        of_linear: Attributes,
+        linear_attributes: Attributes,
     ) -> list[Value]:
         outs = call_text(b, jaxpr, name, args)
         if isinstance(b.module, Module):
             b.module.attribute(b, outs, attributes)
         return outs if finish is None else finish(b, outs)
 
-    def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-        known, unknown = partial_eval_call(unknown_ins, eqn)
+    def attributed_call_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+        known, unknown = call_partial_eval(unknown_ins, eqn)
         assert unknown is not None
-        params = {**unknown.params, "attributes": eqn.params["of_linear"]}
+        params = {**unknown.params, "attributes": eqn.params["linear_attributes"]}
         linear = JaxprEqn(primitive, unknown.invars, unknown.outvars, params, eqn.source)
         return PartialEqns(known, linear)
 
-    def bind_linear(*args: Any, jaxpr: Jaxpr, attributes: Attributes, of_linear: Attributes) -> Any:
-        return bind(primitive, *args, jaxpr=jaxpr, attributes=of_linear, of_linear=of_linear)
+    def bind_linear(
+        *args: Any, jaxpr: Jaxpr, attributes: Attributes, linear_attributes: Attributes
+    ) -> Any:
+        return bind(
+            primitive,
+            *args,
+            jaxpr=jaxpr,
+            attributes=linear_attributes,
+            linear_attributes=linear_attributes,
+        )
 
     declare_program(
         primitive,
-        abstract_eval=type_of_program,
-        lower=lower,
-        vmap=vmap_program(primitive),
-        jvp=jvp_program(primitive),
-        transpose=transpose_call(bind_linear),
-        partial_eval=partial_eval,
+        abstract_eval=program_type,
+        lower=attributed_call_lower,
+        vmap=program_vmap(primitive),
+        jvp=program_jvp(primitive),
+        transpose=call_transpose(bind_linear),
+        partial_eval=attributed_call_partial_eval,
         dce=dce_program,
-        dependence=dependence_of_program,
-        order=order_program,
-        keys=keys_of_program,
+        dependence=program_dependence,
+        order=program_effects,
+        keys=program_keys,
         steps=run_program,
     )
     return primitive
@@ -461,15 +469,15 @@ def staged_call(
     """A function staged for a call: program, operands, and a function to rebuild the result."""
     leaves, in_tree = tree_flatten((args, kwargs))
 
-    def names() -> list[str]:
+    def argument_labels() -> list[str]:
         return argument_names(fun, args, kwargs)
 
-    in_avals = abstractify(f"{caller} of `{name_of(fun)}`", names, leaves)
+    in_avals = abstractify(f"{caller} of `{name_of(fun)}`", argument_labels, leaves)
     flat = FlatFunction(fun, in_tree, has_kwargs=True)
-    closed = stage_body(flat, in_avals, caller, fun, names)
+    closed = stage_body(flat, in_avals, caller, fun, argument_labels)
     out_tree: PyTreeDef = flat.out_tree
 
-    def finish(outs: Sequence[Any]) -> Any:
+    def finish_call(outs: Sequence[Any]) -> Any:
         return out_tree.unflatten(map(to_array, outs))
 
-    return consts_as_invars(closed.jaxpr), [*closed.consts, *leaves], finish
+    return consts_as_invars(closed.jaxpr), [*closed.consts, *leaves], finish_call

@@ -10,11 +10,11 @@ import numpy as np
 from minijax.errors import CarryTypeError
 from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import PartitionedProgram, has_shardings, program_at
-from minijax.runtime.places import Places, Shardings, is_elsewhere, places_of
-from minijax.runtime.program import call, compile_text
+from minijax.runtime.places import Places, Shardings, argument_places, is_elsewhere
+from minijax.runtime.program import compile_text, run_program
 from minijax.runtime.templates import TemplateTrace
 from minijax.settings.number_types import result_type
-from minijax.settings.tracers import interpreter_of_library
+from minijax.settings.tracers import library_interpreter
 from minijax.shardings.types import convert
 from minijax.xla import trees
 from minijax_stage2 import Primitive, ShapedArray, astype, explain_mismatch, typeof
@@ -32,7 +32,7 @@ Avals = Sequence[ShapedArray]
 Flags = tuple[bool, ...]  # one for each value
 
 
-class BodyTrace(interpreter_of_library(JaxprTrace)):  # type: ignore[misc]
+class BodyTrace(library_interpreter(JaxprTrace)):  # type: ignore[misc]
     """Stages a function that is part of another program.
 
     Arrays that it closes over are constants, not literals, even scalars: a call with other values
@@ -130,7 +130,7 @@ def hoist_invariant(jaxpr: Jaxpr, num_consts: int, used: Flags) -> tuple[Jaxpr, 
     Returns:
         The body, and for each part of the carry, whether it is now a constant.
     """
-    consts, carry, elements = cut(jaxpr.invars, num_consts, len(used))
+    consts, carry, elements = split_by_sizes(jaxpr.invars, num_consts, len(used))
     is_const = tuple(
         out is var and not stays
         for out, var, stays in zip(jaxpr.outvars, carry, used, strict=False)
@@ -182,7 +182,7 @@ def evaluate_compiled(
             XLA chooses.
     """
 
-    def evaluate(*args: Any, **params: Any) -> list[Any]:
+    def loop_impl(*args: Any, **params: Any) -> list[Any]:
         in_avals = tuple(map(typeof, args))
         invars = [Var(aval) for aval in in_avals]
         outvars = [Var(aval) for aval in abstract_eval(primitive, in_avals, params)]
@@ -191,7 +191,7 @@ def evaluate_compiled(
         program = LoweredProgram(text, jaxpr, primitive.name, out_shardings(**params))
         return program.evaluate(args)
 
-    return evaluate
+    return loop_impl
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,8 @@ class LoweredProgram:
 
     def evaluate(self, args: Sequence[Any]) -> list[Any]:
         """The results, on the devices of the operands."""
-        program = self.compile_at(places_of(args))
-        return list(call(self.compile(), args) if program is None else program(args))
+        program = self.compile_at(argument_places(args))
+        return list(run_program(self.compile(), args) if program is None else program(args))
 
 
 @lru_cache(maxsize=512)
@@ -299,7 +299,7 @@ def call_text(b: FunctionBuilder, jaxpr: Jaxpr, name: str, args: Sequence[Value]
     )
 
 
-def cut(items: Sequence[Any], *sizes: int) -> list[list[Any]]:
+def split_by_sizes(items: Sequence[Any], *sizes: int) -> list[list[Any]]:
     """Parts of these sizes, and the rest."""
     parts, begin = [], 0
     for size in sizes:

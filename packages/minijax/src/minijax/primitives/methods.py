@@ -179,12 +179,12 @@ def _impl(primitive: Primitive, *args: Any, **params: Any) -> Any:
 def _def_impl(primitive: Primitive, impl: Rule) -> Rule:
     """Evaluate the primitive by `impl`, a function of arrays, outside transformations."""
 
-    def evaluate(*operands: Any, **params: Any) -> list[Any]:
+    def evaluate_arrays(*operands: Any, **params: Any) -> list[Any]:
         return as_list(primitive, impl(*operands, **params))
 
-    impl_rules[primitive] = evaluators[primitive] = evaluate
-    of_instance: Any = primitive
-    of_instance.impl = impl  # some programs call it on tracers, to see its operations
+    impl_rules[primitive] = evaluators[primitive] = evaluate_arrays
+    instance: Any = primitive
+    instance.impl = impl  # some programs call it on tracers, to see its operations
     return impl
 
 
@@ -237,7 +237,7 @@ def _replace(program: Any, **changes: Any) -> Any:
     return type(program)(**{name: changes.get(name, getattr(program, name)) for name in names})
 
 
-def _of_jaxpr(name: str) -> property:
+def _jaxpr_attribute(name: str) -> property:
     """An attribute of the jaxpr of a closed one, without a docstring."""
     return property(lambda closed: getattr(closed.jaxpr, name))
 
@@ -260,7 +260,7 @@ def _set_methods_of_jaxprs() -> None:
     closed_jaxpr.literals = property(lambda closed: closed.consts)
     # And a closed jaxpr can be read like a jaxpr, since JAX has one class for both.
     for name in ("constvars", "invars", "outvars"):
-        setattr(closed_jaxpr, name, _of_jaxpr(name))
+        setattr(closed_jaxpr, name, _jaxpr_attribute(name))
     for cls in (jaxpr, closed_jaxpr):
         cls.all_invars = property(lambda program: [*program.constvars, *program.invars])
         cls.num_consts = property(lambda program: len(program.constvars))

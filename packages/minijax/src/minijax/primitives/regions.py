@@ -163,15 +163,17 @@ def lower_as(function: Callable[..., Any]) -> Callable[..., list[Value]]:
     It becomes a function of the module, called for each equation of the primitive.
     """
 
-    def rule(b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any) -> list[Value]:
+    def region_lower(
+        b: FunctionBuilder, out_avals: Avals, *operands: Value, **params: Any
+    ) -> list[Value]:
         in_avals = tuple(type_on_device(x.aval).strip_weak_type() for x in operands)
         jaxpr = _program(function, dialect(), in_avals, tuple(params.items()))
         name = b.module.private_function(jaxpr, function.__name__.strip("_"))
         names = ", ".join(x.name for x in operands)
         return b.emit(f"func.call @{name}({names}) : {signature(operands, out_avals)}", *out_avals)
 
-    decompositions[rule] = results_of(function)
-    return rule
+    decompositions[region_lower] = results_of(function)
+    return region_lower
 
 
 @lru_cache(maxsize=4096)

@@ -35,7 +35,7 @@ class Routine(NamedTuple):
     attributes: Mapping[str, Attribute] = MappingProxyType({})
 
 
-def call(
+def call_routine(
     b: FunctionBuilder,
     caller: str,
     operands: Sequence[Value],
@@ -159,8 +159,8 @@ def routine(names: str | Sequence[str], x: Value, **attributes: str | bool | int
         x: the first operand.
         attributes: LAPACK's letters, flags, or numbers.
     """
-    of_real, of_complex = (names, names) if isinstance(names, str) else names
-    name = of_complex if x.aval.dtype.kind == "c" else of_real
+    real_name, complex_name = (names, names) if isinstance(names, str) else names
+    name = complex_name if x.aval.dtype.kind == "c" else real_name
     letters = {
         key: Letter(value) if isinstance(value, str) else value for key, value in attributes.items()
     }
@@ -190,9 +190,9 @@ def attribute_text(value: Any) -> str:
         case bool() | np.bool_():
             return str(bool(value)).lower()
         case str() | bytes():
-            return quoted(value)
+            return mlir_string(value)
         case dict():
-            parts = (f"{quoted(key)} = {attribute_text(each)}" for key, each in value.items())
+            parts = (f"{mlir_string(key)} = {attribute_text(each)}" for key, each in value.items())
             return f"{{{', '.join(parts)}}}"
         case list() | tuple():
             return f"[{', '.join(map(attribute_text, value))}]"
@@ -201,11 +201,11 @@ def attribute_text(value: Any) -> str:
         case np.dtype():
             return element_type(value)
         case int():
-            return _number(np.int64(value))
+            return _attribute_number(np.int64(value))
         case float() if not isinstance(value, np.generic):
-            return _number(np.float64(value))
+            return _attribute_number(np.float64(value))
         case np.generic() if value.dtype.kind != "c":
-            return _number(value)
+            return _attribute_number(value)
     if isinstance(value, (ir().Attribute, ir().Type)):
         return str(value)
     raise TypeError(
@@ -215,11 +215,11 @@ def attribute_text(value: Any) -> str:
     )
 
 
-def _number(value: np.generic) -> str:
+def _attribute_number(value: np.generic) -> str:
     return f"{scalar_text(value, value.dtype)} : {element_type(value.dtype)}"
 
 
-def quoted(value: str | bytes) -> str:
+def mlir_string(value: str | bytes) -> str:
     """Text or bytes as an MLIR string."""
     data = value.encode() if isinstance(value, str) else value
     plain = set(range(32, 127)) - {*b'"\\'}

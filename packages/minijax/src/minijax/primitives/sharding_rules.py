@@ -6,12 +6,12 @@ from typing import Any
 from minijax.errors import ShardingTypeError
 from minijax.shardings.types import (
     Axes,
-    Division,
     ShardingRule,
-    division_of,
+    Spec,
+    axes_text,
     listed,
-    said,
     sharding_rules,
+    spec_of,
 )
 from minijax_stage2 import Primitive, ShapedArray
 from minijax_stage2 import primitives as p
@@ -22,25 +22,24 @@ from minijax_stage4.stop_gradient import stop_gradient_p
 # Sharding rules: the shardings of results, from the types of operands.
 
 
-def agreed(
-    caller: Any, in_avals: Sequence[ShapedArray], columns: Iterable[Iterable[Axes]]
-) -> Division:
+def agreed(caller: Any, in_avals: Sequence[ShapedArray], columns: Iterable[Iterable[Axes]]) -> Spec:
     """The common sharding of operands, of which some may be unsharded along an axis.
 
     Raises:
         ShardingTypeError: two operands conflict.
     """
-    division = []
+    spec = []
     for number, column in enumerate(columns):
         found = [*dict.fromkeys(axes for axes in column if axes)]
         if len(found) > 1:
             raise ShardingTypeError(
                 f"{caller} of {listed(in_avals)}: the operands are sharded differently along axis "
-                f"{number}, over {said(found[0])} and over {said(found[1])}. Give both the same "
+                f"{number}, over {axes_text(found[0])} and over {axes_text(found[1])}. Give both "
+                "the same "
                 "sharding by sharding.reshard"
             )
-        division.append(found[0] if found else ())
-    return tuple(division)
+        spec.append(found[0] if found else ())
+    return tuple(spec)
 
 
 def require_whole(
@@ -52,9 +51,9 @@ def require_whole(
         ShardingTypeError: it is.
     """
     for axis in axes:
-        if names := division_of(aval)[axis]:
+        if names := spec_of(aval)[axis]:
             raise ShardingTypeError(
-                f"{caller} of {aval}: axis {axis} is sharded over {said(names)}, and {why}. "
+                f"{caller} of {aval}: axis {axis} is sharded over {axes_text(names)}, and {why}. "
                 + (remedy or "Replicate it first by sharding.reshard")
             )
 
@@ -70,14 +69,14 @@ def by_elements(primitive: Primitive) -> ShardingRule:
     [(('x',), ())]
     """
 
-    def rule(
+    def elementwise_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Division]:
-        of_shape = [aval for aval in in_avals if aval.ndim]
-        division = agreed(primitive, in_avals, zip(*map(division_of, of_shape), strict=True))
-        return [division] * len(out_avals)
+    ) -> list[Spec]:
+        full_avals = [aval for aval in in_avals if aval.ndim]
+        spec = agreed(primitive, in_avals, zip(*map(spec_of, full_avals), strict=True))
+        return [spec] * len(out_avals)
 
-    return rule
+    return elementwise_sharding
 
 
 def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
@@ -92,15 +91,15 @@ def by_reduction(primitive: Primitive, *roles: str) -> ShardingRule:
     [((),)]
     """
 
-    def rule(
+    def reduction_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Division]:
+    ) -> list[Spec]:
         dropped = _axes_named(params, roles)
-        merged = agreed(primitive, in_avals, zip(*map(division_of, in_avals), strict=True))
-        division = tuple(axes for axis, axes in enumerate(merged) if axis not in dropped)
-        return [division] * len(out_avals)
+        merged = agreed(primitive, in_avals, zip(*map(spec_of, in_avals), strict=True))
+        spec = tuple(axes for axis, axes in enumerate(merged) if axis not in dropped)
+        return [spec] * len(out_avals)
 
-    return rule
+    return reduction_sharding
 
 
 def by_lines(primitive: Primitive, *roles: str) -> ShardingRule:
@@ -116,15 +115,15 @@ def by_lines(primitive: Primitive, *roles: str) -> ShardingRule:
     [(('x',), ())]
     """
 
-    def rule(
+    def lines_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Division]:
+    ) -> list[Spec]:
         for aval in in_avals:
             require_whole(primitive, aval, _axes_named(params, roles), "it works along that axis")
-        division = agreed(primitive, in_avals, zip(*map(division_of, in_avals), strict=True))
-        return [division] * len(out_avals)
+        spec = agreed(primitive, in_avals, zip(*map(spec_of, in_avals), strict=True))
+        return [spec] * len(out_avals)
 
-    return rule
+    return lines_sharding
 
 
 def _axes_named(params: dict[str, Any], roles: Iterable[str]) -> set[int]:
@@ -149,52 +148,52 @@ def by_batch(primitive: Primitive, *counts: int) -> ShardingRule:
     [(('x',),)]
     """
 
-    def rule(
+    def batch_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Division]:
+    ) -> list[Spec]:
         leading = []
         for number, aval in enumerate(in_avals):
             first = aval.ndim - counts[min(number, len(counts) - 1)]
             require_whole(primitive, aval, range(first, aval.ndim), "it works on all of that axis")
-            leading.append(division_of(aval)[:first])
-        division = agreed(primitive, in_avals, zip(*leading, strict=True))
-        return [division + ((),) * (out.ndim - len(division)) for out in out_avals]
+            leading.append(spec_of(aval)[:first])
+        spec = agreed(primitive, in_avals, zip(*leading, strict=True))
+        return [spec + ((),) * (out.ndim - len(spec)) for out in out_avals]
 
-    return rule
+    return batch_sharding
 
 
 def as_operands(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Division]:
+) -> list[Spec]:
     """The rule of a primitive that returns each operand."""
-    return [division_of(aval) for aval in in_avals]
+    return [spec_of(aval) for aval in in_avals]
 
 
 def as_first(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Division]:
+) -> list[Spec]:
     """The rule of a primitive whose results are sharded like its first operand, axis by axis.
 
     The sizes of axes may differ, so the results may not fit, which is an error.
     """
-    return [division_of(in_avals[0])] * len(out_avals)
+    return [spec_of(in_avals[0])] * len(out_avals)
 
 
 def as_any(primitive: Primitive) -> ShardingRule:
     """As `as_first`, for operands with as many axes as the results; they must agree."""
 
-    def rule(
+    def shared_sharding(
         in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Division]:
-        alike = [division_of(aval) for aval in in_avals if aval.ndim == out_avals[0].ndim]
+    ) -> list[Spec]:
+        alike = [spec_of(aval) for aval in in_avals if aval.ndim == out_avals[0].ndim]
         return [agreed(primitive, in_avals, zip(*alike, strict=True))] * len(out_avals)
 
-    return rule
+    return shared_sharding
 
 
 def whole(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Division]:
+) -> list[Spec]:
     """The rule of a primitive whose results are not sharded, whatever its operands."""
     return [((),) * out.ndim for out in out_avals]
 
@@ -205,20 +204,20 @@ def whole(
 Avals = Sequence[ShapedArray]
 
 
-def _transposed(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Division]:
-    return [tuple([division_of(in_avals[0])[axis] for axis in params["permutation"]])]
+def _transpose_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
+    return [tuple([spec_of(in_avals[0])[axis] for axis in params["permutation"]])]
 
 
-def _broadcast(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Division]:
+def _broadcast_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
     (x,), (out,) = in_avals, out_avals
-    division: list[Axes] = [()] * out.ndim
+    spec: list[Axes] = [()] * out.ndim
     for axis, target in enumerate(params["broadcast_dimensions"]):
         if x.shape[axis] == out.shape[target]:
-            division[target] = division_of(x)[axis]
-    return [tuple(division)]
+            spec[target] = spec_of(x)[axis]
+    return [tuple(spec)]
 
 
-def _contracted(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Division]:
+def _dot_general_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
     """The shardings of the batch axes, then of the rows, then of the columns.
 
     Raises:
@@ -227,23 +226,24 @@ def _contracted(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> li
     """
     x, y = in_avals
     (x_contract, y_contract), (x_batch, y_batch) = params["dimension_numbers"]
-    of_x, of_y = division_of(x), division_of(y)
+    x_spec, y_spec = spec_of(x), spec_of(y)
     for mine, other in zip(x_contract, y_contract, strict=True):
-        if of_x[mine] and of_y[other]:
+        if x_spec[mine] and y_spec[other]:
             raise ShardingTypeError(
                 f"dot_general of {listed(in_avals)}: both are sharded along axes that are summed "
-                f"over, over {said(of_x[mine])} and {said(of_y[other])}, so the sharding of the "
+                f"over, over {axes_text(x_spec[mine])} and {axes_text(y_spec[other])}, so the "
+                "sharding of the "
                 "sum is ambiguous. Pass out_sharding=P(...), or replicate one operand by "
                 "sharding.reshard"
             )
-    pairs = [(of_x[i], of_y[j]) for i, j in zip(x_batch, y_batch, strict=True)]
+    pairs = [(x_spec[i], y_spec[j]) for i, j in zip(x_batch, y_batch, strict=True)]
     batch = agreed(p.dot_general_p, in_avals, pairs)
-    rows = [of_x[axis] for axis in free_axes(x.ndim, x_contract, x_batch)]
-    columns = [of_y[axis] for axis in free_axes(y.ndim, y_contract, y_batch)]
+    rows = [x_spec[axis] for axis in free_axes(x.ndim, x_contract, x_batch)]
+    columns = [y_spec[axis] for axis in free_axes(y.ndim, y_contract, y_batch)]
     return [(*batch, *rows, *columns)]
 
 
-def _reshaped(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Division]:
+def _reshape_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
     """The shardings of axes that are split or merged.
 
     When an axis is split, its outermost parts keep its mesh axes. A merged axis is sharded if the
@@ -256,31 +256,31 @@ def _reshaped(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list
     (x,), (out,) = in_avals, out_avals
     larger = [axis for axis in range(x.ndim) if x.shape[axis] != 1]
     if [x.shape[axis] for axis in larger] == [size for size in out.shape if size != 1]:
-        kept = iter([division_of(x)[axis] for axis in larger])
+        kept = iter([spec_of(x)[axis] for axis in larger])
         return [tuple([() if size == 1 else next(kept) for size in out.shape])]
-    division: list[Axes] = []
+    spec: list[Axes] = []
     for olds, news in _groups(x.shape, out.shape):
-        names = [division_of(x)[axis] for axis in olds if x.shape[axis] > 1]
+        names = [spec_of(x)[axis] for axis in olds if x.shape[axis] > 1]
         sizes = [out.shape[axis] for axis in news]
         if len(olds) == len(news) == 1:
-            division.append(division_of(x)[olds[0]])
+            spec.append(spec_of(x)[olds[0]])
         elif not any(names):
-            division += [()] * len(news)
+            spec += [()] * len(news)
         elif len(names) == 1:
-            division += _split(x, names[0], sizes)
+            spec += _split_axes(x, names[0], sizes)
         elif sum(size > 1 for size in sizes) == 1 and all(names[: sum(map(bool, names))]):
             merged = tuple([name for axes in names for name in axes])
-            division += [merged if size > 1 else () for size in sizes]
+            spec += [merged if size > 1 else () for size in sizes]
         else:
             raise ShardingTypeError(
                 f"reshape of {x} to {out.shape}: the sharding of the result is ambiguous. "
                 "Pass out_sharding=P(...), if the function has it, or replicate the operand by "
                 "sharding.reshard"
             )
-    return [tuple(division)]
+    return [tuple(spec)]
 
 
-def _split(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[Axes]:
+def _split_axes(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[Axes]:
     """For each of the sizes into which an axis is split, its mesh axes."""
     shape = x.sharding.mesh.shape  # type: ignore[attr-defined]
     left = list(names)
@@ -291,7 +291,8 @@ def _split(x: ShapedArray, names: Axes, sizes: Sequence[int]) -> Iterator[Axes]:
             taken.append(left.pop(0))
         if left and size > 1:
             raise ShardingTypeError(
-                f"reshape of {x}: {said(names)} cannot shard axes of sizes {tuple(sizes)} as they "
+                f"reshape of {x}: {axes_text(names)} cannot shard axes of sizes {tuple(sizes)} as "
+                "they "
                 "shard the axis that is split. Pass out_sharding=P(...), or replicate the operand "
                 "by sharding.reshard"
             )
@@ -335,7 +336,7 @@ for primitive in (p.select_n_p, p.convert_element_type_p, stop_gradient_p):
     sharding_rules[primitive] = by_elements(primitive)
 
 sharding_rules[p.reduce_sum_p] = by_reduction(p.reduce_sum_p, "axes")
-sharding_rules[p.transpose_p] = _transposed
-sharding_rules[p.broadcast_in_dim_p] = _broadcast
-sharding_rules[p.dot_general_p] = _contracted
-sharding_rules[p.reshape_p] = _reshaped
+sharding_rules[p.transpose_p] = _transpose_sharding
+sharding_rules[p.broadcast_in_dim_p] = _broadcast_sharding
+sharding_rules[p.dot_general_p] = _dot_general_sharding
+sharding_rules[p.reshape_p] = _reshape_sharding

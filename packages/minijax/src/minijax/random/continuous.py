@@ -60,12 +60,12 @@ def result_shape(caller: str, shape: Shape | None, *parameters: Any) -> tuple[in
 
 def broadcast_sizes(caller: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     """`result_shape` of parameters of these shapes."""
-    meeting = broadcast_shapes((), *shapes)
+    common = broadcast_shapes((), *shapes)
     if shape is None:
-        return meeting
+        return common
     sizes = sizes_of(caller, shape)
     try:
-        fits = broadcast_shapes(sizes, meeting) == sizes
+        fits = broadcast_shapes(sizes, common) == sizes
     except ValueError:
         fits = False
     if not fits:
@@ -97,7 +97,7 @@ def as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     return lax.convert_element_type(x, dtype)
 
 
-def spread(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def broadcast_parameter(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """The parameter `x` as an array of the dtype and shape of the result."""
     return broadcast_to(to_array(as_dtype(x, dtype)), shape)
 
@@ -240,8 +240,8 @@ def _clip(x: Any, low: int, high: int) -> Any:
 
 def _clip_to(x: Any, dtype: np.dtype[Any]) -> Any:
     """Integers converted to another dtype, clipped to its range."""
-    of_x, info = np.iinfo(typeof(x).dtype), np.iinfo(dtype)
-    x = _clip(x, max(of_x.min, info.min), min(of_x.max, info.max))
+    x_info, info = np.iinfo(typeof(x).dtype), np.iinfo(dtype)
+    x = _clip(x, max(x_info.min, info.min), min(x_info.max, info.max))
     return lax.convert_element_type(x, dtype)
 
 
@@ -434,7 +434,7 @@ def lognormal(
     """
     sizes = result_shape("lognormal", shape, sigma)
     numbers = normal(single_key("lognormal", key), sizes, dtype)
-    return lax.exp(numbers * spread(sigma, sizes, typeof(numbers).dtype))
+    return lax.exp(numbers * broadcast_parameter(sigma, sizes, typeof(numbers).dtype))
 
 
 # Continuous distributions, by transforming uniform and normal samples.
@@ -495,8 +495,8 @@ def double_sided_maxwell(
     """
     key = single_key("double_sided_maxwell", key)
     dtype = float_dtype("double_sided_maxwell", dtype)
-    of_parameters = result_shape("", None, loc, scale)
-    sizes = (sizes_of("double_sided_maxwell", shape) or of_parameters) + of_parameters
+    parameters_shape = result_shape("", None, loc, scale)
+    sizes = (sizes_of("double_sided_maxwell", shape) or parameters_shape) + parameters_shape
     key_of_lengths, key_of_signs = new_keys(key, 2)
     lengths = maxwell(key_of_lengths, sizes, dtype)
     signs = rademacher(key_of_signs, sizes, dtype)
@@ -536,7 +536,7 @@ def wald(
     """
     key, dtype = single_key("wald", key), float_dtype("wald", dtype)
     sizes = result_shape("wald", shape, mean)
-    mean = spread(mean, sizes, dtype)
+    mean = broadcast_parameter(mean, sizes, dtype)
     key_of_v, key_of_u = new_keys(key, 2)
     v = normal_numbers(key_of_v, sizes, dtype)
     u = uniform_numbers(key_of_u, sizes, dtype)
@@ -756,7 +756,7 @@ def rayleigh(
     key, dtype = single_key("rayleigh", key), float_dtype("rayleigh", dtype)
     sizes = result_shape("rayleigh", shape, scale)
     root = lax.sqrt(lax.log(uniform_numbers(key, sizes, dtype)) * -2)
-    return spread(scale, sizes, dtype) * root
+    return broadcast_parameter(scale, sizes, dtype) * root
 
 
 @operation(static=("shape", "dtype"))
@@ -822,7 +822,7 @@ def triangular(
     """
     key, dtype = single_key("triangular", key), float_dtype("triangular", dtype)
     sizes = result_shape("triangular", shape, left, mode, right)
-    a, c, b = (spread(x, sizes, dtype) for x in (left, mode, right))
+    a, c, b = (broadcast_parameter(x, sizes, dtype) for x in (left, mode, right))
     rise, width = c - a, b - a
     u = uniform_numbers(key, sizes, dtype)
     rising = a + lax.sqrt(u * width * rise)
@@ -913,19 +913,19 @@ def multivariate_normal(
     """
     caller = "multivariate_normal"
     key = single_key(caller, key)
-    meeting = result_type(typeof(mean), typeof(cov))
-    mean, cov = (to_inexact(cast(x, meeting)) for x in (mean, cov))
+    common = result_type(typeof(mean), typeof(cov))
+    mean, cov = (to_inexact(cast(x, common)) for x in (mean, cov))
     dtype = float_dtype(caller, typeof(mean).dtype if dtype is None else dtype)
     if method not in METHODS:
         raise ValueError(f"{caller}: method must be one of {METHODS}, found {method!r}")
-    of_mean, of_cov = typeof(mean).shape, typeof(cov).shape
-    if not of_mean or of_cov[-2:] != (of_mean[-1],) * 2:
+    mean_shape, cov_shape = typeof(mean).shape, typeof(cov).shape
+    if not mean_shape or cov_shape[-2:] != (mean_shape[-1],) * 2:
         raise ValueError(
-            f"{caller}: mean must have shape (..., n) and cov (..., n, n), found {of_mean} and "
-            f"{of_cov}"
+            f"{caller}: mean must have shape (..., n) and cov (..., n, n), found {mean_shape} and "
+            f"{cov_shape}"
         )
-    lead = broadcast_sizes(caller, shape, of_mean[:-1], of_cov[:-2])
-    numbers = normal_numbers(key, (*lead, of_mean[-1]), dtype)
+    lead = broadcast_sizes(caller, shape, mean_shape[:-1], cov_shape[:-2])
+    numbers = normal_numbers(key, (*lead, mean_shape[-1]), dtype)
     return jnp.einsum("...ij,...j->...i", _covariance_root(cov, method), numbers) + mean
 
 

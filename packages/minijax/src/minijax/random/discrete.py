@@ -22,7 +22,7 @@ from minijax.runtime.evaluation import evaluated_by_library
 from minijax.runtime.operation import operation
 from minijax.settings.names import counted
 from minijax.settings.number_types import result_type
-from minijax.shardings.types import dividing
+from minijax.shardings.types import takes_out_sharding
 from minijax_stage2 import typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axis
@@ -33,7 +33,7 @@ from minijax_stage2.shaped_array import typeof_named
 
 
 @evaluated_by_library
-@dividing
+@takes_out_sharding
 def permutation(
     key: ArrayLike,
     x: ArrayLike,
@@ -158,14 +158,14 @@ def _choice(
     axis: int,
     mode: str | None,
 ) -> Any:
-    of_a = typeof(a).shape
+    a_shape = typeof(a).shape
     if p is None and not replace:  # the first elements of a permutation
         shuffled = _permutation(key, a, axis, False)
-        limits = [*of_a[:axis], math.prod(shape), *of_a[axis + 1 :]]
-        taken = lax.slice(shuffled, [0] * len(of_a), limits)
+        limits = [*a_shape[:axis], math.prod(shape), *a_shape[axis + 1 :]]
+        taken = lax.slice(shuffled, [0] * len(a_shape), limits)
     else:
-        taken = _take_along(a, _chosen_indices(key, of_a[axis], shape, replace, p, mode), axis)
-    return lax.reshape(taken, (*of_a[:axis], *shape, *of_a[axis + 1 :]))
+        taken = _take_along(a, _chosen_indices(key, a_shape[axis], shape, replace, p, mode), axis)
+    return lax.reshape(taken, (*a_shape[:axis], *shape, *a_shape[axis + 1 :]))
 
 
 def _chosen_indices(
@@ -222,24 +222,25 @@ def categorical(
     >>> random.categorical(random.key(0), logits, shape=(8,))
     Array([1, 2, 2, 1, 2, 2, 2, 2], dtype=int32)
     """
-    key, of_logits = single_key("categorical", key), typeof(logits).shape
+    key, logits_shape = single_key("categorical", key), typeof(logits).shape
     logits = to_inexact(logits)
-    axis = canonical_axis("categorical", axis, len(of_logits))
-    batch = (*of_logits[:axis], *of_logits[axis + 1 :])
+    axis = canonical_axis("categorical", axis, len(logits_shape))
+    batch = (*logits_shape[:axis], *logits_shape[axis + 1 :])
     sizes = batch if shape is None else sizes_of("categorical", shape)
     lead = len(sizes) - len(batch)
     if lead < 0 or sizes[lead:] != batch:
         raise ValueError(f"categorical: shape must end with {batch}, found {sizes}")
     dtype = typeof(logits).dtype
     if replace:
-        noise = continuous.gumbel(key, (*sizes[:lead], *of_logits), dtype, mode)
+        noise = continuous.gumbel(key, (*sizes[:lead], *logits_shape), dtype, mode)
         return jnp.argmax(noise + logits, axis=lead + axis)
     draws = math.prod(sizes[:lead])
-    if draws > of_logits[axis]:
+    if draws > logits_shape[axis]:
         raise ValueError(
-            f"categorical: cannot draw {draws} of {of_logits[axis]} categories without replacement"
+            f"categorical: cannot draw {draws} of {logits_shape[axis]} categories without "
+            "replacement"
         )
-    scores = continuous.gumbel(key, of_logits, dtype, mode) + logits
+    scores = continuous.gumbel(key, logits_shape, dtype, mode) + logits
     _, places = lax.top_k(jnp.moveaxis(scores, axis, -1), draws)
     return lax.reshape(jnp.moveaxis(places, -1, 0), sizes)
 
@@ -287,12 +288,12 @@ def binomial(
     """
     key, dtype = single_key("binomial", key), continuous.float_dtype("binomial", dtype)
     sizes, p = continuous.result_shape("binomial", shape, n, p), to_inexact(p)
-    n, p = (jnp.asarray(continuous.spread(x, sizes, typeof(p).dtype)) for x in (n, p))
+    n, p = (jnp.asarray(continuous.broadcast_parameter(x, sizes, typeof(p).dtype)) for x in (n, p))
     is_rare = p < 0.5
-    of_rarer = jnp.where(is_rare, p, 1 - p)  # the rarer of success and failure
+    rarer_p = jnp.where(is_rare, p, 1 - p)  # the rarer of success and failure
     no_trials = jnp.isnan(n) | (n < 0)
-    no_probability = ~(of_rarer >= 0)
-    rarer = jnp.where(no_probability, 0.01, of_rarer)
+    no_probability = ~(rarer_p >= 0)
+    rarer = jnp.where(no_probability, 0.01, rarer_p)
     is_few = no_trials | (n * rarer <= 10)
     is_infinite = jnp.isinf(n)
     n = jnp.floor(n)
@@ -309,7 +310,7 @@ def _binomial_by_waiting(key: Any, n: Any, p: Any) -> Any:
     """Count successes by drawing the number of trials that each takes, up to `n` trials in all."""
     log_of_failure = jnp.log1p(-p)
 
-    def step(state: Any) -> Any:
+    def binomial_waiting_step(state: Any) -> Any:
         count, trials, key = state
         key_of_u, key = continuous.new_keys(key, 2)
         count = jnp.where(trials <= n, count + 1, count)
@@ -317,7 +318,7 @@ def _binomial_by_waiting(key: Any, n: Any, p: Any) -> Any:
         return count, trials + jnp.ceil(jnp.log(u) / log_of_failure), key
 
     start = jnp.zeros_like(n), jnp.zeros_like(n), key
-    count, _, _ = lax.while_loop(lambda state: jnp.any(state[1] <= n), step, start)
+    count, _, _ = lax.while_loop(lambda state: jnp.any(state[1] <= n), binomial_waiting_step, start)
     return count - 1
 
 
@@ -332,7 +333,7 @@ def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
     alpha = (2.83 + 5.1 / b) * deviation
     m = jnp.floor((n + 1) * p)
 
-    def step(state: Any) -> Any:
+    def binomial_step(state: Any) -> Any:
         drawn, was_accepted, key = state
         key, key_of_u, key_of_v = continuous.new_keys(key, 3)
         u = continuous.uniform_numbers(key_of_u, n.shape, n.dtype) - 0.5
@@ -355,7 +356,7 @@ def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
         return jnp.where(is_accepted, k, drawn), was_accepted | is_accepted, key
 
     start = jnp.full_like(n, -1), jnp.zeros_like(n, bool), key
-    return lax.while_loop(lambda state: jnp.any(~state[1]), step, start)[0]
+    return lax.while_loop(lambda state: jnp.any(~state[1]), binomial_step, start)[0]
 
 
 def _stirling_tail(k: Any) -> Any:
@@ -399,22 +400,22 @@ def multinomial(
     Array([1., 1., 8.], dtype=float32)
     """
     key = single_key("multinomial", key)
-    meeting = result_type(typeof(n), typeof(p))
-    n, p = (to_inexact(cast(x, meeting)) for x in (n, p))
+    common = result_type(typeof(n), typeof(p))
+    n, p = (to_inexact(cast(x, common)) for x in (n, p))
     sizes = continuous.result_shape("multinomial", typeof(p).shape if shape is None else shape, p)
-    of_each = jnp.moveaxis(jnp.broadcast_to(p, sizes), -1, 0)
+    outcome_p = jnp.moveaxis(jnp.broadcast_to(p, sizes), -1, 0)
     # The count of an outcome is binomial among the trials left over by the outcomes before it.
-    left = lax.cumsum(of_each, 0, reverse=True)
-    shares = of_each / jnp.where(left == 0, 1, left)
+    left = lax.cumsum(outcome_p, 0, reverse=True)
+    shares = outcome_p / jnp.where(left == 0, 1, left)
 
-    def draw(trials: Any, share_and_key: tuple[Any, Any]) -> tuple[Any, Any]:
+    def draw_outcome(trials: Any, share_and_key: tuple[Any, Any]) -> tuple[Any, Any]:
         share, key = share_and_key
         count = binomial(key, trials, jnp.clip(share, 0, 1), dtype=typeof(trials).dtype)
         return trials - count, count
 
     trials = jnp.broadcast_to(n, sizes[:-1])
     keys = split(key, sizes[-1])
-    _, counts = lax.scan(draw, trials, (shares, keys), unroll=unroll)
+    _, counts = lax.scan(draw_outcome, trials, (shares, keys), unroll=unroll)
     return jnp.moveaxis(counts, 0, -1).astype(default_float() if dtype is None else dtype)
 
 
@@ -454,7 +455,7 @@ def poisson(
     sizes = continuous.result_shape("poisson", shape, lam)
     if not continuous.is_exact("poisson", method):
         return poisson_numbers(key, lam, sizes, dtype)
-    mean = continuous.spread(lam, sizes, FLOAT)
+    mean = continuous.broadcast_parameter(lam, sizes, FLOAT)
     is_small = (mean != mean) | (mean < 10)
     small = _poisson_by_products(key, jnp.where(is_small, mean, 0), dtype)
     large = _poisson_by_rejection(key, jnp.where(is_small, 1e5, mean), dtype)
@@ -470,11 +471,11 @@ def _poisson_by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
     """Count uniform numbers until their product is below `exp(-lam)` (Knuth)."""
     shape, least = typeof(lam).shape, -lam
 
-    def cond_fun(state: Any) -> Any:
+    def product_cond(state: Any) -> Any:
         i, _, _, log_product = state
         return jnp.any(log_product > least) & (i < _largest_count(dtype))
 
-    def step(state: Any) -> Any:
+    def product_step(state: Any) -> Any:
         i, count, key, log_product = state
         key, key_of_u = continuous.new_keys(key, 2)
         count = jnp.where(log_product > least, count + 1, count)
@@ -482,7 +483,7 @@ def _poisson_by_products(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
         return i + 1, count, key, log_product + log_u
 
     start = np.int32(0), lax.full(shape, 0, dtype), key, lax.full(shape, 0, FLOAT)
-    _, count, _, _ = lax.while_loop(cond_fun, step, start)
+    _, count, _, _ = lax.while_loop(product_cond, product_step, start)
     return count - 1
 
 
@@ -494,11 +495,11 @@ def _poisson_by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     v_r = 0.9277 - 3.6224 / (b - 2)
 
-    def cond_fun(state: Any) -> Any:
+    def rejection_cond(state: Any) -> Any:
         i, _, is_accepted, _ = state
         return jnp.any(~is_accepted) & (i < _largest_count(dtype))
 
-    def step(state: Any) -> Any:
+    def poisson_step(state: Any) -> Any:
         i, drawn, was_accepted, key = state
         key, key_of_u, key_of_v = continuous.new_keys(key, 3)
         u = continuous.uniform_numbers(key_of_u, shape, FLOAT) - 0.5
@@ -517,4 +518,4 @@ def _poisson_by_rejection(key: Any, lam: Any, dtype: np.dtype[Any]) -> Any:
         return i + 1, drawn, was_accepted | is_accepted, key
 
     start = np.int32(0), lax.full(shape, -1, FLOAT), lax.full(shape, False), key
-    return lax.while_loop(cond_fun, step, start)[1]
+    return lax.while_loop(rejection_cond, poisson_step, start)[1]

@@ -22,7 +22,7 @@ from minijax.random.continuous import Shape
 from minijax.random.keys import random_split_p, single_key
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
-from minijax.shardings.types import Division, division_of
+from minijax.shardings.types import Spec, spec_of
 from minijax_stage2 import Primitive, ShapedArray, bind1, typeof
 
 # Approximate samplers of the gamma and the Poisson distribution, which need no loops.
@@ -55,7 +55,7 @@ def gamma_numbers(
     "Gamma-distributed products of independent random variables", 1962.)
     """
     wide = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
-    a = continuous.spread(a, shape, wide)
+    a = continuous.broadcast_parameter(a, shape, wide)
     key_of_normal, key_of_steps = continuous.new_keys(key, 2)
     log_u = -continuous.exponential(key_of_steps, (_GAMMA_STEPS, *shape), wide)
     steps = np.arange(_GAMMA_STEPS, dtype=wide).reshape(_GAMMA_STEPS, *[1] * len(shape))
@@ -216,7 +216,9 @@ def _gamma(
     sizes = continuous.result_shape(caller, shape, a)
     if not continuous.is_exact(caller, method):
         return gamma_numbers(key, a, sizes, dtype, log_space)
-    return bind1(random_gamma_p, key, continuous.spread(a, sizes, dtype), log_space=log_space)
+    return bind1(
+        random_gamma_p, key, continuous.broadcast_parameter(a, sizes, dtype), log_space=log_space
+    )
 
 
 def _gamma_numbers(keys: Any, a: Any, *, log_space: bool) -> list[Any]:
@@ -287,13 +289,13 @@ def _gamma_jvp(t: Any, out: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
 
 def _gamma_sharding(
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], params: dict[str, Any]
-) -> list[Division]:
+) -> list[Spec]:
     keys, a = in_avals
-    columns = zip_longest(division_of(keys), division_of(a), fillvalue=())
+    columns = zip_longest(spec_of(keys), spec_of(a), fillvalue=())
     return [agreed(random_gamma_p, in_avals, columns)]
 
 
-def _type_of_gamma(keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> list[ShapedArray]:
+def _gamma_type(keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> list[ShapedArray]:
     if a.shape[: keys.ndim] != keys.shape:
         raise TypeError(f"random_gamma: parameters begin with the axes of keys, found {keys}, {a}")
     return [ShapedArray(a.shape, a.dtype)]
@@ -302,7 +304,7 @@ def _type_of_gamma(keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> lis
 random_gamma_p = Primitive("random_gamma")
 declare(
     random_gamma_p,
-    abstract_eval=_type_of_gamma,
+    abstract_eval=_gamma_type,
     lower=lower_as(_gamma_numbers),
     vmap=leading_batch(random_gamma_p),
     sharding=_gamma_sharding,
@@ -378,11 +380,11 @@ def dirichlet(
     ((100, 3), True)
     """
     key, dtype = single_key("dirichlet", key), continuous.float_dtype("dirichlet", dtype)
-    of_alpha = typeof(alpha).shape
-    if not of_alpha:
+    alpha_shape = typeof(alpha).shape
+    if not alpha_shape:
         raise ValueError("dirichlet: alpha must have an axis, found a scalar")
-    lead = of_alpha[:-1] if shape is None else sizes_of("dirichlet", shape)
-    logs = loggamma(key, alpha, (*lead, of_alpha[-1]), dtype)
+    lead = alpha_shape[:-1] if shape is None else sizes_of("dirichlet", shape)
+    logs = loggamma(key, alpha, (*lead, alpha_shape[-1]), dtype)
     largest = jnp.max(logs, axis=-1, keepdims=True, initial=-jnp.inf)
     shifted = logs - lax.stop_gradient(largest)
     shares = lax.exp(shifted)

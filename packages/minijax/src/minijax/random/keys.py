@@ -25,7 +25,7 @@ from minijax.runtime.operation import operation
 from minijax.settings import number_types, options
 from minijax.settings.config import Switch
 from minijax.settings.number_types import Implementation
-from minijax.shardings.types import Division, division_of
+from minijax.shardings.types import Spec, spec_of
 from minijax.transforms.vmap import vmap
 from minijax_stage2 import Primitive, ShapedArray, Tracer, bind1, typeof
 from minijax_stage2.errors import shown
@@ -62,7 +62,7 @@ def _seeded(seeds: Any, *, impl: Implementation) -> list[Any]:
     return [_for_each(lambda seed: random_wrap(impl.seed(seed), impl), seeds)]
 
 
-def _split(keys: Any, *, shape: Shape) -> list[Any]:
+def _split_keys(keys: Any, *, shape: Shape) -> list[Any]:
     impl = number_types.implementation_of(typeof(keys).dtype)
     return [_for_each(lambda key: random_wrap(impl.split(random_unwrap(key), shape), impl), keys)]
 
@@ -86,7 +86,7 @@ def _bits_type(keys: ShapedArray, *, bit_width: int, shape: Shape) -> Avals:
 
 for primitive, types, function in (
     (random_seed_p, lambda seeds, *, impl: [ShapedArray(seeds.shape, impl.dtype)], _seeded),
-    (random_split_p, _split_type, _split),
+    (random_split_p, _split_type, _split_keys),
     (random_bits_p, _bits_type, _bits),
 ):
     declare(
@@ -145,10 +145,10 @@ def _fold_in_vmap(
     return [bind1(random_fold_in_p, *map(aligned, values, dims))], [0]
 
 
-def _fold_in_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Division]:
-    of_shape = [aval for aval in in_avals if aval.shape == out_avals[0].shape]
-    divisions = zip(*map(division_of, of_shape), strict=True)
-    return [agreed(random_fold_in_p, in_avals, divisions)]
+def _fold_in_sharding(in_avals: Avals, out_avals: Avals, params: dict[str, Any]) -> list[Spec]:
+    full_avals = [aval for aval in in_avals if aval.shape == out_avals[0].shape]
+    columns = zip(*map(spec_of, full_avals), strict=True)
+    return [agreed(random_fold_in_p, in_avals, columns)]
 
 
 declare(
@@ -209,7 +209,7 @@ def used_twice(first: KeyUse, second: KeyUse) -> KeyReuseError:
     return KeyReuseError(f"a random key is used twice: {first}, and {second}. {_REMEDY}")
 
 
-def used_in_each_round(loop: str, use: KeyUse) -> KeyReuseError:
+def used_in_each_iteration(loop: str, use: KeyUse) -> KeyReuseError:
     return KeyReuseError(
         f"a random key is used in each iteration of a {loop}: {use}. {_REMEDY} Carry the key "
         "through the loop, or scan over an array of keys."
@@ -479,13 +479,13 @@ def as_keys(caller: str, keys: Any) -> Any:
             "random.key(0) makes one"
         )
     if options.legacy_key.value != "allow":
-        said = (
+        message = (
             f"{caller}: expected a key, found words of uint32; random.key makes a key, and "
             'legacy_prng_key="allow" accepts words'
         )
         if options.legacy_key.value == "error":
-            raise ValueError(said)
-        number_types.warn(said)
+            raise ValueError(message)
+        number_types.warn(message)
     return random_wrap(keys, implementation)
 
 

@@ -20,7 +20,7 @@ from minijax.settings.number_types import Implementation
 from minijax.settings.options import partitionable
 from minijax.transforms.vmap import vmap
 from minijax_stage2 import Primitive, ShapedArray, bind, bind1, typeof
-from minijax_stage2.primitives import convert_element_type_p, spread_shape
+from minijax_stage2.primitives import broadcast_shape, convert_element_type_p
 from minijax_stage2.vmap_rules import elementwise
 from minijax_stage3.lowering import FunctionBuilder, Value, mlir_type, signature
 
@@ -46,7 +46,7 @@ def _hash_type(*operands: ShapedArray) -> Avals:
     if len(operands) != 4 or any(operand.dtype != UINT32 for operand in operands):
         found = ", ".join(map(str, operands))
         raise TypeError(f"threefry2x32: expected four operands of uint32, found {found}")
-    return [ShapedArray(spread_shape(threefry2x32_p, *operands), UINT32)] * 2
+    return [ShapedArray(broadcast_shape(threefry2x32_p, *operands), UINT32)] * 2
 
 
 def _apply(b: FunctionBuilder, operation: str, x: Value, y: Value) -> Value:
@@ -74,7 +74,7 @@ def _called(
 def _write_four_rounds(b: FunctionBuilder, x: Value, y: Value, *others: Value) -> list[Value]:
     """Four rounds, after which two words of the key are added."""
     shape = x.aval.shape
-    key_x, key_y, *bits = (b.spread(other, shape) for other in others)
+    key_x, key_y, *bits = (b.broadcast(other, shape) for other in others)
     for left, right in zip(bits[:4], bits[4:], strict=True):
         x = _apply(b, "add", x, y)
         parts = _apply(b, "shift_left", y, left), _apply(b, "shift_right_logical", y, right)
@@ -86,19 +86,19 @@ def _write_hash(b: FunctionBuilder, *operands: Value) -> list[Value]:
     *key, x, y = operands
     shape = np.broadcast_shapes(*(operand.aval.shape for operand in operands))
     if key[0].aval.shape != key[1].aval.shape:
-        key = [b.spread(word, shape) for word in key]
-    of_key, number = key[0].aval, ShapedArray((), UINT32)
-    last = _apply(b, "xor", _apply(b, "xor", *key), b.constant(PARITY, of_key))
+        key = [b.broadcast(word, shape) for word in key]
+    key_aval, number = key[0].aval, ShapedArray((), UINT32)
+    last = _apply(b, "xor", _apply(b, "xor", *key), b.constant(PARITY, key_aval))
     schedule = [*key, last]
     x, y = (
-        _apply(b, "add", b.spread(word, shape), b.spread(part, shape))
+        _apply(b, "add", b.broadcast(word, shape), b.broadcast(part, shape))
         for word, part in zip((x, y), key, strict=True)
     )
     rotations = [[*left, *(32 - bits for bits in left)] for left in ROTATIONS]
     counts = {bits: b.constant(bits, number) for bits in sorted({*rotations[0], *rotations[1]})}
     for i in range(5):
         key_x, key_y = schedule[(i + 1) % 3], schedule[(i + 2) % 3]
-        key_y = _apply(b, "add", key_y, b.constant(i + 1, of_key))
+        key_y = _apply(b, "add", key_y, b.constant(i + 1, key_aval))
         bits = [counts[number] for number in rotations[i % 2]]
         x, y = _called(b, _write_four_rounds, [x, y, key_x, key_y, *bits], [x.aval, y.aval])
     return [x, y]
@@ -172,7 +172,7 @@ def seed_words(seed: Any) -> Any:
         high = lax.convert_element_type(lax.shift_right_logical(*stage2.promote(seed, 32)), UINT32)
     else:
         high = lax.full((), 0, UINT32)
-    return _pair(high, low)
+    return _pair_words(high, low)
 
 
 def split_words(key: Any, shape: Sequence[int]) -> Any:
@@ -180,13 +180,13 @@ def split_words(key: Any, shape: Sequence[int]) -> Any:
     if not partitionable.value:
         counts = lax.iota(UINT32, 2 * math.prod(shape))
         return lax.reshape(_computed_once(threefry_2x32(key, counts)), (*shape, 2))
-    return _computed_once(_pair(*_encrypted_counts(key, shape)))
+    return _computed_once(_pair_words(*_encrypted_counts(key, shape)))
 
 
 def fold_words(key: Any, data: Any) -> Any:
     """The key of a key and a number."""
     high, low = _words_of(seed_words(data))
-    return _computed_once(_pair(*bind(threefry2x32_p, *_words_of(key), high, low)))
+    return _computed_once(_pair_words(*bind(threefry2x32_p, *_words_of(key), high, low)))
 
 
 def _threefry_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
@@ -194,7 +194,7 @@ def _threefry_bits(key: Any, width: int, shape: Sequence[int]) -> Any:
         return _computed_once(_bits_of_one_stream(key, width, shape))
     high, low = _encrypted_counts(key, shape)
     if width == 64:
-        return _computed_once(_of_64_bits(high, low))
+        return _computed_once(_join_words(high, low))
     bits = lax.convert_element_type(high ^ low, np.dtype(f"uint{width}"))
     return _computed_once(bits)
 
@@ -209,7 +209,7 @@ def _bits_of_one_stream(key: Any, width: int, shape: Sequence[int]) -> Any:
         )
     words = threefry_2x32(key, lax.iota(UINT32, count))
     if width == 64:
-        words = _of_64_bits(*(lax.slice_in_dim(words, at, at + size) for at in (0, size)))
+        words = _join_words(*(lax.slice_in_dim(words, at, at + size) for at in (0, size)))
     elif width < 32:
         shifts = np.arange(0, 32, width, dtype=np.uint32)
         parts = lax.shift_right_logical(lax.expand_dims(words, (1,)), shifts[None])
@@ -218,12 +218,12 @@ def _bits_of_one_stream(key: Any, width: int, shape: Sequence[int]) -> Any:
     return lax.reshape(words, tuple(shape))
 
 
-def _pair(first: Any, second: Any) -> Any:
+def _pair_words(first: Any, second: Any) -> Any:
     axis = typeof(first).ndim
     return lax.concatenate([lax.expand_dims(x, (axis,)) for x in (first, second)], axis)
 
 
-def _of_64_bits(high: Any, low: Any) -> Any:
+def _join_words(high: Any, low: Any) -> Any:
     high, low = (bind1(convert_element_type_p, x, new_dtype=UINT64) for x in (high, low))
     return lax.shift_left(*stage2.promote(high, 32)) | low
 

@@ -51,7 +51,7 @@ class SharedProgram:
         numbers = str([device.id for device in devices])
         self.key = hashlib.blake2b((numbers + text).encode(), digest_size=16).hexdigest()
 
-    def meet(self) -> None:
+    def synchronize(self) -> None:
         """Wait until all processes reach the first launch of the program.
 
         Raises:
@@ -59,7 +59,7 @@ class SharedProgram:
         """
         source = user_source()
         where = "" if source is None else f" at {source}"
-        _meet(
+        _share_texts(
             self.joined, self.processes, f"program/{self.key}", "", f"run {self.described}{where}"
         )
 
@@ -178,7 +178,7 @@ class Watch:
             "look": self.looks,
         }
         joined.set(self.key, json.dumps(record))
-        done, waiting = joined.of_processes("done"), self.others.now(joined)
+        done, waiting = joined.process_texts("done"), self.others.now(joined)
         for index in program.processes:
             other = json.loads(done[index]) if index in done else waiting.get(index)
             if index == joined.index or other is None:
@@ -202,7 +202,7 @@ class _Waiting:
     def now(self, joined: xla.Coordination) -> dict[int, Any]:
         """The records of the processes that wait, by number."""
         found, first = {}, {}
-        for index, text in joined.of_processes("running").items():
+        for index, text in joined.process_texts("running").items():
             record = json.loads(text)
             before = self.first.get(index, record)
             is_same = (before["key"], before["number"]) == (record["key"], record["number"])
@@ -210,7 +210,7 @@ class _Waiting:
             if is_same and before["look"] < record["look"]:
                 found[index] = record
         self.first = first
-        for index, text in joined.of_processes("waiting").items():
+        for index, text in joined.process_texts("waiting").items():
             found[index] = json.loads(text)
         return found
 
@@ -231,12 +231,12 @@ def _is_done_here(joined: xla.Coordination, other: Any) -> bool:
     """Return True if this process has done its part of the launch that another one waits for."""
     if "number" in other:
         return launches.numbers.get(other["key"], 0) >= int(other["number"])
-    return joined.index in joined.of_processes(other["key"])
+    return joined.index in joined.process_texts(other["key"])
 
 
 def require_same_history(joined: xla.Coordination) -> None:
     """Raise a RuntimeError if other processes launched other shared programs than this one."""
-    for index, text in joined.of_processes("done").items():
+    for index, text in joined.process_texts("done").items():
         theirs = json.loads(text)["history"]
         for group, mine in launches.history.items():
             if index in json.loads(group) and theirs.get(group) != [*mine]:
@@ -269,7 +269,7 @@ def require_same_value(devices: Sequence[Device], described: str, x: np.ndarray[
     number = next(_numbers[group])
     digest = hashlib.blake2b(np.ascontiguousarray(x).tobytes(), digest_size=16).hexdigest()
     mine = f"{x.dtype}{list(x.shape)} {digest}"
-    texts = _meet(joined, processes, f"value/{group}/{number}", mine, described)
+    texts = _share_texts(joined, processes, f"value/{group}/{number}", mine, described)
     if number:
         joined.delete(f"value/{group}/{number - 1}/{joined.index}")
     for index, text in texts.items():
@@ -286,14 +286,14 @@ def require_same_value(devices: Sequence[Device], described: str, x: np.ndarray[
 _numbers: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 
 
-def _meet(
+def _share_texts(
     joined: xla.Coordination, processes: Sequence[int], key: str, text: str, purpose: str
 ) -> dict[int, str]:
     """Publish a text, and wait for the other processes' texts; return all of them."""
     seconds = joined.timeouts.initialization
     end = time.monotonic() + seconds
     joined.set(f"{key}/{joined.index}", text)
-    found = joined.of_processes(key)
+    found = joined.process_texts(key)
     missing = [index for index in processes if index not in found]
     if not missing:
         return found
@@ -309,8 +309,8 @@ def _meet(
         while missing:
             joined.get(f"{key}/{missing[0]}", pause)
             # Read before the texts: a process may have finished because it has found them all.
-            done, waits = joined.of_processes("done"), others.now(joined)
-            found = joined.of_processes(key)
+            done, waits = joined.process_texts("done"), others.now(joined)
+            found = joined.process_texts(key)
             missing = [index for index in processes if index not in found]
             if not missing:
                 break

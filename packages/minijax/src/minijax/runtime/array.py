@@ -152,7 +152,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         try:
             return self._host
         except AttributeError:  # not asked for yet
-            self._host = read(self)
+            self._host = read_numbers(self)
             return self._host
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
             return f"Array(shape={self.shape}, dtype={dtype})"
         if not is_key_type(self.aval.dtype):
             return super().__repr__()
-        words = host_words(read(self), self.aval)
+        words = host_words(read_numbers(self), self.aval)
         return f"Array({self.shape}, dtype={short_dtype(self.aval.dtype)}) overlaying:\n{words}"
 
     def __str__(self) -> str:
@@ -282,7 +282,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
         Raises:
             RuntimeError: the computation failed, or the array was deleted.
         """
-        xla.block(self.buffer)
+        xla.block_until_computed(self.buffer)
         return self
 
     def is_ready(self) -> bool:
@@ -309,7 +309,7 @@ class Array(stage3.Array, metaclass=_ArrayType):
 
     def __reduce__(self) -> Any:
         if is_key_type(self.aval.dtype):
-            return _keys_from_numpy, (read(self), implementation_of(self.aval.dtype))
+            return _keys_from_numpy, (read_numbers(self), implementation_of(self.aval.dtype))
         return from_numpy, (self.numpy(), self.weak_type)
 
     def is_deleted(self) -> bool:
@@ -650,7 +650,7 @@ class Placed(NamedTuple):
         return x
 
 
-def placed(buffer: backend.Buffer, aval: ShapedArray, committed: bool = True) -> Array:
+def array_at(buffer: backend.Buffer, aval: ShapedArray, committed: bool = True) -> Array:
     """An Array placed where its buffer is."""
     return _placed(aval, xla.placement_of(buffer), committed).array(buffer)
 
@@ -676,7 +676,7 @@ def alias(x: Array) -> Array:
 def buffer_here(x: Any, aval: ShapedArray) -> backend.Buffer:
     """`x` on the default device, for programs that run only there."""
     if type(x) is Array and x.is_placed:
-        return new_buffer(read(x), x.aval)
+        return new_buffer(read_numbers(x), x.aval)
     return to_buffer(x, aval)
 
 
@@ -694,7 +694,7 @@ def _is_shown(x: Array) -> bool:
     return not x.is_placed or x.is_fully_addressable or x.is_fully_replicated
 
 
-def read(x: Array) -> np.ndarray[Any, Any]:
+def read_numbers(x: Array) -> np.ndarray[Any, Any]:
     """The numbers of an array on any devices, in the device's representation.
 
     Raises:
@@ -723,7 +723,7 @@ def parts_here(x: Array) -> list[np.ndarray[Any, Any]]:
     return xla.parts_here(x.buffer, ShapedArray(shape, aval.dtype))
 
 
-def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -> Array:
+def put_array(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -> Array:
     """An Array of type `aval` and the given sharding, from a numpy array or another Array.
 
     Raises:
@@ -740,7 +740,7 @@ def put(x: Any, aval: ShapedArray, sharding: Sharding, committed: bool = True) -
             moved: Array = _move_on_devices(x, sharding, committed)
             return moved
         with xla.moving_between_devices(aval, x.devices(), sharding.device_set):
-            return put(backend.get(x.buffer), aval, sharding, committed)
+            return put_array(backend.get(x.buffer), aval, sharding, committed)
     on_device = device_type(aval)
     x = np.asarray(np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x, on_device.dtype)
     parts = [x[index] for index in indices] if x.ndim else [x] * len(indices)
@@ -757,14 +757,14 @@ def _repeats_parts(sharding: Sharding, shape: Shape) -> bool:
     return len(begins) < len(indices) or 0 in shape
 
 
-def place(x: Array, sharding: Sharding | None) -> Array:
+def put_to(x: Array, sharding: Sharding | None) -> Array:
     """`x` with the given sharding; `x` itself if there is only one device."""
     if sharding is None:
         return x
     is_single = isinstance(sharding, SingleDeviceSharding)
     if is_single and not x.is_placed and xla.is_the_only(sharding.device_tuple):
         return x
-    return put(x, x.aval, sharding)
+    return put_array(x, x.aval, sharding)
 
 
 def place_numbers(x: Any, sharding: Sharding) -> Array:
@@ -776,7 +776,7 @@ def place_numbers(x: Any, sharding: Sharding) -> Array:
     """
     aval = typeof(x)
     element_type(aval.dtype)
-    return put(x, aval, sharding)
+    return put_array(x, aval, sharding)
 
 
 class Shard:
@@ -826,7 +826,7 @@ class Shard:
 def _on_one_device(buffer: backend.Buffer, aval: ShapedArray, device: Any) -> Array:
     """A buffer on one device as an Array with that placement, without a copy."""
     where = _only_placement(device, aval.ndim)
-    return placed(xla.with_placement(buffer, device_type(aval), where), aval)
+    return array_at(xla.with_placement(buffer, device_type(aval), where), aval)
 
 
 @lru_cache(maxsize=4096)
@@ -885,15 +885,15 @@ def array(x: Any, dtype: Any = None) -> Any:
         x = _numbers_in(x, dtype)
     if dtype is not None and type(x) is int:  # may not fit into a signed dtype
         x = np.asarray(x, dialect().dtype_of("array", dtype))
-    out = of_library(stage3.array(x, dtype))
+    out = to_library_array(stage3.array(x, dtype))
     if out is not x and Switch.used and type(out) is Array and not out.is_placed:
         place = _default_placement()
         if place is not None and not place.committed:
-            return put(out, out.aval, place.sharding, committed=False)
+            return put_array(out, out.aval, place.sharding, committed=False)
     return out
 
 
-def of_library(x: Any) -> Any:
+def to_library_array(x: Any) -> Any:
     """`x` itself, or an Array that shares its memory if it is one of stage 3's."""
     return Array(x.buffer, x.aval) if type(x) is stage3.Array else x
 
@@ -936,7 +936,7 @@ def is_value(x: Any) -> bool:
 def to_array(x: Any) -> Any:
     """A number or a numpy array as an Array; anything else is returned unchanged."""
     if not isinstance(x, _NUMBERS) or not is_value(x):
-        return of_library(x)
+        return to_library_array(x)
     return x if getattr(x, "dtype", None) == float0 else array(x)
 
 

@@ -65,16 +65,16 @@ def load_or_keep(
         with contextlib.suppress(RuntimeError):  # then the entry is replaced
             loaded = load(data)
             loaded_executables.add(loaded)
-            _log("hit", CACHE_HIT, text, file)
+            _log_event("hit", CACHE_HIT, text, file)
             return loaded
-    _log("miss", CACHE_MISS, text, file)
+    _log_event("miss", CACHE_MISS, text, file)
     start = time.perf_counter()
     compiled = compile()
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
         with contextlib.suppress(RuntimeError):  # a program that XLA cannot write down
             written = xla.serialize(compiled, with_functions=True)
             if len(written) >= config.persistent_cache_min_entry_size_bytes:
-                _write(directory, file, key, written)
+                _write_entry(directory, file, key, written)
     return compiled
 
 
@@ -195,7 +195,7 @@ def _read(file: str, key: str) -> bytes | None:
         return None
 
 
-def _write(directory: str, file: str, key: str, data: bytes) -> None:
+def _write_entry(directory: str, file: str, key: str, data: bytes) -> None:
     """Write an entry atomically, even with concurrent readers and writers."""
     import zlib
 
@@ -282,7 +282,7 @@ def _warn_unless_default(directory: str, problem: str) -> None:
         _warn(directory, problem)
 
 
-def _log(event: str, recorded: str, text: str, file: str) -> None:
+def _log_event(event: str, recorded: str, text: str, file: str) -> None:
     import logging
 
     record_event(CACHE_USED)

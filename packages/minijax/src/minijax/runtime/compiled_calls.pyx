@@ -52,7 +52,7 @@ cdef Py_ssize_t at_buffer, at_aval, at_call_key, at_deleted  # where an Array ha
 cdef object interpreter, types_in_force, settings_in_force  # context variables
 cdef object outside, switch, put
 cdef dict registry
-cdef object types_of_leaves
+cdef object leaf_types_for
 
 cdef int DEEPEST = 64
 cdef int MOST = 4096
@@ -60,7 +60,7 @@ cdef unsigned int LAUNCHES = 64  # after which garbage is collected
 cdef object consume = None  # the method of launches that reads results, once there is one
 cdef dict numbers_on_device = {}  # from the type of a number and the number to its buffer
 cdef dict types_of_numbers = {}  # by the number types in force and the class, of numpy's numbers
-cdef dict rules = {}  # what `types_of_leaves` has, for the number types that have been in force
+cdef dict rules = {}  # what `leaf_types_for` has, for the number types that have been in force
 cdef object numpys_number = numpy.number
 
 
@@ -84,13 +84,13 @@ def configure(
     """
     global array_type, at_buffer, at_aval, at_call_key, at_deleted
     global interpreter, types_in_force, settings_in_force
-    global outside, switch, registry, types_of_leaves, put
+    global outside, switch, registry, leaf_types_for, put
     array_type = array
     at_buffer, at_aval = offset_of(array, "buffer"), offset_of(array, "aval")
     at_call_key, at_deleted = offset_of(array, "call_key"), offset_of(array, "_deleted")
     interpreter, types_in_force, settings_in_force = current_interpreter, number_types, settings
     outside, switch, registry = types_outside, switches, nodes
-    types_of_leaves, put = leaf_types, to_buffer
+    leaf_types_for, put = leaf_types, to_buffer
 
 
 cdef Py_ssize_t offset_of(cls, name) except -1:
@@ -606,7 +606,7 @@ cdef dict rules_of(object numbers):
     """The functions that find the types of leaves, by class."""
     cdef dict found = rules.get(numbers)
     if found is None:
-        found = rules[numbers] = types_of_leaves[numbers]
+        found = rules[numbers] = leaf_types_for[numbers]
     return found
 
 

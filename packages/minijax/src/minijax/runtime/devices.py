@@ -266,7 +266,7 @@ def process_indices(backend: str | None = None) -> list[int]:
     return sorted({device.process_index for device in devices(backend)})
 
 
-def _renamed(now: Callable[..., Any], name: str) -> None:
+def _deprecated_name(now: Callable[..., Any], name: str) -> None:
     warnings.warn(f"{name} is now called {now.__name__}", UserWarning, stacklevel=3)
 
 
@@ -281,7 +281,7 @@ def host_id(backend: str | None = None) -> int:
     ...     minijax.host_id()
     0
     """
-    _renamed(process_index, "host_id")
+    _deprecated_name(process_index, "host_id")
     return process_index(backend)
 
 
@@ -296,7 +296,7 @@ def host_count(backend: str | None = None) -> int:
     ...     minijax.host_count()
     1
     """
-    _renamed(process_count, "host_count")
+    _deprecated_name(process_count, "host_count")
     return process_count(backend)
 
 
@@ -311,7 +311,7 @@ def host_ids(backend: str | None = None) -> list[int]:
     ...     minijax.host_ids()
     [0]
     """
-    _renamed(process_indices, "host_ids")
+    _deprecated_name(process_indices, "host_ids")
     return process_indices(backend)
 
 
@@ -389,20 +389,20 @@ class Guard(Option):
     def update(self, value: str | None) -> None:
         """Change the setting for all threads, except in blocks that override it."""
         super().update(value)
-        xla.set_guard(self._of_jaxlib, value, everywhere=True)
+        xla.set_guard(self._jaxlib_name, value, everywhere=True)
 
     @contextmanager
     def override(self, value: str | None) -> Iterator[None]:
         """Change the setting for the block of a `with`, in this thread only."""
         with super().override(value):
-            outside = xla.set_guard(self._of_jaxlib, value, everywhere=False)
+            outside = xla.set_guard(self._jaxlib_name, value, everywhere=False)
             try:
                 yield
             finally:
-                xla.restore_guard(self._of_jaxlib, outside)
+                xla.restore_guard(self._jaxlib_name, outside)
 
     @property
-    def _of_jaxlib(self) -> str:
+    def _jaxlib_name(self) -> str:
         is_of_garbage = self.name.startswith("array_garbage")
         return "garbage_collect_array" if is_of_garbage else self.name[len("transfer_guard_") :]
 

@@ -237,7 +237,7 @@ order_rules = ProgramRules("ordered effects", "order_rules")
 
 
 # --8<-- [start:order]
-def in_order(jaxpr: Jaxpr) -> Jaxpr:
+def order_effects(jaxpr: Jaxpr) -> Jaxpr:
     """Return `jaxpr` with tokens that order its effects."""
     if not has_effects(jaxpr):
         return jaxpr

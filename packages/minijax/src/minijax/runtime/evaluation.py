@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from minijax.errors.arguments import blame_argument
 from minijax.errors.tracebacks import hide_frames
-from minijax.runtime.array import is_evaluating, of_library, some_placed
+from minijax.runtime.array import is_evaluating, some_placed, to_library_array
 from minijax.runtime.partitioning import evaluate_jaxpr, evaluate_partitioned
-from minijax.runtime.places import places_of
-from minijax.runtime.program import call, compile_primitive
+from minijax.runtime.places import argument_places
+from minijax.runtime.program import compile_primitive, run_program
 from minijax.settings.config import Switch, reusable_context
 from minijax.settings.names import later
 from minijax.settings.number_types import (
@@ -172,15 +172,17 @@ class DeviceTrace(EvalTrace):
         if primitive is jit_p:
             outs = evaluate_jaxpr(params["jaxpr"], f"jit_{params['name']}", args)
         elif primitive.higher_order:
-            outs = [of_library(out) for out in impl_rules[primitive](*args, **params)]
+            outs = [to_library_array(out) for out in impl_rules[primitive](*args, **params)]
         else:
             in_avals = tuple([typeof(x) for x in args])
             if primitive in evaluators:
                 outs = evaluators[primitive](*args, **params)
             elif Switch.used or some_placed(args):
-                outs = evaluate_partitioned(primitive, args, in_avals, params, places_of(args))
+                outs = evaluate_partitioned(
+                    primitive, args, in_avals, params, argument_places(args)
+                )
             else:
-                outs = call(compile_primitive(primitive, in_avals, params), args)
+                outs = run_program(compile_primitive(primitive, in_avals, params), args)
         if Switch.used:
             after_primitive(primitive, args, params, outs)
         return outs

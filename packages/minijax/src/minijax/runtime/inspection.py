@@ -8,7 +8,7 @@ from minijax.runtime.lowering import Function, Module, constrained
 from minijax.runtime.program import ADDRESS
 from minijax.shardings.mesh import Mesh
 from minijax.shardings.sharding import NamedSharding, Sharding
-from minijax.shardings.types import of_types, sharded_type, sharding_of_type
+from minijax.shardings.types import sharded_type, sharding_of_type, typed_primitives
 from minijax_stage3 import JaxprEqn
 from minijax_stage3.lowering import Value
 
@@ -29,8 +29,8 @@ class Inspection:
         self.callback = callback
         self.ndim = ndim
         self.found: list[Any] = []  # jaxlib's objects
-        self.told = self.found.append
-        self.address = xla.inspection_address(self.told)
+        self.record = self.found.append
+        self.address = xla.inspection_address(self.record)
 
 
 class PartitionedModule(Module):
@@ -73,7 +73,7 @@ class PartitionedFunction(Function):
         avals = [var.aval for var in eqn.outvars]
         found = map(sharded_type, [*[x.aval for x in eqn.invars], *avals])
         mesh = next((aval.mesh for aval in found if aval), None)
-        if mesh is None or eqn.primitive in of_types:
+        if mesh is None or eqn.primitive in typed_primitives:
             return outs
         is_open = bool(mesh.auto_axes)  # the compiler may use these, too
         return [

@@ -25,7 +25,7 @@ from minijax.runtime.pipeline import (
     trace,
 )
 from minijax.runtime.places import ANYWHERE, DefaultPlacement, GivenPlaces, Places, Shardings
-from minijax.runtime.program import Called, Executor, add_tree, compiled, order_of_leaves
+from minijax.runtime.program import Called, Executor, add_tree, compiled, leaf_order
 from minijax.runtime.refs import (
     OuterRefError,
     Ref,
@@ -41,9 +41,9 @@ from minijax.runtime.signature import (
     Signature,
     StaticArguments,
     add_static,
+    leaf_types_for,
     settings_here,
     types_in_key,
-    types_of_leaves,
 )
 from minijax.settings.config import Switch, config
 from minijax.settings.names import PickledByName, later, not_given
@@ -212,7 +212,7 @@ class PjitFunction(PickledByName, Called):
         The key is None for a call that only a `Signature` can describe; the executor is None for a
         call that was not made before.
         """
-        static, types = self._static.chosen, types_of_leaves(settings)
+        static, types = self._static.chosen, leaf_types_for(settings)
         key: list[Any] = [settings]
         buffers: list[Any] = []
         position = 0
@@ -263,7 +263,7 @@ class PjitFunction(PickledByName, Called):
         try:
             keys = [x.call_key for x in leaves if type(x) is Array]
             if len(keys) < len(leaves):
-                types = types_of_leaves(settings)
+                types = leaf_types_for(settings)
                 keys = [x.call_key if type(x) is Array else types[type(x)](x) for x in leaves]
             return (tree, tuple(keys), static, settings), leaves
         except (KeyError, TypeError, OverflowError):
@@ -314,7 +314,7 @@ class PjitFunction(PickledByName, Called):
         except RuntimeError:  # an argument on other devices was donated
             return None, [], ()
         _, args, kwargs = self._static.split(args, kwargs)
-        return execute, wanted, order_of_leaves((args, kwargs))
+        return execute, wanted, leaf_order((args, kwargs))
 
     def _take_over(self, outer: OuterRefError) -> None:
         """Add a reference to those that the function closes over."""
@@ -398,10 +398,10 @@ class PjitFunction(PickledByName, Called):
         if self._given_places.have_shardings:
             static, args, kwargs = self._static.split(args, kwargs)
             args, _ = self._static.drop(static, args, kwargs)
-        return self._given_places.of_call(self._name, leaves, args, names, types)
+        return self._given_places.call_places(self._name, leaves, args, names, types)
 
     def _compilation(self, traced: Traced, where: Places) -> Compilation:
-        out_shardings = self._given_places.of_results(traced.out_tree)
+        out_shardings = self._given_places.result_shardings(traced.out_tree)
         return Compilation(traced, self._options, where, out_shardings)
 
     def _bind(self, args: Any, kwargs: Any) -> Any:
@@ -412,9 +412,9 @@ class PjitFunction(PickledByName, Called):
         consts = traced.consts if is_staged else traced.consts_on_device()
         given = self._given_places
         if given.have_shardings:
-            leaves = _constrained(leaves, self._places_of(leaves, args, kwargs).shardings)
+            leaves = _constrain_results(leaves, self._places_of(leaves, args, kwargs).shardings)
         outs = bind(jit_p, *consts, *leaves, jaxpr=traced.jaxpr, name=self._name)
-        outs = _constrained(outs, given.of_results(traced.out_tree))
+        outs = _constrain_results(outs, given.result_shardings(traced.out_tree))
         return tree_unflatten(traced.out_tree, outs)
 
     def _traced_for(self, signature: Signature, args: Any, kwargs: Any) -> Traced:
@@ -695,7 +695,7 @@ _constrain = later("minijax.lax.sharding", "constrain")
 _explain_tracing = later("minijax.runtime.notices", "explain_tracing")
 
 
-def _constrained(values: Sequence[Any], shardings: Shardings) -> list[Any]:
+def _constrain_results(values: Sequence[Any], shardings: Shardings) -> list[Any]:
     """Values inside a transformation, constrained to the given shardings."""
     return [
         x if sharding is None else _constrain(x, sharding)

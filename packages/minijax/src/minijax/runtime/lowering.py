@@ -15,7 +15,7 @@ import numpy as np
 import minijax_stage3 as stage3
 from minijax import xla
 from minijax.monitoring import LOWERED
-from minijax.runtime.effects import in_order
+from minijax.runtime.effects import order_effects
 from minijax.settings.options import make_user_context, timed
 from minijax.shardings.partition_spec import PartitionSpec
 from minijax.shardings.sharding import NamedSharding
@@ -111,18 +111,20 @@ def declared_mesh(module: ModuleBuilder, mesh: Any) -> str:
     if key not in module.names:
         count = sum(isinstance(each, tuple) and each[0] == "mesh" for each in module.names)
         name = module.names[key] = f"mesh_{count}" if count else "mesh"
-        axes = ", ".join(f"{quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
+        axes = ", ".join(f"{axis_string(axis)}={size}" for axis, size in mesh.shape_tuple)
         module.functions.append(f"  sdy.mesh @{name} = <[{axes}]>")
     return module.names[key]
 
 
-def division_text(
+def sharding_text(
     module: ModuleBuilder, mesh: Any, spec: PartitionSpec, ndim: int, is_open: bool = False
 ) -> str:
     """A spec in Shardy's notation: `<@mesh, [{"x"}, {}]>`; if it is open, axes may be added."""
     entries = [*spec, *[None] * (ndim - len(spec))]
     axes = [
-        "{" + ", ".join([*map(quoted, names), *["?"] * (is_open or entry is UNCONSTRAINED)]) + "}"
+        "{"
+        + ", ".join([*map(axis_string, names), *["?"] * (is_open or entry is UNCONSTRAINED)])
+        + "}"
         for entry, names in zip(entries, PartitionSpec(*entries).names(), strict=True)
     ]
     return f"<@{declared_mesh(module, mesh)}, [{', '.join(axes)}]>"
@@ -132,38 +134,38 @@ def constrained(
     b: FunctionBuilder, x: Value, sharding: NamedSharding, is_open: bool = False
 ) -> Value:
     """`x` with a sharding constraint; if it is open, the compiler may shard further axes."""
-    division = division_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim, is_open)
-    return _constrained(b, x, division)
+    text = sharding_text(b.module, sharding.mesh, sharding.spec, x.aval.ndim, is_open)
+    return _constraint_text(b, x, text)
 
 
-def _constrained(b: FunctionBuilder, x: Value, division: str) -> Value:
-    operation = f"sdy.sharding_constraint {x.name} {division} : {mlir_type(x.aval)}"
+def _constraint_text(b: FunctionBuilder, x: Value, text: str) -> Value:
+    operation = f"sdy.sharding_constraint {x.name} {text} : {mlir_type(x.aval)}"
     (out,) = b.emit(operation, x.aval)
     return out
 
 
 def argument(module: ModuleBuilder, sharding: NamedSharding, ndim: int) -> str:
     """The MLIR attribute for the sharding of an argument or a result."""
-    division = division_text(module, sharding.mesh, sharding.spec, ndim)
-    return f"{{sdy.sharding = #sdy.sharding{division}}}"
+    text = sharding_text(module, sharding.mesh, sharding.spec, ndim)
+    return f"{{sdy.sharding = #sdy.sharding{text}}}"
 
 
-def undivided_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
+def replicated_if_uneven(b: FunctionBuilder, x: Value, counts: Sequence[int]) -> Value:
     """`x`, replicated if these sizes are not multiples of the numbers of devices."""
     devices = math.prod([size for _, size in _first_mesh(b.module) or ()])
-    return x if all(count % devices == 0 for count in counts) else undivided(b, x)
+    return x if all(count % devices == 0 for count in counts) else replicated(b, x)
 
 
-def undivided(b: FunctionBuilder, x: Value) -> Value:
+def replicated(b: FunctionBuilder, x: Value) -> Value:
     """`x`, replicated, if the program is a partitioned one."""
     return x if _first_mesh(b.module) is None or on_each_device.get() else everywhere(b, x)
 
 
 def everywhere(b: FunctionBuilder, x: Value) -> Value:
     """`x`, replicated, in a module that declares a mesh."""
-    division = ", ".join(["{}"] * x.aval.ndim)
+    text = ", ".join(["{}"] * x.aval.ndim)
     name = b.module.names["mesh", _first_mesh(b.module)]
-    return _constrained(b, x, f"<@{name}, [{division}]>")
+    return _constraint_text(b, x, f"<@{name}, [{text}]>")
 
 
 def _first_mesh(module: ModuleBuilder) -> Any:
@@ -180,7 +182,7 @@ def on_first_device(module: ModuleBuilder, count: int) -> str:
     return f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * max(count, 1))}]>"
 
 
-def quoted(axis: Any) -> str:
+def axis_string(axis: Any) -> str:
     """The name of an axis of a mesh in MLIR."""
     return f'"{symbol(str(axis))}"'
 
@@ -293,7 +295,7 @@ class Module(ModuleBuilder):
         module = parsed(text)
         name = "mhlo.frontend_attributes"
 
-        def add(operation: Any) -> Any:
+        def add_attributes(operation: Any) -> Any:
             found: dict[str, str] = {}
             for number in _MARK.findall(str(operation.location)):
                 found.update(self.attributed[int(number)])
@@ -303,7 +305,7 @@ class Module(ModuleBuilder):
             return ir().WalkResult.ADVANCE
 
         with module.context:
-            module.operation.walk(add)
+            module.operation.walk(add_attributes)
         written: str = module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
         written, count = _MARKED.subn(_unmarked, written)
         while count:
@@ -479,7 +481,7 @@ def platform_of(b: FunctionBuilder) -> str:
 def lower(jaxpr: Jaxpr, name: str, module: Module | None = None) -> str:
     """The StableHLO module of a program, by default for the platform of the default device."""
     module = module or Module(xla.platform_of())
-    module.add_function(in_order(jaxpr), "main", "public")
+    module.add_function(order_effects(jaxpr), "main", "public")
     return module.text(symbol(name))
 
 

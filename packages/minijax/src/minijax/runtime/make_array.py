@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax import xla
 from minijax.dtypes import DTypeLike
-from minijax.runtime.array import Array, array, check_shape, placed, put, read
+from minijax.runtime.array import Array, array, array_at, check_shape, put_array, read_numbers
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import counted
 from minijax.shardings.mesh import Mesh
@@ -76,18 +76,18 @@ def make_array_from_callback(
 
     if all(type(x) is np.ndarray and x.dtype.kind in "biuf" for x in given):
         avals = list(map(typeof, given))
-        aval = _type_of_whole(caller, shape, sharding, avals, name, dtype)
+        aval = _whole_type(caller, shape, sharding, avals, name, dtype)
         parts = _apart([np.asarray(x, aval.dtype) for x in given])
         buffer = xla.put_parts(aval, sharding.placement(aval.ndim), parts, True)
-        return placed(buffer, type_at(aval, sharding))
+        return array_at(buffer, type_at(aval, sharding))
     found = []
     for number, (x, device) in enumerate(zip(given, indices, strict=True)):
         try:
-            found.append(_on_device(array(x), device))
+            found.append(_to_device(array(x), device))
         except TypeError as error:
             raise TypeError(f"{caller}: {name(number)}: {error}") from None
-    aval = _type_of_whole(caller, shape, sharding, [x.aval for x in found], name, dtype)
-    return _of_parts(aval, sharding, found)
+    aval = _whole_type(caller, shape, sharding, [x.aval for x in found], name, dtype)
+    return _from_parts(aval, sharding, found)
 
 
 def _apart(parts: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
@@ -159,18 +159,18 @@ def make_array_from_single_device_arrays(
     if {*wanted} != {*numbers}:
         lacking = [each for each in wanted if each not in numbers]
         others = [each for each in numbers if each not in wanted]
-        what = f"lacks those on {lacking}" if lacking else f"also has those on {others}"
+        misfit = f"lacks those on {lacking}" if lacking else f"also has those on {others}"
         raise ValueError(
             f"{caller}: {sharding} has {counted(len(wanted), 'device')} in this process, each with "
-            f"a part, and arrays {what}"
+            f"a part, and arrays {misfit}"
         )
 
     def name(number: int) -> str:
         return f"arrays[{numbers[wanted[number]]}]"
 
     parts = [arrays[numbers[device]] for device in wanted]
-    aval = _type_of_whole(caller, shape, sharding, [x.aval for x in parts], name, dtype)
-    return _of_parts(aval, sharding, parts)
+    aval = _whole_type(caller, shape, sharding, [x.aval for x in parts], name, dtype)
+    return _from_parts(aval, sharding, parts)
 
 
 @evaluated_by_library
@@ -211,7 +211,7 @@ def make_array_from_process_local_data(
     for where, leaf, shape in zip(shardings, leaves, shapes, strict=True):
         if where is None:
             raise TypeError(f"{caller}: sharding must be a Sharding, found None")
-        made.append(_of_local_data(caller, where, leaf, shape))
+        made.append(_from_local_data(caller, where, leaf, shape))
     return treedef.unflatten(made)
 
 
@@ -227,7 +227,7 @@ def join_local(x: Any, sharding: NamedSharding) -> Array:
         local = sharding.update(mesh=mesh.local_mesh)
         if x.sharding.is_equivalent_to(local, x.ndim):
             return _seen_as(x, local, sharding)
-    return _of_local_data("make_array_from_process_local_data", sharding, x, None)
+    return _from_local_data("make_array_from_process_local_data", sharding, x, None)
 
 
 def local_part(x: Array) -> Array:
@@ -247,13 +247,13 @@ def _seen_as(x: Array, found: NamedSharding, wanted: NamedSharding) -> Array:
     aval = unsharded(x.aval).update(shape=tuple(shape))
     where = wanted.placement(x.ndim)
     buffer = xla.with_placement(x.buffer, device_type(aval), where)
-    return placed(buffer, type_at(aval, wanted))
+    return array_at(buffer, type_at(aval, wanted))
 
 
-def _of_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> Array:
+def _from_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> Array:
     """The global array from the data of this process."""
     local = array(local)
-    data, ndim = read(local), local.ndim
+    data, ndim = read_numbers(local), local.ndim
     here = [sharding.coordinates(ndim)[device] for device in _devices_here(caller, sharding)]
     # For each axis, the numbers of this process's parts.
     ours = [sorted({at[axis] for at in here}) for axis in range(ndim)]
@@ -283,7 +283,7 @@ def _of_local_data(caller: str, sharding: Sharding, local: Any, given: Any) -> A
         parts.append(np.array(data[tuple(index)]))  # jaxlib takes none that share memory
     aval = ShapedArray(shape, local.dtype)
     buffer = xla.put_parts(device_type(aval), sharding.placement(ndim), parts, True)
-    return placed(buffer, type_at(aval, sharding))
+    return array_at(buffer, type_at(aval, sharding))
 
 
 def _devices_here(caller: str, sharding: Sharding) -> list[Any]:
@@ -337,7 +337,7 @@ def _shape_of(caller: str, shape: Any, sharding: Any) -> Shape:
     return found
 
 
-def _type_of_whole(
+def _whole_type(
     caller: str,
     shape: Shape,
     sharding: Sharding,
@@ -361,11 +361,11 @@ def _type_of_whole(
     return ShapedArray(shape, wanted)
 
 
-def _on_device(x: Any, device: Any) -> Array:
-    return put(x, x.aval, SingleDeviceSharding(device))
+def _to_device(x: Any, device: Any) -> Array:
+    return put_array(x, x.aval, SingleDeviceSharding(device))
 
 
-def _of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[Array]) -> Array:
+def _from_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[Array]) -> Array:
     held = [x.buffer for x in parts]
     where = sharding.placement(aval.ndim)
-    return placed(xla.join_parts(device_type(aval), where, held), type_at(aval, sharding))
+    return array_at(xla.join_parts(device_type(aval), where, held), type_at(aval, sharding))

@@ -15,7 +15,7 @@ from minijax.errors.tracebacks import hiding_frames
 from minijax.runtime.lowering import attributes_in_context
 from minijax.settings.config import reusable_context
 from minijax.settings.names import wraps
-from minijax.settings.tracers import interpreter_of_library
+from minijax.settings.tracers import library_interpreter
 from minijax_stage1 import current_interpreter
 from minijax_stage2.arguments import require_function
 from minijax_stage2.errors import shown
@@ -139,7 +139,7 @@ def parts_opened(parts: Sequence[Part], instead: bool = False) -> Iterator[None]
 def record_scopes() -> None:
     """Let equations record names and attributes from now on, which takes time."""
     for stage in JaxprTrace, PartialEvalTrace:
-        trace = interpreter_of_library(stage)
+        trace = library_interpreter(stage)
         trace.process = _recording_scopes(trace.process)
         trace.apply = _recording_scopes(trace.apply)
 

@@ -116,11 +116,11 @@ def _differences(fun: Any, before: Call, now: Call) -> list[str]:
         elif name not in leaves_before:
             lines.append(f"argument {name}: missing before, {leaves_now[name][0]} now")
         else:
-            (aval_before, how_before), (aval, how) = leaves_before[name], leaves_now[name]
+            (aval_before, passed_before), (aval, passed) = leaves_before[name], leaves_now[name]
             if aval_before is not aval:
                 lines.append(f"argument {name}: {_change(aval_before, aval)}")
-            if how_before != how:
-                lines.append(f"argument {name}: passed by {how_before} before, by {how} now")
+            if passed_before != passed:
+                lines.append(f"argument {name}: passed by {passed_before} before, by {passed} now")
     static_before, static_now = _static_by_name(fun, before), _static_by_name(fun, now)
     for name in {**static_before, **static_now}:
         values = static_before.get(name, _NOT_PASSED), static_now.get(name, _NOT_PASSED)
@@ -153,15 +153,15 @@ def _static_by_name(fun: Any, call: Call) -> dict[str, Any]:
 
 
 def _change(before: ShapedArray, now: ShapedArray) -> str:
-    what = []
+    changes = []
     if before.shape != now.shape:
-        what.append("shape")
+        changes.append("shape")
     if before.dtype != now.dtype:
-        what.append("dtype")
+        changes.append("dtype")
     if before.weak_type != now.weak_type:
         kinds = ["a Python number" if aval.weak_type else "an array" for aval in (before, now)]
-        what.append(f"weak type: {kinds[0]} before, {kinds[1]} now")
-    return f"{before} before, {now} now ({'; '.join(what)})"
+        changes.append(f"weak type: {kinds[0]} before, {kinds[1]} now")
+    return f"{before} before, {now} now ({'; '.join(changes)})"
 
 
 class _NotPassed:
@@ -291,7 +291,7 @@ def _watch() -> None:
             compilation.notice()
 
 
-def _after_fork_in_child() -> None:
+def _reset_notices_in_child() -> None:
     """Reset the state in the child, which compiles nothing and has no watcher."""
     global _changed, _watcher
     _changed, _watcher = threading.Condition(), None
@@ -299,4 +299,4 @@ def _after_fork_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(after_in_child=_reset_notices_in_child)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 import numpy as np
 
 from minijax.errors.arguments import blame_argument, hints_of, is_of_numbers, require_fit
-from minijax.runtime.array import Array, given_type, place, to_array, with_own_conversions
+from minijax.runtime.array import Array, given_type, put_to, to_array, with_own_conversions
 from minijax.runtime.evaluation import library_evaluation
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.pipeline import CompileOptions
@@ -21,7 +21,7 @@ from minijax.runtime.templates import Templates, not_copied
 from minijax.settings.number_types import promote, set_number_types, types_in_function
 from minijax.settings.tracers import adopted, adopted_traces
 from minijax.shardings.sharding import Sharding, chosen_sharding
-from minijax.shardings.types import dividing
+from minijax.shardings.types import takes_out_sharding
 from minijax_stage2 import ShapedArray, tree_map, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import ints
@@ -124,7 +124,7 @@ class Creation(Operation):
         if sharding is None:
             return super()._find(settings, args, kwargs)
         if self.takes_types and args and given_type(args[0]):
-            return Uncompiled(lambda: place(self._fun(*args, **rest), sharding)), []
+            return Uncompiled(lambda: put_to(self._fun(*args, **rest), sharding)), []
         with library_evaluation(types_in_function()):
             signature, leaves = self._signature_of(settings, args, rest)
             where = Places((None,) * len(leaves), DefaultPlacement(sharding, True, True))
@@ -147,8 +147,8 @@ class _ListsAsTuples(StaticArguments):
 
     def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
         return super().split(
-            tuple([_as_tuple(x) if i in self.argnums else x for i, x in enumerate(args)]),
-            {name: _as_tuple(x) if name in self.argnames else x for name, x in kwargs.items()},
+            tuple([_names_tuple(x) if i in self.argnums else x for i, x in enumerate(args)]),
+            {name: _names_tuple(x) if name in self.argnames else x for name, x in kwargs.items()},
         )
 
     def fill(self, static: Any) -> Callable[..., Any]:
@@ -234,7 +234,7 @@ def operation(
         fun = _strict(fun, kinds, static)
     if creates:
         return Creation(fun, static, types)
-    return Operation(dividing(fun) if "out_sharding" in static else fun, static, types)
+    return Operation(takes_out_sharding(fun) if "out_sharding" in static else fun, static, types)
 
 
 def _strict(fun: Callable[..., Any], kinds: str, static: str | tuple[str, ...]) -> Any:
@@ -340,14 +340,14 @@ def promoting(function: Any, inexact: bool = False) -> Any:
     return operation(promoted)
 
 
-def _as_tuple(x: Any) -> Any:
+def _names_tuple(x: Any) -> Any:
     if isinstance(x, set):
         return frozenset(x)
     if isinstance(x, list | tuple):
-        items = map(_as_tuple, x)
+        items = map(_names_tuple, x)
         return x._make(items) if hasattr(x, "_make") else tuple(items)  # keeps NamedTuples
     if isinstance(x, np.ndarray | np.integer | Array) and x.dtype.kind in "iu":
-        return _as_tuple(x.tolist())
+        return _names_tuple(x.tolist())
     if hasattr(x, "as_list"):  # TensorFlow's TensorShape
-        return _as_tuple(x.as_list())
+        return _names_tuple(x.as_list())
     return x

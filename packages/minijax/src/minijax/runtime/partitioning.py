@@ -13,17 +13,23 @@ import numpy as np
 
 from minijax import xla
 from minijax.errors import CompileError
-from minijax.runtime.array import Array, Placed, placed, put
+from minijax.runtime.array import Array, Placed, array_at, put_array
 from minijax.runtime.effects import abstract_token, result_of_type
 from minijax.runtime.inspection import Inspection, PartitionedModule, without_addresses
 from minijax.runtime.lowering import Module, argument, joined, lower, recorded_lower
-from minijax.runtime.places import DefaultPlacement, Places, Shardings, is_elsewhere, places_of
+from minijax.runtime.places import (
+    DefaultPlacement,
+    Places,
+    Shardings,
+    argument_places,
+    is_elsewhere,
+)
 from minijax.runtime.program import (
-    call,
     compile_or_load_partitioned,
     compile_primitive,
     compile_text,
     once_for_jaxpr,
+    run_program,
 )
 from minijax.settings.names import counted
 from minijax.shardings.mesh import AbstractMesh, Device, Mesh
@@ -33,7 +39,7 @@ from minijax.shardings.sharding import (
     Sharding,
     SingleDeviceSharding,
     plain_mesh,
-    sharding_of_division,
+    sharding_from_tiles,
 )
 from minijax.shardings.types import (
     ShardedArray,
@@ -92,8 +98,8 @@ class PartitionedProgram:
                 try:
                     sharding.shard_shape(aval.shape)
                 except ValueError as error:
-                    what = f"`{name.removeprefix('jit_')}`: result {number}, of type {aval}"
-                    raise ValueError(f"{what}: {error}") from None
+                    role = f"`{name.removeprefix('jit_')}`: result {number}, of type {aval}"
+                    raise ValueError(f"{role}: {error}") from None
         within = list(map(on_known_devices, shardings_within(jaxpr)))
         roles = roles_of(in_shardings, out_shardings, within, argument_names, jaxpr, default)
         self.devices = devices_of(name.removeprefix("jit_"), roles, default)
@@ -125,11 +131,11 @@ class PartitionedProgram:
         require_platform(self.name, self.platform, xla.platform_of(self.devices))
         xla.register_routines(self.text, self.platform)
         executable = self.executable = self._executable()
-        divisions = executable.argument_divisions(len(self.in_avals))
-        self.in_shardings = self._completed(in_shardings, divisions, self.in_avals)
+        tiles = executable.argument_tiles(len(self.in_avals))
+        self.in_shardings = self._completed(in_shardings, tiles, self.in_avals)
         self.in_placements = placements(self.in_shardings, self.in_avals)
-        divisions = executable.result_divisions(len(self.out_avals))
-        found = self._completed(out_shardings, divisions, self.out_avals)
+        tiles = executable.result_tiles(len(self.out_avals))
+        found = self._completed(out_shardings, tiles, self.out_avals)
         self.out_shardings = self._like_argument(found)
         where = placements(self.out_shardings, self.out_avals)
         self.out_types = [
@@ -144,7 +150,7 @@ class PartitionedProgram:
         self.makes_tokens = abstract_token in self.out_types
         for inspection in self.inspections:
             for found in inspection.found:
-                inspection.callback(self._sharding_of(xla.division_of(found), inspection.ndim))
+                inspection.callback(self._sharding_of(xla.tiles_of(found), inspection.ndim))
         self.inspections, self.kept = [], []
         from minijax.runtime.agreement import shared_program  # late: few programs need it
 
@@ -153,7 +159,7 @@ class PartitionedProgram:
         self.shared = shared_program(self.devices, self.described, text, sizes)
         if self.shared is not None:
             if executable.communicates():
-                self.shared.meet()
+                self.shared.synchronize()
             else:
                 self.shared = None
         return self
@@ -191,7 +197,7 @@ class PartitionedProgram:
 
     def _moved(self, number: int, x: Any) -> Any:
         """The buffer of an argument, moved to where the program expects it."""
-        return put(x, self.in_avals[number], self.in_shardings[number]).buffer
+        return put_array(x, self.in_avals[number], self.in_shardings[number]).buffer
 
     def as_text(self) -> str:
         """The program as optimized by XLA, in HLO."""
@@ -258,13 +264,13 @@ class PartitionedProgram:
     def _completed(
         self,
         given: Sequence[Sharding | None],
-        divisions: Sequence[xla.Division | None],
+        tiles: Sequence[xla.TileAssignment | None],
         avals: Sequence[ShapedArray],
     ) -> list[Sharding]:
         """The given shardings, with those that XLA chose in place of None."""
         return [
-            sharding or self._sharding_of(division, aval.ndim)
-            for sharding, division, aval in zip(given, divisions, avals, strict=True)
+            sharding or self._sharding_of(assignment, aval.ndim)
+            for sharding, assignment, aval in zip(given, tiles, avals, strict=True)
         ]
 
     def _like_argument(self, found: Sequence[Sharding]) -> list[Sharding]:
@@ -286,11 +292,11 @@ class PartitionedProgram:
             for given, chosen, aval in rows
         ]
 
-    def _sharding_of(self, division: xla.Division | None, ndim: int) -> Sharding:
+    def _sharding_of(self, tiles: xla.TileAssignment | None, ndim: int) -> Sharding:
         """The sharding for a tiling that XLA chose, by the axes of a mesh if possible."""
-        if len(self.devices) == 1 or division is None:
+        if len(self.devices) == 1 or tiles is None:
             return self._everywhere()
-        return sharding_of_division(division, self.meshes, self.devices, ndim)
+        return sharding_from_tiles(tiles, self.meshes, self.devices, ndim)
 
 
 def _meshes_of(shardings: Iterable[Sharding | None]) -> list[Mesh]:
@@ -365,13 +371,14 @@ def devices_of(
         if sharding.device_tuple != chosen.device_tuple:
             raise ValueError(
                 f"incompatible devices for `{name}`: {first} is on the devices "
-                f"{_numbers(chosen)}, {other} on {_numbers(sharding)}. Bring both to the same "
+                f"{_device_numbers(chosen)}, {other} on {_device_numbers(sharding)}. Bring both to "
+                "the same "
                 "devices, in the same order, by device_put."
             )
     return chosen.device_tuple
 
 
-def _numbers(sharding: Sharding) -> list[int]:
+def _device_numbers(sharding: Sharding) -> list[int]:
     return [device.id for device in sharding.device_tuple]
 
 
@@ -418,20 +425,20 @@ def evaluate_partitioned(
 ) -> list[Any]:
     """Evaluate a primitive on the devices of its operands."""
     if not is_elsewhere(where):
-        return list(call(compile_primitive(primitive, in_avals, params), args))
+        return list(run_program(compile_primitive(primitive, in_avals, params), args))
     return _programs_for(where)(primitive, in_avals, params)(args)
 
 
 def evaluate_jaxpr(jaxpr: Jaxpr, name: str, args: Sequence[Any]) -> list[Any]:
     """The results of a program, compiled once, on the devices of its operands."""
-    where = places_of(args)
+    where = argument_places(args)
     if is_elsewhere(where) or has_shardings(jaxpr):
         programs = _programs_of.setdefault(jaxpr, {})
         if where not in programs:
             programs[where] = program_at(jaxpr, name, where)
         return list(programs[where](args))
     compiled = once_for_jaxpr(jaxpr, (), lambda: compile_text(jaxpr, lower(jaxpr, name)))
-    return list(call(compiled, args))
+    return list(run_program(compiled, args))
 
 
 def program_at(
@@ -453,12 +460,12 @@ def _programs_for(where: Places) -> Any:
     """The function that compiles a primitive for these places, once per operand types."""
 
     @once_for_types
-    def program(
+    def primitive_program(
         primitive: Primitive, in_avals: tuple[ShapedArray, ...], params: dict[str, Any]
     ) -> PartitionedProgram:
         return program_at(jaxpr_of_primitive(primitive, in_avals, params), primitive.name, where)
 
-    return program
+    return primitive_program
 
 
 def move_on_devices(x: Array, sharding: Sharding, committed: bool) -> Array:
@@ -469,13 +476,15 @@ def move_on_devices(x: Array, sharding: Sharding, committed: bool) -> Array:
     """
     if sharding.device_tuple != x.sharding.device_tuple:
         raise ValueError(
-            f"{x.aval} is sharded over several processes, on the devices {_numbers(x.sharding)}, "
+            f"{x.aval} is sharded over several processes, on the devices "
+            f"{_device_numbers(x.sharding)}, "
             f"and can only be moved to a sharding on these, in this order, found "
-            f"{_numbers(sharding)}. minijax.experimental.multihost_utils.process_allgather(x, "
+            f"{_device_numbers(sharding)}. "
+            "minijax.experimental.multihost_utils.process_allgather(x, "
             "tiled=True) gives all of it to each process"
         )
     (out,) = _moving(x.aval, x.sharding, sharding)([x])
-    return placed(out.buffer, out.aval, committed)
+    return array_at(out.buffer, out.aval, committed)
 
 
 @lru_cache(maxsize=1024)

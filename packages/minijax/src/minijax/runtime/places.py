@@ -72,12 +72,12 @@ def declared_shardings(types: Sequence[Any]) -> Shardings:
     for x in types:
         is_free = isinstance(x, Array) and not (type(x) is Array and x.committed)
         sharding = None if is_free else getattr(x, "sharding", None)
-        is_said = isinstance(sharding, NamedSharding) and not sharding.mesh.empty
-        found.append(sharding if is_said or isinstance(sharding, SingleDeviceSharding) else None)
+        is_given = isinstance(sharding, NamedSharding) and not sharding.mesh.empty
+        found.append(sharding if is_given or isinstance(sharding, SingleDeviceSharding) else None)
     return tuple(found) if any(found) else ()
 
 
-def places_of(args: Sequence[Any]) -> Places:
+def argument_places(args: Sequence[Any]) -> Places:
     """The places of the arguments of an operation."""
     return Places(shardings_of(args), default_placement())
 
@@ -112,7 +112,7 @@ class GivenPlaces:
         self.place = place
         self.have_shardings = in_shardings is not None or out_shardings is not None
 
-    def of_call(
+    def call_places(
         self,
         name: str,
         leaves: Sequence[Any],
@@ -131,12 +131,12 @@ class GivenPlaces:
         if self.place is not None:  # regardless of arguments
             return Places((None,) * len(leaves), self.place)
         if self.have_shardings:
-            shardings = self._of_arguments(name, leaves, args, names)
+            shardings = self._argument_shardings(name, leaves, args, names)
         else:
             shardings = declared_shardings(leaves) if types else shardings_of(leaves)
         return Places(shardings, default_placement())
 
-    def _of_arguments(
+    def _argument_shardings(
         self, name: str, leaves: Sequence[Any], args: Any, names: Callable[[], Sequence[str]]
     ) -> Shardings:
         """The sharding of each leaf of the arguments, None if it is free.
@@ -191,7 +191,7 @@ class GivenPlaces:
         rest = [entry for entry, is_ref in pairs if not is_ref]
         return GivenPlaces((held, rest), (held, self.out_shardings))
 
-    def of_results(self, out_tree: PyTreeDef) -> Shardings:
+    def result_shardings(self, out_tree: PyTreeDef) -> Shardings:
         """The sharding of each leaf of the result, None if it is free; empty if all are free."""
         if not self.have_shardings:
             return ()
@@ -226,7 +226,7 @@ def default_placement() -> DefaultPlacement | None:
     device = default_device_option.value
     if isinstance(device, str):
         device = xla.devices(device)[0]
-    return None if device is None else _on_device(device)
+    return None if device is None else _single_device(device)
 
 
 @lru_cache(maxsize=64)
@@ -237,7 +237,7 @@ def _on_mesh(mesh: Mesh) -> DefaultPlacement | None:
 
 
 @lru_cache(maxsize=64)
-def _on_device(device: Device) -> DefaultPlacement | None:
+def _single_device(device: Device) -> DefaultPlacement | None:
     if device == xla.default_device():
         return None
     return DefaultPlacement(SingleDeviceSharding(device), committed=False)

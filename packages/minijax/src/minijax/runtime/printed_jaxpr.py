@@ -42,10 +42,10 @@ class Group(NamedTuple):
 Doc: TypeAlias = str | Break | Nest | Group
 
 
-def _flat(doc: Doc) -> str:
+def _flat_doc(doc: Doc) -> str:
     if isinstance(doc, str):
         return doc
-    return doc.flat if isinstance(doc, Break) else "".join(map(_flat, doc.parts))
+    return doc.flat if isinstance(doc, Break) else "".join(map(_flat_doc, doc.parts))
 
 
 def _render(parts: Sequence[Doc], width: Callable[[str], int]) -> str:
@@ -66,7 +66,7 @@ def _render(parts: Sequence[Doc], width: Callable[[str], int]) -> str:
             if isinstance(doc, Nest):
                 indent += doc.indent
             elif not is_flat:
-                is_flat = width(line + _flat(doc)) <= LINE_WIDTH
+                is_flat = width(line + _flat_doc(doc)) <= LINE_WIDTH
             pending.extend((indent, is_flat, part) for part in reversed(doc.parts))
     return "\n".join([*text, line])
 
@@ -122,7 +122,7 @@ class JaxPrinter:
             for var in eqn.outvars
         )
         head = f"{outs} = {name}" if outs else name
-        operands = " " + " ".join(map(self._atom, _operands(eqn)))
+        operands = " " + " ".join(map(self._atom, _shown_operands(eqn)))
         if not params:
             return [head, operands]
         pairs: list[Doc] = [Nest(0, [f"{key}=", self._value(x)]) for key, x in params.items()]
@@ -131,7 +131,7 @@ class JaxPrinter:
 
     def _program(self, jaxpr: Jaxpr) -> Doc:
         head = [" ".join(map(self._bound, xs)) for xs in (jaxpr.constvars, jaxpr.invars)]
-        used = {id(x) for eqn in jaxpr.eqns for x in _operands(eqn)}
+        used = {id(x) for eqn in jaxpr.eqns for x in _shown_operands(eqn)}
         used |= {id(x) for x in jaxpr.outvars}
         shown = [eqn for eqn in jaxpr.eqns if not _only_names_an_axis(eqn, used)]
         eqns: list[Doc] = [Nest(0, self.eqn(eqn, used)) for eqn in shown]
@@ -183,7 +183,7 @@ def _programs(values: Any) -> list[Jaxpr]:
     return found
 
 
-def _operands(eqn: JaxprEqn) -> Sequence[Atom]:
+def _shown_operands(eqn: JaxprEqn) -> Sequence[Atom]:
     """The operands that are shown: axis names are operands here, but parameters in JAX."""
     return eqn.invars[:1] if str(eqn.primitive) in _COLLECTIVES else eqn.invars
 
@@ -207,7 +207,7 @@ def printed(eqn: JaxprEqn) -> tuple[str, Params]:
     ordered = dict(sorted(params.items()))
     if name == "custom_call":
         name, its_own = params["rule"].printed
-        ordered = dict(sorted({**_custom_call(params), **its_own}.items()))
+        ordered = dict(sorted({**_print_custom_call(params), **its_own}.items()))
     if name == "psum" and any(x.aval.axis.checked for x in eqn.invars[1:]):  # type: ignore[attr-defined]
         name = "psum_invariant"
         del ordered["axis_index_groups"]
@@ -216,21 +216,21 @@ def printed(eqn: JaxprEqn) -> tuple[str, Params]:
     return _NAMES.get(name, name), ordered
 
 
-def _custom_call(params: Params) -> Params:
+def _print_custom_call(params: Params) -> Params:
     """The program and the number of its constants, if it has any."""
     shown = {"call_jaxpr": params["jaxpr"]}
     return shown | {"num_consts": params["num_consts"]} if params["num_consts"] else shown
 
 
-def _renamed(**names: str) -> Callable[[Params, JaxprEqn], Params]:
+def _renamed_vars(**names: str) -> Callable[[Params, JaxprEqn], Params]:
     return lambda params, _: {names.get(key, key): value for key, value in params.items()}
 
 
-def _broadcast(params: Params, _: JaxprEqn) -> Params:
+def _print_broadcast(params: Params, _: JaxprEqn) -> Params:
     return {key: x for key, x in params.items() if key == "broadcast_dimensions" and x}
 
 
-def _dot_general(params: Params, eqn: JaxprEqn) -> Params:
+def _print_dot_general(params: Params, eqn: JaxprEqn) -> Params:
     params = {"preferred_element_type": eqn.outvars[0].aval.dtype, **params}
     pairs = tuple((list(lhs), list(rhs)) for lhs, rhs in params["dimension_numbers"])
     if isinstance(params.get("precision"), str):
@@ -247,7 +247,7 @@ def _arg_extremum(params: Params, _: JaxprEqn) -> Params:
     return {"axes": (params["axis"],), "index_dtype": params["index_dtype"]}
 
 
-def _scan(params: Params, eqn: JaxprEqn) -> Params:
+def _print_scan(params: Params, eqn: JaxprEqn) -> Params:
     """The numbers of constants, carried values and elements, as trees of leaves."""
     params = dict(params)
     consts, carry = params.pop("num_consts"), params.pop("num_carry")
@@ -261,7 +261,7 @@ def _scan(params: Params, eqn: JaxprEqn) -> Params:
     }
 
 
-def _scatter(params: Params, eqn: JaxprEqn) -> Params:
+def _print_scatter(params: Params, eqn: JaxprEqn) -> Params:
     """Add the program that combines two elements, implied by the name of the primitive."""
     combine = _COMBINE.get(str(eqn.primitive))
     program = None
@@ -271,7 +271,7 @@ def _scatter(params: Params, eqn: JaxprEqn) -> Params:
     return {**params, "update_consts": (), "update_jaxpr": program}
 
 
-def _gather(params: Params, eqn: JaxprEqn) -> Params:
+def _print_gather(params: Params, eqn: JaxprEqn) -> Params:
     """Add the fill value for elements out of bounds, if they are filled."""
     if "FILL" not in str(params["mode"]) or params["fill_value"] is not None:
         return params
@@ -373,16 +373,16 @@ _DEFAULTS: dict[str, Params] = {
 
 # Parameters that JAX names or shows differently.
 _RULES: dict[str, Callable[[Params, JaxprEqn], Params]] = {
-    "broadcast_in_dim": _broadcast,
-    "dot_general": _dot_general,
+    "broadcast_in_dim": _print_broadcast,
+    "dot_general": _print_dot_general,
     "slice": _slice,
     "argmax": _arg_extremum,
     "argmin": _arg_extremum,
-    "scan": _scan,
-    "while": _renamed(body_consts="body_nconsts", cond_consts="cond_nconsts"),
-    "checkpoint": _renamed(again="differentiated"),
-    **dict.fromkeys(("scatter", *_COMBINE), _scatter),
-    "gather": _gather,
+    "scan": _print_scan,
+    "while": _renamed_vars(body_consts="body_nconsts", cond_consts="cond_nconsts"),
+    "checkpoint": _renamed_vars(again="differentiated"),
+    **dict.fromkeys(("scatter", *_COMBINE), _print_scatter),
+    "gather": _print_gather,
     "top_k": _top_k,
     "shard_map": _shard_map,
     "axis_index": lambda params, _: {"axis_name": params["axis"].name},

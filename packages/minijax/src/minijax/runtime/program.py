@@ -185,7 +185,7 @@ def compile_primitive(
     return compile_text(jaxpr, lower(jaxpr, primitive.name))
 
 
-def call(compiled: CompiledJaxpr, args: Sequence[Any]) -> list[Array]:
+def run_program(compiled: CompiledJaxpr, args: Sequence[Any]) -> list[Array]:
     """Execute a compiled jaxpr on Arrays or numbers of the types that it was compiled for."""
     buffers = list(map(buffer_here, args, compiled.in_avals))
     return list(map(Array, compiled.execute(buffers), compiled.out_avals))
@@ -488,7 +488,7 @@ class Donated:
         return f"donated to `{self.name}`{where}"
 
 
-def order_of_leaves(tree: Any) -> tuple[int, ...]:
+def leaf_order(tree: Any) -> tuple[int, ...]:
     """The number of each leaf, in the order of programs' arguments.
 
     Leaves are numbered in the order of the arguments, where the items of a dict are not sorted.

@@ -229,14 +229,14 @@ def lending(refs: Sequence[Ref]) -> Iterator[list[Any]]:
 def passing(refs: Sequence[Ref], fun: Callable[..., Any]) -> Callable[..., tuple[list[Any], Any]]:
     """`fun` with the references' arrays as a further first argument and first result."""
 
-    def with_values(values: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
+    def pass_values(values: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
         with holding(refs, values):
             out = fun(*args, **kwargs)
             require_no_refs(fun, out)
             return values_of(refs), out
 
-    with_values.__name__ = name_of(fun)
-    return with_values
+    pass_values.__name__ = name_of(fun)
+    return pass_values
 
 
 def with_outer_refs(stage: Callable[[Sequence[Ref]], Result]) -> Result:
@@ -326,10 +326,10 @@ def call_with_refs(function: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
     outer: list[Ref] = function.outer_refs
     if not given and not outer:
         return None
-    return (_run(function.program_with_refs(static, places), given, outer, rest),)
+    return (_run_with_refs(function.program_with_refs(static, places), given, outer, rest),)
 
 
-def _run(
+def _run_with_refs(
     program: Callable[..., Any], given: Sequence[Ref], outer: Sequence[Ref], rest: Sequence[Any]
 ) -> Any:
     """Run a program on the references' arrays, store their new arrays, and return the result."""
@@ -360,7 +360,7 @@ class RefsOfCall(NamedTuple):
                 f"among its leaves, called with {places.structure}, found "
                 f"{sum(places.are_refs)}"
             )
-        return _run(program, given, self.outer, rest)
+        return _run_with_refs(program, given, self.outer, rest)
 
 
 def program_with_refs(
@@ -371,12 +371,12 @@ def program_with_refs(
     It also returns their final arrays.
     """
 
-    def with_values(references: Sequence[Any], others: Sequence[Any]) -> tuple[list[Any], Any]:
+    def values_program(references: Sequence[Any], others: Sequence[Any]) -> tuple[list[Any], Any]:
         count = sum(places.are_refs)
         given = [Ref(value) for value in references[:count]]
         args, kwargs = places.join(given, others)
         held, out = passing(outer, fun)(references[count:], *args, **kwargs)
         return [*values_of(given), *held], out
 
-    with_values.__name__ = name_of(fun)
-    return with_values
+    values_program.__name__ = name_of(fun)
+    return values_program

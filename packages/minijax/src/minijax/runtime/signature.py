@@ -52,15 +52,15 @@ class _LeafTypes(dict[Dialect, Rules]):
     """The functions that find the type of a leaf, by class, for given number types."""
 
     def __missing__(self, numbers: Dialect) -> Rules:
-        of_numpy = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
+        numpy_classes = [cls for cls, rule in aval_rules.items() if rule is aval_rules[np.ndarray]]
         weak_bool, _, weak_float, weak_complex = numbers.weak
         rules = self[numbers] = {
             Array: aval_rules[Array],
             bool: lambda x: weak_bool,
-            int: numbers.of_int,
+            int: numbers.int_type,
             float: lambda x: weak_float,
             complex: lambda x: weak_complex,
-            **dict.fromkeys(of_numpy, numbers.of_numpy),
+            **dict.fromkeys(numpy_classes, numbers.numpy_type),
         }
         return rules
 
@@ -68,7 +68,7 @@ class _LeafTypes(dict[Dialect, Rules]):
 leaf_types = _LeafTypes()
 
 
-def types_of_leaves(settings: Any) -> Rules:
+def leaf_types_for(settings: Any) -> Rules:
     """The functions that find the type of a leaf under the settings of a signature."""
     return leaf_types[settings[0] if type(settings) is tuple else settings]
 
@@ -167,9 +167,9 @@ class StaticArguments:
             try:
                 hash(value)
             except TypeError:
-                what = f"argument {which}" if isinstance(which, int) else which
+                role = f"argument {which}" if isinstance(which, int) else which
                 raise ValueError(
-                    f"jit of `{name_of(self.fun)}`: the static {what} is of type "
+                    f"jit of `{name_of(self.fun)}`: the static {role} is of type "
                     f"{type(value).__name__}, which is not hashable, so calls cannot be told "
                     "apart by it. Use a tuple or another immutable value, or do not make it static."
                 ) from None

@@ -94,8 +94,8 @@ class ShapeDtypeStruct:
         """
         aval = type_of(x)
         is_put = not isinstance(x, Tracer) and getattr(x, "committed", True)
-        of_type = sharding_of_type(aval) if isinstance(aval, ShardedArray) else None
-        sharding = getattr(x, "sharding", None) if is_put else of_type
+        type_sharding = sharding_of_type(aval) if isinstance(aval, ShardedArray) else None
+        sharding = getattr(x, "sharding", None) if is_put else type_sharding
         return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
     @property
@@ -235,14 +235,14 @@ def make_jaxpr(
 
     @evaluated_by_library
     @wraps(fun)
-    def make(*args: Any, **kwargs: Any) -> ClosedJaxpr | tuple[ClosedJaxpr, Any]:
+    def staged_fun(*args: Any, **kwargs: Any) -> ClosedJaxpr | tuple[ClosedJaxpr, Any]:
         static, args, kwargs = static_arguments.split(args, kwargs)
         closed, out = _stage(static_arguments.fill(static), args, kwargs)
         return (closed, tree_map(struct_of, out)) if return_shape else closed
 
-    make.__name__ = f"make_jaxpr({make.__name__})"
-    make.__qualname__ = f"make_jaxpr({make.__qualname__})"
-    return make
+    staged_fun.__name__ = f"make_jaxpr({staged_fun.__name__})"
+    staged_fun.__qualname__ = f"make_jaxpr({staged_fun.__qualname__})"
+    return staged_fun
 
 
 @evaluated_by_library
@@ -278,7 +278,7 @@ def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr
     """
     given, rest, places = split_refs("make_jaxpr", (args, kwargs))
 
-    def stage(outer: Sequence[Ref]) -> tuple[ClosedJaxpr, Any]:
+    def stage_with_refs(outer: Sequence[Ref]) -> tuple[ClosedJaxpr, Any]:
         if not (given or outer):
             return _stage_alone(fun, args, kwargs)
         with_values = program_with_refs(fun, places, outer)
@@ -287,7 +287,7 @@ def _stage(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr
             closed, (_, out) = _stage_alone(with_values, arguments, {})
         return closed, out
 
-    return with_outer_refs(stage)
+    return with_outer_refs(stage_with_refs)
 
 
 def _stage_alone(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[ClosedJaxpr, Any]:

@@ -15,7 +15,7 @@ from minijax.runtime.evaluation import adds_equations, device_trace, evaluators
 from minijax.runtime.signature import StaticArguments, exact_type
 from minijax.settings.config import Switch
 from minijax.settings.number_types import withheld_warnings
-from minijax.settings.tracers import Tracer, of_library
+from minijax.settings.tracers import Tracer, library_tracer
 from minijax.shardings.mesh import mesh_in_context
 from minijax_stage1.interpreter import in_context, set_interpreter
 from minijax_stage2 import Primitive, ShapedArray, Zero, primitives, typeof
@@ -174,7 +174,7 @@ class Transforming(TakesTemplates):
         if primitive is template_p:
             template = params["template"]
         elif self.copies_rules and not primitive.higher_order:
-            template = _of_primitive(primitive, args, params)
+            template = _primitive_template(primitive, args, params)
         if template is not None:
             return self.apply(template, args, user_source())
         return super().process(primitive, args, params)
@@ -203,7 +203,7 @@ class Transforming(TakesTemplates):
 class JaxprTrace(TakesTemplates, PlainJaxprTrace):
     """Stages a program, into which it copies templates."""
 
-    tracer = of_library(JaxprTracer)
+    tracer = library_tracer(JaxprTracer)
     takes_templates = True
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> list[Any]:
@@ -248,7 +248,9 @@ _MOST_PRIMITIVES = 4096
 templates_of_primitives: dict[Any, Template] = {}
 
 
-def _of_primitive(primitive: Primitive, args: Sequence[Any], params: Params) -> Template | None:
+def _primitive_template(
+    primitive: Primitive, args: Sequence[Any], params: Params
+) -> Template | None:
     """The template that applies one primitive; None if its rules may depend on more than types."""
     if primitive not in own_primitives or (Switch.used and adds_equations()):
         return None
@@ -282,7 +284,7 @@ class PartialEvalTrace(Transforming, PlainPartialEvalTrace):
     Its rules mix known and unknown values, so whole functions are not templates here.
     """
 
-    tracer = of_library(JaxprTracer)
+    tracer = library_tracer(JaxprTracer)
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -363,7 +365,7 @@ class JVPTrace(Transforming, PlainJVPTrace):
 class BatchTrace(Transforming, PlainBatchTrace):
     """Batches a template once per types and axes."""
 
-    tracer = of_library(BatchTracer)
+    tracer = library_tracer(BatchTracer)
 
     def apply(self, template: Template, args: Sequence[Any], source: Source | None) -> list[Any]:
         values, dims = self.unbox(args)
@@ -502,7 +504,7 @@ def _run_backwards(cts: Sequence[Any], *operands: Any, template: Template) -> li
     return backward_pass(program, [*template.consts, *operands], cts)[len(template.consts) :]
 
 
-def transposed(template: Template, key: tuple[Any, ...]) -> Transposed | None:
+def transposed_template(template: Template, key: tuple[Any, ...]) -> Transposed | None:
     """The transpose of a template, or None if it cannot be copied.
 
     The key says for each operand whether it is linear, and for each result the type of its
@@ -673,7 +675,7 @@ class Templates:
     def _make(self, key: Any, arrays: Sequence[Any], args: Any, kwargs: Any) -> Any:
         trees: list[Any] = []
 
-        def function(*values: Any) -> list[Any]:
+        def template_function(*values: Any) -> list[Any]:
             rest = iter(values)
             given, named = _replaced(args, rest), _replaced(kwargs, rest)
             outs, tree = tree_flatten(self.function(*given, **named))
@@ -686,7 +688,7 @@ class Templates:
         withheld_warnings.set(warnings)
         try:
             if all(type(aval) is ShapedArray for aval in avals):
-                template = staged(function, avals)
+                template = staged(template_function, avals)
         except Exception:  # the function itself raises a better error
             pass
         finally:

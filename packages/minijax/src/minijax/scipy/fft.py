@@ -19,7 +19,7 @@ from minijax_stage2 import typeof
 from minijax_stage2.functions import canonical_axes
 
 
-def _check(caller: str, type: int, norm: str | None) -> None:
+def _check_arguments(caller: str, type: int, norm: str | None) -> None:
     if type != 2:
         raise NotImplementedError(f"{caller}: type must be 2, found {type}")
     if norm not in (None, "backward", "ortho"):
@@ -38,7 +38,7 @@ def _last_axis(x: Any, n: int | None, axis: int) -> Any:
     return lax.pad(x, jnp.zeros((), typeof(x).dtype), config)
 
 
-def _of_parts(transform: Callable[[Any], Any], x: Any) -> Any:
+def _by_parts(transform: Callable[[Any], Any], x: Any) -> Any:
     """Extend a transform of real numbers to complex numbers."""
     if typeof(x).dtype.kind == "c":
         return lax.complex(transform(x.real), transform(x.imag))
@@ -78,17 +78,17 @@ def _idct(x: Any, ortho: bool) -> Any:
     return both.reshape(*typeof(both).shape[:-2], -1)[..., :n]
 
 
-def _along(
+def _transform_axis(
     transform: Callable[[Any, bool], Any], x: Any, n: int | None, axis: int, norm: str | None
 ) -> Any:
     (x,) = inexact_arrays(x)
     if typeof(x).dtype.itemsize < 4:  # XLA transforms no narrower floats
         x = x.astype("float32")
 
-    def of_real(x: Any) -> Any:
+    def transform_real(x: Any) -> Any:
         return jnp.moveaxis(transform(_last_axis(x, n, axis), norm == "ortho"), -1, axis)
 
-    return _of_parts(of_real, x)
+    return _by_parts(transform_real, x)
 
 
 def _along_all(
@@ -111,7 +111,7 @@ def _along_all(
         chosen = canonical_axes(caller, axes, ndim)
     for i, axis in enumerate(chosen):
         n = None if sizes is None or i >= len(sizes) else sizes[i]
-        x = _along(transform, x, n, axis, norm)
+        x = _transform_axis(transform, x, n, axis, norm)
     return x
 
 
@@ -135,8 +135,8 @@ def dct(
     >>> minijax.scipy.fft.dct(jnp.ones(4)).round(3)
     Array([8., 0., 0., 0.], dtype=float32)
     """
-    _check("dct", type, norm)
-    return _along(_dct, x, n, axis, norm)
+    _check_arguments("dct", type, norm)
+    return _transform_axis(_dct, x, n, axis, norm)
 
 
 @operation(static=("type", "n", "axis", "norm"))
@@ -155,8 +155,8 @@ def idct(
     >>> bool(jnp.allclose(minijax.scipy.fft.idct(minijax.scipy.fft.dct(x)), x))
     True
     """
-    _check("idct", type, norm)
-    return _along(_idct, x, n, axis, norm)
+    _check_arguments("idct", type, norm)
+    return _transform_axis(_idct, x, n, axis, norm)
 
 
 @operation(static=("type", "s", "axes", "norm"))
@@ -182,7 +182,7 @@ def dctn(
     Array([[16.,  0.],
            [ 0.,  0.]], dtype=float32)
     """
-    _check("dctn", type, norm)
+    _check_arguments("dctn", type, norm)
     return _along_all("dctn", _dct, x, s, axes, norm)
 
 
@@ -200,7 +200,7 @@ def idctn(x: Any, type: Any, s: Any, axes: Any, norm: Any) -> Any:
     >>> bool(jnp.allclose(minijax.scipy.fft.idctn(minijax.scipy.fft.dctn(x)), x))
     True
     """
-    _check("idctn", type, norm)
+    _check_arguments("idctn", type, norm)
     return _along_all("idctn", _idct, x, s, axes, norm)
 
 

@@ -109,7 +109,7 @@ def _zoom(
     middle = Point(*((x + y) / 2 for x, y in zip(low, high, strict=True)))
     epsilon = 1e-10 if typeof(start.value).dtype == np.float64 else 1e-5
 
-    def step(state: _Zoom) -> _Zoom:
+    def zoom_step(state: _Zoom) -> _Zoom:
         low, high = state.low, state.high
         is_narrow = jnp.abs(high.step - low.step) <= epsilon
         new = at(_inside(low, high, state.before, state.count == 0))
@@ -129,7 +129,7 @@ def _zoom(
         )
 
     first = _Zoom(low, high, middle, found, ~is_needed, jnp.array(False), 0)
-    return lax.while_loop(lambda state: ~state.done & ~state.failed, step, first)
+    return lax.while_loop(lambda state: ~state.done & ~state.failed, zoom_step, first)
 
 
 def _is_too_high(start: Point, point: Point) -> Any:
@@ -178,7 +178,7 @@ def line_search(
         expected = 1.01 * 2 * (value - value_before) / start.slope
         first_step = jnp.where(expected > 1, 1, expected)
 
-    def at(step: Any) -> Found:
+    def evaluate_at(step: Any) -> Found:
         out, slope = value_and_grad(function)(place + step * direction)
         along = jnp.dot(slope, direction, precision=HIGHEST).real
         dtype = typeof(value).dtype
@@ -186,7 +186,7 @@ def line_search(
         return Found(point, slope.astype(typeof(gradient).dtype))
 
     def advance(state: _Bracket) -> _Bracket:
-        new = at(jnp.where(state.count == 1, first_step, state.last.step * 2))
+        new = evaluate_at(jnp.where(state.count == 1, first_step, state.last.step * 2))
         point, last = new.point, state.last
         is_too_far = _is_too_high(start, point)
         is_too_far = is_too_far | ((point.value >= last.value) & (state.count > 1))
@@ -196,7 +196,7 @@ def line_search(
         low, high = chosen(is_too_far, last, point), chosen(is_too_far, point, last)
         # If nothing is found, the result is the start of the search with step 1.
         nothing = Found(low._replace(step=jnp.ones_like(low.step)), gradient)
-        zoom = _zoom(at, start, low, high, nothing, is_too_far | rises)
+        zoom = _zoom(evaluate_at, start, low, high, nothing, is_too_far | rises)
         is_between = is_too_far | rises
         return _Bracket(
             last=point,
@@ -295,9 +295,9 @@ def lbfgs(
         maxiter = 200 * n
     limits = [np.inf if limit is None else limit for limit in (maxiter, maxfun, maxgrad)]
     value, gradient = value_and_grad(function)(x0)
-    of_value = typeof(value).dtype
+    value_dtype = typeof(value).dtype
 
-    def step(state: LBFGSState) -> LBFGSState:
+    def lbfgs_step(state: LBFGSState) -> LBFGSState:
         direction = _direction(state)
         found = line_search(function, state.x, direction, state.value, None, state.gradient, maxls)
         move = jnp.astype(found.step * direction, dtype)
@@ -311,12 +311,12 @@ def lbfgs(
         converged = jnp.linalg.norm(found.gradient, ord=norm) < gtol
         return LBFGSState(
             x=state.x + move,
-            value=jnp.astype(found.value, of_value),
+            value=jnp.astype(found.value, value_dtype),
             gradient=jnp.astype(found.gradient, dtype),
             moves=jnp.concatenate([state.moves[1:], move[None]]),
             changes=jnp.concatenate([state.changes[1:], change[None]]),
             inverses=jnp.concatenate([state.inverses[1:], 1 / product[None]]),
-            scale=jnp.astype(product / _dot(change.conj(), change).real, of_value),
+            scale=jnp.astype(product / _dot(change.conj(), change).real, value_dtype),
             converged=converged,
             status=jnp.where(converged, _NOMINAL, status),
             count=state.count + 1,
@@ -329,14 +329,14 @@ def lbfgs(
         gradient=gradient,
         moves=jnp.zeros((maxcor, n), dtype),
         changes=jnp.zeros((maxcor, n), dtype),
-        inverses=jnp.zeros(maxcor, of_value),
-        scale=jnp.ones((), of_value),
+        inverses=jnp.zeros(maxcor, value_dtype),
+        scale=jnp.ones((), value_dtype),
         converged=jnp.array(False),
         status=jnp.array(_NOMINAL),
         count=0,
         evaluations=1,
     )
-    return lax.while_loop(lambda state: ~state.converged & (state.status == 0), step, start)
+    return lax.while_loop(lambda state: ~state.converged & (state.status == 0), lbfgs_step, start)
 
 
 def _direction(state: LBFGSState) -> Any:
@@ -421,7 +421,7 @@ def _bfgs(
     def is_flat(gradient: Any) -> Any:
         return jnp.linalg.norm(gradient, ord=norm) < gtol
 
-    def step(state: _State) -> _State:
+    def bfgs_step(state: _State) -> _State:
         direction = -jnp.dot(state.inverse, state.gradient, precision=HIGHEST)
         found = line_search(
             function,
@@ -465,10 +465,10 @@ def _bfgs(
         search_status=jnp.array(0),
     )
     end = lax.while_loop(
-        lambda state: ~state.converged & ~state.failed & (state.count < maxiter), step, start
+        lambda state: ~state.converged & ~state.failed & (state.count < maxiter), bfgs_step, start
     )
-    of_failure = jnp.where(end.failed, 2 + end.search_status, -1)
-    status = jnp.where(end.converged, 0, jnp.where(end.count == maxiter, 1, of_failure))
+    failure_status = jnp.where(end.failed, 2 + end.search_status, -1)
+    status = jnp.where(end.converged, 0, jnp.where(end.count == maxiter, 1, failure_status))
     return OptimizeResults(
         x=end.x,
         success=end.converged & ~end.failed,
@@ -538,12 +538,12 @@ def minimize(
     methods: dict[str, Callable[..., OptimizeResults]] = {"bfgs": _bfgs, LBFGS: _lbfgs}
     if method.lower() not in methods:
         raise ValueError(f"minimize: method {method!r} is not recognized; 'BFGS' and {LBFGS!r} are")
-    by_method, of_options = methods[method.lower()], lbfgs if method.lower() == LBFGS else _bfgs
+    by_method, minimizer = methods[method.lower()], lbfgs if method.lower() == LBFGS else _bfgs
     if options is not None:
         require_fit("minimize", "options", options, Mapping[str, Any])
         known = [
             name
-            for name in inspect.signature(of_options).parameters
+            for name in inspect.signature(minimizer).parameters
             if name not in ("function", "x0")
         ]
         for name in options:

@@ -13,13 +13,13 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.errors.tracebacks import hiding_frames
 from minijax.lax.precision import PrecisionLike
-from minijax.numpy.products import meet
+from minijax.numpy.products import promote_dtypes
 from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import Array, ArrayLike, is_value, to_array
 from minijax.runtime.evaluation import evaluated_by_library, made_of_operations
 from minijax.runtime.operation import operation
 from minijax.settings.names import list_public_names
-from minijax.settings.number_types import require_one_dtype, warn
+from minijax.settings.number_types import require_no_promotion, warn
 from minijax_stage2 import typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.functions import canonical_axes, canonical_axis, ints, one_int
@@ -35,8 +35,8 @@ from minijax_stage2.shaped_array import typeof_named
 MODES = ("full", "same", "valid")
 
 
-def _operands(caller: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
-    x, y = (inexact_arrays(operand)[0] for operand in meet(in1, in2))
+def _convolution_operands(caller: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
+    x, y = (inexact_arrays(operand)[0] for operand in promote_dtypes(in1, in2))
     if mode not in MODES:
         raise ValueError(f"{caller}: mode must be 'full', 'same' or 'valid', found {mode!r}")
     if typeof(x).ndim != typeof(y).ndim:
@@ -47,18 +47,18 @@ def _operands(caller: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:
     return x, y
 
 
-def _sizes(x: Any, y: Any) -> list[tuple[int, int]]:
+def _full_sizes(x: Any, y: Any) -> list[tuple[int, int]]:
     return list(zip(typeof(x).shape, typeof(y).shape, strict=True))
 
 
 def _convolved(caller: str, in1: Any, in2: Any, mode: str, precision: PrecisionLike) -> Any:
-    x, y = _operands(caller, in1, in2, mode)
+    x, y = _convolution_operands(caller, in1, in2, mode)
     if 0 in typeof(x).shape or 0 in typeof(y).shape:
         raise ValueError(
             f"{caller}: zero-size arrays not supported in convolutions, found {typeof(x)} "
             f"and {typeof(y)}"
         )
-    sizes = _sizes(x, y)
+    sizes = _full_sizes(x, y)
     is_swapped = all(m <= n for m, n in sizes)
     if not is_swapped and not all(m >= n for m, n in sizes):
         raise ValueError(
@@ -102,10 +102,10 @@ def fftconvolve(
     >>> minijax.scipy.signal.fftconvolve(x, y).round(2)
     Array([ 1., 12., 23., 30.], dtype=float32)
     """
-    x, y = _operands("fftconvolve", in1, in2, mode)
+    x, y = _convolution_operands("fftconvolve", in1, in2, mode)
     ndim = typeof(x).ndim
     chosen = range(ndim) if axes is None else canonical_axes("fftconvolve", axes, ndim)
-    sizes = _sizes(x, y)
+    sizes = _full_sizes(x, y)
     for axis, (m, n) in enumerate(sizes):
         if axis not in chosen and m != n:
             raise ValueError(
@@ -121,7 +121,7 @@ def fftconvolve(
                     f"other in every dimension, found {typeof(x)} and {typeof(y)}"
                 )
             x, y = y, x
-            sizes = _sizes(x, y)
+            sizes = _full_sizes(x, y)
     full = {axis: sum(sizes[axis]) - 1 for axis in chosen}
     is_complex = typeof(x).dtype.kind == "c"
     forward, back = (jnp.fft.fftn, jnp.fft.ifftn) if is_complex else (jnp.fft.rfftn, jnp.fft.irfftn)
@@ -178,7 +178,7 @@ def correlate(in1: Any, in2: Any, mode: Any, method: Any, precision: Any) -> Any
     >>> minijax.scipy.signal.correlate(x, y, mode="valid")
     Array([1., 2.], dtype=float32)
     """
-    require_one_dtype(in1, in2)
+    require_no_promotion(in1, in2)
     return convolve(in1, jnp.flip(jnp.conj(in2)), mode, method, precision)
 
 
@@ -260,7 +260,7 @@ _COSINES = {  # the factors of cos(0), -cos(x), cos(2 x), ..., where x goes thro
 }
 
 
-def _of_cosines(factors: tuple[float, ...], size: int) -> Numbers:
+def _cosine_window(factors: tuple[float, ...], size: int) -> Numbers:
     x = 2 * math.pi / size * np.arange(size)
     terms = [(-1) ** k * factor * np.cos(k * x) for k, factor in enumerate(factors)]
     total: Numbers = np.sum(terms, axis=0)
@@ -343,7 +343,7 @@ def _by_name(caller: str, window: str | tuple[Any, ...], size: int) -> Numbers:
         return np.ones(1)
     try:
         if name in _COSINES:
-            return _of_cosines(_COSINES[name], size, *parameters)
+            return _cosine_window(_COSINES[name], size, *parameters)
         return _FUNCTIONS[name](np.arange(size) - size / 2, size, *parameters)
     except KeyError:
         names = ", ".join(map(repr, (*_COSINES, *_FUNCTIONS)))
@@ -404,7 +404,9 @@ def require_frequency(fs: Any) -> None:
         raise TypeError(f"the sampling frequency fs must be a real number, found {aval}")
 
 
-def cut(caller: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, longest: int) -> Any:
+def cut_segments(
+    caller: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, longest: int
+) -> Any:
     """The samples of a window, and segments of the same length."""
     size, overlap, length = (
         None if given is None else one_int(f"{caller}: {name}", given)
@@ -439,10 +441,11 @@ def is_one_sided(caller: str, one_sided: bool, *signals: Any) -> bool:
     return bool(one_sided)
 
 
-def check_detrend(caller: str, how: Detrend) -> None:
-    if not (callable(how) or how is False or how in ("linear", "constant")):
+def check_detrend(caller: str, detrend: Detrend) -> None:
+    if not (callable(detrend) or detrend is False or detrend in ("linear", "constant")):
         raise ValueError(
-            f"{caller}: detrend must be 'linear', 'constant', a function or False, found {how!r}"
+            f"{caller}: detrend must be 'linear', 'constant', a function or False, found "
+            f"{detrend!r}"
         )
 
 
@@ -564,7 +567,7 @@ def stft(
     if not typeof(x).size:
         nothing = jnp.zeros_like(x)
         return nothing.real, nothing.real, nothing.astype(np.result_type(nothing, np.complex64))
-    window, segments = cut("stft", window, nperseg, noverlap, nfft, typeof(x).shape[axis])
+    window, segments = cut_segments("stft", window, nperseg, noverlap, nfft, typeof(x).shape[axis])
     one_sided = is_one_sided("stft", return_onesided, x)
     check_detrend("stft", detrend)
     found: tuple[Any, Any, Any] = _stft(
@@ -654,7 +657,7 @@ def istft(
     if nfft < size:
         raise ValueError(f"istft: nfft {nfft} must be at least nperseg, which is {size}")
     is_named = isinstance(window, str | tuple)
-    window, segments = cut("istft", window, size, noverlap, nfft, size)
+    window, segments = cut_segments("istft", window, size, noverlap, nfft, size)
     if is_named:
         window = jnp.asarray(window, real_dtype(z))
     signals = _overlapped(
@@ -767,7 +770,7 @@ def welch(
 @evaluated_by_library
 def _inexact(*signals: Any) -> list[Any]:
     """The signals as arrays of one dtype, real or complex."""
-    return [to_array(x) for x in map(to_inexact, meet(*signals))]
+    return [to_array(x) for x in map(to_inexact, promote_dtypes(*signals))]
 
 
 def _density(
@@ -804,7 +807,7 @@ def _density(
             f"{caller}: a signal has no samples: {', '.join(map(str, map(typeof, signals)))}"
         )
     window, nperseg, noverlap, nfft = cuts
-    window, segments = cut(caller, window, nperseg, noverlap, nfft, longest)
+    window, segments = cut_segments(caller, window, nperseg, noverlap, nfft, longest)
     one_sided = is_one_sided(caller, return_onesided, *signals)
     if y is None:
         del signals[1:]

@@ -62,10 +62,10 @@ def reusable_context(function: Callable[P, Iterator[None]]) -> Callable[P, Reusa
     open_block = contextmanager(function)
 
     @functools.wraps(function)
-    def make(*args: P.args, **kwargs: P.kwargs) -> ReusableContext:
+    def reusable(*args: P.args, **kwargs: P.kwargs) -> ReusableContext:
         return ReusableContext(functools.partial(open_block, *args, **kwargs))
 
-    return make
+    return reusable
 
 
 # The settings of the library, each declared once with its type, default and meaning.
@@ -204,9 +204,9 @@ def _kind_of(kind: type | UnionType | tuple[str | None, ...]) -> _Kind:
     """Return the kind for a type, for a type or None, or for a choice of values."""
     if isinstance(kind, UnionType):
         (single,) = {*kind.__args__} - {type(None)}
-        of_type = _KINDS[single]
-        described = of_type.described.removesuffix(" or None") + " or None"
-        return _Kind(described, lambda x: x is None or of_type.accepts(x), of_type.parse)
+        base = _KINDS[single]
+        described = base.described.removesuffix(" or None") + " or None"
+        return _Kind(described, lambda x: x is None or base.accepts(x), base.parse)
     if isinstance(kind, type):
         return _KINDS[kind]
 

@@ -90,10 +90,10 @@ def named(module: str, name: str) -> Any:
 def later(module: str, name: str) -> Callable[..., Any]:
     """A function in a module that is imported when the function is first called."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def imported_call(*args: Any, **kwargs: Any) -> Any:
         return named(module, name)(*args, **kwargs)
 
-    return call
+    return imported_call
 
 
 # Functions named on a command line: `FILE:FUNCTION` or `MODULE:FUNCTION`.

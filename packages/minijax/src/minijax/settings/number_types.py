@@ -16,7 +16,7 @@ import numpy as np
 
 from minijax.settings.config import Option, config
 from minijax.settings.names import later
-from minijax.settings.tracers import Tracer, interpreter_of_library
+from minijax.settings.tracers import Tracer, library_interpreter
 from minijax_stage2 import ShapedArray, astype, bind1, promotion, typeof
 from minijax_stage2.errors import shown
 from minijax_stage2.primitives import convert_element_type_p
@@ -235,7 +235,7 @@ class LibraryDialect(Dialect):
     """
 
     checks_operators = checks_arguments = False
-    interpreter: Any = staticmethod(interpreter_of_library)
+    interpreter: Any = staticmethod(library_interpreter)
     in_function: LibraryDialect
 
     def __init__(self, settings: Settings):
@@ -284,9 +284,9 @@ class LibraryDialect(Dialect):
             return "A function that ends without `return` gives None."
         return "Call it, and use what it returns." if callable(x) else ""
 
-    def of_int(self, x: int) -> ShapedArray:
+    def int_type(self, x: int) -> ShapedArray:
         try:
-            return super().of_int(x)
+            return super().int_type(x)
         except OverflowError as error:
             if self.settings.enable_x64:
                 raise
@@ -367,15 +367,15 @@ class LibraryDialect(Dialect):
                 continue
             for other in avals:
                 kind_differs = kind_of(other.dtype) - kind_of(alone.dtype)
-                meets = other.dtype == alone.dtype or (kind_differs <= 0 and other.weak_type)
-                if not meets and (kind_differs >= 0 or other.dtype.isbuiltin == 2):
+                promotes = other.dtype == alone.dtype or (kind_differs <= 0 and other.weak_type)
+                if not promotes and (kind_differs >= 0 or other.dtype.isbuiltin == 2):
                     raise TypePromotionError(
                         f"there is no dtype in which {alone.dtype} and {other.dtype} meet by "
                         f"themselves: say which one you mean, as in "
                         f"x.astype({str(other.dtype)!r})"
                     )
 
-    def check_meeting(self, *avals: ShapedArray) -> None:
+    def check_promotion(self, *avals: ShapedArray) -> None:
         self.check_dtypes(avals)
         self.check_ranks(avals)
 
@@ -390,15 +390,17 @@ class LibraryDialect(Dialect):
             return
         if len({aval.ndim for aval in avals if aval.shape}) > 1:
             shapes = " and ".join(str(aval.shape) for aval in avals)
-            self._tell_of_ranks(f"operands of shapes {shapes} have different numbers of axes")
+            self._warn_rank_promotion(f"operands of shapes {shapes} have different numbers of axes")
 
     def check_counts(self, caller: str, leading: Sequence[int]) -> None:
         """Raise an error if the settings forbid broadcasting these numbers of leading axes."""
         if self.settings.numpy_rank_promotion != "allow" and len(set(leading)) > 1:
             counts = " and ".join(map(str, leading))
-            self._tell_of_ranks(f"{caller}: operands have different numbers of axes, {counts}")
+            self._warn_rank_promotion(
+                f"{caller}: operands have different numbers of axes, {counts}"
+            )
 
-    def _tell_of_ranks(self, found: str) -> None:
+    def _warn_rank_promotion(self, found: str) -> None:
         if self.settings.numpy_rank_promotion == "raise":
             raise ValueError(
                 f"{found}, and numpy_rank_promotion is 'raise'. Add axes by x[None] or "
@@ -418,18 +420,18 @@ _OPERATORS = tuple(
 def check_operators_of_tracers() -> None:
     """Let operators of tracers check promotion from now on; operators of arrays always do."""
     for name in _OPERATORS:
-        setattr(Tracer, name, _checked(getattr(Tracer, name)))
+        setattr(Tracer, name, _checked_operator(getattr(Tracer, name)))
 
 
-def _checked(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _checked_operator(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     @wraps(operator)
-    def checked(x: Any, y: Any) -> Any:
+    def checked_operator(x: Any, y: Any) -> Any:
         numbers = dialect()
         if isinstance(numbers, LibraryDialect) and numbers.checks_operators and has_type(y):
-            numbers.check_meeting(typeof(x), typeof(y))
+            numbers.check_promotion(typeof(x), typeof(y))
         return operator(x, y)
 
-    return checked
+    return checked_operator
 
 
 class set_number_types:
@@ -498,7 +500,7 @@ def types_in_function() -> LibraryDialect:
 
 
 # One object, with its caches, for each combination of settings.
-_of_settings = lru_cache(maxsize=None)(LibraryDialect)
+_dialect_for = lru_cache(maxsize=None)(LibraryDialect)
 
 Overrides = frozenset[tuple[str, Any]]  # names of settings, and their values in a block
 
@@ -513,7 +515,7 @@ class _InForce:
         self.follow(Settings())
 
     def follow(self, global_values: Settings) -> None:
-        self.numbers = _of_settings(global_values._replace(**dict(self.overrides)))
+        self.numbers = _dialect_for(global_values._replace(**dict(self.overrides)))
 
 
 _globally = _InForce(frozenset())
@@ -540,10 +542,10 @@ def _under(overrides: Overrides) -> _InForce:
 
 def _put_in_force(overrides: Overrides) -> None:
     settings_in_force.set(_under(overrides))
-    _tell_what_is_running()
+    _update_running_types()
 
 
-def _tell_what_is_running() -> None:
+def _update_running_types() -> None:
     """Return the library's number types if one of its functions is running."""
     if dialect() is not numpys_dialect:
         set_number_types(library_number_types()).__enter__()
@@ -571,7 +573,7 @@ class NumbersOption(Option):
             global_values = _globally.numbers.settings._replace(**changed)
             for each in _known.values():
                 each.follow(global_values)
-        _tell_what_is_running()
+        _update_running_types()
 
     @contextmanager
     def override(self, value: Any) -> Iterator[None]:
@@ -651,7 +653,7 @@ def promote(*operands: Any, inexact: bool = False) -> list[Array]:
         ValueError: their ranks differ, and `numpy_rank_promotion` is "raise".
     """
     if getattr(dialect(), "checks_arguments", False):
-        require_meeting(*operands)
+        require_promotable(*operands)
     return promotion.promote(*operands, inexact=inexact)
 
 
@@ -681,14 +683,14 @@ def weak_if_all_are(out: Any, *operands: Any) -> Any:
     return astype(out, aval.dtype)
 
 
-def require_meeting(*operands: Any) -> None:
+def require_promotable(*operands: Any) -> None:
     """Raise an error if settings forbid promoting these arguments."""
     numbers = dialect()
     if getattr(numbers, "checks_arguments", False):
-        numbers.check_meeting(*map(typeof, operands))  # type: ignore[attr-defined]
+        numbers.check_promotion(*map(typeof, operands))  # type: ignore[attr-defined]
 
 
-def require_one_dtype(*operands: Any) -> None:
+def require_no_promotion(*operands: Any) -> None:
     """Raise an error if settings forbid promoting arguments of these dtypes."""
     if numbers := _checking():
         numbers.check_dtypes([typeof(x) for x in operands])

@@ -310,8 +310,8 @@ def _logged(event: str, fun_name: str) -> Iterator[None]:
     """Log how long a step of compiling took, of a function of this name."""
     start = time.perf_counter()
     yield
-    what = _STEPS[event].format(fun_name)
-    _logger.warning("Finished %s in %.9f sec", what, time.perf_counter() - start)
+    step = _STEPS[event].format(fun_name)
+    _logger.warning("Finished %s in %.9f sec", step, time.perf_counter() - start)
 
 
 # XLA's effort for a program: its levels, and settings for all programs.

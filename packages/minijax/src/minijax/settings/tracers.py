@@ -121,14 +121,14 @@ _REMEDIES = {
 }
 
 # Attributes that only arrays in memory have, with the alternatives for traced values.
-_HOW_IT_IS_DIVIDED = (
+_SHARDING_SUFFIX = (
     "typeof(x).sharding says how its type is divided, and debug.inspect_array_sharding(x, "
     "callback=print) how the compiler divides it"
 )
 _WHERE_IT_RUNS = "lax.platform_dependent chooses by the platform that a program runs on"
 _ON_THE_RESULT = "Ask the result, outside of the transformed function"
-_OF_ARRAYS_IN_MEMORY = {
-    **dict.fromkeys(("sharding", "format", "is_fully_replicated"), _HOW_IT_IS_DIVIDED),
+_MEMORY_ATTRIBUTES = {
+    **dict.fromkeys(("sharding", "format", "is_fully_replicated"), _SHARDING_SUFFIX),
     **dict.fromkeys(("device", "devices", "platform"), _WHERE_IT_RUNS),
     **dict.fromkeys(
         (
@@ -182,10 +182,10 @@ class Tracer(stage2.Tracer):
         def __getattr__(self, name: str) -> Any:
             """Raise an error: existing attributes are found before this is called."""
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if name in _OF_ARRAYS_IN_MEMORY:
+            if name in _MEMORY_ATTRIBUTES:
                 message = (
                     f"`{name}` is of arrays in memory, and this is a traced {self.aval}. "
-                    f"{_OF_ARRAYS_IN_MEMORY[name]}"
+                    f"{_MEMORY_ATTRIBUTES[name]}"
                 )
             raise AttributeError(message, name=name, obj=self)
 
@@ -204,7 +204,7 @@ def _text(x: Any) -> str:
 
 
 @cache
-def of_library(cls: Any) -> Any:
+def library_tracer(cls: Any) -> Any:
     """The subclass of a tracer class that also derives from `Tracer`."""
     if issubclass(cls, Tracer):
         return cls
@@ -221,11 +221,15 @@ _OWN_INTERPRETERS = {
 
 
 @cache
-def interpreter_of_library(cls: Any) -> Any:
+def library_interpreter(cls: Any) -> Any:
     """The library's subclass of an interpreter; by default it differs only in its tracers."""
     if cls in _OWN_INTERPRETERS:
         return named(_OWN_INTERPRETERS[cls], cls.__name__)
-    names = {"tracer": of_library(cls.tracer), "__module__": cls.__module__, "__doc__": cls.__doc__}
+    names = {
+        "tracer": library_tracer(cls.tracer),
+        "__module__": cls.__module__,
+        "__doc__": cls.__doc__,
+    }
     return type(cls.__name__, (cls,), names)
 
 
@@ -235,7 +239,7 @@ def adopted_traces() -> Iterator[None]:
     stack: list[Any] = list(current_trace().stack())
     own = [trace for trace in stack if _makes_tracers_of_stage(trace)]
     for trace in own:
-        trace.tracer = of_library(trace.tracer)
+        trace.tracer = library_tracer(trace.tracer)
     try:
         yield
     finally:
@@ -253,6 +257,6 @@ def adopted(x: Any) -> Any:
     if not isinstance(x, stage2.Tracer) or isinstance(x, Tracer):
         return x
     own_class: Any = type(x)
-    same = object.__new__(of_library(own_class))
+    same = object.__new__(library_tracer(own_class))
     vars(same).update(vars(x))
     return same

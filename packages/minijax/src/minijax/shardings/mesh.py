@@ -81,24 +81,24 @@ class _Axes:
         """True if there are no axes."""
         return not self.axis_names
 
-    def _of_type(self, axis_type: AxisType) -> tuple[Hashable, ...]:
+    def _axes_with_type(self, axis_type: AxisType) -> tuple[Hashable, ...]:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple([name for name, found in pairs if found is axis_type])
 
     @cached_property
     def auto_axes(self) -> tuple[Hashable, ...]:
         """The names of axes of type `Auto`."""
-        return self._of_type(AxisType.Auto)
+        return self._axes_with_type(AxisType.Auto)
 
     @cached_property
     def explicit_axes(self) -> tuple[Hashable, ...]:
         """The names of axes of type `Explicit`."""
-        return self._of_type(AxisType.Explicit)
+        return self._axes_with_type(AxisType.Explicit)
 
     @cached_property
     def manual_axes(self) -> tuple[Hashable, ...]:
         """The names of axes of type `Manual`."""
-        return self._of_type(AxisType.Manual)
+        return self._axes_with_type(AxisType.Manual)
 
     def _are_all(self, axis_type: AxisType) -> bool:
         return set(self.axis_types) == {axis_type}
@@ -467,9 +467,9 @@ class set_mesh:
         pass
 
     def __exit__(self, *exception: object) -> None:
-        mesh, of_programs = self._previous
+        mesh, programs_mesh = self._previous
         mesh_in_context.set(mesh)
-        mesh_of_programs.set(of_programs)
+        mesh_of_programs.set(programs_mesh)
 
 
 def get_mesh() -> Mesh:
@@ -527,7 +527,7 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
 
 _forbidden = NumbersOption("no_collectives", object, frozenset(), "Axes without collectives.")
 
-Division = Sequence[Sequence[Hashable]]  # for each array axis, its mesh axes
+Spec = Sequence[Sequence[Hashable]]  # for each array axis, its mesh axes
 
 
 class ForbiddenCollectiveError(Exception):
@@ -586,19 +586,19 @@ def require_allowed(caller: str, names: Iterable[Hashable]) -> None:
             )
 
 
-def require_kept(caller: str, before: Sequence[Division], after: Sequence[Division]) -> None:
+def require_kept(caller: str, before: Sequence[Spec], after: Sequence[Spec]) -> None:
     """Raise an error if operands are sharded over a forbidden axis, and no result is."""
     if _forbidden.value and before and after:
-        lost = _axes_of(before) - _axes_of(after)
+        lost = _spec_axes(before) - _spec_axes(after)
         require_allowed(f"{caller}, whose result is no longer sharded,", lost)
 
 
-def require_in_place(caller: str, before: Division, after: Division) -> None:
+def require_in_place(caller: str, before: Spec, after: Spec) -> None:
     """As `require_kept`, for a result that must have the operand's sharding."""
     require_kept(caller, [before], [after])
     for own, wanted in zip(before, after, strict=True):
         require_allowed(f"{caller} moves parts", {*own} - {*wanted} if _forbidden.value else ())
 
 
-def _axes_of(divisions: Iterable[Division]) -> set[Hashable]:
-    return {name for division in divisions for axes in division for name in axes}
+def _spec_axes(specs: Iterable[Spec]) -> set[Hashable]:
+    return {name for spec in specs for axes in spec for name in axes}

@@ -74,7 +74,7 @@ class PartitionSpec:
         reduced: Set[MeshAxis] = frozenset(),
         unreduced_kind: UnreducedKind | None = None,
     ):
-        self._partitions = tuple([_checked(entry) for entry in partitions])
+        self._partitions = tuple([_normalized_entry(entry) for entry in partitions])
         self.unreduced, self.reduced = unreduced, reduced
         self.unreduced_kind = unreduced_kind
         if unreduced or reduced or unreduced_kind:
@@ -183,11 +183,11 @@ class PartitionSpec:
 
     def index(self, entry: Any) -> int:
         """The first axis of the array that is sharded over `entry`."""
-        return self._partitions.index(_checked(entry))
+        return self._partitions.index(_normalized_entry(entry))
 
     def count(self, entry: Any) -> int:
         """The number of array axes that are sharded over `entry`."""
-        return self._partitions.count(_checked(entry))
+        return self._partitions.count(_normalized_entry(entry))
 
 
 def _made(partitions: Sequence[Any], sets: dict[str, Any]) -> PartitionSpec:
@@ -210,7 +210,7 @@ class _Infer:
 Infer = _Infer()
 
 
-def _checked(entry: Any) -> Any:
+def _normalized_entry(entry: Any) -> Any:
     """A normalized entry: a single name without a tuple, no name as None."""
     if isinstance(entry, list | tuple):
         if any(isinstance(name, list | tuple) or name is None for name in entry):

@@ -108,15 +108,15 @@ class Sharding:
 
     def devices_indices_map(self, global_shape: Shape) -> Mapping[Device, Index]:
         """The slices of an array of `global_shape` that each device holds."""
-        return _indices(self, tuple(global_shape))[0]
+        return _device_indices(self, tuple(global_shape))[0]
 
     def addressable_devices_indices_map(self, global_shape: Shape) -> Mapping[Device, Index]:
         """The slices that each device of this process holds."""
-        return _indices(self, tuple(global_shape))[1]
+        return _device_indices(self, tuple(global_shape))[1]
 
     def indices_here(self, global_shape: Shape) -> tuple[Index, ...]:
         """The slices that each device of this process holds, in the order of the devices."""
-        return _indices(self, tuple(global_shape))[2]
+        return _device_indices(self, tuple(global_shape))[2]
 
     def coordinates(self, ndim: int) -> Mapping[Device, tuple[int, ...]]:
         """For each device the number of its part along each axis."""
@@ -155,7 +155,9 @@ Indices = Mapping[Device, Index]
 
 
 @lru_cache(maxsize=4096)
-def _indices(sharding: Sharding, global_shape: Shape) -> tuple[Indices, Indices, tuple[Index, ...]]:
+def _device_indices(
+    sharding: Sharding, global_shape: Shape
+) -> tuple[Indices, Indices, tuple[Index, ...]]:
     """The slices of all devices, of this process's devices, and the latter as a list."""
     ndim = len(global_shape)
     shape, parts = sharding.shard_shape(global_shape), sharding.parts(ndim)
@@ -563,21 +565,21 @@ def explicit_sharding(
 # Divisions that XLA chose: along the axes of a known mesh, or of a new one.
 
 
-def sharding_of_division(
-    division: xla.Division, meshes: Sequence[Mesh], devices: tuple[Device, ...], ndim: int
+def sharding_from_tiles(
+    tiles: xla.TileAssignment, meshes: Sequence[Mesh], devices: tuple[Device, ...], ndim: int
 ) -> NamedSharding:
     """The sharding for a division, by the axes of one of the meshes if possible."""
     for mesh in meshes:
-        found = _in_mesh(division, mesh, ndim)
+        found = _in_mesh(tiles, mesh, ndim)
         if found is not None:
             return found
-    return _in_mesh_of_its_own(division, devices, ndim)
+    return _in_mesh_of_its_own(tiles, devices, ndim)
 
 
-def _in_mesh(division: xla.Division, mesh: Mesh, ndim: int) -> NamedSharding | None:
+def _in_mesh(tiles: xla.TileAssignment, mesh: Mesh, ndim: int) -> NamedSharding | None:
     """The sharding for a division by the axes of a mesh, or None if there is none."""
     sizes = mesh.shape
-    wanted = _positions(division, ndim)
+    wanted = _positions(tiles, ndim)
 
     def assign(axis: int, left: tuple[Any, ...], chosen: tuple[Any, ...]) -> NamedSharding | None:
         if axis == ndim:
@@ -588,7 +590,7 @@ def _in_mesh(division: xla.Division, mesh: Mesh, ndim: int) -> NamedSharding | N
             return sharding if ours == wanted else None
         for count in range(len(left) + 1):
             for names in itertools.permutations(left, count):
-                if math.prod([sizes[name] for name in names]) == division.parts[axis]:
+                if math.prod([sizes[name] for name in names]) == tiles.parts[axis]:
                     rest = tuple([name for name in left if name not in names])
                     if found := assign(axis + 1, rest, (*chosen, names)):
                         return found
@@ -598,21 +600,21 @@ def _in_mesh(division: xla.Division, mesh: Mesh, ndim: int) -> NamedSharding | N
     return assign(0, useful, ())
 
 
-def _positions(division: xla.Division, ndim: int) -> list[tuple[int, ...]]:
+def _positions(tiles: xla.TileAssignment, ndim: int) -> list[tuple[int, ...]]:
     """For each device, in order, the number of its part along each axis."""
-    found: list[tuple[int, ...]] = [()] * len(division.positions)
-    for number, device in enumerate(division.positions):
-        at = np.unravel_index(number, division.parts)
+    found: list[tuple[int, ...]] = [()] * len(tiles.positions)
+    for number, device in enumerate(tiles.positions):
+        at = np.unravel_index(number, tiles.parts)
         found[device] = tuple(map(int, at[:ndim]))
     return found
 
 
 def _in_mesh_of_its_own(
-    division: xla.Division, devices: tuple[Device, ...], ndim: int
+    tiles: xla.TileAssignment, devices: tuple[Device, ...], ndim: int
 ) -> NamedSharding:
-    ordered = np.array([devices[position] for position in division.positions], dtype=object)
-    names = [f"axis{i}" for i in range(len(division.parts))]
-    mesh = Mesh(ordered.reshape(division.parts), names)
+    ordered = np.array([devices[position] for position in tiles.positions], dtype=object)
+    names = [f"axis{i}" for i in range(len(tiles.parts))]
+    mesh = Mesh(ordered.reshape(tiles.parts), names)
     return NamedSharding(mesh, PartitionSpec(*names[:ndim]))
 
 

@@ -48,7 +48,7 @@ from minijax_stage3 import Jaxpr, abstract_eval_rules
 
 # The mesh axes that one array axis is sharded over, and a tuple of these for each array axis.
 Axes = tuple[Hashable, ...]
-Division = tuple[Axes, ...]
+Spec = tuple[Axes, ...]
 
 reshard_p = Primitive("reshard")
 to_auto_p = Primitive("to_auto")
@@ -62,7 +62,7 @@ class ShardedArray(stage2.ShapedArray):
     Attributes:
         plain: the type without the sharding.
         mesh: the mesh.
-        division: for each array axis, the mesh axes that it is sharded over.
+        spec: for each array axis, the mesh axes that it is sharded over.
 
     >>> from minijax.sharding import AbstractMesh, AxisType
     >>> mesh = AbstractMesh((4, 2), ("x", "y"), (AxisType.Explicit,) * 2)
@@ -70,54 +70,54 @@ class ShardedArray(stage2.ShapedArray):
     ShapedArray(f32[8@(x,y),8])
     """
 
-    __slots__ = ("division", "mesh", "plain")
+    __slots__ = ("mesh", "plain", "spec")
 
     plain: stage2.ShapedArray
     mesh: AbstractMesh
-    division: Division
+    spec: Spec
 
     def __new__(  # type: ignore[misc]
-        cls, plain: stage2.ShapedArray, mesh: AbstractMesh, division: Division
+        cls, plain: stage2.ShapedArray, mesh: AbstractMesh, spec: Spec
     ) -> stage2.ShapedArray:
-        if not any(division):
+        if not any(spec):
             return plain
-        key = plain, mesh, division
+        key = plain, mesh, spec
         aval = _interned.get(key)
         if aval is None:
             for module in _RULES:
                 import_module(module)
             aval = object.__new__(cls)
             aval.shape, aval.dtype, aval.weak_type = plain.shape, plain.dtype, plain.weak_type
-            aval.plain, aval.mesh, aval.division = key
+            aval.plain, aval.mesh, aval.spec = key
             aval = _interned.setdefault(key, aval)
         return aval
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShardedArray, (self.plain, self.mesh, self.division)
+        return ShardedArray, (self.plain, self.mesh, self.spec)
 
     def __str__(self) -> str:
-        sizes = [f"{n}{_suffix(axes)}" for n, axes in zip(self.shape, self.division, strict=True)]
+        sizes = [f"{n}{_suffix(axes)}" for n, axes in zip(self.shape, self.spec, strict=True)]
         return f"{short_dtype(self.dtype)}[{','.join(sizes)}]"
 
     def update(self, **changes: Any) -> stage2.ShapedArray:
         plain = self.plain.update(**changes)
         keeps = plain.ndim == self.ndim
-        return ShardedArray(plain, self.mesh, self.division) if keeps else plain
+        return ShardedArray(plain, self.mesh, self.spec) if keeps else plain
 
     def without_axis(self, axis: int) -> stage2.ShapedArray:
         plain = self.plain.without_axis(axis)
-        return ShardedArray(plain, self.mesh, self.division[:axis] + self.division[axis + 1 :])
+        return ShardedArray(plain, self.mesh, self.spec[:axis] + self.spec[axis + 1 :])
 
     def with_axis(self, axis: int, size: int) -> stage2.ShapedArray:
-        division = (*self.division[:axis], (), *self.division[axis:])
-        return ShardedArray(self.plain.with_axis(axis, size), self.mesh, division)
+        spec = (*self.spec[:axis], (), *self.spec[axis:])
+        return ShardedArray(self.plain.with_axis(axis, size), self.mesh, spec)
 
     def accepts(self, other: stage2.ShapedArray) -> bool:
         """Return True if `other` is the same type, or the type without a sharding."""
         if not self.plain.accepts(unsharded(other)):
             return False
         return not isinstance(other, ShardedArray) or (
-            self.mesh == other.mesh and self.division == other.division
+            self.mesh == other.mesh and self.spec == other.spec
         )
 
     def convert(self, x: Any) -> Any:
@@ -145,11 +145,11 @@ class ShardedArray(stage2.ShapedArray):
                 "Leave the choice to the compiler by sharding.auto_axes; or replicate an operand "
                 "by sharding.reshard(x, P()); or pass the rule to `declare`, as `sharding`"
             )
-        divisions = rule(in_avals, found, params)
-        require_kept(str(primitive), [*map(division_of, in_avals)], divisions)
+        specs = rule(in_avals, found, params)
+        require_kept(str(primitive), [*map(spec_of, in_avals)], specs)
         return [
-            _checked(primitive, in_avals, aval, mesh, division)
-            for aval, division in zip(found, divisions, strict=True)
+            _checked_type(primitive, in_avals, aval, mesh, spec)
+            for aval, spec in zip(found, specs, strict=True)
         ]
 
 
@@ -173,7 +173,7 @@ zeros.register(ShardedArray, zeros_of_type)
 
 # `rule(in_avals, out_avals, params)`: the division of each result. The types of results are plain.
 ShardingRule = Callable[
-    [Sequence[stage2.ShapedArray], Sequence[stage2.ShapedArray], dict[str, Any]], Sequence[Division]
+    [Sequence[stage2.ShapedArray], Sequence[stage2.ShapedArray], dict[str, Any]], Sequence[Spec]
 ]
 sharding_rules: dict[Primitive, ShardingRule] = {}
 
@@ -203,24 +203,22 @@ def sharded_type(aval: stage2.ShapedArray) -> "ShardedArray | None":
     return aval
 
 
-def with_division(
-    aval: stage2.ShapedArray, mesh: AbstractMesh, division: Division
-) -> stage2.ShapedArray:
+def with_spec(aval: stage2.ShapedArray, mesh: AbstractMesh, spec: Spec) -> stage2.ShapedArray:
     """The type with another sharding, also inside a varying type."""
     if type(aval) in (stage2.ShapedArray, ShardedArray):
-        return ShardedArray(unsharded(aval), mesh, division)
-    return aval.with_plain(with_division(aval.plain, mesh, division))  # type: ignore[attr-defined]
+        return ShardedArray(unsharded(aval), mesh, spec)
+    return aval.with_plain(with_spec(aval.plain, mesh, spec))  # type: ignore[attr-defined]
 
 
-def division_of(aval: stage2.ShapedArray) -> Division:
+def spec_of(aval: stage2.ShapedArray) -> Spec:
     """For each axis of arrays of a type, the mesh axes that it is sharded over."""
     sharded = sharded_type(aval)
-    return sharded.division if sharded else ((),) * aval.ndim
+    return sharded.spec if sharded else ((),) * aval.ndim
 
 
 def sharding_of_type(aval: stage2.ShapedArray) -> NamedSharding:
     """The sharding in a type, on an abstract mesh."""
-    entries = [axes[0] if len(axes) == 1 else axes or None for axes in division_of(aval)]
+    entries = [axes[0] if len(axes) == 1 else axes or None for axes in spec_of(aval)]
     sharded = sharded_type(aval)
     mesh = sharded.mesh if sharded else AbstractMesh((), ())
     return NamedSharding(mesh, PartitionSpec(*entries))
@@ -255,15 +253,13 @@ def type_at(aval: stage2.ShapedArray, sharding: Sharding | None) -> stage2.Shape
     if isinstance(sharding.mesh, Mesh):
         _meshes_of_types.setdefault(sharding.mesh.abstract_mesh, set()).add(sharding.mesh)
     explicit = {*sharding.mesh.explicit_axes}
-    division = [
-        tuple([name for name in axes if name in explicit]) for axes in sharding.axes(aval.ndim)
-    ]
-    return ShardedArray(aval, sharding.mesh.abstract_mesh, tuple(division))
+    spec = [tuple([name for name in axes if name in explicit]) for axes in sharding.axes(aval.ndim)]
+    return ShardedArray(aval, sharding.mesh.abstract_mesh, tuple(spec))
 
 
 def calls_programs(primitive: Primitive, params: dict[str, Any]) -> bool:
     """Return True if a primitive calls programs on its operands, whose types are complete."""
-    if primitive in of_types:
+    if primitive in typed_primitives:
         return True
     if not primitive.higher_order or primitive in combining_elements:
         return False
@@ -275,7 +271,7 @@ def calls_programs(primitive: Primitive, params: dict[str, Any]) -> bool:
 combining_elements: set[Primitive] = set()
 
 # Primitives whose parameters determine the sharding of their results.
-of_types: set[Primitive] = set()
+typed_primitives: set[Primitive] = set()
 
 
 def _common_mesh(primitive: Primitive, in_avals: Sequence[stage2.ShapedArray]) -> AbstractMesh:
@@ -288,34 +284,35 @@ def _common_mesh(primitive: Primitive, in_avals: Sequence[stage2.ShapedArray]) -
     return meshes[0]
 
 
-def _checked(
+def _checked_type(
     primitive: Primitive,
     in_avals: Sequence[stage2.ShapedArray],
     aval: stage2.ShapedArray,
     mesh: AbstractMesh,
-    division: Division,
+    spec: Spec,
 ) -> stage2.ShapedArray:
     """The type of a result, after checking its sharding."""
-    found = ShardedArray(aval, mesh, division)
-    names = [name for axes in division for name in axes]
-    what = f"{primitive} of {listed(in_avals)}: the result would be {found}"
+    found = ShardedArray(aval, mesh, spec)
+    names = [name for axes in spec for name in axes]
+    role = f"{primitive} of {listed(in_avals)}: the result would be {found}"
     if len({*names}) < len(names):
         raise ShardingTypeError(
-            f"{what}, and a mesh axis can shard only one axis of an array. "
+            f"{role}, and a mesh axis can shard only one axis of an array. "
             "Change the sharding of an operand by sharding.reshard, or pass out_sharding if the "
             "function has it"
         )
-    for size, axes in zip(aval.shape, division, strict=True):
+    for size, axes in zip(aval.shape, spec, strict=True):
         parts = math.prod([mesh.shape[name] for name in axes])
         if size % parts:
             raise ShardingTypeError(
-                f"{what}, but {size} is not a multiple of the {parts} devices along {said(axes)}. "
+                f"{role}, but {size} is not a multiple of the {parts} devices along "
+                f"{axes_text(axes)}. "
                 "Change the sharding of the operand by sharding.reshard"
             )
     return found
 
 
-def said(axes: Axes) -> str:
+def axes_text(axes: Axes) -> str:
     """Names of axes as words."""
     return ", ".join(map(repr, axes))
 
@@ -339,8 +336,8 @@ def resharded(name: str, x: Any, sharding: Any, role: str = "out_sharding") -> A
         sharding.shard_shape(typeof(x).shape)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    after = division_of(type_at(unsharded(typeof(x)), sharding))
-    require_in_place(name, division_of(typeof(x)), after)
+    after = spec_of(type_at(unsharded(typeof(x)), sharding))
+    require_in_place(name, spec_of(typeof(x)), after)
     return bind1(reshard_p, x, sharding=sharding)
 
 
@@ -358,7 +355,7 @@ def leave_to_compiler(x: Any, mesh: AbstractMesh | None = None) -> Any:
     return bind1(to_auto_p, x, mesh=mesh)
 
 
-def divided_like(x: Any, aval: stage2.ShapedArray) -> Any:
+def sharded_like(x: Any, aval: stage2.ShapedArray) -> Any:
     """`x`, of the shape of a type, with the type's sharding."""
     sharded = sharded_type(aval)
     return x if sharded is None else bind1(reshard_p, x, sharding=sharding_of_type(sharded))
@@ -366,16 +363,16 @@ def divided_like(x: Any, aval: stage2.ShapedArray) -> Any:
 
 def cast_cotangent(ct: Any, aval: stage2.ShapedArray) -> Any:
     """A cotangent, or a tangent, with the sharding of a type."""
-    division, found = division_of(aval), typeof(ct)
-    if division == division_of(found) or found.dtype == float0:
+    wanted, found = spec_of(aval), typeof(ct)
+    if wanted == spec_of(found) or found.dtype == float0:
         return ct
     sharded = sharded_type(aval) or sharded_type(found)
     assert sharded is not None  # the types differ, so one has a sharding
-    spec = PartitionSpec(*division)
+    spec = PartitionSpec(*wanted)
     return bind1(reshard_p, ct, sharding=NamedSharding(sharded.mesh, spec))
 
 
-def divided_as(tangents: Any, primals: Any) -> Any:
+def sharded_as(tangents: Any, primals: Any) -> Any:
     """Tangents with the shardings of their primals, if these have any."""
     leaves, treedef = tree_flatten(tangents)
     values, tree_of_values = tree_flatten(primals)
@@ -387,7 +384,7 @@ def divided_as(tangents: Any, primals: Any) -> Any:
     return tree_unflatten(treedef, [cast_cotangent(t, aval) for t, aval in pairs])
 
 
-def dividing(function: Function) -> Function:
+def takes_out_sharding(function: Function) -> Function:
     """Decorator: apply the argument `out_sharding` to the results of a function of arrays.
 
     If it is given, the shardings of the arguments need not agree, and do not determine the
@@ -403,7 +400,7 @@ def dividing(function: Function) -> Function:
             position = [*parameters].index("out_sharding")
 
     @functools.wraps(function)
-    def divided(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+    def sharded_function(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
         if len(args) > position:
             out_sharding = args[position]
             args = (*args[:position], None, *args[position + 1 :])
@@ -413,11 +410,11 @@ def dividing(function: Function) -> Function:
         sharded = [sharded_type(x.aval) for x in tree_leaves((args, kwargs)) if hasattr(x, "aval")]
         args, kwargs = tree_map(leave_to_compiler, (args, kwargs))
         outs = tree_map(lambda x: resharded(caller, x, sharding), function(*args, **kwargs))
-        before = [aval.division for aval in sharded if aval is not None]
-        require_kept(caller, before, [division_of(typeof(x)) for x in tree_leaves(outs)])
+        before = [aval.spec for aval in sharded if aval is not None]
+        require_kept(caller, before, [spec_of(typeof(x)) for x in tree_leaves(outs)])
         return outs
 
-    return divided  # type: ignore[return-value]
+    return sharded_function  # type: ignore[return-value]
 
 
 # `ShapedArray` for users, with a sharding.

@@ -24,7 +24,7 @@ from minijax.settings.config import Switch
 from minijax.settings.names import counted, wraps
 from minijax.settings.number_types import as_weak_as
 from minijax.settings.tracers import printed_type
-from minijax.shardings.types import divided_as
+from minijax.shardings.types import sharded_as
 from minijax.transforms.backward_logs import with_logs
 from minijax.tree_util import Partial, register_pytree_node
 from minijax.xla import trees
@@ -968,7 +968,7 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     """
     with_aux = split_aux("jvp", fun, has_aux)
     primals, tangents = tree_to_arrays(primals), tree_to_arrays(tangents)
-    pair = stage2.jvp(with_aux or fun, primals, divided_as(tangents, primals))
+    pair = stage2.jvp(with_aux or fun, primals, sharded_as(tangents, primals))
     out, tangent = tree_to_arrays(pair)
     tangent = tree_map(_as_weak_as_primal, tangent, out)
     return (out, tangent, with_aux.aux()) if with_aux else (out, tangent)

@@ -12,17 +12,17 @@ import numpy as np
 from minijax.errors.arguments import checking_arguments, require_flags
 from minijax.primitives.declare import calls, declare
 from minijax.primitives.higher_order import (
+    call_transpose,
     dce_program,
     declare_program,
-    dependence_of_program,
-    evaluate_program,
-    jvp_program,
-    keys_of_program,
-    order_program,
+    program_dependence,
+    program_effects,
+    program_impl,
+    program_jvp,
+    program_keys,
+    program_type,
+    program_vmap,
     run_program,
-    transpose_call,
-    type_of_program,
-    vmap_program,
 )
 from minijax.primitives.loops import call_text, region, stage_body
 from minijax.primitives.sharding_rules import by_elements
@@ -561,10 +561,10 @@ def _checkpoint_halves(unknown_ins: tuple[bool, ...], params: dict[str, Any]) ->
 
     first, saved, again = save_eqns(known.eqns, may_save)
     # The unknown half takes the residuals as arguments; the whole program computes them.
-    of_known = dict(zip(unknown.invars[:count], known.outvars[len(outs) :], strict=True))
+    known_outs = dict(zip(unknown.invars[:count], known.outvars[len(outs) :], strict=True))
 
     def renamed(atom: Any) -> Any:
-        return of_known.get(atom, atom)
+        return known_outs.get(atom, atom)
 
     eqns = [
         JaxprEqn(eqn.primitive, list(map(renamed, eqn.invars)), eqn.outvars, eqn.params, eqn.source)
@@ -606,17 +606,17 @@ def _checkpoint_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> Part
 
 declare_program(
     checkpoint_p,
-    evaluate=evaluate_program,
-    abstract_eval=type_of_program,
+    evaluate=program_impl,
+    abstract_eval=program_type,
     lower=_checkpoint_lower,
-    vmap=vmap_program(checkpoint_p),
-    jvp=jvp_program(checkpoint_p),
-    transpose=transpose_call(partial(bind, checkpoint_p)),
+    vmap=program_vmap(checkpoint_p),
+    jvp=program_jvp(checkpoint_p),
+    transpose=call_transpose(partial(bind, checkpoint_p)),
     partial_eval=_checkpoint_partial_eval,
     dce=dce_program,
-    dependence=dependence_of_program,
-    order=order_program,
-    keys=keys_of_program,
+    dependence=program_dependence,
+    order=program_effects,
+    keys=program_keys,
     steps=run_program,
 )
 saving_rules[checkpoint_p] = save_in_call

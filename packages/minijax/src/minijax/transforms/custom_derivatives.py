@@ -18,13 +18,13 @@ from minijax.errors.arguments import require_flags
 from minijax.primitives.axes import map_first, map_flat
 from minijax.primitives.higher_order import (
     declare_program,
-    evaluate_program,
-    keys_of_program,
-    lower_program,
-    order_program,
+    program_effects,
+    program_impl,
+    program_keys,
+    program_lower,
+    program_type,
     run_program,
     transpose_program,
-    type_of_program,
 )
 from minijax.primitives.loops import stage_body
 from minijax.runtime.array import is_evaluating, to_array, tree_to_arrays
@@ -309,17 +309,17 @@ def _custom_call_vmap(
 
 declare_program(
     custom_call_p,
-    evaluate=evaluate_program,
-    abstract_eval=type_of_program,
-    lower=lower_program("custom_call"),
+    evaluate=program_impl,
+    abstract_eval=program_type,
+    lower=program_lower("custom_call"),
     vmap=_custom_call_vmap,
     jvp=_custom_call_jvp,
     transpose=transpose_program,
     partial_eval=None,  # jvp, which comes first, removes the call
     dce=None,
     dependence=None,  # the user's rule decides
-    order=order_program,
-    keys=keys_of_program,
+    order=program_effects,
+    keys=program_keys,
     steps=run_program,
 )
 

@@ -12,15 +12,15 @@ import numpy as np
 from minijax.errors import TreeMismatchError
 from minijax.primitives.higher_order import (
     declare_program,
-    evaluate_program,
-    keys_of_program,
-    lower_program,
-    order_program,
+    program_effects,
+    program_impl,
+    program_keys,
+    program_lower,
+    program_type,
     run_program,
     transpose_program,
-    type_of_program,
 )
-from minijax.primitives.loops import cut, stage_body
+from minijax.primitives.loops import split_by_sizes, stage_body
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.names import wraps
@@ -242,8 +242,8 @@ def _rule_jvp(
     values: Values,
 ) -> tuple[list[Any], list[bool]]:
     """The `vmap` rule of the derivative: the derivative of the rule."""
-    _, primals, tangents = cut(values, num_consts, len(nonzero))
-    _, primal_batched, given_batched = cut(batched, num_consts, len(nonzero))
+    _, primals, tangents = split_by_sizes(values, num_consts, len(nonzero))
+    _, primal_batched, given_batched = split_by_sizes(batched, num_consts, len(nonzero))
     # A primal and its tangent must be batched together.
     tangent_batched = merge(nonzero, [False] * nonzero.count(False), given_batched)
     both = [a or b for a, b in zip(primal_batched, tangent_batched, strict=True)]
@@ -295,17 +295,17 @@ def _custom_vmap_partial_eval(unknown_ins: Flags, eqn: JaxprEqn) -> PartialEqns:
 
 declare_program(
     custom_vmap_p,
-    evaluate=evaluate_program,
-    abstract_eval=type_of_program,
-    lower=lower_program("custom_vmap"),
+    evaluate=program_impl,
+    abstract_eval=program_type,
+    lower=program_lower("custom_vmap"),
     vmap=_custom_vmap_vmap,
     jvp=_custom_vmap_jvp,
     transpose=transpose_program,
     partial_eval=_custom_vmap_partial_eval,
     dce=None,
     dependence=None,  # the user's rule decides
-    order=order_program,
-    keys=keys_of_program,
+    order=program_effects,
+    keys=program_keys,
     steps=run_program,
 )
 

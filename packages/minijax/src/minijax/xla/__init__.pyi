@@ -20,12 +20,12 @@ from minijax.xla.clients import xla_flags as xla_flags
 from minijax.xla.coordination import Coordination as Coordination
 from minijax.xla.coordination import Timeouts as Timeouts
 from minijax.xla.coordination import coordination as coordination
-from minijax.xla.coordination import join as join
+from minijax.xla.coordination import join_processes as join_processes
 from minijax.xla.coordination import leave as leave
 from minijax.xla.coordination import process_runs as process_runs
 from minijax.xla.executables import GPUS as GPUS
-from minijax.xla.executables import block as block
 from minijax.xla.executables import block_all as block_all
+from minijax.xla.executables import block_until_computed as block_until_computed
 from minijax.xla.executables import buffer_device as buffer_device
 from minijax.xla.executables import call_target as call_target
 from minijax.xla.executables import calls_python as calls_python
@@ -53,14 +53,13 @@ from minijax.xla.extensions import register_partitioners as register_partitioner
 from minijax.xla.extensions import register_routines as register_routines
 from minijax.xla.extensions import transformations as transformations
 from minijax.xla.placement import WHOLE as WHOLE
-from minijax.xla.placement import Division as Division
 from minijax.xla.placement import PartitionedExecutable as PartitionedExecutable
 from minijax.xla.placement import Placement as Placement
+from minijax.xla.placement import TileAssignment as TileAssignment
 from minijax.xla.placement import Tiling as Tiling
 from minijax.xla.placement import buffers_here as buffers_here
 from minijax.xla.placement import compile_partitioned as compile_partitioned
 from minijax.xla.placement import deserialize_partitioned as deserialize_partitioned
-from minijax.xla.placement import division_of as division_of
 from minijax.xla.placement import explicit_transfers as explicit_transfers
 from minijax.xla.placement import guard_threads as guard_threads
 from minijax.xla.placement import hlo_sharding as hlo_sharding
@@ -73,4 +72,5 @@ from minijax.xla.placement import placement_of as placement_of
 from minijax.xla.placement import put_parts as put_parts
 from minijax.xla.placement import restore_guard as restore_guard
 from minijax.xla.placement import set_guard as set_guard
+from minijax.xla.placement import tiles_of as tiles_of
 from minijax.xla.placement import with_placement as with_placement

@@ -483,7 +483,7 @@ class _Platforms(_ForTheProcess):
     """Names of platforms, separated by commas."""
 
     def _checked(self, value: Any) -> Any:
-        for name in _split(value) if isinstance(value, str) else ():
+        for name in _split_names(value) if isinstance(value, str) else ():
             known = (_CPU, CUDA, _GPU, *named_plugins())
             if name not in known:
                 raise ValueError(
@@ -494,11 +494,11 @@ class _Platforms(_ForTheProcess):
         return super()._checked(value)
 
     def _agrees(self, value: Any) -> bool:
-        names = list(map(_expanded, _split(value)))
+        names = list(map(_expanded, _split_names(value)))
         return not names or names[0] == platform_of()
 
 
-def _split(names: str | None) -> list[str]:
+def _split_names(names: str | None) -> list[str]:
     return [name.strip().lower() for name in (names or "").split(",") if name.strip()]
 
 
@@ -558,7 +558,7 @@ def _gpu_options() -> dict[str, Any]:
     if chosen["python_client_allocator"] != "default":
         options["allocator"] = chosen["python_client_allocator"]
     if chosen["cuda_visible_devices"] != "all":
-        options["visible_devices"] = _numbers(chosen["cuda_visible_devices"])
+        options["visible_devices"] = _parse_numbers(chosen["cuda_visible_devices"])
     return options
 
 
@@ -569,9 +569,9 @@ def use_gpus(numbers: Sequence[int]) -> None:
         option.update(",".join(map(str, numbers)))
 
 
-def _numbers(text: str) -> list[int]:
+def _parse_numbers(text: str) -> list[int]:
     try:
-        return [int(each) for each in _split(text)]
+        return [int(each) for each in _split_names(text)]
     except ValueError:
         raise ValueError(
             'config: cuda_visible_devices is "all", or numbers separated by commas, found '
@@ -584,7 +584,7 @@ _clients: dict[str, Client] = {}
 _opening = threading.RLock()
 
 
-def _after_fork_in_child() -> None:
+def _drop_clients_in_child() -> None:
     """Drop the clients: the child lacks XLA's threads, and waiting for them would hang."""
     is_open = backend.has_client()
     clients = [*_clients.values(), *([get_backend().client] if is_open else [])]
@@ -592,10 +592,10 @@ def _after_fork_in_child() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
     _clients.clear()
     backend.forget_client()
-    backend.choose_client(_refuse if is_open else open_default_client)
+    backend.choose_client(_unsupported if is_open else open_default_client)
 
 
-def _refuse() -> Client:
+def _unsupported() -> Client:
     raise RuntimeError(
         "XLA was in use when this process was forked, and does not work in the child: start "
         "processes by `spawn` or `forkserver`, or fork before the first use"
@@ -603,7 +603,7 @@ def _refuse() -> Client:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(after_in_child=_drop_clients_in_child)
 
 
 def open_client(platform: str, options: Mapping[str, Any]) -> tuple[Client, Options]:
@@ -631,9 +631,9 @@ def open_client(platform: str, options: Mapping[str, Any]) -> tuple[Client, Opti
     try:
         client = client_of_plugin(plugin, given, options.get("distributed_client"))
     except RuntimeError as error:
-        what = f"{nvidia_devices()}, and " if platform == CUDA else ""
+        found = f"{nvidia_devices()}, and " if platform == CUDA else ""
         raise UnavailableError(
-            f"{what}the plugin is installed, but finds no device that it can use: "
+            f"{found}the plugin is installed, but finds no device that it can use: "
             f"{str(error).rstrip('.')}",
             "Does `nvidia-smi` list the GPU? If not, its driver is missing or older than the "
             "plugin, or the container has no access to it."
@@ -654,13 +654,13 @@ def _wanted() -> list[str]:
     if not chosen:
         gpu = [CUDA] if has_nvidia_device() else []
         chosen = [*named_plugins(), *gpu, _CPU]
-    preferred = list(map(_expanded, _split(_settings["platform_name"].value)))
+    preferred = list(map(_expanded, _split_names(_settings["platform_name"].value)))
     return list(dict.fromkeys([*preferred, *chosen]))
 
 
 def _asked_for() -> list[str]:
     """The platforms that the user allows; none: all of them."""
-    return list(map(_expanded, _split(_settings["platforms"].value)))
+    return list(map(_expanded, _split_names(_settings["platforms"].value)))
 
 
 def open_default_client() -> Client:

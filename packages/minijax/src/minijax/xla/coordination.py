@@ -109,7 +109,7 @@ class Coordination:
             raise
         return text
 
-    def of_processes(self, kind: str) -> dict[int, str]:
+    def process_texts(self, kind: str) -> dict[int, str]:
         """The texts under `kind/0`, `kind/1`, and so on, by number."""
         prefix = f"minijax/{kind}/"
         found = self._client.key_value_dir_get(prefix)
@@ -131,7 +131,7 @@ class Coordination:
 
     def described(self, index: int) -> str:
         """The number, host and pid of a process."""
-        known = self.of_processes("process").get(index)
+        known = self.process_texts("process").get(index)
         if known is None:
             return f"process {index}"
         host, pid = known.split()
@@ -149,10 +149,10 @@ class Coordination:
 
     def _losses_now(self) -> list[str]:
         with suppress(RuntimeError):
-            failed = self.of_processes("failed")
+            failed = self.process_texts("failed")
             found = [f"{self.described(i)} failed: {text}" for i, text in failed.items()]
             here = _host()
-            for index, text in self.of_processes("process").items():
+            for index, text in self.process_texts("process").items():
                 host, pid = text.split()
                 if (
                     index not in (*failed, self.index)
@@ -180,11 +180,11 @@ class Coordination:
         if self._service is not None:
             self._service.shutdown()
         if not has_client():  # a later client is for this process alone
-            for name, value in _OF_ONE_PROCESS.items():
+            for name, value in _SINGLE_PROCESS.items():
                 set_client_option(name, value)
 
 
-_OF_ONE_PROCESS = {"distributed_client": None, "node_id": 0, "num_nodes": 1, "collectives": None}
+_SINGLE_PROCESS = {"distributed_client": None, "node_id": 0, "num_nodes": 1, "collectives": None}
 
 
 def _host() -> str:
@@ -210,7 +210,7 @@ def process_runs(pid: int) -> bool:
 _joined: Coordination | None = None
 
 
-def join(*arguments: Any) -> Coordination:
+def join_processes(*arguments: Any) -> Coordination:
     """Join other processes; the arguments are those of `Coordination`."""
     global _joined
     _joined = Coordination(*arguments)
@@ -225,7 +225,7 @@ def leave() -> None:
         _joined = None
 
 
-def _after_fork_in_child() -> None:
+def _leave_in_child() -> None:
     """Forget the other processes: the connections to them stay with the parent."""
     global _joined
     if _joined is not None:
@@ -233,12 +233,12 @@ def _after_fork_in_child() -> None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         _joined = None
         if not has_client():
-            for name, value in _OF_ONE_PROCESS.items():
+            for name, value in _SINGLE_PROCESS.items():
                 set_client_option(name, value)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(after_in_child=_leave_in_child)
 
 
 def coordination() -> Coordination | None:

@@ -99,13 +99,13 @@ def is_ready(buffer: Buffer) -> bool:
     return bool(buffer.is_ready())
 
 
-def block(buffer: Buffer) -> None:
+def block_until_computed(buffer: Buffer) -> None:
     """Wait until the buffer is computed; RuntimeError if that failed, or the buffer is deleted."""
     buffer.block_until_ready()
 
 
 def block_all(buffers: Sequence[Buffer]) -> None:
-    """Wait until all buffers are computed; RuntimeError as from `block`."""
+    """Wait until all buffers are computed; RuntimeError as from `block_until_computed`."""
     get_backend().jaxlib.batched_block_until_ready(buffers)
 
 
@@ -132,7 +132,7 @@ def to_dlpack(buffer: Buffer, max_version: tuple[int, int] | None = None) -> Any
     `max_version` is the newest DLPack version that the consumer supports; None means one before
     1.0.
     """
-    block(buffer)
+    block_until_computed(buffer)
     export = get_backend().jaxlib.buffer_to_dlpack_managed_tensor
     if max_version is not None:
         try:
@@ -193,11 +193,11 @@ class Calling(Executable):
         """
         for buffer in buffers:
             with suppress(RuntimeError):  # the launch raises a better error
-                block(buffer)
+                block_until_computed(buffer)
         try:
             results: list[Buffer] = self.launch(buffers).consume_with_handlers(self.handlers)
             for buffer in results:
-                block(buffer)
+                block_until_computed(buffer)
             self.collect_garbage()
             return results
         except RuntimeError as error:
@@ -287,14 +287,14 @@ def remembering(
 
 
 def _remembering(function: HostFunction, raised: list[BaseException]) -> HostFunction:
-    def call(*args: Any) -> tuple[Any, ...]:
+    def remembered(*args: Any) -> tuple[Any, ...]:
         try:
             return function(*args)
         except BaseException as error:
             raised.append(error)
             raise
 
-    return call
+    return remembered
 
 
 def callback_error(module: str, cause: BaseException) -> BaseException:
@@ -505,13 +505,13 @@ class Gpu(NamedTuple):
               l2_cache_size: {self.cache}
               shared_memory_per_core: {self.shared}
               shared_memory_per_block_optin: {self.shared_by_block}
-              {_OF_ALL}
+              {_COMMON_LIMITS}
             }}
         """
 
 
 # Limits that these GPUs have in common.
-_OF_ALL = """
+_COMMON_LIMITS = """
     threads_per_warp: 32
     threads_per_block_limit: 1024
     threads_per_core_limit: 2048

@@ -201,7 +201,7 @@ def _partition(
     return text.encode(), operands, out
 
 
-def _refuse(*args: Any) -> NoReturn:
+def _refused_registration(*args: Any) -> NoReturn:
     raise RuntimeError("shardings are propagated by rules")
 
 
@@ -212,9 +212,9 @@ def register_partitioners(platform: str) -> None:
     given = {"c_api": load_plugin(CUDA).api} if platform == CUDA else {}
     register(
         TARGET,
-        prop_user_sharding=_refuse,
+        prop_user_sharding=_refused_registration,
         partition=_partition,
-        infer_sharding_from_operands=_refuse,
+        infer_sharding_from_operands=_refused_registration,
         can_side_effecting_have_replicated_sharding=True,
         **given,
     )

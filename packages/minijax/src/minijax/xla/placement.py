@@ -175,7 +175,7 @@ def placement_of(buffer: Buffer) -> Placement:
     return buffer._sharding
 
 
-class Division(NamedTuple):
+class TileAssignment(NamedTuple):
     """A sharding that XLA chose: the number of parts along each axis, and the devices in order."""
 
     parts: tuple[int, ...]
@@ -207,15 +207,15 @@ class PartitionedExecutable(Executable):
         """Return True if its devices wait for each other."""
         return _COLLECTIVE.search(self.hlo_text()) is not None
 
-    def argument_divisions(self, count: int) -> list[Division | None]:
+    def argument_tiles(self, count: int) -> list[TileAssignment | None]:
         """The sharding of each argument; None if it is replicated."""
         found = self.loaded.get_parameter_shardings()  # None in a program for one device
-        return [None] * count if found is None else [division_of(each) for each in found[:count]]
+        return [None] * count if found is None else [tiles_of(each) for each in found[:count]]
 
-    def result_divisions(self, count: int) -> list[Division | None]:
+    def result_tiles(self, count: int) -> list[TileAssignment | None]:
         """The sharding of each result; None if it is replicated."""
         found = self.loaded.get_output_shardings()
-        return [None] * count if found is None else [division_of(each) for each in found[:count]]
+        return [None] * count if found is None else [tiles_of(each) for each in found[:count]]
 
     def set_results(
         self, out_avals: Sequence[ShapedArray], placements: Sequence[Placement], committed: bool
@@ -237,19 +237,19 @@ class CallingPartitionedExecutable(Calling, PartitionedExecutable):
         self._raised = raised
 
 
-def inspection_address(told: Callable[[Any], None]) -> bytes:
+def inspection_address(callback: Callable[[Any], None]) -> bytes:
     """The address by which XLA calls a function with a sharding; the function must stay alive."""
-    address: bytes = get_backend().jaxlib.encode_inspect_sharding_callback(told)
+    address: bytes = get_backend().jaxlib.encode_inspect_sharding_callback(callback)
     return address
 
 
-def division_of(given: Any) -> Division | None:
-    """jaxlib's sharding as a `Division`; None if replicated."""
+def tiles_of(given: Any) -> TileAssignment | None:
+    """jaxlib's sharding as a `TileAssignment`; None if replicated."""
     cls = import_module("jaxlib.xla_client").HloSharding
     sharding = given if isinstance(given, cls) else cls.from_proto(given)
     if sharding.is_replicated():
         return None
-    return Division(
+    return TileAssignment(
         tuple(sharding.tile_assignment_dimensions()),
         tuple(sharding.tile_assignment_devices()),
         sharding.replicate_on_last_tile_dim(),
@@ -376,7 +376,7 @@ def explicit_transfers(kind: str = "explicit_device_put") -> Iterator[None]:
 
 
 @contextmanager
-def moving_between_devices(what: object, sources: Set[Device], to: Set[Device]) -> Iterator[None]:
+def moving_between_devices(role: object, sources: Set[Device], to: Set[Device]) -> Iterator[None]:
     """A context for moving an array to other devices through the host, or for resharding it.
 
     Raises:
@@ -391,7 +391,7 @@ def moving_between_devices(what: object, sources: Set[Device], to: Set[Device]) 
     if level in disallowed and sources != to:
         found, wanted = sorted(map(str, sources)), sorted(map(str, to))
         raise ExecutionError(
-            f"Disallowed device-to-device transfer: {what} from {', '.join(found)} to "
+            f"Disallowed device-to-device transfer: {role} from {', '.join(found)} to "
             f"{', '.join(wanted)}; transfer_guard or transfer_guard_device_to_device forbids it "
             "here. Ask for it by device_put, where they allow that"
         )

@@ -57,7 +57,7 @@ def _context() -> Any:
     )
 
 
-def _how(context: Any, chunk_layout: Any) -> dict[str, Any]:
+def _open_options(context: Any, chunk_layout: Any) -> dict[str, Any]:
     layout = tensorstore().ChunkLayout
     default = layout(chunk=layout.Grid(elements=_CHUNK_ELEMENTS))
     return {"context": context or _context(), "chunk_layout": chunk_layout or default}
@@ -212,10 +212,10 @@ def verify_tensorstore_spec(
             chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
             rest = [n % size for n, size in zip(_local_shape(arr), chunk, strict=True)]
             wanted.append((f"rest of a division by chunks {chunk}", rest, [0] * len(rest)))
-        for what, found, expected in wanted:
+        for name, found, expected in wanted:
             if found != expected:
                 raise ValueError(
-                    f"verify_tensorstore_spec: expected the {what} {expected}, found {found}"
+                    f"verify_tensorstore_spec: expected the {name} {expected}, found {found}"
                 )
     found = store["base"]["path"] if ocdbt else store["path"]
     if str(found) != str(path):
@@ -291,14 +291,18 @@ async def async_serialize(
         tensorstore_spec["metadata"] = _metadata(arr_inp, tensorstore_spec["driver"])
     if tensorstore_spec["driver"] == "zarr":
         tensorstore_spec.setdefault("dtype", np.dtype(arr_inp.dtype).name)
-    how = {**_how(context, chunk_layout), "open": True, "transaction": transaction}
+    open_options = {
+        **_open_options(context, chunk_layout),
+        "open": True,
+        "transaction": transaction,
+    }
     if primary_host in (None, process_index()):
-        made = ts.open(ts.Spec(tensorstore_spec), create=True, **how)
+        made = ts.open(ts.Spec(tensorstore_spec), create=True, **open_options)
         if commit_future is None:
             await made
         else:
             commit_future.append(made)
-    stored = await ts.open(ts.Spec(tensorstore_spec), assume_metadata=True, **how)
+    stored = await ts.open(ts.Spec(tensorstore_spec), assume_metadata=True, **open_options)
     writing = [
         stored[shard.index].write(
             np.asarray(shard.data), can_reference_source_data_indefinitely=True
@@ -349,8 +353,10 @@ async def async_deserialize(
         sharding = in_type.sharding_by("async_deserialize", "in_type")
     if not isinstance(sharding, Sharding):
         raise TypeError(f"async_deserialize: expected a sharding, found {shown(in_type)}")
-    how = _how(context, chunk_layout)
-    stored = await ts.open(tensorstore_spec, open=True, assume_metadata=assume_metadata, **how)
+    open_options = _open_options(context, chunk_layout)
+    stored = await ts.open(
+        tensorstore_spec, open=True, assume_metadata=assume_metadata, **open_options
+    )
     shape = tuple(stored.shape if global_shape is None else global_shape)
     dtype = canonicalize_dtype(stored.dtype.numpy_dtype if dtype is None else dtype)
     places = {

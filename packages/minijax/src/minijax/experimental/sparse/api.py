@@ -131,26 +131,26 @@ def _with_data(mat: Any, data: Any) -> Any:
     return type(mat).tree_unflatten(aux_data, (data, *rest))
 
 
-def _of_elements(
+def _sparse_derivative(
     transform: Callable[..., Any], restore: Callable[..., Any], has_value: bool = False
 ) -> Callable[..., Any]:
     """Extend a derivative of functions of dense arrays to functions of sparse ones."""
 
-    def of(
+    def transformation(
         fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
         **kwargs: Any,
     ) -> Callable[..., Any]:  # fmt: skip
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
         @functools.wraps(fun)
-        def derivative(*args: Any, **kwds: Any) -> Any:
+        def sparse_derivative(*args: Any, **kwds: Any) -> Any:
             given = [args[n] for n in numbers]
             data = [
                 tree.map(lambda x: x.data if _is_sparse(x) else x, each, is_leaf=_is_sparse)
                 for each in given
             ]
 
-            def of_data(data: list[Any]) -> Any:
+            def dense_fun(data: list[Any]) -> Any:
                 new = list(args)
                 for n, old, part in zip(numbers, given, data, strict=True):
                     leaves, structure = tree.flatten(old, is_leaf=_is_sparse)
@@ -171,14 +171,14 @@ def _of_elements(
                 ]  # fmt: skip
                 return every[0] if isinstance(argnums, int) else tuple(every)
 
-            out = transform(of_data, has_aux=has_aux, **kwargs)(data)
+            out = transform(dense_fun, has_aux=has_aux, **kwargs)(data)
             if has_value:
                 return out[0], restored(out[1])
             return (restored(out[0]), out[1]) if has_aux else restored(out)
 
-        return derivative
+        return sparse_derivative
 
-    return of
+    return transformation
 
 
 def _jacobian_of(mat: Any, data: Any) -> Any:
@@ -200,10 +200,10 @@ def _jacobian_of(mat: Any, data: Any) -> Any:
     )
 
 
-_grad = _of_elements(autodiff.grad, _with_data)
-_value_and_grad = _of_elements(autodiff.value_and_grad, _with_data, has_value=True)
-_jacfwd = _of_elements(dense_jacfwd, _jacobian_of)
-_jacrev = _of_elements(dense_jacrev, _jacobian_of)
+_grad = _sparse_derivative(autodiff.grad, _with_data)
+_value_and_grad = _sparse_derivative(autodiff.value_and_grad, _with_data, has_value=True)
+_jacfwd = _sparse_derivative(dense_jacfwd, _jacobian_of)
+_jacrev = _sparse_derivative(dense_jacrev, _jacobian_of)
 
 
 def grad(
@@ -347,11 +347,11 @@ def lobpcg_standard(
         values, vectors = jnp.linalg.eigh(basis.T @ times(basis))
         return values[::-1][:k], basis @ vectors[:, ::-1][:, :k]
 
-    def goes_on(state: Any) -> Any:
+    def lobpcg_cond(state: Any) -> Any:
         step, _, _, _, is_done = state
         return (step < m) & ~is_done
 
-    def body(state: Any) -> Any:
+    def lobpcg_step(state: Any) -> Any:
         step, values, x, direction, _ = state
         residual = times(x) - x * values
         sizes = jnp.linalg.norm(residual, axis=0)
@@ -366,7 +366,7 @@ def lobpcg_standard(
 
     values, x = largest(jnp.linalg.qr(start)[0])
     state = (jnp.zeros((), jnp.int32), values, x, jnp.zeros_like(x), jnp.zeros((), bool))
-    steps, values, x, _, _ = while_loop(goes_on, body, state)
+    steps, values, x, _, _ = while_loop(lobpcg_cond, lobpcg_step, state)
     return values, x, steps
 
 

@@ -366,7 +366,7 @@ def full_batches(mat: BCOO) -> tuple[Any, Any]:
     )
 
 
-def place(indices: Any) -> tuple[Any, ...]:
+def coordinates(indices: Any) -> tuple[Any, ...]:
     """The coordinates of elements, as indices of an array."""
     return tuple(indices[:, i] for i in range(indices.shape[1]))
 
@@ -391,20 +391,20 @@ def concrete(caller: str, count: Any) -> int:
     return int(count)
 
 
-def _todense(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
+def _coo_todense(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
     mat = BCOO((data, indices), shape=spinfo.shape)
     sizes, dense = mat.sparse_shape, mat.shape[mat.n_batch + mat.n_sparse :]
 
-    def one(data: Any, indices: Any) -> Any:
+    def todense_example(data: Any, indices: Any) -> Any:
         if not sizes:
             return jnp.sum(data, 0, dtype=data.dtype)
         out = jnp.zeros((*sizes, *dense), data.dtype)
-        return out.at[place(indices)].add(data, mode="drop")
+        return out.at[coordinates(indices)].add(data, mode="drop")
 
-    return nfold_vmap(one, mat.n_batch)(*full_batches(mat))
+    return nfold_vmap(todense_example, mat.n_batch)(*full_batches(mat))
 
 
-bcoo_todense_p = sparse_primitive("bcoo_todense", _todense, [True, False])
+bcoo_todense_p = sparse_primitive("bcoo_todense", _coo_todense, [True, False])
 
 
 def bcoo_todense(mat: BCOO) -> Array:
@@ -425,22 +425,22 @@ def _stored(array: Any, n_batch: int, n_dense: int) -> Any:
     return jnp.any(mask, tuple(range(array.ndim - n_dense, array.ndim))) if n_dense else mask
 
 
-def _fromdense(
+def _coo_fromdense(
     mat: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any
 ) -> tuple[Any, Any]:
     sizes = mat.shape[n_batch : mat.ndim - n_dense]
 
-    def one(mask: Any) -> Any:
+    def nonzero_indices(mask: Any) -> Any:
         if not sizes:
             return jnp.zeros((nse, 0), index_dtype)
         found = jnp.nonzero(mask, size=nse, fill_value=sizes)
         return jnp.stack(found, -1).astype(index_dtype)
 
-    indices = nfold_vmap(one, n_batch)(_stored(mat, n_batch, n_dense))
+    indices = nfold_vmap(nonzero_indices, n_batch)(_stored(mat, n_batch, n_dense))
     return _extract(indices, mat, assume_unique=True), indices
 
 
-bcoo_fromdense_p = sparse_primitive("bcoo_fromdense", _fromdense, None, several=True)
+bcoo_fromdense_p = sparse_primitive("bcoo_fromdense", _coo_fromdense, None, several=True)
 
 
 def bcoo_fromdense(
@@ -488,18 +488,18 @@ def bcoo_fromdense(
 def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Any:
     n_batch = indices.ndim - 2
 
-    def one(indices: Any, array: Any) -> Any:
+    def extract_example(indices: Any, array: Any) -> Any:
         if not indices.shape[1]:
             rows = jnp.arange(indices.shape[0])
             return masked(rows == 0, jnp.broadcast_to(array, (*rows.shape, *array.shape)))
-        data = array.at[place(indices)].get(mode="fill", fill_value=0)
+        data = array.at[coordinates(indices)].get(mode="fill", fill_value=0)
         if not assume_unique:
             same = jnp.all(indices[:, None] == indices[None], -1)
             data = masked(~jnp.any(jnp.tril(same, -1), 1), data)
         return data
 
     every = jnp.broadcast_to(indices, (*arr.shape[:n_batch], *indices.shape[n_batch:]))
-    return nfold_vmap(one, n_batch)(every, arr)
+    return nfold_vmap(extract_example, n_batch)(every, arr)
 
 
 bcoo_extract_p = sparse_primitive("bcoo_extract", _extract, [False, True])

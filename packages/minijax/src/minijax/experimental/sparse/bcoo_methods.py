@@ -29,7 +29,7 @@ from minijax.experimental.sparse.bcoo_shapes import (
     bcoo_sum_duplicates,
     bcoo_transpose,
     bcoo_update_layout,
-    element,
+    get_item,
 )
 from minijax.runtime.array import Array
 
@@ -144,7 +144,7 @@ def _rsub(self: BCOO, other: Any) -> Any:
 
 
 def _getitem(self: BCOO, item: Any) -> BCOO:
-    return element(self, item)
+    return get_item(self, item)
 
 
 def _iter(self: BCOO) -> Iterator[BCOO]:

@@ -12,11 +12,11 @@ from minijax.experimental.sparse.base import (
     BCOO,
     JAXSparse,
     SparseInfo,
+    coordinates,
     full_batches,
     is_inside,
     masked,
     nfold_vmap,
-    place,
     sparse_primitive,
 )
 from minijax.experimental.sparse.bcoo_shapes import (
@@ -83,13 +83,13 @@ def _times(mat: BCOO, v: Any, function: Callable[[Any, Any], Any]) -> Any:
         return function(mat.data, v)
     array = jnp.broadcast_to(array, mat.shape)
 
-    def one(data: Any, indices: Any, array: Any) -> Any:
+    def multiply_example(data: Any, indices: Any, array: Any) -> Any:
         if not mat.n_sparse:
             return function(data, array[None])
-        one_where_outside = array.at[place(indices)].get(mode="fill", fill_value=1)
+        one_where_outside = array.at[coordinates(indices)].get(mode="fill", fill_value=1)
         return function(data, one_where_outside)
 
-    return nfold_vmap(one, mat.n_batch)(*full_batches(mat), array)
+    return nfold_vmap(multiply_example, mat.n_batch)(*full_batches(mat), array)
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
@@ -104,22 +104,22 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     lhs, rhs = (bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs))
     sizes = lhs.sparse_shape
 
-    def one(data: Any, indices: Any, other: Any, other_indices: Any) -> tuple[Any, Any]:
-        meets = jnp.all(indices[:, None] == other_indices[None], -1)
-        meets = meets & is_inside(indices, sizes)[:, None]
-        product = masked(meets, data[:, None] * other[None])
-        places = jnp.where(meets[..., None], indices[:, None], jnp.asarray(sizes, indices.dtype))
-        count = meets.size
+    def multiply_pair(data: Any, indices: Any, other: Any, other_indices: Any) -> tuple[Any, Any]:
+        match = jnp.all(indices[:, None] == other_indices[None], -1)
+        match = match & is_inside(indices, sizes)[:, None]
+        product = masked(match, data[:, None] * other[None])
+        places = jnp.where(match[..., None], indices[:, None], jnp.asarray(sizes, indices.dtype))
+        count = match.size
         return product.reshape(count, *data.shape[1:]), places.reshape(count, len(sizes))
 
-    pair = nfold_vmap(one, n_batch)(*full_batches(lhs), *full_batches(rhs))
+    pair = nfold_vmap(multiply_pair, n_batch)(*full_batches(lhs), *full_batches(rhs))
     return BCOO(pair, shape=lhs.shape)
 
 
 def multiply(mat: BCOO, other: Any, function: Callable[[Any, Any], Any] = jnp.multiply) -> BCOO:
     """`mat * other`, or another function that is linear in `mat`."""
     if isinstance(other, BCOO):
-        return bcoo_multiply_sparse(*_of_one_shape(mat, other))
+        return bcoo_multiply_sparse(*_broadcast_operands(mat, other))
     shape = jnp.shape(other)
     if jnp.broadcast_shapes(shape, mat.shape) != mat.shape:
         every = jnp.broadcast_shapes(shape, mat.shape)
@@ -133,7 +133,7 @@ def multiply(mat: BCOO, other: Any, function: Callable[[Any, Any], Any] = jnp.mu
     )
 
 
-def _of_one_shape(lhs: BCOO, rhs: BCOO) -> list[BCOO]:
+def _broadcast_operands(lhs: BCOO, rhs: BCOO) -> list[BCOO]:
     shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
     return [
         mat
@@ -152,7 +152,7 @@ def add(mat: BCOO, other: Any) -> Any:
         NotImplementedError: `other` is a smaller array, which would make the result dense.
     """
     if isinstance(other, BCOO):
-        lhs, rhs = _of_one_shape(mat, other)
+        lhs, rhs = _broadcast_operands(mat, other)
         n_batch, n_dense = min(lhs.n_batch, rhs.n_batch), min(lhs.n_dense, rhs.n_dense)
         lhs, rhs = (bcoo_update_layout(x, n_batch=n_batch, n_dense=n_dense) for x in (lhs, rhs))
         pairs = zip(full_batches(lhs), full_batches(rhs), strict=True)
@@ -288,7 +288,7 @@ def _bind_product(lhs: BCOO, rhs: Any, numbers: Any, dtype: Any) -> Any:
     )  # fmt: skip
 
 
-def _dot_general(
+def _coo_dot_general(
     lhs_data: Any, lhs_indices: Any, rhs: Any, *, dimension_numbers: Any,
     preferred_element_type: Any, lhs_spinfo: SparseInfo,
 ) -> Any:  # fmt: skip
@@ -297,7 +297,7 @@ def _dot_general(
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
-bcoo_dot_general_p = sparse_primitive("bcoo_dot_general", _dot_general, [True, False, True])
+bcoo_dot_general_p = sparse_primitive("bcoo_dot_general", _coo_dot_general, [True, False, True])
 
 
 def _spdot_general(
@@ -332,11 +332,11 @@ def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any) -> Any:
             tuple(others.index(axis) for axis in rhs_contract),
         )
 
-        def one(data: Any, indices: Any, rhs: Any) -> Any:
+        def dense_product(data: Any, indices: Any, rhs: Any) -> Any:
             mat = BCOO((data, indices), shape=lhs.shape[n:])
             return _sparse_by_dense(mat, rhs, (contract, ((), ())))
 
-        return nfold_vmap(one, n)(data, indices, rhs)
+        return nfold_vmap(dense_product, n)(data, indices, rhs)
     lhs = _plain(lhs)
     free = [a for a in range(lhs.ndim) if a not in lhs_contract and a not in lhs_batch]
     other = [a for a in range(rhs.ndim) if a not in rhs_contract and a not in rhs_batch]
@@ -376,7 +376,9 @@ def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> tuple[Any
     def columns(indices: Any, axes: Sequence[int]) -> Any:
         return indices[:, [axis - n for axis in axes]]
 
-    def one(data: Any, indices: Any, other_data: Any, other_indices: Any) -> tuple[Any, Any]:
+    def sparse_product(
+        data: Any, indices: Any, other_data: Any, other_indices: Any
+    ) -> tuple[Any, Any]:
         ours = columns(indices, (*batch, *lhs_contract))
         same = jnp.all(ours[:, None] == columns(other_indices, (*theirs, *rhs_contract))[None], -1)
         same = same & is_inside(indices, lhs.sparse_shape)[:, None]
@@ -394,7 +396,7 @@ def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> tuple[Any
         places = jnp.where(same[..., None], places, jnp.asarray(sizes, indices.dtype))
         return product, places.reshape(math.prod(count), len(sizes))
 
-    data, indices = nfold_vmap(one, n)(*full_batches(lhs), *full_batches(rhs))
+    data, indices = nfold_vmap(sparse_product, n)(*full_batches(lhs), *full_batches(rhs))
     nse = min(indices.shape[-2], math.prod(sizes))
     return sum_duplicates(data, indices, spinfo=SparseInfo((*lhs.shape[:n], *sizes)), nse=nse)
 
@@ -402,10 +404,10 @@ def _sparse_by_sparse(lhs: BCOO, rhs: BCOO, dimension_numbers: Any) -> tuple[Any
 def _dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
     product = lax.dot_general(A, B, dimension_numbers)
 
-    def one(product: Any, indices: Any) -> Any:
-        return product.at[place(indices)].get(mode="fill", fill_value=0)
+    def sample_product(product: Any, indices: Any) -> Any:
+        return product.at[coordinates(indices)].get(mode="fill", fill_value=0)
 
-    return nfold_vmap(one, indices.ndim - 2)(product, indices)
+    return nfold_vmap(sample_product, indices.ndim - 2)(product, indices)
 
 
 bcoo_dot_general_sampled_p = sparse_primitive(

@@ -32,13 +32,13 @@ from minijax.transforms.vmap import vmap
 def _sort_indices(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
     mat = BCOO((data, indices), shape=spinfo.shape)
 
-    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+    def sort_example(data: Any, indices: Any) -> tuple[Any, Any]:
         if not indices.shape[1]:
             return data, indices
         order = jnp.lexsort(indices.T[::-1])
         return data[order], indices[order]
 
-    return nfold_vmap(one, mat.n_batch)(*full_batches(mat))
+    return nfold_vmap(sort_example, mat.n_batch)(*full_batches(mat))
 
 
 bcoo_sort_indices_p = sparse_primitive("bcoo_sort_indices", _sort_indices, several=True)
@@ -93,7 +93,7 @@ def sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int | No
     if nse is None:
         nse = concrete("bcoo_sum_duplicates", jnp.max(counts, initial=0))
 
-    def one(data: Any, indices: Any, numbers: Any) -> tuple[Any, Any]:
+    def sum_example(data: Any, indices: Any, numbers: Any) -> tuple[Any, Any]:
         numbers = jnp.where(numbers < nse, numbers, nse)
         outside = jnp.broadcast_to(jnp.asarray(sizes, indices.dtype), (nse, len(sizes)))
         total = jnp.zeros((nse, *data.shape[1:]), data.dtype)
@@ -102,7 +102,7 @@ def sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int | No
             outside.at[numbers].set(indices, mode="drop"),
         )
 
-    return nfold_vmap(one, mat.n_batch)(mat.data, mat.indices, numbers)
+    return nfold_vmap(sum_example, mat.n_batch)(mat.data, mat.indices, numbers)
 
 
 bcoo_sum_duplicates_p = sparse_primitive("bcoo_sum_duplicates", sum_duplicates, several=True)
@@ -234,14 +234,14 @@ def _sparse_to_batch(mat: BCOO) -> BCOO:
     data, indices = full_batches(mat)
     count, rest = mat.sparse_shape[0], mat.sparse_shape[1:]
 
-    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+    def batch_rows(data: Any, indices: Any) -> tuple[Any, Any]:
         is_here = indices[None, :, 0] == jnp.arange(count, dtype=indices.dtype)[:, None]
         every = jnp.broadcast_to(data, (count, *data.shape))
         outside = jnp.asarray(rest, indices.dtype)
         return masked(is_here, every), jnp.where(is_here[..., None], indices[None, :, 1:], outside)
 
     mat = BCOO(
-        nfold_vmap(one, mat.n_batch)(data, indices),
+        nfold_vmap(batch_rows, mat.n_batch)(data, indices),
         shape=mat.shape,
         unique_indices=mat.unique_indices,
     )
@@ -254,18 +254,18 @@ def _sparse_to_dense(mat: BCOO) -> BCOO:
     data, indices = full_batches(mat)
     count = mat.sparse_shape[-1]
 
-    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+    def dense_rows(data: Any, indices: Any) -> tuple[Any, Any]:
         is_here = indices[:, -1:] == jnp.arange(count, dtype=indices.dtype)
         every = jnp.broadcast_to(data[:, None], (data.shape[0], count, *data.shape[1:]))
         return masked(is_here, every), indices[:, :-1]
 
-    return BCOO(nfold_vmap(one, mat.n_batch)(data, indices), shape=mat.shape)
+    return BCOO(nfold_vmap(dense_rows, mat.n_batch)(data, indices), shape=mat.shape)
 
 
 # Rearrangement and selection of elements.
 
 
-def _transpose(
+def _transpose_indices(
     data: Any, indices: Any, *, permutation: Sequence[int], spinfo: SparseInfo
 ) -> tuple[Any, Any]:
     b, s = indices.ndim - 2, indices.shape[-1]
@@ -275,7 +275,7 @@ def _transpose(
     return jnp.transpose(data, elements), indices[..., [axis - b for axis in sparse]]
 
 
-bcoo_transpose_p = sparse_primitive("bcoo_transpose", _transpose, several=True)
+bcoo_transpose_p = sparse_primitive("bcoo_transpose", _transpose_indices, several=True)
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
@@ -616,7 +616,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     return _sliced_bcoo(part, starts[b : b + s], sizes[b : b + s], (1,) * s)
 
 
-def element(mat: BCOO, item: Any) -> BCOO:
+def get_item(mat: BCOO, item: Any) -> BCOO:
     """`mat[item]`, for ints, slices, None and an ellipsis.
 
     Raises:
@@ -727,7 +727,7 @@ def bcoo_gather(
     starts = jnp.asarray(start_indices)
     lead = starts.shape[:-1]
 
-    def one(start: Any) -> BCOO:
+    def gather_slice(start: Any) -> BCOO:
         first: list[Any] = [jnp.zeros((), starts.dtype)] * operand.ndim
         for column, axis in enumerate(numbers.start_index_map):
             first[axis] = start[column]
@@ -735,7 +735,7 @@ def bcoo_gather(
         return bcoo_squeeze(part, dimensions=numbers.collapsed_slice_dims)
 
     count = math.prod(lead)
-    out = vmap(one)(starts.reshape(count, starts.shape[-1]))
+    out = vmap(gather_slice)(starts.reshape(count, starts.shape[-1]))
     window = out.shape[1:]
     if lead != (count,):
         out = bcoo_reshape(out, new_sizes=(*lead, *window))

@@ -227,12 +227,12 @@ def _check_shapes(
     return BCSRProperties(n, len(shape) - n - 2, indices[-1])
 
 
-def _fromdense(mat: Any, **params: Any) -> list[Any]:
+def _csr_fromdense(mat: Any, **params: Any) -> list[Any]:
     out = BCSR.from_bcoo(bcoo_fromdense(mat, **params))
     return [out.data, out.indices, out.indptr]
 
 
-bcsr_fromdense_p = sparse_primitive("bcsr_fromdense", _fromdense, None, several=True)
+bcsr_fromdense_p = sparse_primitive("bcsr_fromdense", _csr_fromdense, None, several=True)
 
 
 def bcsr_fromdense(
@@ -257,19 +257,19 @@ def bcsr_fromdense(
             f"bcsr_fromdense: of {ndim} axes two must be neither batch nor dense, found n_batch="
             f"{n_batch} and n_dense={n_dense}"
         )
-    how = {"n_batch": n_batch, "n_dense": n_dense, "index_dtype": np.dtype(index_dtype)}
+    options = {"n_batch": n_batch, "n_dense": n_dense, "index_dtype": np.dtype(index_dtype)}
     if nse is None:
-        return BCSR.from_bcoo(bcoo_fromdense(mat, **how))
+        return BCSR.from_bcoo(bcoo_fromdense(mat, **options))
     array = jnp.asarray(mat)
-    arrays = bcsr_fromdense_p.bind(array, nse=int(nse), **how)
+    arrays = bcsr_fromdense_p.bind(array, nse=int(nse), **options)
     return BCSR(arrays, shape=array.shape, indices_sorted=True, unique_indices=True)
 
 
-def _todense(data: Any, indices: Any, indptr: Any, *, spinfo: SparseInfo) -> Any:
+def _csr_todense(data: Any, indices: Any, indptr: Any, *, spinfo: SparseInfo) -> Any:
     return BCSR((data, indices, indptr), shape=spinfo.shape).to_bcoo().todense()
 
 
-bcsr_todense_p = sparse_primitive("bcsr_todense", _todense, [True, False, False])
+bcsr_todense_p = sparse_primitive("bcsr_todense", _csr_todense, [True, False, False])
 
 
 def bcsr_todense(mat: BCSR) -> Array:
@@ -288,7 +288,7 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     return mat.sum_duplicates(nse)
 
 
-def _dot_general(
+def _csr_dot_general(
     lhs_data: Any, lhs_indices: Any, lhs_indptr: Any, rhs: Any, *, lhs_spinfo: SparseInfo,
     **params: Any,
 ) -> Any:  # fmt: skip
@@ -296,7 +296,9 @@ def _dot_general(
     return bcoo_dot_general(lhs.to_bcoo(), rhs, **params)
 
 
-bcsr_dot_general_p = sparse_primitive("bcsr_dot_general", _dot_general, [True, False, False, True])
+bcsr_dot_general_p = sparse_primitive(
+    "bcsr_dot_general", _csr_dot_general, [True, False, False, True]
+)
 
 
 def bcsr_dot_general(
@@ -354,7 +356,7 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 def _extract(indices: Any, indptr: Any, mat: Any) -> Any:
     n = indices.ndim - 1
     data = jnp.zeros((*indices.shape, *mat.shape[n + 2 :]), mat.dtype)
-    return places_of(BCSR((data, indices, indptr), shape=mat.shape).to_bcoo(), mat)
+    return take_places(BCSR((data, indices, indptr), shape=mat.shape).to_bcoo(), mat)
 
 
 bcsr_extract_p = sparse_primitive("bcsr_extract", _extract, [False, False, True])
@@ -372,7 +374,7 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
     return elements
 
 
-def places_of(places: BCOO, array: Any) -> Any:
+def take_places(places: BCOO, array: Any) -> Any:
     """The elements of `array` at these coordinates."""
     from_dense = nfold_vmap(
         lambda indices, array: array.at[(indices[:, 0], indices[:, 1])].get(

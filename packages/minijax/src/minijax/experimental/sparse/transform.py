@@ -85,7 +85,7 @@ def is_sparse(x: Any) -> bool:
     return isinstance(x, BCOO | BCSR)
 
 
-def type_of_sparse(x: Any) -> ShapedArray:
+def sparse_type(x: Any) -> ShapedArray:
     """The type of the dense array that equals `x`."""
     if not is_sparse(x):
         return typeof(x)
@@ -103,7 +103,7 @@ class SparseTracer(Tracer):
 
     @property
     def aval(self) -> ShapedArray:  # type: ignore[override]
-        return type_of_sparse(self.value)
+        return sparse_type(self.value)
 
     def why_unknown(self) -> str:
         return f"it is {self.value}, and sparse.todense makes an array of it"
@@ -149,7 +149,7 @@ def _no_rule(primitive: Primitive, for_rows: bool) -> NotImplementedError:
     )
 
 
-def evaluate(program: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list[Any]:
+def evaluate_sparse(program: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list[Any]:
     """The results of a function of arrays, some of them sparse."""
     trace = SparseTrace(program)
     with trace.run():
@@ -159,7 +159,7 @@ def evaluate(program: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list
 
 def evaluate_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """The results of a program of arrays, some of them sparse."""
-    return evaluate(partial(eval_jaxpr, jaxpr, []), args)
+    return evaluate_sparse(partial(eval_jaxpr, jaxpr, []), args)
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
@@ -197,9 +197,9 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         flat_fun = FlatFunction(wraps(f)(partial(f, **params)), in_tree)
         program: Callable[..., Sequence[Any]] = flat_fun
         if not use_tracer:
-            closed = trace_to_jaxpr(flat_fun, list(map(type_of_sparse, leaves)), "sparsify", f)
+            closed = trace_to_jaxpr(flat_fun, list(map(sparse_type, leaves)), "sparsify", f)
             program = partial(eval_jaxpr, closed.jaxpr, closed.consts)
-        outs = tree_to_arrays(evaluate(program, leaves))
+        outs = tree_to_arrays(evaluate_sparse(program, leaves))
         return tree_unflatten(flat_fun.out_tree, outs)
 
     return sparsified
@@ -382,26 +382,26 @@ _OTHERS = """
 """
 
 
-def _named(name: str) -> Primitive:
+def _primitive(name: str) -> Primitive:
     return primitive_named("lax", f"{name}_p")
 
 
-def _of_elements(primitive: Primitive, is_linear: bool) -> Callable[..., list[Any]]:
+def _elementwise_rule(primitive: Primitive, is_linear: bool) -> Callable[..., list[Any]]:
     """The rule of an elementwise function that preserves zeros."""
 
-    def rule(mat: Any, **params: Any) -> list[Any]:
+    def elementwise_rule(mat: Any, **params: Any) -> list[Any]:
         if not (is_linear or mat.unique_indices):
             mat = mat.sum_duplicates(mat.nse, remove_zeros=False)
         (data, *rest), aux_data = mat.tree_flatten()
         return [mat.tree_unflatten(aux_data, (bind1(primitive, data, **params), *rest))]
 
-    return rule
+    return elementwise_rule
 
 
 for _names, _is_linear in ((_LINEAR, True), (_OTHERS, False)):
     for _name in _names.split():
         for _rules in BOTH:
-            _rules[_named(_name)] = _of_elements(_named(_name), _is_linear)
+            _rules[_primitive(_name)] = _elementwise_rule(_primitive(_name), _is_linear)
 
 
 def _integer_pow(mat: Any, *, y: int) -> list[Any]:
@@ -410,25 +410,25 @@ def _integer_pow(mat: Any, *, y: int) -> list[Any]:
             f"sparsify: a sparse array to the power of {y} would be dense; sparse.todense makes "
             "an array"
         )
-    return _of_elements(_named("integer_pow"), False)(mat, y=y)
+    return _elementwise_rule(_primitive("integer_pow"), False)(mat, y=y)
 
 
 for _rules in BOTH:
-    _rules[_named("integer_pow")] = _integer_pow
+    _rules[_primitive("integer_pow")] = _integer_pow
     _rules[todense_p] = lambda mat: [mat.todense()]
 
 
 # Sums and products.
 
 
-def _add(x: Any, y: Any) -> list[Any]:
+def _sparse_add(x: Any, y: Any) -> list[Any]:
     if is_sparse(x) and is_sparse(y) and x.indices is y.indices:
         return [x._with_data(x.data + y.data)]
     return [add(x, y) if is_sparse(x) else add(y, x)]
 
 
 def _sub(x: Any, y: Any) -> list[Any]:
-    return _add(x, y._with_data(-y.data) if is_sparse(y) else -y)
+    return _sparse_add(x, y._with_data(-y.data) if is_sparse(y) else -y)
 
 
 def _mul(x: Any, y: Any) -> list[Any]:
@@ -447,16 +447,16 @@ def _div(x: Any, y: Any) -> list[Any]:
     return [multiply(x, y, lax.div)]
 
 
-def _reduce_sum(mat: BCOO, *, axes: Sequence[int], **params: Any) -> list[Any]:
+def _sparse_reduce_sum(mat: BCOO, *, axes: Sequence[int], **params: Any) -> list[Any]:
     out = bcoo_reduce_sum(mat, axes=axes)
     return [out if out.shape else out.todense()]
 
 
-bcoo_rules[_named("add")] = _add
-bcoo_rules[_named("sub")] = _sub
-bcoo_rules[_named("mul")] = _mul
-bcoo_rules[_named("div")] = _div
-bcoo_rules[_named("reduce_sum")] = _reduce_sum
+bcoo_rules[_primitive("add")] = _sparse_add
+bcoo_rules[_primitive("sub")] = _sub
+bcoo_rules[_primitive("mul")] = _mul
+bcoo_rules[_primitive("div")] = _div
+bcoo_rules[_primitive("reduce_sum")] = _sparse_reduce_sum
 
 
 # Functions with a counterpart for sparse arrays.
@@ -469,17 +469,17 @@ def _without_defaults(params: dict[str, Any]) -> dict[str, Any]:
 def _by(function: Callable[..., Any]) -> Callable[..., list[Any]]:
     """The rule of a primitive whose operands and parameters are those `function` takes."""
 
-    def rule(*operands: Any, **params: Any) -> list[Any]:
+    def function_rule(*operands: Any, **params: Any) -> list[Any]:
         return [function(*operands, **_without_defaults(params))]
 
-    return rule
+    return function_rule
 
 
-def _of_list(function: Callable[..., Any]) -> Callable[..., list[Any]]:
+def _list_rule(function: Callable[..., Any]) -> Callable[..., list[Any]]:
     return lambda *operands, **params: [function(operands, **params)]
 
 
-def _reshape(mat: BCOO, *, new_sizes: tuple[int, ...], **params: Any) -> list[Any]:
+def _sparse_reshape(mat: BCOO, *, new_sizes: tuple[int, ...], **params: Any) -> list[Any]:
     """Reshape; adding or removing axes of size 1 keeps the kinds of the other axes."""
     if len(new_sizes) < mat.ndim:
         gone = _ones_between(mat.shape, new_sizes)
@@ -507,21 +507,21 @@ def _ones_between(longer: Sequence[int], shorter: Sequence[int]) -> list[int] | 
     return None if rest else gone
 
 
-bcoo_rules[_named("broadcast_in_dim")] = _by(bcoo_broadcast_in_dim)
-bcoo_rules[_named("concatenate")] = _of_list(bcoo_concatenate)
-bcoo_rules[_named("conv_general_dilated")] = _by(bcoo_conv_general_dilated)
-bcoo_rules[_named("dot_general")] = _by(bcoo_dot_general)
-bcoo_rules[_named("dynamic_slice")] = lambda mat, *starts, slice_sizes: [
+bcoo_rules[_primitive("broadcast_in_dim")] = _by(bcoo_broadcast_in_dim)
+bcoo_rules[_primitive("concatenate")] = _list_rule(bcoo_concatenate)
+bcoo_rules[_primitive("conv_general_dilated")] = _by(bcoo_conv_general_dilated)
+bcoo_rules[_primitive("dot_general")] = _by(bcoo_dot_general)
+bcoo_rules[_primitive("dynamic_slice")] = lambda mat, *starts, slice_sizes: [
     bcoo_dynamic_slice(mat, starts, slice_sizes)
 ]
-bcoo_rules[_named("gather")] = _by(bcoo_gather)
-bcoo_rules[_named("reshape")] = _reshape
-bcoo_rules[_named("rev")] = _by(bcoo_rev)
-bcoo_rules[_named("slice")] = _by(bcoo_slice)
-bcoo_rules[_named("transpose")] = _by(bcoo_transpose)
-bcsr_rules[_named("broadcast_in_dim")] = _by(bcsr_broadcast_in_dim)
-bcsr_rules[_named("concatenate")] = _of_list(bcsr_concatenate)
-bcsr_rules[_named("dot_general")] = _by(bcsr_dot_general)
+bcoo_rules[_primitive("gather")] = _by(bcoo_gather)
+bcoo_rules[_primitive("reshape")] = _sparse_reshape
+bcoo_rules[_primitive("rev")] = _by(bcoo_rev)
+bcoo_rules[_primitive("slice")] = _by(bcoo_slice)
+bcoo_rules[_primitive("transpose")] = _by(bcoo_transpose)
+bcsr_rules[_primitive("broadcast_in_dim")] = _by(bcsr_broadcast_in_dim)
+bcsr_rules[_primitive("concatenate")] = _list_rule(bcsr_concatenate)
+bcsr_rules[_primitive("dot_general")] = _by(bcsr_dot_general)
 
 
 # Higher-order primitives.
@@ -529,11 +529,11 @@ bcsr_rules[_named("dot_general")] = _by(bcsr_dot_general)
 
 @cached_by_jaxpr
 def _sparse_program(jaxpr: Jaxpr, name: str) -> Callable[..., Any]:
-    def program(*args: Any) -> list[Any]:
+    def sparse_program(*args: Any) -> list[Any]:
         return evaluate_jaxpr(jaxpr, args)
 
-    program.__name__ = name
-    return jit(program)
+    sparse_program.__name__ = name
+    return jit(sparse_program)
 
 
 def _jit(*operands: Any, jaxpr: Jaxpr, name: str, **params: Any) -> list[Any]:
@@ -541,17 +541,17 @@ def _jit(*operands: Any, jaxpr: Jaxpr, name: str, **params: Any) -> list[Any]:
     return outs
 
 
-def _custom_call(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+def _sparse_custom_call(*operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
     return evaluate_jaxpr(jaxpr, operands)
 
 
 def _cond(pred: Any, *operands: Any, branches: Sequence[Jaxpr], **params: Any) -> list[Any]:
-    functions = [partial(_results, branch) for branch in branches]
+    functions = [partial(_sparse_results, branch) for branch in branches]
     outs: list[Any] = switch(lax.convert_element_type(pred, "int32"), functions, *operands)
     return outs
 
 
-def _results(jaxpr: Jaxpr, *operands: Any) -> list[Any]:
+def _sparse_results(jaxpr: Jaxpr, *operands: Any) -> list[Any]:
     return evaluate_jaxpr(jaxpr, operands)
 
 
@@ -559,17 +559,17 @@ def _while(
     *operands: Any, cond_jaxpr: Jaxpr, cond_consts: int, body_jaxpr: Jaxpr, body_consts: int,
     **params: Any,
 ) -> list[Any]:  # fmt: skip
-    of_cond, rest = operands[:cond_consts], operands[cond_consts:]
-    of_body, carry = rest[:body_consts], rest[body_consts:]
+    cond_operands, rest = operands[:cond_consts], operands[cond_consts:]
+    body_operands, carry = rest[:body_consts], rest[body_consts:]
     outs: list[Any] = while_loop(
-        lambda carry: evaluate_jaxpr(cond_jaxpr, (*of_cond, *carry))[0],
-        lambda carry: evaluate_jaxpr(body_jaxpr, (*of_body, *carry)),
+        lambda carry: evaluate_jaxpr(cond_jaxpr, (*cond_operands, *carry))[0],
+        lambda carry: evaluate_jaxpr(body_jaxpr, (*body_operands, *carry)),
         list(carry),
     )
     return outs
 
 
-def _scan(
+def _sparse_scan(
     *operands: Any, jaxpr: Jaxpr, num_consts: int, num_carry: int, length: int, reverse: bool,
     unroll: int, **params: Any,
 ) -> list[Any]:  # fmt: skip
@@ -580,17 +580,17 @@ def _scan(
             "sparsify: scan takes sparse arrays in its carry, but not to go along their first axis"
         )
 
-    def body(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
+    def sparse_scan_body(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
         outs = evaluate_jaxpr(jaxpr, (*consts, *carry, *x))
         return outs[:num_carry], outs[num_carry:]
 
-    carry, ys = scan(body, carry, xs, length, reverse, unroll)
+    carry, ys = scan(sparse_scan_body, carry, xs, length, reverse, unroll)
     return [*carry, *ys]
 
 
 for _rules in BOTH:
     _rules[jit_p] = _jit
-    _rules[custom_call_p] = _custom_call
-    _rules[_named("cond")] = _cond
-    _rules[_named("while")] = _while
-    _rules[_named("scan")] = _scan
+    _rules[custom_call_p] = _sparse_custom_call
+    _rules[_primitive("cond")] = _cond
+    _rules[_primitive("while")] = _while
+    _rules[_primitive("scan")] = _sparse_scan

@@ -48,7 +48,7 @@ from minijax.runtime.refs import (
 from minijax.settings.names import not_given
 from minijax.settings.number_types import result_type
 from minijax.settings.options import infs_option, jit_is_disabled, nans_option
-from minijax.shardings.types import convert, division_of, sharded_type, with_division
+from minijax.shardings.types import convert, sharded_type, spec_of, with_spec
 from minijax.transforms.checkpoint import (
     MaySave,
     SavedEqns,
@@ -93,7 +93,7 @@ from minijax_stage4.partial_eval import PartialJaxprs, merge, partition
 cond_p = Primitive("cond", higher_order=True)
 
 
-def _abstract_eval(
+def _platform_index_type(
     which: ShapedArray, *operands: ShapedArray, branches: Branches
 ) -> list[ShapedArray]:
     is_boolean = which.dtype == np.bool_ and len(branches) == 2
@@ -102,7 +102,7 @@ def _abstract_eval(
             "cond: the first operand must be the number of a branch, an int32 scalar, or a boolean "
             f"where there are two; found {which} for {len(branches)} branches"
         )
-    return stage4.types_of_branches(which, *operands, branches=branches)
+    return stage4.cond_type(which, *operands, branches=branches)
 
 
 def _cond_lower(
@@ -124,13 +124,13 @@ def _cond_lower(
     return b.emit(text, *out_avals)
 
 
-def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+def _cond_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     which, *operands = ins
     outs = [depends(branch, tuple(operands)) for branch in params["branches"]]
     return tuple([which or any(flags) for flags in zip(*outs, strict=True)])
 
 
-def _order(
+def _cond_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
     params = {"branches": tuple(map(with_token, eqn.params["branches"]))}
@@ -138,7 +138,7 @@ def _order(
     return [JaxprEqn(eqn.primitive, invars, outvars, params, eqn.source)]
 
 
-def _keys(keys_of: Callable[[Jaxpr], Any], count: int, *, branches: Branches) -> Any:
+def _cond_keys(keys_of: Callable[[Jaxpr], Any], count: int, *, branches: Branches) -> Any:
     """A key is used after a conditional if any branch uses it."""
     first, *others = map(keys_of, branches)
     return first.either(others).at(range(1, count), count)
@@ -169,7 +169,7 @@ def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
     )
 
 
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+def _cond_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
     smaller = [dce_jaxpr(branch, used_outs) for branch in eqn.params["branches"]]
     used = [True, *map(any, zip(*[used for _, used in smaller], strict=True))]
     branches = tuple(
@@ -182,21 +182,21 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
 
 
 COLUMNS: dict[str, Any] = {
-    "dependence": _dependence,
-    "order": _order,
-    "keys": _keys,
+    "dependence": _cond_dependence,
+    "order": _cond_effects,
+    "keys": _cond_keys,
     "steps": None,  # evaluation runs a branch step by step
 }
 declare_program(
     cond_p,
-    evaluate=stage4.evaluate_branches,
-    abstract_eval=_abstract_eval,
+    evaluate=stage4.cond_impl,
+    abstract_eval=_platform_index_type,
     lower=_cond_lower,
-    vmap=partial(stage4.vmap_branches, cond_p),
-    jvp=partial(stage4.jvp_branches, cond_p),
-    transpose=partial(stage4.transpose_branches, cond_p),
-    partial_eval=stage4.partial_eval_branches,
-    dce=_dce,
+    vmap=partial(stage4.cond_vmap, cond_p),
+    jvp=partial(stage4.cond_jvp, cond_p),
+    transpose=partial(stage4.cond_transpose, cond_p),
+    partial_eval=stage4.cond_partial_eval,
+    dce=_cond_dce,
     **COLUMNS,
 )
 complete(cond_of_two, **COLUMNS)
@@ -248,7 +248,7 @@ def cond(
             return cond(
                 pred, lambda x, y: apply_true(x), lambda x, y: apply_false(y), on_true, on_false
             )
-    operands = _operands("cond", operands, operand)
+    operands = _branch_operands("cond", operands, operand)
     if without := closing_over_refs("cond", (true_fun, false_fun), operands):
         return cond(pred, *without[0], *without[1])
     operands = tree_to_arrays(operands)
@@ -289,7 +289,7 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
     have to sum a cotangent over devices of which some run another branch. If a result varies in
     one branch, it varies in all. Operands that all branches return bypass the conditional.
     """
-    branches = _divided_alike(operands, branches)
+    branches = _sharded_alike(operands, branches)
     if does_io(*branches):
         which = _same_for_all(which)
     axes = vma_of(typeof(which))
@@ -298,10 +298,10 @@ def _choose(which: Any, operands: Sequence[Any], branches: Sequence[Jaxpr]) -> l
         axes or any(isinstance(aval, VaryingArray) for aval in targets)
     ):
         operands = [pvary(x, mesh_axes_of(axes)) for x in operands]
-        branches = [_converted(branch, targets, axes) for branch in branches]
+        branches = [_varying_branch(branch, targets, axes) for branch in branches]
         columns = zip(*[branch.out_avals for branch in branches], strict=True)
         out_axes = [NONE.union(*map(vma_of, column)) for column in columns]
-        branches = [_converted(branch, targets, axes, out_axes) for branch in branches]
+        branches = [_varying_branch(branch, targets, axes, out_axes) for branch in branches]
     columns = zip(*map(_operands_returned, branches), strict=True)
     common = [set(column) for column in columns]
     returned = [found.pop() if len(found) == 1 else None for found in common]
@@ -338,36 +338,36 @@ def _operands_returned(branch: Jaxpr) -> list[int | None]:
     return [numbers.get(out) if isinstance(out, Var) else None for out in branch.outvars]
 
 
-def _divided_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequence[Jaxpr]:
+def _sharded_alike(operands: Sequence[Any], branches: Sequence[Jaxpr]) -> Sequence[Jaxpr]:
     """The branches, with the shardings of any branch's result types applied to all.
 
     Raises:
         ShardingTypeError: two branches conflict.
     """
     columns = [*zip(*[branch.out_avals for branch in branches], strict=True)]
-    said = [next(filter(None, map(sharded_type, column)), None) for column in columns]
-    if not any(said):
+    sharded_types = [next(filter(None, map(sharded_type, column)), None) for column in columns]
+    if not any(sharded_types):
         return branches
     wanted = [
         None
         if like is None
-        else (like.mesh, agreed("cond", column, zip(*map(division_of, column), strict=True)))
-        for like, column in zip(said, columns, strict=True)
+        else (like.mesh, agreed("cond", column, zip(*map(spec_of, column), strict=True)))
+        for like, column in zip(sharded_types, columns, strict=True)
     ]
 
-    def divided(branch: Jaxpr) -> Jaxpr:
-        def program(*args: Any) -> list[Any]:
+    def shard_branch(branch: Jaxpr) -> Jaxpr:
+        def sharded_branch(*args: Any) -> list[Any]:
             return [
-                convert(x, with_division(typeof(x), *division)) if division else x
-                for x, division in zip(eval_jaxpr(branch, [], *args), wanted, strict=True)
+                convert(x, with_spec(typeof(x), *spec)) if spec else x
+                for x, spec in zip(eval_jaxpr(branch, [], *args), wanted, strict=True)
             ]
 
-        return stage_to_jaxpr(program, branch.in_avals, "cond")[0]
+        return stage_to_jaxpr(sharded_branch, branch.in_avals, "cond")[0]
 
-    return [divided(branch) for branch in branches]
+    return [shard_branch(branch) for branch in branches]
 
 
-def _converted(
+def _varying_branch(
     branch: Jaxpr,
     in_avals: Sequence[ShapedArray],
     axes: AxisNames,
@@ -375,16 +375,16 @@ def _converted(
 ) -> Jaxpr:
     """A branch for operands that vary along more axes, whose results vary along the given ones."""
 
-    def program(*args: Any) -> list[Any]:
-        outs = _of_each_device(branch, axes, args)
+    def varying_program(*args: Any) -> list[Any]:
+        outs = _branch_per_device(branch, axes, args)
         if out_axes is None:
             return outs
         return [pvary(x, mesh_axes_of(axes)) for x, axes in zip(outs, out_axes, strict=True)]
 
-    return stage_to_jaxpr(program, in_avals, "cond")[0]
+    return stage_to_jaxpr(varying_program, in_avals, "cond")[0]
 
 
-def _of_each_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> list[Any]:
+def _branch_per_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> list[Any]:
     """The results of a branch whose types, and its inner programs', vary like `args`.
 
     Devices count as examples of `vmap`, one on each device.
@@ -404,7 +404,7 @@ def _of_each_device(branch: Jaxpr, axes: AxisNames, args: Sequence[Any]) -> list
     return [x if dim is None else squeeze(x, (dim,)) for x, dim in zip(outs, out_dims, strict=True)]
 
 
-def _operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+def _branch_operands(caller: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
     if operand is not_given:
         return operands
     if operands:
@@ -452,7 +452,7 @@ def switch(
             f"switch: index must be an integer scalar, found {aval}. To choose element by element "
             "use select or where; to choose for each example of a batch use vmap."
         )
-    operands = _operands("switch", operands, operand)
+    operands = _branch_operands("switch", operands, operand)
     if without := closing_over_refs("switch", branches, operands):
         return switch(index, without[0], *without[1])
     operands = tree_to_arrays(operands)
@@ -469,17 +469,18 @@ def choose(caller: str, index: Any, branches: Sequence[Callable[..., Any]], oper
     """`switch` for arrays as operands, with a boolean index or an int32 in range."""
     leaves, in_tree = tree_flatten(operands)
 
-    def names() -> list[str]:
+    def branch_operand_names() -> list[str]:
         return argument_names(branches[0], operands, {})
 
-    in_avals = abstractify(f"{caller} of `{name_of(branches[0])}`", names, leaves)
+    in_avals = abstractify(f"{caller} of `{name_of(branches[0])}`", branch_operand_names, leaves)
     distinct = [*{id(f): f for f in branches}.values()]
     functions = [FlatFunction(f, in_tree) for f in distinct]
-    closed = [stage_body(f, in_avals, caller, f.fun, names) for f in functions]
+    closed = [stage_body(f, in_avals, caller, f.fun, branch_operand_names) for f in functions]
     target = _common_types(caller, functions, closed)
     if any(c.out_avals != target for c in closed):
         closed = [
-            stage_body(_casting(f, target), in_avals, caller, f.fun, names) for f in functions
+            stage_body(_casting(f, target), in_avals, caller, f.fun, branch_operand_names)
+            for f in functions
         ]
     programs, consts = join_consts([(consts_as_invars(c.jaxpr), c.consts) for c in closed])
     program_of = dict(zip(map(id, distinct), programs, strict=True))
@@ -501,7 +502,7 @@ def _common_types(
                 "same tree from all, with zeros where one has nothing."
             )
     columns = list(zip(*(c.out_avals for c in closed), strict=True))
-    target = [_meeting_type(avals) for avals in columns]
+    target = [_common_type(avals) for avals in columns]
     if None in target:
         numbered = tree_unflatten(first.out_tree, range(len(columns)))
         rows = [
@@ -518,15 +519,15 @@ def _common_types(
     return [aval for aval in target if aval is not None]
 
 
-def _meeting_type(avals: Sequence[ShapedArray]) -> ShapedArray | None:
+def _common_type(avals: Sequence[ShapedArray]) -> ShapedArray | None:
     if len(set(avals)) == 1:
         return avals[0]
-    meeting = result_type(*avals)
+    common = result_type(*avals)
     fits = all(
-        aval.shape == avals[0].shape and (aval.weak_type or aval.dtype == meeting.dtype)
+        aval.shape == avals[0].shape and (aval.weak_type or aval.dtype == common.dtype)
         for aval in avals
     )
-    return ShapedArray(avals[0].shape, meeting.dtype) if fits else None
+    return ShapedArray(avals[0].shape, common.dtype) if fits else None
 
 
 def _casting(f: FlatFunction, target: Sequence[ShapedArray]) -> Callable[..., list[Any]]:
@@ -586,7 +587,7 @@ def platform_dependent(
     return choose("platform_dependent", index, functions, tree_to_arrays(args))
 
 
-def _number(platform: str, platforms: Sequence[str], others: bool) -> int:
+def _platform_index(platform: str, platforms: Sequence[str], others: bool) -> int:
     """The index of the function for a platform."""
     if platform in platforms:
         return platforms.index(platform)
@@ -598,16 +599,16 @@ def _number(platform: str, platforms: Sequence[str], others: bool) -> int:
     )
 
 
-def _evaluate(*, platforms: Sequence[str], others: bool) -> list[Any]:
+def _platform_index_impl(*, platforms: Sequence[str], others: bool) -> list[Any]:
     default = default_placement()
     devices = () if default is None else default.sharding.device_tuple
-    return [np.int32(_number(xla.platform_of(devices), platforms, others))]
+    return [np.int32(_platform_index(xla.platform_of(devices), platforms, others))]
 
 
 def _platform_lower(
     b: FunctionBuilder, out_avals: Sequence[ShapedArray], *, platforms: Sequence[str], others: bool
 ) -> list[Value]:
-    number = _number(platform_of(b), platforms, others)
+    number = _platform_index(platform_of(b), platforms, others)
     index = b.constant(number, _INDEX)
     if isinstance(b, Function):
         b.known[index.name] = number
@@ -615,4 +616,4 @@ def _platform_lower(
 
 
 declare(platform_index_p, abstract_eval=lambda **params: [_INDEX], lower=_platform_lower)
-impl_rules[platform_index_p] = _evaluate
+impl_rules[platform_index_p] = _platform_index_impl

@@ -29,7 +29,7 @@ from minijax.runtime.array import Array, is_evaluating, tree_to_arrays
 from minijax.runtime.jit import PjitFunction
 from minijax.runtime.lowering import lower
 from minijax.runtime.partitioning import has_shardings
-from minijax.runtime.places import Places, places_of
+from minijax.runtime.places import Places, argument_places
 from minijax.runtime.program import Executor, executor
 from minijax.runtime.refs import Ref
 from minijax.settings.config import Switch, config
@@ -155,13 +155,13 @@ class Contents:
     def _add_function(self, f: FunctionType) -> None:
         if self._is_again(id(f)):
             return
-        of_library = _is_of_library(f.__globals__.get("__name__"))
-        if of_library and getattr(sys.modules.get(f.__module__), f.__name__, None) is f:
+        in_library = _is_of_library(f.__globals__.get("__name__"))
+        if in_library and getattr(sys.modules.get(f.__module__), f.__name__, None) is f:
             self._add_identity(f)
             return
         self._open(FunctionType, 0)
         self._add_identity(f.__code__)
-        outside, self._names = self._names, () if of_library else _names_in(f.__code__)
+        outside, self._names = self._names, () if in_library else _names_in(f.__code__)
         for cell in f.__closure__ or ():
             try:
                 x = cell.cell_contents
@@ -366,7 +366,7 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
             are pytrees of arrays.
     """
 
-    def decorate(function: Function) -> Function:
+    def cache_programs(function: Function) -> Function:
         parameters = list(inspect.signature(function).parameters)
         positions = frozenset(parameters.index(name) for name in static)
 
@@ -382,7 +382,7 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
             return contents
 
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def cached_call(*args: Any, **kwargs: Any) -> Any:
             if not is_evaluating() or _is_watched():
                 return function(*args, **kwargs)
             try:
@@ -393,7 +393,7 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                 )
                 leaves, tree = fast_flatten(operands)
                 avals = tuple([x.aval if type(x) is Array else typeof(x) for x in leaves])
-                where = places_of(leaves)
+                where = argument_places(leaves)
                 rest = function, tree, avals, dialect(), len(args), where
                 key = *rest, *contents.key
                 execute = kept_programs.find(key)
@@ -402,13 +402,13 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
             if key is None:
                 return function(*args, **kwargs)
 
-            def of_operands(operands: Any, named: Any) -> Any:
+            def operands_fun(operands: Any, named: Any) -> Any:
                 others = iter(operands)
                 given = [x if i in positions else next(others) for i, x in enumerate(args)]
                 return function(*given, **kwargs | named)
 
             if execute is None:
-                flat = FlatFunction(of_operands, tree_structure(operands))
+                flat = FlatFunction(operands_fun, tree_structure(operands))
                 execute, is_reusable = _trace(flat, avals, where, function.__name__, contents)
                 if execute is None:
                     return function(*args, **kwargs)
@@ -419,9 +419,9 @@ def keeps_programs(*static: str) -> Callable[[Function], Function]:
                         kept_programs.keep((*rest, *contents.key), contents.referents, execute)
             return execute(leaves if where.is_given else list(map(to_buffer, leaves, avals)))
 
-        return call  # type: ignore[return-value]
+        return cached_call  # type: ignore[return-value]
 
-    return decorate
+    return cache_programs
 
 
 def _trace(
@@ -457,8 +457,8 @@ def _trace(
 def _known_elsewhere(consts: Sequence[Any]) -> list[Any]:
     """The constants referenced elsewhere, which may change: not those made while tracing."""
     everything = [*consts, np.empty(())]
-    *counts, of_new = [sys.getrefcount(x) for x in everything]
-    return [x for x, count in zip(consts, counts, strict=True) if count > of_new + 1]
+    *counts, new_count = [sys.getrefcount(x) for x in everything]
+    return [x for x, count in zip(consts, counts, strict=True) if count > new_count + 1]
 
 
 def _is_watched() -> bool:

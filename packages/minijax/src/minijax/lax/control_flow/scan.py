@@ -24,8 +24,8 @@ from minijax.primitives.loops import (
     Avals,
     Flags,
     call_text,
-    cut,
     hoist_invariant,
+    split_by_sizes,
     stage_body,
     stage_with_carry,
     until_stable,
@@ -103,19 +103,19 @@ def split_operands(items: Sequence[Any], params: dict[str, Any]) -> tuple[Any, A
 
 def carry_through(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     """Return flags of the carry parts that depend on the flagged operands after any iteration."""
-    of_consts, of_carry, of_xs = split_operands(ins, params)
+    const_flags, carry_flags, xs_flags = split_operands(ins, params)
 
-    def after_a_round(flags: Flags) -> Flags:
-        return depends(params["jaxpr"], (*of_consts, *flags, *of_xs))[: len(flags)]
+    def after_iteration(flags: Flags) -> Flags:
+        return depends(params["jaxpr"], (*const_flags, *flags, *xs_flags))[: len(flags)]
 
-    return until_stable(of_carry, after_a_round)
+    return until_stable(carry_flags, after_iteration)
 
 
-def dependence_of_scan(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
-    of_consts, _, of_xs = split_operands(ins, params)
-    of_carry = carry_through(depends, ins, params)
-    outs = depends(params["jaxpr"], (*of_consts, *of_carry, *of_xs))
-    return (*of_carry, *outs[len(of_carry) :])
+def scan_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+    const_flags, _, xs_flags = split_operands(ins, params)
+    carry_flags = carry_through(depends, ins, params)
+    outs = depends(params["jaxpr"], (*const_flags, *carry_flags, *xs_flags))
+    return (*carry_flags, *outs[len(carry_flags) :])
 
 
 def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
@@ -136,7 +136,7 @@ def scan_type(*in_avals: ShapedArray, **params: Any) -> list[ShapedArray]:
 # Reverse mode of `scan`: partial evaluation, and transposition to a scan in reverse.
 
 
-class _Halves(NamedTuple):
+class _BodyParts(NamedTuple):
     """A scan split into its known and unknown halves.
 
     `known` takes the known operands, and returns the known results, then the residuals. The scan of
@@ -161,21 +161,23 @@ class _Halves(NamedTuple):
         stacked, constant = partition(self.constant, residuals)
         num_carry = self.unknown["num_carry"]
         num_consts = self.unknown["num_consts"] - len(constant)
-        consts, carry, xs = cut(unknown_ins, num_consts, num_carry)
+        consts, carry, xs = split_by_sizes(unknown_ins, num_consts, num_carry)
         return [*constant, *consts, *carry, *stacked, *xs]
 
 
-def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
+def _split_body(unknown_ins: Flags, params: dict[str, Any]) -> _BodyParts:
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
-    of_consts, _, of_xs = split_operands(unknown_ins, params)
+    const_flags, _, xs_flags = split_operands(unknown_ins, params)
     num_results = len(jaxpr.outvars) - num_carry
 
-    of_carry = carry_through(unknown_outs, unknown_ins, params)
-    must = (*of_carry, *[False] * num_results)
-    parts: PartialJaxprs = split_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
+    carry_flags = carry_through(unknown_outs, unknown_ins, params)
+    forced = (*carry_flags, *[False] * num_results)
+    parts: PartialJaxprs = split_jaxpr(jaxpr, (*const_flags, *carry_flags, *xs_flags), forced)
     all_outs = parts.known.outvars
-    outs, residuals = cut(all_outs, len(all_outs) - parts.num_residuals)
-    consts, carry, elements = cut(parts.known.invars, of_consts.count(False), of_carry.count(False))
+    outs, residuals = split_by_sizes(all_outs, len(all_outs) - parts.num_residuals)
+    consts, carry, elements = split_by_sizes(
+        parts.known.invars, const_flags.count(False), carry_flags.count(False)
+    )
     results = outs[len(carry) :]
 
     # Only values that change between iterations are stacked. The others are computed once, before
@@ -201,8 +203,8 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
     for number, var in enumerate(parts.known.invars):
         if var in same or var in elements:
             places[var] = "ins", number
-    in_residuals, in_consts, in_carry, in_xs = cut(
-        parts.unknown.invars, len(residuals), sum(of_consts), sum(of_carry)
+    in_residuals, in_consts, in_carry, in_xs = split_by_sizes(
+        parts.unknown.invars, len(residuals), sum(const_flags), sum(carry_flags)
     )
     in_stacked, in_constant = partition(constant, in_residuals)
     invars = [*in_constant, *in_consts, *in_carry, *in_stacked, *in_xs]
@@ -215,10 +217,10 @@ def _halves(unknown_ins: Flags, params: dict[str, Any]) -> _Halves:
         "num_consts": len(in_constant) + len(in_consts),
         "num_carry": len(in_carry),
     }
-    return _Halves(
+    return _BodyParts(
         known,
         unknown,
-        (*of_consts, *of_carry, *of_xs),
+        (*const_flags, *carry_flags, *xs_flags),
         tuple(parts.unknown_outs),
         [places[x] for x in residuals],
         constant,
@@ -252,8 +254,8 @@ def _known_program(
     return without_dead_code(Jaxpr([], [*consts, *rest], eqns, [*outvars, *hoisted]))
 
 
-def partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
-    halves = _halves(tuple(unknown_ins), eqn.params)
+def scan_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+    halves = _split_body(tuple(unknown_ins), eqn.params)
     known_ins, unknown_ins = partition(halves.unknown_ins, eqn.invars)
     known_outs, outs_unknown = partition(halves.unknown_outs, eqn.outvars)
     known_outs += [Var(aval) for aval in halves.known.out_avals[len(known_outs) :]]
@@ -278,54 +280,56 @@ def _equations(
     return eqns
 
 
-def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+def scan_transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     """A scan in the other direction, over the cotangents."""
     linear = tuple(isinstance(x, UndefPrimal) for x in args)
     if all(carry_through(unknown_outs, linear, params)):
-        return _transpose_linear(cts, args, params)
+        return _linear_scan_transpose(cts, args, params)
     # Part of the carry is not linear, such as a counter. It is computed first, in a loop of its
     # own.
-    halves = _halves(linear, params)
+    halves = _split_body(linear, params)
     known_ins, unknown_ins = partition(halves.unknown_ins, args)
     known_outs = eval_jaxpr(halves.known, [], *known_ins)
     operands = halves.operands(known_ins, known_outs, unknown_ins)
     _, out_cts = partition(halves.unknown_outs, cts)
-    in_cts = _transpose_linear(out_cts, operands, halves.unknown)
+    in_cts = _linear_scan_transpose(out_cts, operands, halves.unknown)
     num_stacked = halves.constant.count(False)
     consts, carry, xs = split_operands(in_cts, halves.unknown)
     unknown_cts = [*consts[halves.constant.count(True) :], *carry, *xs[num_stacked:]]
     return merge(halves.unknown_ins, [None] * len(known_ins), unknown_cts)
 
 
-def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _linear_scan_transpose(
+    cts: Sequence[Any], args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
     """The transpose of a scan that is linear in its whole carry."""
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     consts, _, xs = split_operands(args, params)
-    of_consts, of_xs = (
+    const_flags, xs_flags = (
         tuple(isinstance(x, UndefPrimal) for x in operands) for operands in (consts, xs)
     )
-    linear = (*of_consts, *[True] * num_carry, *of_xs)
-    carry_cts, ys_cts = cut(cts, num_carry)
-    of_ys = tuple(type(ct) is not Zero for ct in ys_cts)
-    of_carry = until_stable(
+    linear = (*const_flags, *[True] * num_carry, *xs_flags)
+    carry_cts, ys_cts = split_by_sizes(cts, num_carry)
+    ys_flags = tuple(type(ct) is not Zero for ct in ys_cts)
+    carry_flags = until_stable(
         tuple(type(ct) is not Zero for ct in carry_cts),
-        lambda flags: split_operands(cotangent_ins(jaxpr, linear, (*flags, *of_ys)), params)[1],
+        lambda flags: split_operands(cotangent_ins(jaxpr, linear, (*flags, *ys_flags)), params)[1],
     )
-    must = (*[False] * len(consts), *of_carry, *[False] * len(xs))
-    program, more, nonzero_ins = transpose_jaxpr(jaxpr, linear, (*of_carry, *of_ys), must)
+    forced = (*[False] * len(consts), *carry_flags, *[False] * len(xs))
+    program, more, nonzero_ins = transpose_jaxpr(jaxpr, linear, (*carry_flags, *ys_flags), forced)
     known_consts, known_xs = (
         [x for x in operands if not isinstance(x, UndefPrimal)] for operands in (consts, xs)
     )
-    carry_cts = [instantiate(ct) for ct, keep in zip(carry_cts, of_carry, strict=True) if keep]
+    carry_cts = [instantiate(ct) for ct, keep in zip(carry_cts, carry_flags, strict=True) if keep]
     ys_cts = [ct for ct in ys_cts if type(ct) is not Zero]
 
     # The program takes constants, elements, cotangents. The cotangents of constants are summed over
     # # iterations.
-    in_consts, in_xs, in_carry, in_ys = cut(
+    in_consts, in_xs, in_carry, in_ys = split_by_sizes(
         program.invars, len(more) + len(known_consts), len(known_xs), len(carry_cts)
     )
     sizes = [sum(part) for part in split_operands(nonzero_ins, params)]
-    to_consts, to_carry, to_xs = cut(program.outvars, *sizes[:2])
+    to_consts, to_carry, to_xs = split_by_sizes(program.outvars, *sizes[:2])
     in_sums, out_sums = ([Var(x.aval) for x in to_consts] for _ in range(2))
     additions = [
         JaxprEqn(add_p, [total, x], [out], {})
@@ -349,7 +353,7 @@ def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str,
             "reverse": not params["reverse"],
         },
     )
-    found_carry, found_sums, found_xs = cut(outs, len(carry_cts), len(sums))
+    found_carry, found_sums, found_xs = split_by_sizes(outs, len(carry_cts), len(sums))
     found = iter([*found_sums, *found_carry, *found_xs])
     return [next(found) if nonzero else None for nonzero in nonzero_ins]
 
@@ -357,9 +361,9 @@ def _transpose_linear(cts: Sequence[Any], args: Sequence[Any], params: dict[str,
 # The rules of `scan`: each interpreter transforms the program of the body.
 
 
-def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) -> list[Value]:
+def _scan_lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) -> list[Value]:
     """A loop over a counter, the carry, and the results; each iteration writes one element."""
-    jaxpr, length, rounds = params["jaxpr"], params["length"], params["unroll"]
+    jaxpr, length, unroll = params["jaxpr"], params["length"], params["unroll"]
     consts, init, xs = split_operands(args, params)
     num_carry = len(init)
     counter = ShapedArray((), np.int32)
@@ -370,10 +374,10 @@ def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) ->
     def binary(operation: str, x: Value, y: Value) -> Value:
         return b.emit(f"stablehlo.{operation} {x.name}, {y.name} : tensor<i32>", counter)[0]
 
-    def one_round(i: Value, state: Sequence[Value]) -> list[Value]:
+    def iteration(i: Value, state: Sequence[Value]) -> list[Value]:
         position = binary("subtract", number(length - 1), i) if params["reverse"] else i
         zero = number(0)
-        elements = [_element(b, x, position, zero) for x in xs]
+        elements = [_iteration_element(b, x, position, zero) for x in xs]
         outs = call_text(b, jaxpr, "scan_body", [*consts, *state[:num_carry], *elements])
         ys = [
             _with_element(b, ys, y, position, zero)
@@ -381,10 +385,10 @@ def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) ->
         ]
         return [*outs[:num_carry], *ys]
 
-    def body(state: list[Value]) -> list[Value]:
+    def iteration_text(state: list[Value]) -> list[Value]:
         i, *rest = state
-        for _ in range(rounds):
-            rest = one_round(i, rest)
+        for _ in range(unroll):
+            rest = iteration(i, rest)
             i = binary("add", i, number(1))
         return [i, *rest]
 
@@ -393,21 +397,21 @@ def _lower(b: FunctionBuilder, out_avals: Avals, *args: Value, **params: Any) ->
         types = f"(tensor<i32>, tensor<i32>) -> {mlir_type(ShapedArray((), np.bool_))}"
         return b.emit(f"{compared} : {types}", ShapedArray((), np.bool_))[0]
 
-    in_loop = length - length % rounds
+    in_loop = length - length % unroll
     # Results start as zeros, and every element is overwritten.
     state = [number(0), *init, *(b.constant(0, aval) for aval in out_avals[num_carry:])]
-    if in_loop > rounds:
-        state = while_text(b, state, condition, body)
+    if in_loop > unroll:
+        state = while_text(b, state, condition, iteration_text)
     elif in_loop:
-        state = body(state)
+        state = iteration_text(state)
     i, *rest = state
-    for _ in range(length % rounds):
-        rest = one_round(i, rest)
+    for _ in range(length % unroll):
+        rest = iteration(i, rest)
         i = binary("add", i, number(1))
     return rest
 
 
-def _element(b: FunctionBuilder, x: Value, position: Value, zero: Value) -> Value:
+def _iteration_element(b: FunctionBuilder, x: Value, position: Value, zero: Value) -> Value:
     """The element of `x` at a position along its first axis."""
     shape = x.aval.shape
     starts = [position, *[zero] * (len(shape) - 1)]
@@ -432,29 +436,29 @@ def _with_element(b: FunctionBuilder, ys: Value, y: Value, position: Value, zero
     )[0]
 
 
-def _jvp(
+def _scan_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
     nonzero = tuple(type(t) is not Zero for t in tangents)
-    of_consts, _, of_xs = split_operands(nonzero, params)
+    const_flags, _, xs_flags = split_operands(nonzero, params)
     num_results = len(jaxpr.outvars) - num_carry
 
-    of_carry = carry_through(tangent_outs, nonzero, params)
-    must = (*of_carry, *[False] * num_results)
-    program, more, out_nonzero = jvp_jaxpr(jaxpr, (*of_consts, *of_carry, *of_xs), must)
+    carry_flags = carry_through(tangent_outs, nonzero, params)
+    forced = (*carry_flags, *[False] * num_results)
+    program, more, out_nonzero = jvp_jaxpr(jaxpr, (*const_flags, *carry_flags, *xs_flags), forced)
     consts, init, xs = split_operands(primals, params)
     const_dots, carry_dots, xs_dots = split_operands(tangents, params)
     const_dots = [t for t in const_dots if type(t) is not Zero]
     xs_dots = [t for t in xs_dots if type(t) is not Zero]
-    carry_dots = [instantiate(t) for t, keep in zip(carry_dots, of_carry, strict=True) if keep]
+    carry_dots = [instantiate(t) for t, keep in zip(carry_dots, carry_flags, strict=True) if keep]
 
     # The program takes constants, primals, tangents. Each tangent is placed beside its primal.
     num_dots = len(carry_dots)
-    in_more, in_consts, in_carry, in_xs, dot_consts, dot_carry, dot_xs = cut(
+    in_more, in_consts, in_carry, in_xs, dot_consts, dot_carry, dot_xs = split_by_sizes(
         program.invars, len(more), len(consts), len(init), len(xs), len(const_dots), num_dots
     )
-    out_carry, out_ys, out_dots, out_ys_dots = cut(
+    out_carry, out_ys, out_dots, out_ys_dots = split_by_sizes(
         program.outvars, num_carry, num_results, num_dots
     )
     ordered = Jaxpr(
@@ -473,7 +477,9 @@ def _jvp(
             "num_carry": num_carry + num_dots,
         },
     )
-    out_carry, out_dots, out_ys, out_ys_dots = cut(outs, num_carry, num_dots, num_results)
+    out_carry, out_dots, out_ys, out_ys_dots = split_by_sizes(
+        outs, num_carry, num_dots, num_results
+    )
     results = [*out_carry, *out_ys]
     zero_outs, _ = partition(out_nonzero, results)
     zeros = [Zero(tangent_type(typeof(x))) for x in zero_outs]
@@ -481,7 +487,7 @@ def _jvp(
 
 
 # --8<-- [start:vmap]
-def _vmap(
+def _scan_vmap(
     axis: BatchAxis, values: Sequence[Any], dims: Sequence[BatchDim], **params: Any
 ) -> tuple[list[Any], list[BatchDim]]:
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
@@ -492,9 +498,9 @@ def _vmap(
 
     def program_for(batched: Flags) -> tuple[Jaxpr, list[Any], list[BatchDim]]:
         carry_dims = tuple(0 if b else None for b in batched)
-        must = (*batched, *[False] * num_results)
+        forced = (*batched, *[False] * num_results)
         in_dims = (*const_dims, *carry_dims, *element_dims)
-        return vmap_jaxpr(jaxpr, axis, in_dims, must)
+        return vmap_jaxpr(jaxpr, axis, in_dims, forced)
 
     batched = until_stable(
         tuple(dim is not None for dim in init_dims),
@@ -520,7 +526,7 @@ def _vmap(
 # --8<-- [end:vmap]
 
 
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+def _scan_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
     """Drop unused results, and parts of the carry that only they use."""
     params = eqn.params
     jaxpr, num_carry = params["jaxpr"], params["num_carry"]
@@ -530,14 +536,14 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
         lambda flags: split_operands(dce_jaxpr(jaxpr, [*flags, *used_results])[1], params)[1],
     )
     program, used = dce_jaxpr(jaxpr, [*used_carry, *used_results])
-    of_consts, _, of_xs = split_operands(used, params)
-    used_ins = [*of_consts, *used_carry, *of_xs]
+    const_flags, _, xs_flags = split_operands(used, params)
+    used_ins = [*const_flags, *used_carry, *xs_flags]
     if all(used_ins) and all(used_outs) and program is jaxpr:
         return used_ins, eqn
     smaller = {
         **params,
         "jaxpr": Jaxpr([], partition(used_ins, jaxpr.invars)[1], program.eqns, program.outvars),
-        "num_consts": sum(of_consts),
+        "num_consts": sum(const_flags),
         "num_carry": sum(used_carry),
     }
     _, invars = partition(used_ins, eqn.invars)
@@ -545,12 +551,12 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(scan_p, invars, outvars, smaller, eqn.source)
 
 
-def _order(
+def _scan_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
     """The token is the last part of the carry."""
 
-    def put(items: Sequence[Any], position: int, item: Any) -> list[Any]:
+    def put_at(items: Sequence[Any], position: int, item: Any) -> list[Any]:
         return [*items[:position], item, *items[position:]]
 
     num_carry = eqn.params["num_carry"]
@@ -558,19 +564,21 @@ def _order(
     jaxpr = with_token(eqn.params["jaxpr"])
     *invars, given = jaxpr.invars
     *outvars, last = jaxpr.outvars
-    body = Jaxpr([], put(invars, num_before, given), jaxpr.eqns, put(outvars, num_carry, last))
+    body = Jaxpr(
+        [], put_at(invars, num_before, given), jaxpr.eqns, put_at(outvars, num_carry, last)
+    )
     return [
         JaxprEqn(
             scan_p,
-            put(eqn.invars, num_before, token),
-            put(eqn.outvars, num_carry, following),
+            put_at(eqn.invars, num_before, token),
+            put_at(eqn.outvars, num_carry, following),
             {**eqn.params, "jaxpr": body, "num_carry": num_carry + 1},
             eqn.source,
         )
     ]
 
 
-def _keys(
+def _scan_keys(
     keys_of: Callable[[Jaxpr], Any],
     count: int,
     *,
@@ -581,7 +589,7 @@ def _keys(
     **params: Any,
 ) -> Any:
     found = keys_of(jaxpr)
-    return found.each_round("scan", num_consts, num_carry) if length > 1 else found
+    return found.each_iteration("scan", num_consts, num_carry) if length > 1 else found
 
 
 def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
@@ -589,7 +597,7 @@ def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
     parts = save_in_program(eqn.params["jaxpr"], may_save)
     if parts is None:
         return None
-    kept, invars = cut(parts.unknown.invars, parts.num_residuals)
+    kept, invars = split_by_sizes(parts.unknown.invars, parts.num_residuals)
     saved = [Var(x.aval.with_axis(0, eqn.params["length"])) for x in kept]
     body = Jaxpr([], [*invars, *kept], parts.unknown.eqns, parts.unknown.outvars)
     return split_eqn(
@@ -603,11 +611,11 @@ def _save(eqn: JaxprEqn, may_save: MaySave) -> SavedEqns | None:
 saving_rules[scan_p] = _save
 
 
-def _steps(args: Sequence[Any], **params: Any) -> None:
+def _scan_steps(args: Sequence[Any], **params: Any) -> None:
     consts, carry, xs = split_operands(args, params)
     xs = list(builtins.map(np.asarray, xs))
-    rounds = range(params["length"])
-    for i in reversed(rounds) if params["reverse"] else rounds:
+    indices = range(params["length"])
+    for i in reversed(indices) if params["reverse"] else indices:
         outs = eval_jaxpr(params["jaxpr"], [], *consts, *carry, *(x[i] for x in xs))
         carry = outs[: params["num_carry"]]
 
@@ -615,16 +623,16 @@ def _steps(args: Sequence[Any], **params: Any) -> None:
 declare_program(
     scan_p,
     abstract_eval=scan_type,
-    lower=_lower,
-    vmap=_vmap,
-    jvp=_jvp,
-    transpose=transpose,
-    partial_eval=partial_eval,
-    dce=_dce,
-    dependence=dependence_of_scan,
-    order=_order,
-    keys=_keys,
-    steps=_steps,
+    lower=_scan_lower,
+    vmap=_scan_vmap,
+    jvp=_scan_jvp,
+    transpose=scan_transpose,
+    partial_eval=scan_partial_eval,
+    dce=_scan_dce,
+    dependence=scan_dependence,
+    order=_scan_effects,
+    keys=_scan_keys,
+    steps=_scan_steps,
 )
 log_from_program(scan_p)
 
@@ -691,21 +699,21 @@ def _scan(
     """`scan`, or with `counts` a `fori_loop`, whose users see only the last entry of the carry."""
     require_function("scan", f)
 
-    def stage(refs: Sequence[Ref]) -> Any:
+    def stage_scan(refs: Sequence[Ref]) -> Any:
         if not refs:
             return _scan_alone(f, init, xs, length, reverse, unroll, counts)
 
-        def body(state: Any, x: Any) -> Any:
+        def scan_body(state: Any, x: Any) -> Any:
             values, (carry, y) = passing(refs, f)(state[0], state[1], x)
             return (values, carry), y
 
-        body.__name__ = name_of(f)
+        scan_body.__name__ = name_of(f)
         state = values_of(refs), init
-        (values, last), ys = _scan_alone(body, state, xs, length, reverse, unroll, counts)
+        (values, last), ys = _scan_alone(scan_body, state, xs, length, reverse, unroll, counts)
         write_all(refs, values)
         return last, ys
 
-    return with_outer_refs(stage)
+    return with_outer_refs(stage_scan)
 
 
 def _scan_alone(
@@ -726,18 +734,18 @@ def _scan_alone(
     if length and jit_is_disabled():
         init, xs = tree_to_arrays((init, xs))
         return scan_in_python(f, init, xs, length, bool(reverse))
-    rounds = _rounds_at_once(length, unroll)
+    unroll_count = _unroll_factor(length, unroll)
     element_avals = [aval.without_axis(0) for aval in [typeof(x) for x in elements]]
     body = FlatFunction(f, treedef_tuple([carry_tree, xs_tree]))
 
-    def names() -> list[str]:
+    def operand_names() -> list[str]:
         return argument_names(f, (init, xs), {})
 
-    abstractify(f"scan of `{name_of(f)}`", names, [*carry, *elements])
+    abstractify(f"scan of `{name_of(f)}`", operand_names, [*carry, *elements])
     closed, carry = stage_with_carry(
         "scan",
         f,
-        lambda avals: stage_body(body, [*avals, *element_avals], "scan", f, names),
+        lambda avals: stage_body(body, [*avals, *element_avals], "scan", f, operand_names),
         lambda: _carry_and_result(f, body.out_tree)[0],
         carry_tree,
         carry,
@@ -758,7 +766,7 @@ def _scan_alone(
         num_carry=len(changing),
         length=length,
         reverse=bool(reverse),
-        unroll=rounds,
+        unroll=unroll_count,
     )
     _, result_tree = _carry_and_result(f, body.out_tree)
     last = merge(is_const, outs[: len(changing)], invariant)
@@ -812,18 +820,18 @@ def _length(f: Any, xs: Any, length: Any) -> int:
     return int(sizes.pop())
 
 
-def _rounds_at_once(length: int, unroll: int | bool) -> int:
+def _unroll_factor(length: int, unroll: int | bool) -> int:
     if unroll is True:
         return max(length, 1)
     if unroll is False:
         return 1
     try:
-        rounds = operator.index(unroll)
+        factor = operator.index(unroll)
     except TypeError as error:
         raise TypeError(f"scan: unroll must be an int or a bool, found {shown(unroll)}") from error
-    if rounds < 0:
-        raise ValueError(f"scan: unroll must not be negative, found {rounds}")
-    return min(max(rounds, 1), max(length, 1))
+    if factor < 0:
+        raise ValueError(f"scan: unroll must not be negative, found {factor}")
+    return min(max(factor, 1), max(length, 1))
 
 
 @evaluated_by_library
@@ -862,7 +870,7 @@ def fori_loop(
     if unroll is not None and type(unroll) is not int:
         require_fit("fori_loop", "unroll", unroll, bool)
     require_function("fori_loop", body_fun)
-    first, last = (_bound(role, bound) for role, bound in (("lower", lower), ("upper", upper)))
+    first, last = (_loop_bound(role, bound) for role, bound in (("lower", lower), ("upper", upper)))
     are_weak = first.weak_type or last.weak_type
     if first.dtype != last.dtype and not (are_weak and first.dtype.kind == last.dtype.kind == "i"):
         raise TypeError(f"fori_loop: lower and upper must have one dtype, found {first} and {last}")
@@ -890,17 +898,17 @@ def fori_loop(
         i, end, _ = carry
         return i < end
 
-    def step(carry: Any) -> Any:
+    def fori_step(carry: Any) -> Any:
         i, end, x = carry
         return i + 1, end, body_fun(i, x)
 
-    step.__name__ = name_of(body_fun)
-    first_round, end = promote(lower, upper)
-    _, _, out = repeat_while(cond_fun, step, (first_round, end, init_val), counts=True)
+    fori_step.__name__ = name_of(body_fun)
+    begin, end = promote(lower, upper)
+    _, _, out = repeat_while(cond_fun, fori_step, (begin, end, init_val), counts=True)
     return out
 
 
-def _bound(role: str, x: Any) -> ShapedArray:
+def _loop_bound(role: str, x: Any) -> ShapedArray:
     aval = typeof_named(f"fori_loop: {role}", x)
     if aval.shape or kind_of(aval.dtype) >= kind_of(np.dtype(np.complex64)):
         raise TypeError(
@@ -942,31 +950,31 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     parts = []
     if batches:
 
-        def split(x: Any) -> Any:
-            whole = _between(x, 0, length - rest)
+        def split_batches(x: Any) -> Any:
+            whole = _slice_elements(x, 0, length - rest)
             return reshape(whole, (batches, batch_size, *typeof(x).shape[1:]))
 
-        def join(x: Any) -> Any:
+        def join_batches(x: Any) -> Any:
             return reshape(x, (batches * batch_size, *typeof(x).shape[2:]))
 
-        out = scan(_one_by_one(vmap(f)), None, tree_map(split, xs))[1]
-        parts.append(tree_map(join, out))
+        out = scan(_one_by_one(vmap(f)), None, tree_map(split_batches, xs))[1]
+        parts.append(tree_map(join_batches, out))
     if rest or not batches:
-        parts.append(vmap(f)(tree_map(lambda x: _between(x, length - rest, length), xs)))
+        parts.append(vmap(f)(tree_map(lambda x: _slice_elements(x, length - rest, length), xs)))
     if len(parts) == 1:
         return parts[0]
     return tree_map(lambda *pieces: concatenate(pieces, 0), *parts)
 
 
-def _between(x: Any, start: int, limit: int) -> Any:
+def _slice_elements(x: Any, start: int, limit: int) -> Any:
     """Some of the elements of `x` along its first axis."""
     rest = typeof(x).shape[1:]
     return slice(x, (start, *[0] * len(rest)), (limit, *rest))
 
 
 def _one_by_one(f: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    def step(_: None, x: Any) -> Any:
+    def map_step(_: None, x: Any) -> Any:
         return None, f(x)
 
-    step.__name__ = name_of(f)
-    return step
+    map_step.__name__ = name_of(f)
+    return map_step

@@ -5,7 +5,14 @@ from typing import Any, NamedTuple
 
 from minijax.errors import TreeMismatchError
 from minijax.primitives.higher_order import WithToken, declare_program
-from minijax.primitives.loops import Avals, Flags, call_text, cut, stage_body, until_stable
+from minijax.primitives.loops import (
+    Avals,
+    Flags,
+    call_text,
+    split_by_sizes,
+    stage_body,
+    until_stable,
+)
 from minijax.runtime.array import tree_to_arrays
 from minijax.runtime.evaluation import evaluated_by_library
 from minijax.settings.number_types import result_type
@@ -67,7 +74,7 @@ def stage_part(
     return Program(consts_as_invars(closed.jaxpr), closed.consts, flat.out_tree)
 
 
-def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTreeDef:
+def without_aux(label: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTreeDef:
     """The structure of the solution within the structure of a solver's result.
 
     Raises:
@@ -78,23 +85,23 @@ def without_aux(what: str, fun: Any, out_tree: PyTreeDef, has_aux: bool) -> PyTr
     node = trees.node_data(out_tree)
     if node is None or node[0] is not tuple or len(trees.children(out_tree)) != 2:
         raise ValueError(
-            f"{what} `{name_of(fun)}` must return a pair, the solution and what else is to be "
+            f"{label} `{name_of(fun)}` must return a pair, the solution and what else is to be "
             f"known, because of has_aux=True; found {out_tree}"
         )
     return trees.children(out_tree)[0]
 
 
-def check_structure(what: str, fun: Any, name: str, expected: PyTreeDef, found: PyTreeDef) -> None:
+def check_structure(label: str, fun: Any, name: str, expected: PyTreeDef, found: PyTreeDef) -> None:
     """Raise TreeMismatchError unless a function's result has the structure of `name`."""
     if found != expected:
         raise TreeMismatchError(
-            f"{what} `{name_of(fun)}` must return the structure of {name}: "
+            f"{label} `{name_of(fun)}` must return the structure of {name}: "
             + explain_mismatch(expected, found, name="result")
         )
 
 
 def check_types(
-    what: str, fun: Any, name: str, tree: PyTreeDef, expected: Avals, found: Avals
+    label: str, fun: Any, name: str, tree: PyTreeDef, expected: Avals, found: Avals
 ) -> None:
     """Raise an error unless a function's result has the types of `name`.
 
@@ -111,7 +118,7 @@ def check_types(
     table = "\n".join(f"    {path:<24} {x:<16} {y}" for path, x, y in rows)
     shapes_differ = any(expected[i].shape != found[i].shape for i in differing)
     error = ValueError if shapes_differ else TypeError
-    raise error(f"{what} `{name_of(fun)}` must return the types of {name}\n{table}")
+    raise error(f"{label} `{name_of(fun)}` must return the types of {name}\n{table}")
 
 
 def _differing(expected: Avals, found: Avals) -> Sequence[int]:
@@ -173,51 +180,51 @@ def custom_root(
     abstractify(f"{caller} of `{name_of(f)}`", lambda: argument_names(f, (guess,), {}), leaves)
     one, two = treedef_tuple([tree]), treedef_tuple([tree, tree])
     avals = list(map(typeof, leaves))
-    of_f = stage_part(caller, f, avals, one)
-    check_structure(f"{caller}: f", f, "initial_guess", tree, of_f.out_tree)
-    of_solve = stage_part(caller, lambda x: solve(f, x), avals, one, named=solve)
-    solution_tree = without_aux(f"{caller}: solve", solve, of_solve.out_tree, has_aux)
+    f_part = stage_part(caller, f, avals, one)
+    check_structure(f"{caller}: f", f, "initial_guess", tree, f_part.out_tree)
+    solve_part = stage_part(caller, lambda x: solve(f, x), avals, one, named=solve)
+    solution_tree = without_aux(f"{caller}: solve", solve, solve_part.out_tree, has_aux)
     check_structure(f"{caller}: solve", solve, "initial_guess", tree, solution_tree)
-    root_avals = of_solve.jaxpr.out_avals[: len(leaves)]
+    root_avals = solve_part.jaxpr.out_avals[: len(leaves)]
     if root_avals != avals:  # an integer guess, for instance
-        of_f = stage_part(caller, f, root_avals, one)
+        f_part = stage_part(caller, f, root_avals, one)
 
     def solve_for_tangent(x: Any, y: Any) -> Any:
         return tangent_solve(linearize(f, x)[1], y)
 
-    of_tangent = stage_part(
-        caller, solve_for_tangent, [*root_avals, *of_f.jaxpr.out_avals], two, named=tangent_solve
+    tangent_part = stage_part(
+        caller, solve_for_tangent, [*root_avals, *f_part.jaxpr.out_avals], two, named=tangent_solve
     )
-    what = f"{caller}: tangent_solve"
-    check_structure(what, tangent_solve, "the root", tree, of_tangent.out_tree)
-    check_types(what, tangent_solve, "the root", tree, root_avals, of_tangent.jaxpr.out_avals)
+    label = f"{caller}: tangent_solve"
+    check_structure(label, tangent_solve, "the root", tree, tangent_part.out_tree)
+    check_types(label, tangent_solve, "the root", tree, root_avals, tangent_part.jaxpr.out_avals)
 
-    parts = (of_f, of_solve, of_tangent)
+    parts = (f_part, solve_part, tangent_part)
     counts = [len(part.consts) for part in parts]
 
     def root(*args: Any) -> list[Any]:
-        _, consts, _, guess = cut(args, *counts)
-        return eval_jaxpr(of_solve.jaxpr, [], *consts, *guess)
+        _, consts, _, guess = split_by_sizes(args, *counts)
+        return eval_jaxpr(solve_part.jaxpr, [], *consts, *guess)
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def root_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         outs = custom_call(root, rule, primals, solve)
         x = outs[: len(leaves)]
-        f_consts, _, consts, _ = cut(primals, *counts)
+        f_consts, _, consts, _ = split_by_sizes(primals, *counts)
 
         def f_at_root(*params: Any) -> list[Any]:
-            return eval_jaxpr(of_f.jaxpr, [], *params, *x)
+            return eval_jaxpr(f_part.jaxpr, [], *params, *x)
 
         _, changes = jvp_flat(f_at_root, f_consts, tangents[: len(f_consts)], f)
         out_dots: list[Any] = [Zero.like(out) for out in outs]
         if any(type(change) is not Zero for change in changes):
-            dots = eval_jaxpr(of_tangent.jaxpr, [], *consts, *x, *map(instantiate, changes))
+            dots = eval_jaxpr(tangent_part.jaxpr, [], *consts, *x, *map(instantiate, changes))
             out_dots[: len(x)] = map(neg, dots)
         return outs, out_dots
 
-    rule = JvpRule(jvp)
+    rule = JvpRule(root_jvp)
     consts = [const for part in parts for const in part.consts]
     outs = custom_call(root, rule, [*consts, *leaves], solve)
-    return tree_to_arrays(tree_unflatten(of_solve.out_tree, outs))
+    return tree_to_arrays(tree_unflatten(solve_part.out_tree, outs))
 
 
 # `custom_linear_solve`: solutions of linear systems, differentiated implicitly.
@@ -294,62 +301,62 @@ def custom_linear_solve(
     abstractify(
         f"{caller} of `{name_of(matvec)}`", lambda: argument_names(matvec, (b,), {}), leaves
     )
-    of_matvec, leaves = _stage_matvec(matvec, leaves, tree)
+    matvec_part, leaves = _stage_matvec(matvec, leaves, tree)
     avals = list(map(typeof, leaves))
 
     def stage_solver(solver: Callable[..., Any], role: str, of: Callable[..., Any]) -> Program:
-        what = f"{caller}: {role}"
+        label = f"{caller}: {role}"
         program = stage_part(
             caller, lambda b: solver(of, b), avals, treedef_tuple([tree]), named=solver
         )
-        found = without_aux(what, solver, program.out_tree, has_aux)
-        check_structure(what, solver, "b", tree, found)
-        check_types(what, solver, "b", tree, avals, program.jaxpr.out_avals[: len(avals)])
+        found = without_aux(label, solver, program.out_tree, has_aux)
+        check_structure(label, solver, "b", tree, found)
+        check_types(label, solver, "b", tree, avals, program.jaxpr.out_avals[: len(avals)])
         return program
 
-    of_solve = stage_solver(solve, "solve", matvec)
-    of_vecmat = of_transpose = None
+    solve_part = stage_solver(solve, "solve", matvec)
+    vecmat_part = transpose_part = None
     if transpose_solve is not None:
         vecmat = matvec
-        of_vecmat = of_matvec
+        vecmat_part = matvec_part
         if not symmetric:
-            of_vecmat = _transposed(of_matvec)
-            vecmat = _function(of_vecmat)
-        of_transpose = stage_solver(transpose_solve, "transpose_solve", vecmat)
-    parts = (of_matvec, of_vecmat, of_solve, of_transpose)
+            vecmat_part = _transposed_part(matvec_part)
+            vecmat = _part_function(vecmat_part)
+        transpose_part = stage_solver(transpose_solve, "transpose_solve", vecmat)
+    parts = (matvec_part, vecmat_part, solve_part, transpose_part)
     consts = [[] if part is None else part.consts for part in parts]
     outs = bind(
         linear_solve_p,
-        *(x for of_part in consts for x in of_part),
+        *(x for part_consts in consts for x in part_consts),
         *leaves,
         programs=Equations(*[None if part is None else part.jaxpr for part in parts]),
         counts=Equations(*map(len, consts)),
     )
-    return tree_to_arrays(tree_unflatten(of_solve.out_tree, outs))
+    return tree_to_arrays(tree_unflatten(solve_part.out_tree, outs))
 
 
 def _stage_matvec(
     matvec: Callable[..., Any], b: Sequence[Any], tree: PyTreeDef
 ) -> tuple[Program, list[Any]]:
     """The program of `matvec`, and the right-hand side, promoted to the dtypes that it returns."""
-    what = "custom_linear_solve: matvec"
+    label = "custom_linear_solve: matvec"
     b = list(b)
     while True:
         avals = list(map(typeof, b))
         program = stage_part("custom_linear_solve", matvec, avals, treedef_tuple([tree]))
-        check_structure(what, matvec, "b", tree, program.out_tree)
+        check_structure(label, matvec, "b", tree, program.out_tree)
         found = program.jaxpr.out_avals
         promoted = [
             x if aval.dtype == out.dtype else astype(x, result_type(aval, out).dtype)
             for x, aval, out in zip(b, avals, found, strict=True)
         ]
         if [typeof(x).dtype for x in promoted] == [aval.dtype for aval in avals]:
-            check_types(what, matvec, "b", tree, avals, found)
+            check_types(label, matvec, "b", tree, avals, found)
             return program, b
         b = promoted
 
 
-def _transposed(part: Program) -> Program:
+def _transposed_part(part: Program) -> Program:
     """The transpose of a linear map."""
     is_const = [True] * len(part.consts)
     linear = (*[False] * len(is_const), *[True] * (len(part.jaxpr.invars) - len(is_const)))
@@ -358,10 +365,10 @@ def _transposed(part: Program) -> Program:
     return Program(program, [*consts, *part.consts], part.out_tree)
 
 
-def _function(part: Program) -> Callable[[Any], Any]:
+def _part_function(part: Program) -> Callable[[Any], Any]:
     """A staged map as a function of pytrees, which a solver can call."""
 
-    def apply(x: Any) -> Any:
+    def apply_part(x: Any) -> Any:
         leaves, tree = tree_flatten(x)
         if tree != part.out_tree:
             raise TreeMismatchError(
@@ -370,23 +377,23 @@ def _function(part: Program) -> Callable[[Any], Any]:
             )
         return tree_unflatten(part.out_tree, eval_jaxpr(part.jaxpr, [], *part.consts, *leaves))
 
-    return apply
+    return apply_part
 
 
 def split_operands(operands: Sequence[Any], counts: Equations) -> tuple[Equations, list[Any]]:
     """The constants of each program, and the right-hand side."""
-    *consts, b = cut(operands, *counts)
+    *consts, b = split_by_sizes(operands, *counts)
     return Equations(*consts), b
 
 
-def _abstract_eval(
+def _linear_solve_type(
     *in_avals: ShapedArray, programs: Equations, counts: Equations
 ) -> list[ShapedArray]:
     consts, b = split_operands(in_avals, counts)
-    for jaxpr, of_program in zip(programs, consts, strict=True):
+    for jaxpr, program_consts in zip(programs, consts, strict=True):
         if jaxpr is None:
             continue
-        require_accepted("custom_linear_solve: a program", jaxpr.in_avals, [*of_program, *b])
+        require_accepted("custom_linear_solve: a program", jaxpr.in_avals, [*program_consts, *b])
     solution = [
         x.update(weak_type=like.weak_type)
         for x, like in zip(programs.solve.out_avals, b, strict=False)
@@ -394,14 +401,14 @@ def _abstract_eval(
     return [*solution, *programs.solve.out_avals[len(b) :]]
 
 
-def _lower(
+def _linear_solve_lower(
     b: FunctionBuilder, out_avals: Avals, *args: Value, programs: Equations, counts: Equations
 ) -> list[Value]:
     consts, right_hand_side = split_operands(args, counts)
     return call_text(b, programs.solve, "linear_solve", [*consts.solve, *right_hand_side])
 
 
-def _jvp(
+def _linear_solve_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, programs: Equations, counts: Equations
 ) -> tuple[list[Any], list[Any]]:
     """A x' = b' - A' x."""
@@ -418,7 +425,7 @@ def _jvp(
     zeros = [Zero.like(x) for x in outs]
     if all(type(t) is Zero for t in rhs):
         return outs, zeros
-    operands = [x for of_program in consts for x in of_program]
+    operands = [x for program_consts in consts for x in program_consts]
     dots = bind(linear_solve_p, *operands, *map(instantiate, rhs), programs=programs, counts=counts)
     return outs, [*dots[: len(b)], *zeros[len(b) :]]
 
@@ -429,7 +436,7 @@ def _difference(x: Any, y: Any) -> Any:
     return -y if type(x) is Zero else x - y
 
 
-def _vmap(
+def _linear_solve_vmap(
     axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
@@ -441,9 +448,9 @@ def _vmap(
     consts, b = split_operands(values, counts)
     const_dims, b_dims = split_operands(dims, counts)
 
-    def program_for(part: int, batched: Flags, must: Flags | None) -> Any:
+    def program_for(part: int, batched: Flags, forced: Flags | None) -> Any:
         in_dims = (*const_dims[part], *(0 if flag else None for flag in batched))
-        return vmap_jaxpr(programs[part], axis, in_dims, must)
+        return vmap_jaxpr(programs[part], axis, in_dims, forced)
 
     parts = [part for part, jaxpr in enumerate(programs) if jaxpr is not None]
 
@@ -468,7 +475,7 @@ def _vmap(
     ]
     outs = bind(
         linear_solve_p,
-        *(x for of_program in batched_consts for x in of_program),
+        *(x for program_consts in batched_consts for x in program_consts),
         *b,
         programs=Equations(*batched_programs),
         counts=Equations(*map(len, batched_consts)),
@@ -476,10 +483,12 @@ def _vmap(
     return outs, out_dims["solve"]
 
 
-def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equations) -> list[Any]:
+def _linear_solve_transpose(
+    cts: Sequence[Any], *args: Any, programs: Equations, counts: Equations
+) -> list[Any]:
     """Transpose rule: a solution of the transposed system, linear in the right-hand side."""
     consts, b = split_operands(args, counts)
-    known = [x for of_program in consts for x in of_program]
+    known = [x for program_consts in consts for x in program_consts]
     linear_in = [i for i, x in enumerate(known) if isinstance(x, UndefPrimal)]
     if linear_in:
         raise nonlinear_in(linear_solve_p, linear_in)
@@ -488,14 +497,14 @@ def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equa
             "custom_linear_solve is differentiated in reverse mode, which solves the transposed "
             "equations: give transpose_solve, or symmetric=True where matvec is its own transpose"
         )
-    x_cts, aux_cts = cut(cts, len(b))
+    x_cts, aux_cts = split_by_sizes(cts, len(b))
     if any(type(ct) is not Zero for ct in aux_cts):
         raise NonlinearError(
             "custom_linear_solve: what solve returns besides the solution is not linear in b"
         )
     outs = bind(
         linear_solve_p,
-        *(x for of_program in consts.transposed() for x in of_program),
+        *(x for program_consts in consts.transposed() for x in program_consts),
         *map(instantiate, x_cts),
         programs=programs.transposed(),
         counts=counts.transposed(),
@@ -504,7 +513,7 @@ def _transpose(cts: Sequence[Any], *args: Any, programs: Equations, counts: Equa
     return [*[None] * len(known), *in_cts]
 
 
-def _order(
+def _linear_solve_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
     """A call of the solver, which calls the map to invert."""
@@ -515,7 +524,7 @@ def _order(
     return [JaxprEqn(jit_p, [*consts.solve, *b, token], outvars, params, eqn.source)]
 
 
-def _keys(
+def _linear_solve_keys(
     keys_of: Callable[[Jaxpr], Any], count: int, *, programs: Equations, counts: Equations
 ) -> Any:
     """The keys used by the solver, whose operands are its constants and the right-hand side."""
@@ -525,15 +534,15 @@ def _keys(
 
 declare_program(
     linear_solve_p,
-    abstract_eval=_abstract_eval,
-    lower=_lower,
-    vmap=_vmap,
-    jvp=_jvp,
-    transpose=_transpose,
+    abstract_eval=_linear_solve_type,
+    lower=_linear_solve_lower,
+    vmap=_linear_solve_vmap,
+    jvp=_linear_solve_jvp,
+    transpose=_linear_solve_transpose,
     partial_eval=None,
     dce=None,
     dependence=None,
-    order=_order,
-    keys=_keys,
+    order=_linear_solve_effects,
+    keys=_linear_solve_keys,
     steps=None,
 )

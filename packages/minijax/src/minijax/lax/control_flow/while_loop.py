@@ -19,8 +19,8 @@ from minijax.primitives.loops import (
     Avals,
     Flags,
     call_text,
-    cut,
     hoist_invariant,
+    split_by_sizes,
     stage_body,
     stage_to_jaxpr,
     stage_with_carry,
@@ -70,26 +70,28 @@ while_p = Primitive("while", higher_order=True)
 # The rules of `while_loop`: each interpreter transforms its two programs.
 
 
-def _split(items: Sequence[Any], cond_consts: int, body_consts: int) -> tuple[Any, Any, Any]:
+def _split_operands(
+    items: Sequence[Any], cond_consts: int, body_consts: int
+) -> tuple[Any, Any, Any]:
     """Constants of the condition, constants of the body, carry."""
     begin = cond_consts + body_consts
     return items[:cond_consts], items[cond_consts:begin], items[begin:]
 
 
-def _abstract_eval(
+def _while_type(
     *in_avals: ShapedArray,
     cond_jaxpr: Jaxpr,
     body_jaxpr: Jaxpr,
     cond_consts: int,
     body_consts: int,
 ) -> list[ShapedArray]:
-    of_cond, of_body, carry = _split(in_avals, cond_consts, body_consts)
-    for jaxpr, found in ((cond_jaxpr, [*of_cond, *carry]), (body_jaxpr, [*of_body, *carry])):
+    cond_avals, body_avals, carry = _split_operands(in_avals, cond_consts, body_consts)
+    for jaxpr, found in ((cond_jaxpr, [*cond_avals, *carry]), (body_jaxpr, [*body_avals, *carry])):
         require_accepted("while: a program", jaxpr.in_avals, found)
     return body_jaxpr.out_avals
 
 
-def _lower(
+def _while_lower(
     b: FunctionBuilder,
     out_avals: Avals,
     *args: Value,
@@ -98,43 +100,47 @@ def _lower(
     cond_consts: int,
     body_consts: int,
 ) -> list[Value]:
-    of_cond, of_body, init = _split(args, cond_consts, body_consts)
+    cond_operands, body_operands, init = _split_operands(args, cond_consts, body_consts)
 
     def condition(carry: list[Value]) -> Value:
-        return call_text(b, cond_jaxpr, "while_condition", [*of_cond, *carry])[0]
+        return call_text(b, cond_jaxpr, "while_condition", [*cond_operands, *carry])[0]
 
-    def body(carry: list[Value]) -> list[Value]:
-        return call_text(b, body_jaxpr, "while_body", [*of_body, *carry])
+    def body_text(carry: list[Value]) -> list[Value]:
+        return call_text(b, body_jaxpr, "while_body", [*body_operands, *carry])
 
-    return while_text(b, init, condition, body)
+    return while_text(b, init, condition, body_text)
 
 
-def _dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
+def _while_dependence(depends: Depends, ins: Flags, params: dict[str, Any]) -> Flags:
     """Return flags of carry parts that depend on flagged operands; all, if the condition does."""
-    of_cond, of_body, of_carry = _split(ins, params["cond_consts"], params["body_consts"])
-    of_carry = until_stable(
-        of_carry, lambda flags: depends(params["body_jaxpr"], (*of_body, *flags))
+    cond_flags, body_flags, carry_flags = _split_operands(
+        ins, params["cond_consts"], params["body_consts"]
     )
-    (of_condition,) = depends(params["cond_jaxpr"], (*of_cond, *of_carry))
-    return tuple([of_condition or flag for flag in of_carry])
+    carry_flags = until_stable(
+        carry_flags, lambda flags: depends(params["body_jaxpr"], (*body_flags, *flags))
+    )
+    (condition_flag,) = depends(params["cond_jaxpr"], (*cond_flags, *carry_flags))
+    return tuple([condition_flag or flag for flag in carry_flags])
 
 
-def _jvp(
+def _while_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> tuple[list[Any], list[Any]]:
     """Jvp rule: a loop of the carry and its tangents that are nonzero in some iteration."""
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     cond_consts, body_consts = params["cond_consts"], params["body_consts"]
-    of_cond, of_body, init = _split(primals, cond_consts, body_consts)
-    _, body_dots, init_dots = _split(tangents, cond_consts, body_consts)
+    cond_operands, body_operands, init = _split_operands(primals, cond_consts, body_consts)
+    _, body_dots, init_dots = _split_operands(tangents, cond_consts, body_consts)
     consts_nonzero = tuple(type(t) is not Zero for t in body_dots)
-    nonzero = _dependence(tangent_outs, tuple(type(t) is not Zero for t in tangents), params)
+    nonzero = _while_dependence(tangent_outs, tuple(type(t) is not Zero for t in tangents), params)
     program, consts, _ = jvp_jaxpr(body_jaxpr, (*consts_nonzero, *nonzero), nonzero)
     dots = [instantiate(t) for t, keep in zip(init_dots, nonzero, strict=True) if keep]
     const_dots = [t for t in body_dots if type(t) is not Zero]
     # The program takes constants, primals, tangents, with the body's constants first in both.
     size, count = len(init), len(consts) + body_consts
-    in_consts, in_carry, in_const_dots, in_dots = cut(program.invars, count, size, len(const_dots))
+    in_consts, in_carry, in_const_dots, in_dots = split_by_sizes(
+        program.invars, count, size, len(const_dots)
+    )
     invars = [*in_consts, *in_const_dots, *in_carry, *in_dots]
     ordered = Jaxpr([], invars, program.eqns, program.outvars)
     condition = Jaxpr(
@@ -145,9 +151,9 @@ def _jvp(
     )
     outs = bind(
         while_p,
-        *of_cond,
+        *cond_operands,
         *consts,
-        *of_body,
+        *body_operands,
         *const_dots,
         *init,
         *dots,
@@ -162,7 +168,7 @@ def _jvp(
     return outs[:size], merge(nonzero, zeros, outs[size:])
 
 
-def _vmap(
+def _while_vmap(
     axis: BatchAxis,
     values: Sequence[Any],
     dims: Sequence[BatchDim],
@@ -173,8 +179,8 @@ def _vmap(
     body_consts: int,
 ) -> tuple[list[Any], list[BatchDim]]:
     """Batching rule: iterate until the last example ends; ended ones keep their carry."""
-    of_cond, of_body, init = _split(values, cond_consts, body_consts)
-    cond_dims, body_dims, init_dims = _split(tuple(dims), cond_consts, body_consts)
+    cond_operands, body_operands, init = _split_operands(values, cond_consts, body_consts)
+    cond_dims, body_dims, init_dims = _split_operands(tuple(dims), cond_consts, body_consts)
 
     def programs_for(batched: Flags) -> tuple[Any, Any]:
         carry_dims = tuple(0 if b else None for b in batched)
@@ -194,31 +200,34 @@ def _vmap(
     ]
     condition, body = programs_for(batched)
     (cond_program, more_cond, (cond_dim,)), (body_program, more_body, _) = condition, body
-    of_cond, of_body = [*more_cond, *of_cond], [*more_body, *of_body]
+    cond_operands, body_operands = [*more_cond, *cond_operands], [*more_body, *body_operands]
     if cond_dim is not None:
         if does_io(cond_jaxpr, body_jaxpr):
             refuse_io(
                 "vmap of a while_loop whose examples end after different numbers of iterations"
             )
         (cond_program, cond_more), (body_program, body_more) = _until_all_end(
-            cond_program, body_program, len(of_cond), len(of_body)
+            cond_program, body_program, len(cond_operands), len(body_operands)
         )
-        of_cond, of_body = [*cond_more, *of_cond], [*body_more, *of_cond, *of_body]
+        cond_operands, body_operands = (
+            [*cond_more, *cond_operands],
+            [*body_more, *cond_operands, *body_operands],
+        )
     outs = bind(
         while_p,
-        *of_cond,
-        *of_body,
+        *cond_operands,
+        *body_operands,
         *init,
         cond_jaxpr=cond_program,
         body_jaxpr=body_program,
-        cond_consts=len(of_cond),
-        body_consts=len(of_body),
+        cond_consts=len(cond_operands),
+        body_consts=len(body_operands),
     )
     return outs, [0 if b else None for b in batched]
 
 
 # The name of the condition by which `vmap` selects among computed values.
-OF_SOME_EXAMPLES = "examples that go on"
+SOME_EXAMPLES = "examples that go on"
 
 
 def _until_all_end(
@@ -232,11 +241,11 @@ def _until_all_end(
     def any_holds(*args: Any) -> list[Any]:
         return [reduce_or(eval_jaxpr(condition, [], *args)[0], (0,))]
 
-    def step(*args: Any) -> list[Any]:
-        of_cond, of_body, carry = _split(args, cond_consts, body_consts)
-        (holds,) = eval_jaxpr(condition, [], *of_cond, *carry)
-        outs = eval_jaxpr(body, [], *of_body, *carry)
-        holds = bind1(name_p, holds, name=OF_SOME_EXAMPLES)
+    def masked_step(*args: Any) -> list[Any]:
+        cond_operands, body_operands, carry = _split_operands(args, cond_consts, body_consts)
+        (holds,) = eval_jaxpr(condition, [], *cond_operands, *carry)
+        outs = eval_jaxpr(body, [], *body_operands, *carry)
+        holds = bind1(name_p, holds, name=SOME_EXAMPLES)
         return [
             select_n(broadcast_in_dim(holds, typeof(x).shape, (0,)), x, new)
             for x, new in zip(carry, outs, strict=True)
@@ -246,16 +255,16 @@ def _until_all_end(
     in_avals = [*condition.in_avals[:cond_consts], *body.in_avals[:body_consts], *carry_avals]
     return (
         stage_to_jaxpr(any_holds, condition.in_avals, "vmap"),
-        stage_to_jaxpr(step, in_avals, "vmap"),
+        stage_to_jaxpr(masked_step, in_avals, "vmap"),
     )
 
 
-def _partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
+def _while_partial_eval(unknown_ins: Sequence[bool], eqn: JaxprEqn) -> PartialEqns:
     """The loop of the known values, and the whole loop for the unknown ones.
 
     Residuals of iterations cannot be stored, since the trip count is unknown.
     """
-    unknown = _dependence(unknown_outs, tuple(unknown_ins), eqn.params)
+    unknown = _while_dependence(unknown_outs, tuple(unknown_ins), eqn.params)
     if all(unknown):
         return PartialEqns([], eqn)
     known_params, used = _smaller_loop(eqn.params, [not u for u in unknown])
@@ -298,7 +307,7 @@ def _quiet(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.constvars, jaxpr.invars, eqns, jaxpr.outvars)
 
 
-def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+def _while_transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     if all(type(ct) is Zero for ct in cts) or not any(isinstance(x, UndefPrimal) for x in args):
         return [None] * len(args)
     raise ValueError(
@@ -336,7 +345,7 @@ def _smaller_loop(
     return smaller, [*cond_ins[:cond_consts], *body_ins]
 
 
-def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
+def _while_dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn]:
     params, used_ins = _smaller_loop(eqn.params, used_outs)
     if all(used_ins):
         return used_ins, eqn
@@ -346,7 +355,7 @@ def _dce(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn
     return used_ins, JaxprEqn(while_p, invars, outvars, params, eqn.source)
 
 
-def _order(
+def _while_effects(
     with_token: WithToken, eqn: JaxprEqn, token: Var | Literal, following: Var
 ) -> list[JaxprEqn]:
     """Carry the token last, and before it the condition's value, if the condition has effects.
@@ -368,41 +377,41 @@ def _order(
         invars, outvars = [*eqn.invars, token], [*eqn.outvars, following]
         return [loop(invars, outvars, cond_jaxpr=condition, body_jaxpr=with_token(body))]
     cond_consts, body_consts = eqn.params["cond_consts"], eqn.params["body_consts"]
-    of_cond, of_body, init = _split(eqn.invars, cond_consts, body_consts)
+    cond_operands, body_operands, init = _split_operands(eqn.invars, cond_consts, body_consts)
 
     def asks(operands: list[Any], holds: Var, after: Var) -> JaxprEqn:
         held = {"jaxpr": with_token(condition), "name": "while_condition"}
         return JaxprEqn(jit_p, operands, [holds, after], held, eqn.source)
 
     first, asked = fresh([following] * 2)
-    before = asks([*of_cond, *init, token], first, asked)
-    in_cond, in_body, carry, out_carry = map(fresh, (of_cond, of_body, init, body.outvars))
+    before = asks([*cond_operands, *init, token], first, asked)
+    in_cond, in_body, carry, out_carry = map(
+        fresh, (cond_operands, body_operands, init, body.outvars)
+    )
     was, given, done, holds, after = fresh([following] * 5)
-    round_params = {"jaxpr": with_token(body), "name": "while_body"}
-    one_round = Jaxpr(
+    body_params = {"jaxpr": with_token(body), "name": "while_body"}
+    token_body = Jaxpr(
         [],
         [*in_body, *in_cond, *carry, was, given],
         [
-            JaxprEqn(
-                jit_p, [*in_body, *carry, given], [*out_carry, done], round_params, eqn.source
-            ),
+            JaxprEqn(jit_p, [*in_body, *carry, given], [*out_carry, done], body_params, eqn.source),
             asks([*in_cond, *out_carry, done], holds, after),
         ],
         [*out_carry, holds, after],
     )
     carried = fresh([*init, following, following])
-    rounds = loop(
-        [*of_body, *of_cond, *init, first, asked],
+    loop_eqn = loop(
+        [*body_operands, *cond_operands, *init, first, asked],
         [*eqn.outvars, *fresh([following]), following],
         cond_jaxpr=Jaxpr([], carried, [], [carried[-2]]),
-        body_jaxpr=one_round,
+        body_jaxpr=token_body,
         cond_consts=0,
         body_consts=body_consts + cond_consts,
     )
-    return [before, rounds]
+    return [before, loop_eqn]
 
 
-def _keys(
+def _while_keys(
     keys_of: Callable[[Jaxpr], Any],
     count: int,
     *,
@@ -411,12 +420,12 @@ def _keys(
     cond_consts: int,
     body_consts: int,
 ) -> Any:
-    keys_of(cond_jaxpr).each_round("while_loop", len(cond_jaxpr.invars))
-    found = keys_of(body_jaxpr).each_round("while_loop", body_consts, len(body_jaxpr.outvars))
+    keys_of(cond_jaxpr).each_iteration("while_loop", len(cond_jaxpr.invars))
+    found = keys_of(body_jaxpr).each_iteration("while_loop", body_consts, len(body_jaxpr.outvars))
     return found.at(range(cond_consts, count), count)
 
 
-def _steps(
+def _while_steps(
     args: Sequence[Any],
     *,
     cond_jaxpr: Jaxpr,
@@ -424,9 +433,9 @@ def _steps(
     cond_consts: int,
     body_consts: int,
 ) -> None:
-    of_cond, of_body, carry = _split(args, cond_consts, body_consts)
-    while eval_jaxpr(cond_jaxpr, [], *of_cond, *carry)[0]:
-        carry = eval_jaxpr(body_jaxpr, [], *of_body, *carry)
+    cond_operands, body_operands, carry = _split_operands(args, cond_consts, body_consts)
+    while eval_jaxpr(cond_jaxpr, [], *cond_operands, *carry)[0]:
+        carry = eval_jaxpr(body_jaxpr, [], *body_operands, *carry)
 
 
 def _axes_of_condition(
@@ -440,17 +449,17 @@ varying_program_rules[while_p] = _axes_of_condition
 
 declare_program(
     while_p,
-    abstract_eval=_abstract_eval,
-    lower=_lower,
-    vmap=_vmap,
-    jvp=_jvp,
-    transpose=_transpose,
-    partial_eval=_partial_eval,
-    dce=_dce,
-    dependence=_dependence,
-    order=_order,
-    keys=_keys,
-    steps=_steps,
+    abstract_eval=_while_type,
+    lower=_while_lower,
+    vmap=_while_vmap,
+    jvp=_while_jvp,
+    transpose=_while_transpose,
+    partial_eval=_while_partial_eval,
+    dce=_while_dce,
+    dependence=_while_dependence,
+    order=_while_effects,
+    keys=_while_keys,
+    steps=_while_steps,
 )
 
 
@@ -495,7 +504,7 @@ def repeat_while(
     for function in (cond_fun, body_fun):
         require_function("while_loop", function)
 
-    def stage(refs: Sequence[Ref]) -> Any:
+    def stage_loop(refs: Sequence[Ref]) -> Any:
         if not refs:
             return _repeat_alone(cond_fun, body_fun, init_val, counts)
         body = passing(refs, body_fun)
@@ -508,7 +517,7 @@ def repeat_while(
         write_all(refs, state[0])
         return state[1]
 
-    return with_outer_refs(stage)
+    return with_outer_refs(stage_loop)
 
 
 def _repeat_alone(
@@ -520,24 +529,26 @@ def _repeat_alone(
         if done:
             return tree_to_arrays(done[0])
 
-    def names() -> list[str]:
+    def operand_names() -> list[str]:
         return argument_names(body_fun, (init_val,), {})
 
     init, tree = tree_flatten(init_val)
-    abstractify(f"while_loop of `{name_of(body_fun)}`", names, init)
+    abstractify(f"while_loop of `{name_of(body_fun)}`", operand_names, init)
     in_tree = treedef_tuple([tree])
     body = FlatFunction(body_fun, in_tree)
     closed, init = stage_with_carry(
         "while_loop",
         body_fun,
-        lambda avals: stage_body(body, avals, "while_loop", body_fun, names),
+        lambda avals: stage_body(body, avals, "while_loop", body_fun, operand_names),
         lambda: body.out_tree,
         tree,
         init,
         counts,
     )
     condition = FlatFunction(cond_fun, in_tree)
-    closed_cond = stage_body(condition, [typeof(x) for x in init], "while_loop", cond_fun, names)
+    closed_cond = stage_body(
+        condition, [typeof(x) for x in init], "while_loop", cond_fun, operand_names
+    )
     if len(condition.out_tree.nodes) != 1 or [
         plain_type(a).strip_weak_type() for a in closed_cond.out_avals
     ] != [ShapedArray((), np.bool_)]:
@@ -548,7 +559,7 @@ def _repeat_alone(
             "Compare numbers; make one boolean of several by all or any."
         )
     cond_jaxpr, cond_consts = consts_as_invars(closed_cond.jaxpr), closed_cond.consts
-    of_cond, seen = cut(cond_jaxpr.invars, len(cond_consts))
+    cond_operands, seen = split_by_sizes(cond_jaxpr.invars, len(cond_consts))
     in_use = {x for eqn in cond_jaxpr.eqns for x in eqn.invars}.union(cond_jaxpr.outvars)
     body_jaxpr, is_const = hoist_invariant(
         consts_as_invars(closed.jaxpr), len(closed.consts), tuple(var in in_use for var in seen)
@@ -561,7 +572,7 @@ def _repeat_alone(
         *invariant,
         *closed.consts,
         *changing,
-        cond_jaxpr=Jaxpr([], [*of_cond, *seen], cond_jaxpr.eqns, cond_jaxpr.outvars),
+        cond_jaxpr=Jaxpr([], [*cond_operands, *seen], cond_jaxpr.eqns, cond_jaxpr.outvars),
         body_jaxpr=body_jaxpr,
         cond_consts=len(cond_consts),
         body_consts=len(invariant) + len(closed.consts),

@@ -136,14 +136,14 @@ def eigh(
     return v, w
 
 
-def _types_of_eigh(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
+def _eigh_type(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     check_matrices("eigh", x, square=True)
     return [x, ShapedArray(x.shape[:-1], real_dtype(x.dtype))]
 
 
-def _lower_eigh(b: FunctionBuilder, out_avals: Avals, x: Value, *, lower: bool) -> list[Value]:
+def _eigh_lower(b: FunctionBuilder, out_avals: Avals, x: Value, *, lower: bool) -> list[Value]:
     info = routines.info_type(x.aval.shape[:-2])
-    v, w, failed = routines.call(
+    v, w, failed = routines.call_routine(
         b,
         "eigh",
         [x],
@@ -156,7 +156,7 @@ def _lower_eigh(b: FunctionBuilder, out_avals: Avals, x: Value, *, lower: bool) 
     return routines.nan_unless_done(b, failed, [v, w])
 
 
-def _jvp_eigh(
+def _eigh_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool
 ) -> tuple[list[Any], list[Any]]:
     """In the basis of eigenvectors the diagonal of the tangent changes the eigenvalues.
@@ -182,11 +182,11 @@ def times_columns_of_gaps(w: Any, like: Any) -> Any:
 
 declare(
     eigh_p,
-    abstract_eval=weak_together(_types_of_eigh),
-    lower=_lower_eigh,
+    abstract_eval=weak_together(_eigh_type),
+    lower=_eigh_lower,
     vmap=leading_batch(eigh_p),
     sharding=by_batch(eigh_p, 2),
-    jvp=_jvp_eigh,
+    jvp=_eigh_jvp,
 )
 
 
@@ -253,16 +253,14 @@ def eig(
     )
 
 
-def _types_of_eig(
-    x: ShapedArray, *, left: bool, right: bool, derivatives: bool
-) -> list[ShapedArray]:
+def _eig_type(x: ShapedArray, *, left: bool, right: bool, derivatives: bool) -> list[ShapedArray]:
     check_matrices("eig", x, square=True)
     dtype = np.result_type(x.dtype, np.complex64)
     vectors = ShapedArray(x.shape, dtype)
     return [ShapedArray(x.shape[:-1], dtype), *[vectors] * (left + right)]
 
 
-def _lower_eig(
+def _eig_lower(
     b: FunctionBuilder,
     out_avals: Avals,
     x: Value,
@@ -278,7 +276,7 @@ def _lower_eig(
     info = routines.info_type(x.aval.shape[:-2])
     outs = [*([parts, parts] if is_real else [values]), vectors, vectors, info]
     letters = {"compute_left": "V" if left else "N", "compute_right": "V" if right else "N"}
-    *w, of_left, of_right, failed = routines.call(
+    *w, left_vectors, right_vectors, failed = routines.call_routine(
         b,
         "eig",
         [x],
@@ -293,11 +291,11 @@ def _lower_eig(
     if is_real:
         names = ", ".join(part.name for part in w)
         w = b.emit(f"stablehlo.complex {names} : {signature(w, [values])}", values)
-    chosen = [*w, *([of_left] if left else []), *([of_right] if right else [])]
+    chosen = [*w, *([left_vectors] if left else []), *([right_vectors] if right else [])]
     return routines.nan_unless_done(b, failed, chosen)
 
 
-def _jvp_eig(
+def _eig_jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     *,
@@ -325,11 +323,11 @@ def _jvp_eig(
 
 declare(
     eig_p,
-    abstract_eval=weak_together(_types_of_eig),
-    lower=_lower_eig,
+    abstract_eval=weak_together(_eig_type),
+    lower=_eig_lower,
     vmap=leading_batch(eig_p),
     sharding=by_batch(eig_p, 2),
-    jvp=_jvp_eig,
+    jvp=_eig_jvp,
 )
 
 
@@ -368,17 +366,17 @@ def schur(
     return tuple(bind(schur_p, matrices_of("schur", x, square=True), vectors=vectors))
 
 
-def _types_of_schur(x: ShapedArray, *, vectors: bool) -> list[ShapedArray]:
+def _schur_type(x: ShapedArray, *, vectors: bool) -> list[ShapedArray]:
     check_matrices("schur", x, square=True)
     return [x, x] if vectors else [x]
 
 
-def _lower_schur(b: FunctionBuilder, out_avals: Avals, x: Value, *, vectors: bool) -> list[Value]:
+def _schur_lower(b: FunctionBuilder, out_avals: Avals, x: Value, *, vectors: bool) -> list[Value]:
     info = routines.info_type(x.aval.shape[:-2])
     w = ShapedArray(x.aval.shape[:-1], x.aval.dtype)
     values = [w, w] if x.aval.dtype.kind == "f" else [w]
     outs = [x.aval, x.aval, *values, info, info]
-    t, z, *_, failed = routines.call(
+    t, z, *_, failed = routines.call_routine(
         b,
         "schur",
         [x],
@@ -390,17 +388,17 @@ def _lower_schur(b: FunctionBuilder, out_avals: Avals, x: Value, *, vectors: boo
     return routines.nan_unless_done(b, failed, [t, z] if vectors else [t])
 
 
-def _jvp_schur(primals: Any, tangents: Any, **params: Any) -> Any:
+def _schur_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     raise NotImplementedError("schur has no derivative")
 
 
 declare(
     schur_p,
-    abstract_eval=weak_together(_types_of_schur),
-    lower=_lower_schur,
+    abstract_eval=weak_together(_schur_type),
+    lower=_schur_lower,
     vmap=leading_batch(schur_p),
     sharding=by_batch(schur_p, 2),
-    jvp=_jvp_schur,
+    jvp=_schur_jvp,
 )
 
 
@@ -467,13 +465,13 @@ def svd(
     >>> [f"{x:.2f}" for x in s]
     ['3.00', '2.00']
     """
-    how = _how(algorithm)
+    params = _algorithm_params(algorithm)
     x = matrices_of("svd", x)
     *lead, m, n = typeof(x).shape
     if min(m, n):
-        outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv, **how)
+        outs = bind(svd_p, x, full_matrices=full_matrices, compute_uv=compute_uv, **params)
     else:
-        outs = _of_nothing(x, full_matrices, compute_uv)
+        outs = _empty_svd(x, full_matrices, compute_uv)
     s, u, vh = outs if compute_uv else (*outs, None, None)
     if subset_by_index is not None:
         start, stop = subset_by_index
@@ -489,7 +487,7 @@ def svd(
     return (u, s, vh) if compute_uv else s
 
 
-def _how(algorithm: Any) -> dict[str, Any]:
+def _algorithm_params(algorithm: Any) -> dict[str, Any]:
     """The parameters that choose an algorithm, none for the default.
 
     Raises:
@@ -506,8 +504,8 @@ def _how(algorithm: Any) -> dict[str, Any]:
     return {"algorithm": algorithm}
 
 
-def _types_of_svd(
-    x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **how: Any
+def _svd_type(
+    x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **params: Any
 ) -> list[ShapedArray]:
     check_matrices("svd", x)
     *lead, m, n = x.shape
@@ -519,13 +517,13 @@ def _types_of_svd(
     return [s, u, ShapedArray((*lead, n if full_matrices else k, n), x.dtype)]
 
 
-def _of_nothing(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
+def _empty_svd(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
     """The decomposition of matrices without rows or columns, which LAPACK does not support."""
-    types = _types_of_svd(typeof(x), full_matrices=full_matrices, compute_uv=compute_uv)
+    types = _svd_type(typeof(x), full_matrices=full_matrices, compute_uv=compute_uv)
     return [full(types[0].shape, 0, types[0].dtype), *[eye(t.shape, t.dtype) for t in types[1:]]]
 
 
-def _lower_svd(
+def _svd_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     x: Value,
@@ -542,7 +540,7 @@ def _lower_svd(
     outs = [x.aval, out_avals[0], u, vh, routines.info_type(lead)]
     mode = ("A" if full_matrices else "S") if compute_uv else "N"
     routine = lapack.routine(_ROUTINES[algorithm], x, mode=mode)
-    found = routines.call(b, "svd", [x], outs, len(lead), in_place={0: 0}, cpu=routine)
+    found = routines.call_routine(b, "svd", [x], outs, len(lead), in_place={0: 0}, cpu=routine)
     _, *factors, failed = found
     return routines.nan_unless_done(b, failed, factors[: len(out_avals)])
 
@@ -567,7 +565,9 @@ def _lower_on_cuda(
         square = [ShapedArray((*lead, size, size), dtype) for size in (m, n)]
         gesvdj = Routine("cusolver_gesvdj_ffi", {**flags, "full_matrices": True})
         outs = [x.aval, out_avals[0], *square, info]
-        _, s, u, v, failed = routines.call(b, "svd", [x], outs, batch, in_place={0: 0}, cuda=gesvdj)
+        _, s, u, v, failed = routines.call_routine(
+            b, "svd", [x], outs, batch, in_place={0: 0}, cuda=gesvdj
+        )
         factors = [s]
         if compute_uv:
             factors += [_part(b, u, out_avals[1]), _part(b, _adjoint(b, v), out_avals[2])]
@@ -576,7 +576,7 @@ def _lower_on_cuda(
     u_and_vh = list(out_avals[1:]) if compute_uv else [none, none]
     transposed = m < n
     outs = [x.aval, out_avals[0], *(u_and_vh[::-1] if transposed else u_and_vh), info]
-    _, s, *factors, failed = routines.call(
+    _, s, *factors, failed = routines.call_routine(
         b,
         "svd",
         [x],
@@ -611,13 +611,13 @@ def _part(b: FunctionBuilder, x: Value, out: ShapedArray) -> Value:
     return part
 
 
-def _jvp_svd(
+def _svd_jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     *,
     full_matrices: bool,
     compute_uv: bool,
-    **how: Any,
+    **params: Any,
 ) -> tuple[list[Any], list[Any]]:
     """In the basis of singular vectors the diagonal of the tangent changes the singular values.
 
@@ -631,7 +631,7 @@ def _jvp_svd(
             f"svd: has no derivative with full_matrices=True for matrices that are not square, "
             f"found {typeof(x)}; say full_matrices=False"
         )
-    s, u, vh = bind(svd_p, x, full_matrices=False, compute_uv=True, **how)
+    s, u, vh = bind(svd_p, x, full_matrices=False, compute_uv=True, **params)
     t = instantiate(tangents[0])
     v = mH(vh)
     in_basis = matmul(mH(u), matmul(t, v))
@@ -668,11 +668,11 @@ def _gaps(s: Any, like: Any) -> Any:
 
 declare(
     svd_p,
-    abstract_eval=weak_together(_types_of_svd),
-    lower=_lower_svd,
+    abstract_eval=weak_together(_svd_type),
+    lower=_svd_lower,
     vmap=leading_batch(svd_p),
     sharding=by_batch(svd_p, 2),
-    jvp=_jvp_svd,
+    jvp=_svd_jvp,
 )
 
 
@@ -744,26 +744,28 @@ def qdwh(
     u = x * convert_element_type(scale, aval.dtype)
     tolerance = float(np.cbrt(5 * eps))
 
-    def step(u: Any, weights: tuple[float, float, float]) -> tuple[Any, Any]:
+    def qdwh_step(u: Any, weights: tuple[float, float, float]) -> tuple[Any, Any]:
         moved = _step_by_cholesky(u, *weights)
         distance = sqrt(reduce_sum(absolute(moved - u) ** 2, (0, 1)))
         return moved, distance > tolerance
 
-    weights = _weights(eps, limit)
+    weights = _qdwh_weights(eps, limit)
     moving: Any = np.True_
     for each in weights:
         if each[2] > _ILL_CONDITIONED:
             u = _step_by_qr(u, *each)
         else:
-            u, moving = step(u, each)
+            u, moving = qdwh_step(u, each)
 
-    def again(state: Any) -> Any:
+    def not_converged(state: Any) -> Any:
         k, _, moving = state
         return moving & (k < limit)
 
     halley = (3.0, 1.0, 3.0)
     state: Any = (len(weights), u, moving)
-    count, u, moving = while_loop(again, lambda s: (s[0] + 1, *step(s[1], halley)), state)
+    count, u, moving = while_loop(
+        not_converged, lambda s: (s[0] + 1, *qdwh_step(s[1], halley)), state
+    )
     u = 1.5 * u - 0.5 * matmul(u, matmul(mH(u), u))  # a Newton-Schulz step for the last digits
     h = matmul(mH(u), x)
     return u, (h + mH(h)) / 2, count, ~moving
@@ -782,7 +784,7 @@ def _two_sizes(dynamic_shape: Any) -> list[Any]:
     return sizes
 
 
-def _weights(eps: float, limit: int) -> list[tuple[float, float, float]]:
+def _qdwh_weights(eps: float, limit: int) -> list[tuple[float, float, float]]:
     """The weights (a, b, c) of iterations until singular values that were at least `eps` are 1."""
     least = eps
     weights: list[tuple[float, float, float]] = []

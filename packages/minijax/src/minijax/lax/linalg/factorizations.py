@@ -83,15 +83,15 @@ def symmetrized(x: Any) -> Any:
     return (x + mH(x)) * stage2.full_like(x, 0.5)
 
 
-def _type_of_cholesky(x: ShapedArray) -> list[ShapedArray]:
+def _cholesky_type(x: ShapedArray) -> list[ShapedArray]:
     check_matrices("cholesky", x, square=True)
     return [x]
 
 
-def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
+def _cholesky_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
     """Lower to LAPACK, which is several times faster than XLA's `stablehlo.cholesky`."""
     info = routines.info_type(x.aval.shape[:-2])
-    factor, failed = routines.call(
+    factor, failed = routines.call_routine(
         b,
         "cholesky",
         [x],
@@ -104,7 +104,7 @@ def _lower_cholesky(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Val
     return routines.nan_unless_done(b, failed, [factor])
 
 
-def _jvp_cholesky(t: Any, out: Any, x: Any) -> Any:
+def _cholesky_jvp(t: Any, out: Any, x: Any) -> Any:
     """With `l^-1 t l^-H` split into a lower triangle and its transpose, `l` times the former.
 
     Only the lower triangle of `x` is read, so only the lower triangle of `t` matters.
@@ -124,11 +124,11 @@ def _half(x: Any) -> Any:
 
 declare(
     cholesky_p,
-    abstract_eval=weak_together(_type_of_cholesky),
-    lower=_lower_cholesky,
+    abstract_eval=weak_together(_cholesky_type),
+    lower=_cholesky_lower,
     vmap=leading_batch(cholesky_p),
     sharding=by_batch(cholesky_p, 2),
-    jvp=(_jvp_cholesky,),
+    jvp=(_cholesky_jvp,),
 )
 
 
@@ -262,16 +262,16 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     return factors, pivots, lu_pivots_to_permutation(pivots, typeof(x).shape[-2])
 
 
-def _types_of_lu(x: ShapedArray) -> list[ShapedArray]:
+def _lu_type(x: ShapedArray) -> list[ShapedArray]:
     check_matrices("lu", x)
     *lead, m, n = x.shape
     return [x, ShapedArray((*lead, min(m, n)), np.int32)]
 
 
-def _lower_lu(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
+def _lu_lower(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) -> list[Value]:
     batch = x.aval.ndim - 2
     info = routines.info_type(x.aval.shape[:-2])
-    factors, pivots, failed = routines.call(
+    factors, pivots, failed = routines.call_routine(
         b,
         "lu",
         [x],
@@ -292,7 +292,7 @@ def _lower_lu(b: FunctionBuilder, out_avals: Sequence[ShapedArray], x: Value) ->
     return [*routines.nan_unless_done(b, failed, [factors]), pivots]
 
 
-def _jvp_lu(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Jvp rule: the lower triangle of `l^-1 t u^-1` changes `l`, the upper triangle changes `u`."""
     factors, pivots = bind(lu_p, *primals)
     m = typeof(factors).shape[-2]
@@ -332,11 +332,11 @@ def _leading_eye(shape: Sequence[int], k: int, dtype: Any) -> Any:
 
 declare(
     lu_p,
-    abstract_eval=weak_together(_types_of_lu),
-    lower=_lower_lu,
+    abstract_eval=weak_together(_lu_type),
+    lower=_lu_lower,
     vmap=leading_batch(lu_p),
     sharding=by_batch(lu_p, 2),
-    jvp=_jvp_lu,
+    jvp=_lu_jvp,
 )
 
 
@@ -354,7 +354,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     return bind1(lu_pivots_to_permutation_p, pivots, permutation_size=permutation_size)
 
 
-def _type_of_permutation(pivots: ShapedArray, *, permutation_size: int) -> list[ShapedArray]:
+def _lu_permutation_type(pivots: ShapedArray, *, permutation_size: int) -> list[ShapedArray]:
     if pivots.ndim < 1 or pivots.dtype.kind not in "iu":
         raise TypeError(f"lu_pivots_to_permutation: expected arrays of ints, found {pivots}")
     if pivots.shape[-1] > permutation_size:
@@ -365,7 +365,7 @@ def _type_of_permutation(pivots: ShapedArray, *, permutation_size: int) -> list[
     return [ShapedArray((*pivots.shape[:-1], permutation_size), pivots.dtype)]
 
 
-def _lower_permutation(
+def _lu_permutation_lower(
     b: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     pivots: Value,
@@ -381,7 +381,7 @@ def _lower_permutation(
     if platform_of(b) == "cuda" and out.dtype == np.int32:
         kernel = Routine("cu_lu_pivots_to_permutation")
         name = "lu_pivots_to_permutation"
-        return routines.call(b, name, [pivots], out_avals, len(lead), cuda=kernel)
+        return routines.call_routine(b, name, [pivots], out_avals, len(lead), cuda=kernel)
     n = len(lead)
     dtype = pivots.aval.dtype
     sign = "UNSIGNED" if dtype.kind == "u" else "SIGNED"
@@ -394,11 +394,11 @@ def _lower_permutation(
     s, o, c, m = map(mlir_type, (scalar, out, column, mask))
     flag = mlir_type(ShapedArray((), np.bool_))
     starts = ", ".join([zero.name] * n + ["%i"])
-    spread = f"dims = {list(range(n + 1))} : ({c}) -> {o}"
+    broadcast = f"dims = {list(range(n + 1))} : ({c}) -> {o}"
     if lead:
         swap = f"""\
       %is = stablehlo.broadcast_in_dim %i, dims = [] : ({s}) -> {o}
-      %js = stablehlo.broadcast_in_dim %j, {spread}
+      %js = stablehlo.broadcast_in_dim %j, {broadcast}
       %is_i = stablehlo.compare EQ, {rows.name}, %is, {sign} : ({o}, {o}) -> {m}
       %is_j = stablehlo.compare EQ, {rows.name}, %js, {sign} : ({o}, {o}) -> {m}
       %zeros = stablehlo.constant dense<0> : {o}
@@ -407,7 +407,7 @@ def _lower_permutation(
 across dimensions = [{n}] : ({o}, {s}) -> {mlir_type(ShapedArray(tuple(lead), dtype))}
       %at_j = stablehlo.broadcast_in_dim %sum, dims = {list(range(n))} \
 : ({mlir_type(ShapedArray(tuple(lead), dtype))}) -> {o}
-      %at_is = stablehlo.broadcast_in_dim %at_i, {spread}
+      %at_is = stablehlo.broadcast_in_dim %at_i, {broadcast}
       %put_i = stablehlo.select %is_j, %at_is, %p : {m}, {o}
       %put_j = stablehlo.select %is_i, %at_j, %put_i : {m}, {o}"""
     else:
@@ -436,8 +436,8 @@ across dimensions = [{n}] : ({o}, {s}) -> {mlir_type(ShapedArray(tuple(lead), dt
 
 declare(
     lu_pivots_to_permutation_p,
-    abstract_eval=weak_together(_type_of_permutation),
-    lower=_lower_permutation,
+    abstract_eval=weak_together(_lu_permutation_type),
+    lower=_lu_permutation_lower,
     vmap=leading_batch(lu_pivots_to_permutation_p),
     sharding=by_batch(lu_pivots_to_permutation_p, 1),
 )
@@ -465,7 +465,7 @@ def _solve_by_factors(
     return [permute_rows(x, inverse_permutation(permutation))]
 
 
-def _type_of_solution(
+def _lu_solve_type(
     a: ShapedArray,
     factors: ShapedArray,
     permutation: ShapedArray,
@@ -479,7 +479,7 @@ def _type_of_solution(
     return [b]
 
 
-def _jvp_solve(
+def _lu_solve_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, transposed: bool
 ) -> tuple[list[Any], list[Any]]:
     """`a x' = b' - a' x`: one system for both changes, and so in reverse.
@@ -496,7 +496,7 @@ def _jvp_solve(
     return [x], [change]
 
 
-def _transpose_in_sides(
+def _lu_solve_transpose(
     ct: Any, a: Any, factors: Any, permutation: Any, b: UndefPrimal, *, transposed: bool
 ) -> Any:
     return bind1(lu_solve_p, a, factors, permutation, ct, transposed=not transposed)
@@ -504,12 +504,12 @@ def _transpose_in_sides(
 
 declare(
     lu_solve_p,
-    abstract_eval=weak_together(_type_of_solution),
+    abstract_eval=weak_together(_lu_solve_type),
     lower=lower_by(_solve_by_factors),
     vmap=leading_batch(lu_solve_p),
     sharding=by_batch(lu_solve_p, 2, 2, 1, 2),
-    jvp=_jvp_solve,
-    transpose=(None, None, None, _transpose_in_sides),
+    jvp=_lu_solve_jvp,
+    transpose=(None, None, None, _lu_solve_transpose),
 )
 
 
@@ -604,13 +604,13 @@ def _taus_type(x: ShapedArray) -> ShapedArray:
     return ShapedArray((*lead, min(m, n)), x.dtype)
 
 
-def _types_of_geqrf(x: ShapedArray) -> list[ShapedArray]:
+def _geqrf_type(x: ShapedArray) -> list[ShapedArray]:
     check_matrices("qr", x)
     return [x, _taus_type(x)]
 
 
-def _lower_geqrf(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
-    return routines.call(
+def _geqrf_lower(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
+    return routines.call_routine(
         b,
         "geqrf",
         [x],
@@ -624,23 +624,23 @@ def _lower_geqrf(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
 
 declare(
     geqrf_p,
-    abstract_eval=weak_together(_types_of_geqrf),
-    lower=_lower_geqrf,
+    abstract_eval=weak_together(_geqrf_type),
+    lower=_geqrf_lower,
     vmap=leading_batch(geqrf_p),
     sharding=by_batch(geqrf_p, 2),
     jvp=lambda primals, tangents: _no_derivative("geqrf"),
 )
 
 
-def _types_of_geqp3(x: ShapedArray) -> list[ShapedArray]:
+def _geqp3_type(x: ShapedArray) -> list[ShapedArray]:
     check_matrices("qr", x)
     pivots = ShapedArray((*x.shape[:-2], x.shape[-1]), np.int32)
     return [x, pivots, _taus_type(x)]
 
 
-def _lower_geqp3(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
+def _geqp3_lower(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
     free = b.constant(0, out_avals[1])  # every column may be pivoted
-    return routines.call(
+    return routines.call_routine(
         b,
         "qr with pivoting",
         [x, free],
@@ -654,15 +654,15 @@ def _lower_geqp3(b: FunctionBuilder, out_avals: Avals, x: Value) -> list[Value]:
 
 declare(
     geqp3_p,
-    abstract_eval=weak_together(_types_of_geqp3),
-    lower=_lower_geqp3,
+    abstract_eval=weak_together(_geqp3_type),
+    lower=_geqp3_lower,
     vmap=leading_batch(geqp3_p),
     sharding=by_batch(geqp3_p, 2),
     jvp=lambda primals, tangents: _no_derivative("qr with pivoting"),
 )
 
 
-def _type_of_product(a: ShapedArray, taus: ShapedArray) -> list[ShapedArray]:
+def _householder_product_type(a: ShapedArray, taus: ShapedArray) -> list[ShapedArray]:
     check_matrices("householder_product", a)
     *lead, m, n = a.shape
     if (
@@ -676,8 +676,10 @@ def _type_of_product(a: ShapedArray, taus: ShapedArray) -> list[ShapedArray]:
     return [a]
 
 
-def _lower_product(b: FunctionBuilder, out_avals: Avals, a: Value, taus: Value) -> list[Value]:
-    return routines.call(
+def _householder_product_lower(
+    b: FunctionBuilder, out_avals: Avals, a: Value, taus: Value
+) -> list[Value]:
+    return routines.call_routine(
         b,
         "householder_product",
         [a, taus],
@@ -691,8 +693,8 @@ def _lower_product(b: FunctionBuilder, out_avals: Avals, a: Value, taus: Value) 
 
 declare(
     householder_product_p,
-    abstract_eval=weak_together(_type_of_product),
-    lower=_lower_product,
+    abstract_eval=weak_together(_householder_product_type),
+    lower=_householder_product_lower,
     vmap=leading_batch(householder_product_p),
     sharding=by_batch(householder_product_p, 2, 1),
     jvp=lambda primals, tangents: _no_derivative("householder_product"),
@@ -708,14 +710,14 @@ def _factors(x: Any, *, full_matrices: bool) -> list[Any]:
     return list(_unpacked(packed, taus, full_matrices))
 
 
-def _types_of_qr(x: ShapedArray, *, full_matrices: bool) -> list[ShapedArray]:
+def _qr_type(x: ShapedArray, *, full_matrices: bool) -> list[ShapedArray]:
     check_matrices("qr", x)
     *lead, m, n = x.shape
     k = m if full_matrices else min(m, n)
     return [ShapedArray((*lead, m, k), x.dtype), ShapedArray((*lead, k, n), x.dtype)]
 
 
-def _jvp_qr(
+def _qr_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool
 ) -> tuple[list[Any], list[Any]]:
     """The derivative of as many columns as `q` has; others are `q` times columns of `r`."""
@@ -723,19 +725,19 @@ def _jvp_qr(
     m, n = typeof(x).shape[-2:]
     q, r = bind(qr_p, x, full_matrices=full_matrices)
     k = min(m, n)
-    thin, square = _columns(q, 0, k), _columns(_rows(r, 0, k), 0, k)
-    thin_dot, square_dot = _jvp_of_thin(thin, square, _columns(t, 0, k))
+    thin, square = _columns(q, 0, k), _columns(_slice_rows(r, 0, k), 0, k)
+    thin_dot, square_dot = _thin_qr_jvp(thin, square, _columns(t, 0, k))
     if m < n:
         products = (matmul(mH(thin_dot), _columns(x, k, n)), matmul(mH(thin), _columns(t, k, n)))
         return [q, r], [thin_dot, _beside(square_dot, stage2.add(*products))]
     if full_matrices and m > n:
-        below = full(typeof(_rows(r, k, m)).shape, 0, typeof(r).dtype)
-        others = _jvp_of_complement(thin, thin_dot)
+        below = full(typeof(_slice_rows(r, k, m)).shape, 0, typeof(r).dtype)
+        others = _complement_jvp(thin, thin_dot)
         return [q, r], [_beside(thin_dot, others), _above(square_dot, below)]
     return [q, r], [thin_dot, square_dot]
 
 
-def _jvp_of_thin(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
+def _thin_qr_jvp(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     """`q^H dq` is antisymmetric, `dr` an upper triangle: so `q^H t r^-1` is split."""
     by_r = triangular_solve(r, t)
     both = matmul(mH(q), by_r)
@@ -749,7 +751,7 @@ def _jvp_of_thin(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     return q_dot, matmul(change, r)
 
 
-def _jvp_of_complement(q: Any, q_dot: Any) -> Any:
+def _complement_jvp(q: Any, q_dot: Any) -> Any:
     """The derivative of the other columns, which the reflections of `q` determine.
 
     With unit columns `e`, the product of the reflections is `e - v t v^H`, of `v` a lower
@@ -757,10 +759,10 @@ def _jvp_of_complement(q: Any, q_dot: Any) -> Any:
     `q - e_q` are its lower ones.
     """
     m, n = typeof(q).shape[-2:]
-    upper, lower = _rows(q, 0, n) - eye_like(_rows(q, 0, n)), _rows(q, n, m)
+    upper, lower = _slice_rows(q, 0, n) - eye_like(_slice_rows(q, 0, n)), _slice_rows(q, n, m)
     apart = _above(upper, lower)
     share = mH(solve(mH(upper), mH(lower)))
-    rest = _rows(q_dot, n, m) - matmul(share, _rows(q_dot, 0, n))
+    rest = _slice_rows(q_dot, n, m) - matmul(share, _slice_rows(q_dot, 0, n))
     share_dot = mH(solve(mH(upper), mH(rest)))
     return matmul(q_dot, mH(share)) + matmul(apart, mH(share_dot))
 
@@ -773,7 +775,7 @@ def _above(x: Any, y: Any) -> Any:
     return concatenate([x, y], typeof(x).ndim - 2)
 
 
-def _rows(x: Any, start: int, stop: int) -> Any:
+def _slice_rows(x: Any, start: int, stop: int) -> Any:
     *lead, _, n = typeof(x).shape
     return slice(x, [*[0] * len(lead), start, 0], [*lead, stop, n])
 
@@ -785,11 +787,11 @@ def _columns(x: Any, start: int, stop: int) -> Any:
 
 declare(
     qr_p,
-    abstract_eval=weak_together(_types_of_qr),
+    abstract_eval=weak_together(_qr_type),
     lower=lower_by(_factors),
     vmap=leading_batch(qr_p),
     sharding=by_batch(qr_p, 2),
-    jvp=_jvp_qr,
+    jvp=_qr_jvp,
 )
 
 
@@ -802,10 +804,10 @@ ormqr_p = Primitive("ormqr")
 
 
 def _householder_no_derivative(name: str) -> Rule:
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def householder_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         raise NotImplementedError(f"{name} has no derivative")
 
-    return rule
+    return householder_jvp
 
 
 @operation(kinds="fc")
@@ -837,14 +839,14 @@ def _check_reducible(name: str, a: ShapedArray) -> None:
         raise ValueError(f"{name}: takes matrices of at least one row, found {a}")
 
 
-def _types_of_hessenberg(a: ShapedArray) -> list[ShapedArray]:
+def _hessenberg_type(a: ShapedArray) -> list[ShapedArray]:
     _check_reducible("hessenberg", a)
     return [a, ShapedArray((*a.shape[:-2], a.shape[-1] - 1), a.dtype)]
 
 
-def _lower_hessenberg(b: FunctionBuilder, out_avals: Avals, a: Value) -> list[Value]:
+def _hessenberg_lower(b: FunctionBuilder, out_avals: Avals, a: Value) -> list[Value]:
     outs = [*out_avals, routines.info_type(a.aval.shape[:-2])]
-    *reduced, failed = routines.call(
+    *reduced, failed = routines.call_routine(
         b,
         "hessenberg",
         [a],
@@ -858,8 +860,8 @@ def _lower_hessenberg(b: FunctionBuilder, out_avals: Avals, a: Value) -> list[Va
 
 declare(
     hessenberg_p,
-    abstract_eval=weak_together(_types_of_hessenberg),
-    lower=_lower_hessenberg,
+    abstract_eval=weak_together(_hessenberg_type),
+    lower=_hessenberg_lower,
     vmap=leading_batch(hessenberg_p),
     sharding=by_batch(hessenberg_p, 2),
     jvp=_householder_no_derivative("hessenberg"),
@@ -890,7 +892,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     return packed, d, e, taus
 
 
-def _types_of_tridiagonal(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
+def _tridiagonal_type(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     _check_reducible("tridiagonal", a)
     *lead, n, _ = a.shape
     real = real_dtype(a.dtype)
@@ -898,11 +900,11 @@ def _types_of_tridiagonal(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     return [a, ShapedArray((*lead, n), real), ShapedArray(sides, real), ShapedArray(sides, a.dtype)]
 
 
-def _lower_tridiagonal(
+def _tridiagonal_lower(
     b: FunctionBuilder, out_avals: Avals, a: Value, *, lower: bool
 ) -> list[Value]:
     outs = [*out_avals, routines.info_type(a.aval.shape[:-2])]
-    *reduced, failed = routines.call(
+    *reduced, failed = routines.call_routine(
         b,
         "tridiagonal",
         [a],
@@ -917,8 +919,8 @@ def _lower_tridiagonal(
 
 declare(
     tridiagonal_p,
-    abstract_eval=weak_together(_types_of_tridiagonal),
-    lower=_lower_tridiagonal,
+    abstract_eval=weak_together(_tridiagonal_type),
+    lower=_tridiagonal_lower,
     vmap=leading_batch(tridiagonal_p),
     sharding=by_batch(tridiagonal_p, 2),
     jvp=_householder_no_derivative("tridiagonal"),
@@ -946,12 +948,12 @@ def ormqr(
     True
     """
     require_kind("ormqr", "fc", typeof(a))
-    meeting = result_type(*map(typeof, (a, taus, c)))
-    a, taus, c = (cast(x, meeting) for x in (a, taus, c))
+    common = result_type(*map(typeof, (a, taus, c)))
+    a, taus, c = (cast(x, common) for x in (a, taus, c))
     return bind1(ormqr_p, matrices_of("ormqr", a), taus, c, left=left, transpose=transpose)
 
 
-def _type_of_ormqr(
+def _ormqr_type(
     a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool
 ) -> list[ShapedArray]:
     for x in (a, c):
@@ -968,7 +970,7 @@ def _type_of_ormqr(
     return [c]
 
 
-def _lower_ormqr(
+def _ormqr_lower(
     b: FunctionBuilder,
     out_avals: Avals,
     a: Value,
@@ -979,7 +981,7 @@ def _lower_ormqr(
     transpose: bool,
 ) -> list[Value]:
     flags = {"left": left, "transpose": transpose}
-    return routines.call(
+    return routines.call_routine(
         b,
         "ormqr",
         [a, taus, c],
@@ -993,8 +995,8 @@ def _lower_ormqr(
 
 declare(
     ormqr_p,
-    abstract_eval=weak_together(_type_of_ormqr),
-    lower=_lower_ormqr,
+    abstract_eval=weak_together(_ormqr_type),
+    lower=_ormqr_lower,
     vmap=leading_batch(ormqr_p),
     sharding=by_batch(ormqr_p, 2, 1, 2),
     jvp=_householder_no_derivative("ormqr"),

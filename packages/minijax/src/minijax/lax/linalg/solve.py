@@ -104,7 +104,7 @@ def _triangular_type(a: ShapedArray, b: ShapedArray, **params: bool) -> list[Sha
     return [b]
 
 
-def _lower_triangular_solve(
+def _triangular_solve_lower(
     builder: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     a: Value,
@@ -132,7 +132,7 @@ def _lower_triangular_solve(
             diag="U" if unit_diagonal else "N",
         )
         batch = a.aval.ndim - 2
-        return routines.call(
+        return routines.call_routine(
             builder, "triangular_solve", [a, b], out_avals, batch, in_place={1: 0}, cpu=trsm
         )
     op = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
@@ -178,7 +178,7 @@ def _triangular_transpose(ct: Any, a: Any, b: UndefPrimal, **params: bool) -> An
 declare(
     triangular_solve_p,
     abstract_eval=weak_together(_triangular_type),
-    lower=_lower_triangular_solve,
+    lower=_triangular_solve_lower,
     vmap=leading_batch(triangular_solve_p),
     sharding=by_batch(triangular_solve_p, 2),
     jvp=_triangular_jvp,
@@ -240,7 +240,7 @@ def _tridiagonal_type(
     return [b]
 
 
-def _lower(
+def _tridiagonal_solve_lower(
     builder: FunctionBuilder,
     out_avals: Sequence[ShapedArray],
     dl: Value,
@@ -254,7 +254,7 @@ def _lower(
     batch = b.aval.ndim - 2
     name = "tridiagonal_solve"
     if perturb_singular:
-        return routines.call(
+        return routines.call_routine(
             builder,
             name,
             operands,
@@ -265,11 +265,13 @@ def _lower(
         )
     if platform_of(builder) == "cuda":
         gtsv2 = Routine("cusparse_gtsv2_ffi")
-        return routines.call(builder, name, operands, out_avals, batch, in_place={3: 0}, cuda=gtsv2)
+        return routines.call_routine(
+            builder, name, operands, out_avals, batch, in_place={3: 0}, cuda=gtsv2
+        )
     outs = [*(x.aval for x in operands), routines.info_type(b.aval.shape[:-2])]
     in_place = {i: i for i in range(len(operands))}
     gtsv = lapack.routine("gtsv", dl)
-    *_, x, failed = routines.call(builder, name, operands, outs, batch, in_place, cpu=gtsv)
+    *_, x, failed = routines.call_routine(builder, name, operands, outs, batch, in_place, cpu=gtsv)
     return routines.nan_unless_done(builder, failed, [x])
 
 
@@ -309,7 +311,7 @@ def _tridiagonal_transpose(
 declare(
     tridiagonal_solve_p,
     abstract_eval=weak_together(_tridiagonal_type),
-    lower=_lower,
+    lower=_tridiagonal_solve_lower,
     vmap=leading_batch(tridiagonal_solve_p),
     sharding=by_batch(tridiagonal_solve_p, 1, 1, 1, 2),
     jvp=_tridiagonal_jvp,

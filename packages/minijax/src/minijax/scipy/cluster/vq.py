@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minijax import numpy as jnp
-from minijax.numpy.products import meet
+from minijax.numpy.products import promote_dtypes
 from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
@@ -31,7 +31,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     >>> print(codes, distances)
     [0 1] [1. 1.]
     """
-    obs, code_book = (inexact_arrays(x)[0] for x in meet(obs, code_book))
+    obs, code_book = (inexact_arrays(x)[0] for x in promote_dtypes(obs, code_book))
     shapes = typeof(obs).shape, typeof(code_book).shape
     lengths = {len(shape) for shape in shapes}
     if len(lengths) != 1 or not lengths <= {1, 2} or shapes[0][1:] != shapes[1][1:]:

@@ -24,7 +24,7 @@ from minijax.lax.linalg.matrices import (
     real_dtype,
     triu,
 )
-from minijax.numpy.products import meet
+from minijax.numpy.products import promote_dtypes
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.operation import operation
 from minijax.settings.number_types import weak_if_all_are
@@ -144,7 +144,7 @@ def qr_multiply(
     """
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: mode must be 'right' or 'left', found {mode!r}")
-    a, c = (to_inexact(x) for x in meet(a, c))
+    a, c = (to_inexact(x) for x in promote_dtypes(a, c))
     q, *rest = linalg.qr(matrices_of("qr_multiply", a), pivoting=pivoting, full_matrices=False)
     q = jnp.conj(q) if conjugate else q
     met = typeof(q).shape[-2 if mode == "right" else -1]
@@ -198,9 +198,9 @@ def eigh_tridiagonal(
         raise TypeError(
             f"eigh_tridiagonal: d and e must have one dtype, found {typeof(d)} and {typeof(e)}"
         )
-    d, e = (to_inexact(x) for x in meet(d, e))
-    (size, *batch), of_e = typeof(d).shape or (0, 0), typeof(e).shape
-    if batch or of_e != (size - 1,):
+    d, e = (to_inexact(x) for x in promote_dtypes(d, e))
+    (size, *batch), e_shape = typeof(d).shape or (0, 0), typeof(e).shape
+    if batch or e_shape != (size - 1,):
         raise ValueError(
             "eigh_tridiagonal: d must be a vector, and e one that is one shorter; found "
             f"{typeof(d)} and {typeof(e)}"
@@ -470,8 +470,8 @@ def _solved(caller: str, solve: Callable[..., Any], signature: str, *operands: A
         raise ValueError(
             f"{caller}: the right-hand sides {b} must have {n} rows, as many as the matrices {a}"
         )
-    of_b = "(n)" if is_vector else "(n,k)"
-    return jnp.vectorize(solve, signature=f"{signature},{of_b}->{of_b}")(*operands)
+    b_signature = "(n)" if is_vector else "(n,k)"
+    return jnp.vectorize(solve, signature=f"{signature},{b_signature}->{b_signature}")(*operands)
 
 
 @operation(static="lower")
@@ -479,14 +479,16 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     first = {"left_side": True, "lower": lower}
     back = {"transpose_a": True, "conjugate_a": True}
 
-    def solve(c: Any, b: Any) -> Any:
+    def cho_solve_one(c: Any, b: Any) -> Any:
         x = linalg.triangular_solve(c, b, **first, **({} if lower else back))
         return linalg.triangular_solve(c, x, **first, **(back if lower else {}))
 
-    return _solved("cho_solve", solve, "(n,n)", *(to_inexact(x) for x in meet(c, b)))
+    return _solved(
+        "cho_solve", cho_solve_one, "(n,n)", *(to_inexact(x) for x in promote_dtypes(c, b))
+    )
 
 
-def _pair(role: str, source: str, given: Any) -> tuple[Any, Any]:
+def _checked_pair(role: str, source: str, given: Any) -> tuple[Any, Any]:
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise TypeError(f"{role} must be a pair, as {source} returns it, found {shown(given)}")
     return given[0], given[1]
@@ -513,7 +515,7 @@ def cho_solve(
     >>> minijax.scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0]))
     Array([2., 3.], dtype=float32)
     """
-    c, lower = _pair("cho_solve: c_and_lower", "cho_factor", c_and_lower)
+    c, lower = _checked_pair("cho_solve: c_and_lower", "cho_factor", c_and_lower)
     return _cho_solve(c, b, bool(lower))
 
 
@@ -549,7 +551,7 @@ def solve_triangular(
     if op is None:
         raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', found {trans}")
 
-    def solve(a: Any, b: Any) -> Any:
+    def triangular_solve_one(a: Any, b: Any) -> Any:
         return linalg.triangular_solve(
             a,
             b,
@@ -560,7 +562,12 @@ def solve_triangular(
             unit_diagonal=unit_diagonal,
         )
 
-    return _solved("solve_triangular", solve, "(n,n)", *(to_inexact(x) for x in meet(a, b)))
+    return _solved(
+        "solve_triangular",
+        triangular_solve_one,
+        "(n,n)",
+        *(to_inexact(x) for x in promote_dtypes(a, b)),
+    )
 
 
 @operation(static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
@@ -593,16 +600,16 @@ def solve(
         raise ValueError(f"solve: assume_a must be gen, sym, her or pos, found {assume_a!r}")
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
-    a, b = meet(a, b)
+    a, b = promote_dtypes(a, b)
     x = _solve_positive(matrices_of("solve", a, square=True), b, lower)
     return weak_if_all_are(x, a, b)
 
 
 def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
     """A solution from one triangle of `a`; derivatives are solutions with the same matrix."""
-    a, b = (to_inexact(x) for x in meet(a, b))
+    a, b = (to_inexact(x) for x in promote_dtypes(a, b))
 
-    def solve(a: Any, factor: Any, b: Any) -> Any:
+    def positive_solve_one(a: Any, factor: Any, b: Any) -> Any:
         return lax.custom_linear_solve(
             lambda x: jnp.matmul(a, x),
             b,
@@ -611,7 +618,7 @@ def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
         )
 
     factor = cholesky(lax.stop_gradient(a), lower)
-    return _solved("solve", solve, "(n,n),(n,n)", a, factor, b)
+    return _solved("solve", positive_solve_one, "(n,n),(n,n)", a, factor, b)
 
 
 @operation(static=("overwrite_a", "check_finite"))
@@ -656,16 +663,16 @@ def lu_solve(
     >>> minijax.scipy.linalg.lu_solve(factors, jnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)
     """
-    factors, pivots = _pair("lu_solve: lu_and_piv", "lu_factor", lu_and_piv)
+    factors, pivots = _checked_pair("lu_solve: lu_and_piv", "lu_factor", lu_and_piv)
     if typeof(factors).ndim < 2 or not typeof(pivots).ndim:
         raise ValueError(
             f"lu_solve: lu_and_piv must be matrices and rows, as lu_factor returns them, found "
             f"{typeof(factors)} and {typeof(pivots)}"
         )
-    factors, b = (to_inexact(x) for x in meet(factors, b))
+    factors, b = (to_inexact(x) for x in promote_dtypes(factors, b))
     permutation = linalg.lu_pivots_to_permutation(pivots, typeof(factors).shape[-1])
 
-    def solve(factors: Any, permutation: Any, x: Any) -> Any:
+    def lu_solve_one(factors: Any, permutation: Any, x: Any) -> Any:
         is_vector = typeof(x).ndim == 1
         x = lax.expand_dims(x, [1]) if is_vector else x
         if trans == 0:
@@ -677,7 +684,7 @@ def lu_solve(
             x = permute_rows(x, inverse_permutation(permutation))
         return lax.squeeze(x, [1]) if is_vector else x
 
-    return _solved("lu_solve", solve, "(n,n),(n)", factors, permutation, b)
+    return _solved("lu_solve", lu_solve_one, "(n,n),(n)", factors, permutation, b)
 
 
 @operation(static=("overwrite_a", "check_finite"))
@@ -742,7 +749,7 @@ def solve_sylvester(
     """
     if method not in ("schur", "eigen"):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', found {method!r}")
-    a, b, c = meet(A, B, C)
+    a, b, c = promote_dtypes(A, B, C)
     a = matrices_of("solve_sylvester: A", a, square=True)
     b = matrices_of("solve_sylvester: B", b, square=True)
     c = matrices_of("solve_sylvester: C", c)
@@ -753,11 +760,11 @@ def solve_sylvester(
         )
     solve = _by_triangles if method == "schur" else _by_eigenvectors
 
-    def of_matrices(a: Any, b: Any, c: Any) -> Any:
+    def solve_matrices(a: Any, b: Any, c: Any) -> Any:
         x = solve(a, b, c, tol)
         return x if is_complex(c) else jnp.real(x)
 
-    return jnp.vectorize(of_matrices, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, c)
+    return jnp.vectorize(solve_matrices, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, c)
 
 
 def _by_triangles(a: Any, b: Any, c: Any, tol: float) -> Any:
@@ -779,9 +786,9 @@ def _by_triangles(a: Any, b: Any, c: Any, tol: float) -> Any:
 
 
 def _by_eigenvectors(a: Any, b: Any, c: Any, tol: float) -> Any:
-    of_a, u = jnp.linalg.eig(a)
-    of_b, v = jnp.linalg.eig(b)
-    sums = of_a[:, None] + of_b
+    a_eigenvalues, u = jnp.linalg.eig(a)
+    b_eigenvalues, v = jnp.linalg.eig(b)
+    sums = a_eigenvalues[:, None] + b_eigenvalues
     target = jnp.linalg.solve(u, c.astype(u.dtype)) @ v
     y = target / jnp.where(jnp.abs(sums) < tol, jnp.nan, sums)
     return u @ jnp.linalg.solve(v.T, y.T).T

@@ -15,7 +15,7 @@ from minijax.dtypes import DTypeLike
 from minijax.lax import linalg
 from minijax.lax.linalg.matrices import DTYPES_OF_XLA, matrices_of
 from minijax.numpy.dtypes import default_float
-from minijax.numpy.products import meet
+from minijax.numpy.products import promote_dtypes
 from minijax.numpy.transcendental import inexact_arrays
 from minijax.runtime.array import Array, ArrayLike
 from minijax.runtime.evaluation import made_of_operations
@@ -43,7 +43,7 @@ LIMITS = {
 }
 
 
-def _product(x: Any, y: Any) -> Any:
+def _square_product(x: Any, y: Any) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
@@ -61,10 +61,10 @@ def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
     b = _coefficients(order)
 
     def parts(a: Any) -> tuple[Any, Any]:
-        square = _product(a, a)
+        square = _square_product(a, a)
         powers = [jnp.eye(a.shape[-1], dtype=a.dtype), square]
         while len(powers) <= min(order // 2, 4 if order < 13 else 3):
-            powers.append(_product(powers[-1], square))
+            powers.append(_square_product(powers[-1], square))
 
         def total(first: int, coefficients: Sequence[float]) -> Any:
             """The sum of powers of the square, from its power `first` on."""
@@ -78,9 +78,9 @@ def _pade(order: int) -> Callable[[Any], tuple[Any, Any]]:
             total(0, b[0:8:2] if order == 13 else b[::2]),
         )
         if order == 13:
-            odd = odd + _product(powers[3], total(1, b[9::2]))
-            even = even + _product(powers[3], total(1, b[8::2]))
-        return _product(a, odd), even
+            odd = odd + _square_product(powers[3], total(1, b[9::2]))
+            even = even + _square_product(powers[3], total(1, b[8::2]))
+        return _square_product(a, odd), even
 
     return parts
 
@@ -101,11 +101,11 @@ def _expm(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
     else:
         out = jnp.linalg.solve(below, above)
 
-    def square(out: Any, i: Any) -> Any:
-        return lax.cond(i < squarings, lambda x: _product(x, x), lambda x: x, out), None
+    def square_once(out: Any, i: Any) -> Any:
+        return lax.cond(i < squarings, lambda x: _square_product(x, x), lambda x: x, out), None
 
     steps = jnp.arange(max_squarings, dtype=typeof(squarings).dtype)
-    out, _ = lax.scan(square, out, steps)
+    out, _ = lax.scan(square_once, out, steps)
     return jnp.where(squarings > max_squarings, jnp.nan, out)
 
 
@@ -132,10 +132,10 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     if not typeof(a).size:
         return a
 
-    def of_matrix(a: Any) -> Any:
+    def expm_matrix(a: Any) -> Any:
         return _expm(a, upper_triangular, max_squarings)
 
-    return jnp.vectorize(of_matrix, signature="(n,n)->(n,n)")(a)
+    return jnp.vectorize(expm_matrix, signature="(n,n)->(n,n)")(a)
 
 
 @operation(static=("method", "compute_expm"))
@@ -216,7 +216,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
         raise NotImplementedError(f"sqrtm: blocksize must be 1, found {blocksize}")
     A = matrices_of("sqrtm", A, True, DTYPES_OF_XLA)
     t, z = schur(A.astype(np.result_type(np.complex64, typeof(A).dtype)), output="complex")
-    return _product(_product(z, _root_of_triangle(t)), jnp.conj(z.T))
+    return _square_product(_square_product(z, _root_of_triangle(t)), jnp.conj(z.T))
 
 
 @operation(static=("func", "disp"))
@@ -249,17 +249,17 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     index = jnp.arange(typeof(t).shape[-1])
     distance = index - index[:, None]
 
-    def diagonal(p: Any, f: Any) -> Any:
+    def funm_diagonal(p: Any, f: Any) -> Any:
         """The diagonal of f at distance p from the main one, from nearer ones: f and t commute."""
-        lacking = _product(t, f) - _product(f, t)
+        lacking = _square_product(t, f) - _square_product(f, t)
         found = lacking / jnp.where(gaps == 0, 1, gaps)
         return jnp.where(distance == p, found, f)
 
-    of_values = jnp.vectorize(func)(values)
-    typeof_named("funm: the result of func", of_values)
-    f = jnp.diag(of_values.astype(t.dtype))
-    f = lax.fori_loop(1, len(index), diagonal, f)
-    out = _product(_product(z, f), jnp.conj(z.T))
+    mapped_eigenvalues = jnp.vectorize(func)(values)
+    typeof_named("funm: the result of func", mapped_eigenvalues)
+    f = jnp.diag(mapped_eigenvalues.astype(t.dtype))
+    f = lax.fori_loop(1, len(index), funm_diagonal, f)
+    out = _square_product(_square_product(z, f), jnp.conj(z.T))
     if disp:
         return out
     eps = jnp.finfo(t.dtype).eps
@@ -292,7 +292,9 @@ def block_diag(*arrs: ArrayLike) -> Array:
     for arr in arrs:
         if typeof(arr).ndim > 2:
             raise ValueError(f"block_diag: expected at most two axes, found {typeof(arr)}")
-    blocks = [x if typeof(x).ndim == 2 else stage2.reshape(x, (1, -1)) for x in meet(*arrs)]
+    blocks = [
+        x if typeof(x).ndim == 2 else stage2.reshape(x, (1, -1)) for x in promote_dtypes(*arrs)
+    ]
     width = sum(typeof(x).shape[1] for x in blocks)
     rows, start = [], 0
     for block in blocks:
@@ -316,7 +318,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """
     if r is None:
         r = lax.conj(c) if typeof(c).dtype.kind == "c" else c
-    c, r = (jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(c, r))
+    c, r = (jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in promote_dtypes(c, r))
     return jnp.vectorize(_toeplitz, signature="(m),(n)->(m,n)")(c, r)
 
 
@@ -377,14 +379,14 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
         raise ValueError(f"hankel: r must have an axis, found {typeof(r)}")
     c, r = _vectors(c, jnp.zeros_like(c) if r is None else r)
 
-    def of_vectors(c: Any, r: Any) -> Any:
+    def hankel_matrix(c: Any, r: Any) -> Any:
         height, width = typeof(c).shape[0], typeof(r).shape[0]
         if not height or not width:
             return lax.full((height, width), 0, typeof(c).dtype)
         numbers = jnp.concatenate([c, r[1:]])
         return jnp.flip(toeplitz(numbers[width - 1 :], jnp.flip(numbers[:width])), -1)
 
-    return made_of_operations(jnp.vectorize(of_vectors, signature="(m),(n)->(m,n)"))(c, r)
+    return made_of_operations(jnp.vectorize(hankel_matrix, signature="(m),(n)->(m,n)"))(c, r)
 
 
 @operation
@@ -485,13 +487,13 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
 def _vectors(*operands: Any) -> list[Array]:
     """The operands with a common dtype, scalars as vectors of one number."""
-    return [jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in meet(*operands)]
+    return [jnp.asarray(jnp.atleast_1d(x), typeof(x).dtype) for x in promote_dtypes(*operands)]
 
 
 # Special matrices determined by their size.
 
 
-def _size(caller: str, n: Any, least: int = 0) -> int:
+def _checked_size(caller: str, n: Any, least: int = 0) -> int:
     size = one_int(f"{caller}: n", n)
     if size < least:
         raise ValueError(f"{caller}: n must be at least {least}, found {size}")
@@ -516,7 +518,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
      [ 1 -1  1 -1]
      [ 1  0 -1  0]]
     """
-    size = _size("dft", n)
+    size = _checked_size("dft", n)
     divisors = {None: 1.0, "sqrtn": math.sqrt(size), "n": float(size)}
     if scale not in divisors:
         raise ValueError(f"dft: scale must be None, 'sqrtn' or 'n', found {scale!r}")
@@ -548,7 +550,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
      [ 1  1 -1 -1]
      [ 1 -1 -1  1]]
     """
-    size = _size("hadamard", n)
+    size = _checked_size("hadamard", n)
     if size < 1 or size & (size - 1):
         raise ValueError(f"hadamard: n must be a positive power of 2, found {size}")
     numbers = lax.iota(np.int32, size)
@@ -571,7 +573,7 @@ def helmert(n: int, full: bool = False) -> Array:
     [[ 0.71 -0.71  0.  ]
      [ 0.41  0.41 -0.82]]
     """
-    size = _size("helmert", n, 1)
+    size = _checked_size("helmert", n, 1)
     column = lax.iota(default_float(), size)
     row = column[:, None]
     below = jnp.where(column < row, 1, jnp.where(column == row, -row, 0))
@@ -587,7 +589,7 @@ def hilbert(n: int) -> Array:
     [[1.         0.5       ]
      [0.5        0.33333334]]
     """
-    numbers = lax.iota(default_float(), _size("hilbert", n))
+    numbers = lax.iota(default_float(), _checked_size("hilbert", n))
     return 1 / (numbers[:, None] + numbers + 1)
 
 
@@ -608,7 +610,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
      [1. 2. 3.]
      [1. 3. 6.]]
     """
-    size = _size("pascal", n)
+    size = _checked_size("pascal", n)
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"pascal: kind must be 'symmetric', 'lower' or 'upper', found {kind!r}")
     with np.errstate(over="ignore"):  # numbers beyond float32 become infinite
@@ -647,7 +649,7 @@ def invhilbert(n: int) -> Array:
         ]
         for i in range(size)
     ]
-    return _of_python_ints(rows)
+    return _from_python_ints(rows)
 
 
 @operation(static=("n", "kind"))
@@ -668,16 +670,16 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     numbers = range(size)
     lower = [[(-1) ** (i - j) * math.comb(i, j) if j <= i else 0 for j in numbers] for i in numbers]
     if kind == "lower":
-        return _of_python_ints(lower)
+        return _from_python_ints(lower)
     upper = [list(column) for column in zip(*lower, strict=True)]
     if kind == "upper":
-        return _of_python_ints(upper)
-    return _of_python_ints(
+        return _from_python_ints(upper)
+    return _from_python_ints(
         [[sum(x * y for x, y in zip(row, other, strict=True)) for other in upper] for row in upper]
     )
 
 
-def _of_python_ints(rows: list[list[int]]) -> Any:
+def _from_python_ints(rows: list[list[int]]) -> Any:
     dtype = default_float()
     largest = float(np.finfo(dtype).max)
     floats = [
@@ -705,7 +707,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     aval = typeof(a)
     if not aval.ndim or not aval.shape[-1]:
         raise ValueError(f"convolution_matrix: a must hold at least one number, found {aval}")
-    count, size = _size("convolution_matrix", n, 1), aval.shape[-1]
+    count, size = _checked_size("convolution_matrix", n, 1), aval.shape[-1]
     starts = {
         "full": (0, size + count - 1),
         "same": ((min(size, count) - 1) // 2, max(size, count)),

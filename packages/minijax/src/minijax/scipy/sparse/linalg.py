@@ -30,11 +30,11 @@ from minijax_stage2.tree import tree_flatten, tree_leaves
 Matvec = Callable[[Any], Any]
 
 
-def add(x: Any, y: Any) -> Any:
+def add_trees(x: Any, y: Any) -> Any:
     return tree_map(operator.add, x, y)
 
 
-def sub(x: Any, y: Any) -> Any:
+def subtract_trees(x: Any, y: Any) -> Any:
     return tree_map(operator.sub, x, y)
 
 
@@ -69,7 +69,7 @@ def size_of(x: Any) -> int:
     return sum(typeof(leaf).size for leaf in tree_leaves(x))
 
 
-def identity(x: Any) -> Any:
+def identity_map(x: Any) -> Any:
     return x
 
 
@@ -130,53 +130,53 @@ def _largest_square(b: Any, tol: Any, atol: Any) -> Any:
 def _cg(matvec: Matvec, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Matvec) -> Any:
     limit = _largest_square(b, tol, atol)
 
-    def goes_on(state: Any) -> Any:
+    def cg_cond(state: Any) -> Any:
         _, residual, gamma, _, k = state
-        square = gamma.real if M is identity else vdot_real(residual, residual)
+        square = gamma.real if M is identity_map else vdot_real(residual, residual)
         return (square > limit) & (k < maxiter)
 
-    def step(state: Any) -> Any:
+    def cg_step(state: Any) -> Any:
         x, residual, gamma, direction, k = state
         image = matvec(direction)
         alpha = gamma / vdot_real(direction, image).astype(dtype)
-        x = add(x, scale(alpha, direction))
-        residual = sub(residual, scale(alpha, image))
+        x = add_trees(x, scale(alpha, direction))
+        residual = subtract_trees(residual, scale(alpha, image))
         steepest = M(residual)
         new_gamma = vdot_real(residual, steepest).astype(dtype)
-        direction = add(steepest, scale(new_gamma / gamma, direction))
+        direction = add_trees(steepest, scale(new_gamma / gamma, direction))
         return x, residual, new_gamma, direction, k + 1
 
-    residual = sub(b, matvec(x0))
+    residual = subtract_trees(b, matvec(x0))
     direction = M(residual)
     dtype = dtype_of(direction)
     gamma = vdot_real(residual, direction).astype(dtype)
-    x, *_ = lax.while_loop(goes_on, step, (x0, residual, gamma, direction, 0))
+    x, *_ = lax.while_loop(cg_cond, cg_step, (x0, residual, gamma, direction, 0))
     return x
 
 
 def _bicgstab(matvec: Matvec, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Matvec) -> Any:
     limit = _largest_square(b, tol, atol)
 
-    def goes_on(state: Any) -> Any:
+    def bicgstab_cond(state: Any) -> Any:
         _, residual, *_, k = state
         return (vdot_real(residual, residual) > limit) & (k < maxiter) & (k >= 0)
 
-    def step(state: Any) -> Any:
+    def bicgstab_step(state: Any) -> Any:
         x, residual, shadow, alpha, omega, rho, direction, image, k = state
         new_rho = vdot(shadow, residual)
         beta = new_rho / rho * alpha / omega
-        direction = add(residual, scale(beta, sub(direction, scale(omega, image))))
+        direction = add_trees(residual, scale(beta, subtract_trees(direction, scale(omega, image))))
         better = M(direction)
         image = matvec(better)
         alpha = new_rho / vdot(shadow, image)
-        half = sub(residual, scale(alpha, image))
+        half = subtract_trees(residual, scale(alpha, image))
         is_done = vdot_real(half, half) < limit
         better_half = M(half)
         image_of_half = matvec(better_half)
         omega = vdot(image_of_half, half) / vdot(image_of_half, image_of_half)
-        x = add(x, scale(alpha, better))
-        full = add(x, scale(omega, better_half))
-        residual = sub(half, scale(omega, image_of_half))
+        x = add_trees(x, scale(alpha, better))
+        full = add_trees(x, scale(omega, better_half))
+        residual = subtract_trees(half, scale(omega, image_of_half))
         x, residual = tree_map(
             lambda early, late: jnp.where(is_done, early, late), (x, half), (full, residual)
         )
@@ -185,10 +185,10 @@ def _bicgstab(matvec: Matvec, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any
         k = jnp.where(is_stuck, -10, k + 1)
         return x, residual, shadow, alpha, omega, new_rho, direction, image, k
 
-    residual = sub(b, matvec(x0))
+    residual = subtract_trees(b, matvec(x0))
     one = jnp.ones((), dtype_of(b))
     state = (x0, residual, residual, one, one, one, residual, residual, 0)
-    x, *_ = lax.while_loop(goes_on, step, state)
+    x, *_ = lax.while_loop(bicgstab_cond, bicgstab_step, state)
     return x
 
 
@@ -207,14 +207,14 @@ def _solution(
     b, x0 = start_of(name, b, x0)
     maxiter = 10 * size_of(b) if maxiter is None else maxiter
     matvec = as_function(f"{name}: A", A)
-    better = identity if M is None else as_function(f"{name}: M", M)
+    better = identity_map if M is None else as_function(f"{name}: M", M)
     is_real = all(typeof(leaf).dtype.kind != "c" for leaf in tree_leaves(b))
 
-    def solve(matvec: Matvec, b: Any) -> Any:
+    def solve_vector(matvec: Matvec, b: Any) -> Any:
         return method(matvec, b, x0, tol, atol, maxiter, better)
 
     x = lax.custom_linear_solve(
-        matvec, b, solve=solve, transpose_solve=solve, symmetric=symmetric and is_real
+        matvec, b, solve=solve_vector, transpose_solve=solve_vector, symmetric=symmetric and is_real
     )
     return x, None
 
@@ -318,7 +318,7 @@ def _orthogonal(basis: Any, x: Any) -> tuple[Any, Any]:
             x,
         )
         parts = sum(tree_leaves(products))
-        x, total = sub(x, _combined(basis, parts)), total + parts
+        x, total = subtract_trees(x, _combined(basis, parts)), total + parts
     return x, total
 
 
@@ -349,21 +349,21 @@ def _after_batch(
     """The best linear combination of `restart` vectors, found when all are there."""
     dtype = dtype_of(unit)
 
-    def goes_on(state: Any) -> Any:
+    def batch_cond(state: Any) -> Any:
         _, _, is_exhausted, k = state
         return (k < restart) & ~is_exhausted
 
-    def step(state: Any) -> Any:
+    def batch_step(state: Any) -> Any:
         basis, rows, _, k = state
         return *_extended(k, matvec, M, basis, rows), k + 1
 
     state = (_first_basis(unit, restart), jnp.eye(restart, restart + 1, dtype=dtype), False, 0)
-    basis, rows, _, _ = lax.while_loop(goes_on, step, state)
+    basis, rows, _, _ = lax.while_loop(batch_cond, batch_step, state)
     target = jnp.zeros(restart + 1, dtype).at[0].set(length.astype(dtype))
     square = jnp.matmul(rows.conj(), rows.T, precision=HIGHEST)
     image = jnp.matmul(rows.conj(), target, precision=HIGHEST)
     numbers = solve_dense(square, image, assume_a="pos")
-    return add(x, _combined(tree_map(lambda leaf: leaf[..., :-1], basis), numbers))
+    return add_trees(x, _combined(tree_map(lambda leaf: leaf[..., :-1], basis), numbers))
 
 
 def _rotation(a: Any, b: Any) -> Any:
@@ -389,11 +389,11 @@ def _step_by_step(
     """The same with rows triangularized as they come, which stops once the residual is small."""
     dtype = dtype_of(unit)
 
-    def goes_on(state: Any) -> Any:
+    def gmres_cond(state: Any) -> Any:
         k, error, *_ = state
         return (k < restart) & (error > tolerance)
 
-    def step(state: Any) -> Any:
+    def gmres_step(state: Any) -> Any:
         k, _, basis, rows, target, rotations = state
         basis, rows, _ = _extended(k, matvec, M, basis, rows)
         row = lax.fori_loop(0, k, lambda i, row: _rotated(row, i, rotations[i]), rows[k])
@@ -406,9 +406,9 @@ def _step_by_step(
     target = jnp.zeros(restart + 1, dtype).at[0].set(length.astype(dtype))
     rotations = jnp.zeros((restart, 2), dtype)
     state = (0, length, _first_basis(unit, restart), rows, target, rotations)
-    _, _, basis, rows, target, _ = lax.while_loop(goes_on, step, state)
+    _, _, basis, rows, target, _ = lax.while_loop(gmres_cond, gmres_step, state)
     numbers = solve_triangular(rows[:, :-1].T, target[:-1])
-    return add(x, _combined(tree_map(lambda leaf: leaf[..., :-1], basis), numbers))
+    return add_trees(x, _combined(tree_map(lambda leaf: leaf[..., :-1], basis), numbers))
 
 
 METHODS = {"batched": _after_batch, "incremental": _step_by_step}
@@ -455,7 +455,7 @@ def gmres(
     """
     b, x0 = start_of("gmres", b, x0)
     matvec = as_function("gmres: A", A)
-    better = identity if M is None else as_function("gmres: M", M)
+    better = identity_map if M is None else as_function("gmres: M", M)
     if solve_method not in METHODS:
         raise ValueError(
             f"gmres: invalid solve_method, must be either 'incremental' or 'batched', found "
@@ -467,23 +467,23 @@ def gmres(
     limit = jnp.maximum(tol * length, atol)
     tolerance = norm(better(b)) * jnp.minimum(1.0, limit / length)
 
-    def solve(matvec: Matvec, b: Any) -> Any:
+    def gmres_solve(matvec: Matvec, b: Any) -> Any:
         def residual_of(x: Any) -> tuple[Any, Any]:
-            return _normalised(better(sub(b, matvec(x))), _epsilon(b))
+            return _normalised(better(subtract_trees(b, matvec(x))), _epsilon(b))
 
-        def goes_on(state: Any) -> Any:
+        def restart_cond(state: Any) -> Any:
             _, _, length, k = state
             return (k < maxiter) & (length > limit)
 
-        def again(state: Any) -> Any:
+        def next_restart(state: Any) -> Any:
             x, unit, length, k = state
             x = METHODS[solve_method](matvec, better, x, unit, length, restart, tolerance)
             return x, *residual_of(x), k + 1
 
-        x, *_ = lax.while_loop(goes_on, again, (x0, *residual_of(x0), 0))
+        x, *_ = lax.while_loop(restart_cond, next_restart, (x0, *residual_of(x0), 0))
         return x
 
-    x = lax.custom_linear_solve(matvec, b, solve=solve, transpose_solve=solve)
+    x = lax.custom_linear_solve(matvec, b, solve=gmres_solve, transpose_solve=gmres_solve)
     return x, jnp.where(jnp.isnan(norm(x)), -1, 0)
 
 

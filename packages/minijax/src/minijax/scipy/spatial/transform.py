@@ -29,14 +29,14 @@ def _normalized(quat: Any) -> Any:
     return quat / jnp.linalg.norm(quat, axis=-1, keepdims=True)
 
 
-def _product(p: Any, q: Any) -> Any:
+def _quaternion_product(p: Any, q: Any) -> Any:
     v, w = p[..., :3], p[..., 3:]
     other_v, other_w = q[..., :3], q[..., 3:]
     vector = w * other_v + other_w * v + jnp.cross(v, other_v)
     return jnp.concatenate([vector, w * other_w - jnp.sum(v * other_v, -1, keepdims=True)], -1)
 
 
-def _axes_of(caller: str, seq: str) -> tuple[list[int], bool]:
+def _euler_axes(caller: str, seq: str) -> tuple[list[int], bool]:
     """The numbers of the axes of a sequence such as "xyz", and whether they turn with the body."""
     lower = seq.lower()
     is_one_case = seq in (lower, seq.upper())
@@ -144,7 +144,7 @@ class Rotation(NamedTuple):
         Raises:
             ValueError: there are no such axes, or not one angle for each.
         """
-        axes, turn = _axes_of("from_euler", seq)
+        axes, turn = _euler_axes("from_euler", seq)
         angles = jnp.asarray(angles)
         is_vector = angles.ndim > 0 and (len(axes) > 1 or angles.ndim > 1 or angles.shape == (1,))
         angles = angles if is_vector else angles[..., None]
@@ -155,7 +155,11 @@ class Rotation(NamedTuple):
         for i, axis in enumerate(axes):
             parts = [sine[..., i] if n == axis else jnp.zeros_like(sine[..., i]) for n in range(3)]
             step = jnp.stack([*parts, cosine[..., i]], -1)
-            quat = step if quat is None else _product(*((quat, step) if turn else (step, quat)))
+            quat = (
+                step
+                if quat is None
+                else _quaternion_product(*((quat, step) if turn else (step, quat)))
+            )
         return cls(quat)
 
     @classmethod
@@ -191,7 +195,7 @@ class Rotation(NamedTuple):
 
     def __mul__(self, other: Any) -> "Rotation":
         """The rotation `other`, followed by this one."""
-        return Rotation(_normalized(_product(self.quat, other.quat)))
+        return Rotation(_normalized(_quaternion_product(self.quat, other.quat)))
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
         """Vectors of shape `(..., 3)`, turned; or turned back."""
@@ -271,7 +275,7 @@ class Rotation(NamedTuple):
         Raises:
             ValueError: `seq` has not three axes.
         """
-        axes, turn = _axes_of("as_euler", seq)
+        axes, turn = _euler_axes("as_euler", seq)
         if len(axes) != 3:
             raise ValueError(f"as_euler: seq must be three axes, found {seq!r}")
         i, j, k = axes[::-1] if turn else axes

@@ -55,7 +55,7 @@ def _hypergeometric_series(
     """
     epsilon = float(np.finfo(typeof(x).dtype).eps)
 
-    def step(n: Any, ratio: Any, term: Any, total: Any) -> list[Any]:
+    def series_step(n: Any, ratio: Any, term: Any, total: Any) -> list[Any]:
         ratio = x / (n + 1.0)
         for q in below:
             ratio = ratio / (q + n)
@@ -66,14 +66,14 @@ def _hypergeometric_series(
         term = term * ratio
         return [ratio, term, total + term]
 
-    def is_unconverged(old: Any, new: Any) -> Any:
+    def term_matters(old: Any, new: Any) -> Any:
         ratio, term, total = new
         is_large = lax.abs(term) > lax.abs(total) * (epsilon / 4)
         is_growing = (lax.abs(ratio) > 1.0) & (term != 0.0)
         return _all_of(lax.is_finite(total), is_large | is_growing)
 
     one = lax.full_like(x, 1.0)
-    return converge(step, [one, one, one], is_active, is_unconverged, MOST_TERMS)[2]
+    return converge(series_step, [one, one, one], is_active, term_matters, MOST_TERMS)[2]
 
 
 def _gamma_ratio(above: Sequence[Any], below: Sequence[Any]) -> Any:
@@ -163,12 +163,12 @@ def _hypergeometric(name: str, formula: Formula, jvps: Sequence[Formula]) -> Cal
 def _parameter_slope(name: str, formula: Formula, count: int, which: int) -> Formula:
     """The formula of the tangent by a parameter: the derivative of the series, term by term."""
 
-    def derivative(*operands: Any) -> Any:
+    def parameter_derivative(*operands: Any) -> Any:
         unit = [lax.full_like(x, float(i == which)) for i, x in enumerate(operands)]
         return jvp(formula, operands, tuple(unit))[1]
 
     again = [no_derivative(f"the derivative of {name} by a parameter", "it")] * count
-    slope = _hypergeometric(f"{name}_slope_{which}", derivative, again)
+    slope = _hypergeometric(f"{name}_slope_{which}", parameter_derivative, again)
     return lambda t, out, *operands: t * slope(*operands)
 
 

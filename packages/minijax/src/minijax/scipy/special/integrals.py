@@ -41,15 +41,15 @@ def _series_sum(next_term: Any, first: Any, is_active: Any) -> Any:
     """
     epsilon = float(np.finfo(typeof(first).dtype).eps)
 
-    def step(n: Any, factor: Any, total: Any) -> list[Any]:
+    def sum_step(n: Any, factor: Any, total: Any) -> list[Any]:
         factor, term = next_term(n, factor)
         return [factor, total + term]
 
-    def is_unconverged(old: Any, new: Any) -> Any:
+    def sum_changes(old: Any, new: Any) -> Any:
         return lax.abs(new[0]) > lax.abs(new[1]) * epsilon
 
     start = [first, full_like(first, 0.0)]
-    return converge(step, start, is_active, is_unconverged, MOST_TERMS)[1]
+    return converge(sum_step, start, is_active, sum_changes, MOST_TERMS)[1]
 
 
 def _expn(n: Any, x: Any) -> Any:
@@ -81,8 +81,8 @@ def _expn(n: Any, x: Any) -> Any:
 
 
 def _expn_tangent(t: Any, out: Any, n: Any, x: Any) -> Any:
-    of_zero = out * (1.0 + 1.0 / x)
-    slope = where(n == 0.0, of_zero, _expn_of(n - 1.0, x))
+    slope_at_zero = out * (1.0 + 1.0 / x)
+    slope = where(n == 0.0, slope_at_zero, _expn_of(n - 1.0, x))
     return -(t * slope)
 
 
@@ -379,8 +379,8 @@ def _quarter_turns(x: Any) -> tuple[Any, Any]:
 def _sum_and_error(x: Any, y: Any) -> tuple[Any, Any]:
     """The rounded sum, and its rounding error (Knuth's two-sum)."""
     total = x + y
-    of_y = total - x
-    return total, x - (total - of_y) + (y - of_y)
+    y_rounded = total - x
+    return total, x - (total - y_rounded) + (y - y_rounded)
 
 
 def _fresnel_wave(x: Any, phase: int) -> Any:

@@ -159,16 +159,16 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     Array([0., 0.], dtype=float32)
     """
     p, q = real_floats("rel_entr", p, q)
-    return _of_positive(_relative_entropy_of, p, q, 0.0)
+    return _where_positive(_relative_entropy_of, p, q, 0.0)
 
 
-def _of_positive(function: Any, p: Any, q: Any, of_zero: Any) -> Any:
-    """`function` where both are positive; `of_zero` where `p` is 0; NaN of NaN; else infinite."""
+def _where_positive(function: Any, p: Any, q: Any, at_zero: Any) -> Any:
+    """`function` where both are positive; `at_zero` where `p` is 0; NaN of NaN; else infinite."""
     both_positive = (p > 0) & (q > 0)
     is_zero = (p == 0) & (q >= 0)
     positive = function(where(both_positive, p, 1), where(both_positive, q, 1))
     is_nan = (p != p) | (q != q)
-    other = where(is_zero, of_zero, where(is_nan, math.nan, math.inf))
+    other = where(is_zero, at_zero, where(is_nan, math.nan, math.inf))
     return where(both_positive, positive, other)
 
 
@@ -180,7 +180,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     Array([3., 0.], dtype=float32)
     """
     p, q = real_floats("kl_div", p, q)
-    return _of_positive(_divergence_of, p, q, q)
+    return _where_positive(_divergence_of, p, q, q)
 
 
 # The Box-Cox transformations, powers that continue to the logarithm.

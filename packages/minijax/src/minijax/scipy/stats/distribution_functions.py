@@ -14,7 +14,7 @@ from minijax.numpy.transcendental import real_arrays
 from minijax.runtime.array import Array, ArrayLike, to_array
 from minijax.runtime.operation import operation
 from minijax.settings.names import list_public_names
-from minijax.settings.number_types import promote, require_meeting
+from minijax.settings.number_types import promote, require_promotable
 from minijax.transforms.custom_derivatives import custom_jvp
 
 Function = Callable[..., Any]
@@ -102,9 +102,9 @@ def distribution(
             found = {each.__name__: _of_arrays(row.__name__, each, is_real) for each in row()}
             for name in values.keys() - found.keys():
                 if name.startswith("log"):
-                    found[name] = _after(jnp.log, found[name.removeprefix("log")], name)
+                    found[name] = _compose(jnp.log, found[name.removeprefix("log")], name)
                 else:
-                    found[name] = _after(_exp, found[f"log{name}"], name)
+                    found[name] = _compose(_exp, found[f"log{name}"], name)
             for name, function in found.items():
                 function.__doc__ = _documentation(row.__name__, function, point, values[name])
             return found.values()
@@ -132,12 +132,12 @@ def _of_arrays(distribution: str, formula: Function, is_real: bool) -> Function:
     return function
 
 
-def _after(outer: Function, inner: Function, name: str) -> Function:
+def _compose(outer: Function, inner: Function, name: str) -> Function:
     """`outer` of a function, of the same arguments."""
 
     @functools.wraps(inner)
     def function(*args: Any, **kwargs: Any) -> Any:
-        require_meeting(*args, *kwargs.values())
+        require_promotable(*args, *kwargs.values())
         return outer(inner(*args, **kwargs))
 
     function.__name__ = name

@@ -4,13 +4,13 @@ import math
 
 from minijax import numpy as jnp
 from minijax.lax import linalg
-from minijax.numpy.dtypes import of_one_dtype
-from minijax.numpy.products import meet
+from minijax.numpy.dtypes import to_common_dtype
+from minijax.numpy.products import promote_dtypes
 from minijax.numpy.transcendental import real_arrays
 from minijax.runtime.array import to_array
 from minijax.scipy.special import gammaln, xlogy
 from minijax.scipy.stats.distribution_functions import module
-from minijax.settings.number_types import require_meeting, require_one_dtype
+from minijax.settings.number_types import require_no_promotion, require_promotable
 from minijax_stage2 import typeof
 from minijax_stage2.promotion import to_inexact
 
@@ -35,7 +35,7 @@ def dirichlet():
         >>> f"{minijax.scipy.stats.dirichlet.logpdf(x, alpha):.3f}"
         '0.652'
         """
-        x, alpha = (to_array(to_inexact(operand)) for operand in meet(x, alpha))
+        x, alpha = (to_array(to_inexact(operand)) for operand in promote_dtypes(x, alpha))
         if typeof(alpha).ndim != 1:
             raise ValueError(f"dirichlet: alpha must be one-dimensional, found {typeof(alpha)}")
         if not typeof(x).ndim:
@@ -63,7 +63,7 @@ def dirichlet():
         >>> f"{minijax.scipy.stats.dirichlet.pdf(x, alpha):.3f}"
         '1.920'
         """
-        require_one_dtype(x, alpha)
+        require_no_promotion(x, alpha)
         return jnp.exp(logpdf(x, alpha))
 
     return logpdf, pdf
@@ -91,8 +91,8 @@ def multinomial():
         (p,) = real_arrays("multinomial.logpmf", p)
         if not typeof(x).ndim:
             raise ValueError(f"multinomial: x must have an axis, of the faces, found {typeof(x)}")
-        require_meeting(x, n)
-        x, n = map(to_array, of_one_dtype(x, n))
+        require_promotable(x, n)
+        x, n = map(to_array, to_common_dtype(x, n))
         if typeof(x).dtype.kind not in "iu":
             raise ValueError(f"multinomial: x and n must be integers, found {typeof(x)}")
         x, n = x.astype(typeof(p).dtype), n.astype(typeof(p).dtype)
@@ -133,7 +133,7 @@ def multivariate_normal():
         """
         if allow_singular is not None:
             raise NotImplementedError("multivariate_normal.logpdf: allow_singular must be None")
-        x, mean, cov = (to_array(to_inexact(operand)) for operand in meet(x, mean, cov))
+        x, mean, cov = (to_array(to_inexact(operand)) for operand in promote_dtypes(x, mean, cov))
         log_of_turn = math.log(2 * math.pi)
         if not typeof(mean).shape:
             return -0.5 * jnp.square(x - mean) / cov - 0.5 * (log_of_turn + jnp.log(cov))

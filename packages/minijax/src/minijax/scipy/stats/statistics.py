@@ -195,9 +195,9 @@ class gaussian_kde:
     @made_of_operations
     def resample(self, key: Any, shape: Shape = ()) -> Any:
         """Points drawn from the estimated density, along the axes after the first."""
-        of_index, of_noise = random.split(key)
-        index = random.choice(of_index, self.n, shape=shape, p=self.weights)
-        noise = random.normal(of_noise, (*shape, self.d), typeof(self.dataset).dtype)
+        index_key, noise_key = random.split(key)
+        index = random.choice(index_key, self.n, shape=shape, p=self.weights)
+        noise = random.normal(noise_key, (*shape, self.d), typeof(self.dataset).dtype)
         noise = jnp.matmul(noise, jnp.linalg.cholesky(self.covariance).T)
         return self.dataset[:, index] + jnp.moveaxis(noise, -1, 0)
 
